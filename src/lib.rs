@@ -1,0 +1,4 @@
+//! tinderbox
+pub mod hint;
+pub mod secret;
+pub mod value;
