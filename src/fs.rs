@@ -96,6 +96,11 @@ pub fn open(path: &Path) -> Result<File> {
     File::open(path).at("open", path)
 }
 
+/// Creates a file, or empties the one that is there.
+pub fn create_or_truncate(path: &Path) -> Result<File> {
+    File::create(path).at("create", path)
+}
+
 /// Creates a file that must not exist yet, with exactly this mode whatever the umask.
 pub fn create_new(path: &Path, mode: u32) -> Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(mode & 0o700).open(path).at("create", path)?;
@@ -113,20 +118,52 @@ pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     create_new(path, mode)?.write_all(bytes).at("write", path)
 }
 
-/// Replaces a file in one step: readers see the old or the new content, and a full disk leaves the old one.
-pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}", random_name()));
-    let written = (|| {
-        let mut file = create_new(&beside, mode)?;
+/// Writes a new file in one step: it is there whole or not at all. An existing one is an error.
+pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    with_sibling(path, |beside| {
+        let mut file = create_new(beside, mode)?;
         file.write_all(bytes).at("write", path)?;
         file.sync_all().at("sync", path)?;
-        rename(&beside, path)
-    })();
-    if written.is_err() {
+        hard_link(beside, path)?;
+        remove_file(beside)
+    })
+}
+
+/// Copies a file's bytes to a new file of this mode.
+pub fn copy_new(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    let mut target = create_new(to, mode)?;
+    io::copy(&mut open(from)?, &mut target).at("copy", to)?;
+    Ok(())
+}
+
+/// Replaces a file in one step: readers see the old or the new content, and a full disk leaves the old one.
+pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    with_sibling(path, |beside| {
+        let mut file = create_new(beside, mode)?;
+        file.write_all(bytes).at("write", path)?;
+        file.sync_all().at("sync", path)?;
+        rename(beside, path)
+    })
+}
+
+/// Makes a symbolic link, or points an existing one elsewhere, in one step.
+pub fn replace_link(target: &Path, path: &Path) -> Result<()> {
+    with_sibling(path, |beside| {
+        symlink(target, beside)?;
+        rename(beside, path)
+    })
+}
+
+/// Works on a hidden file beside `path`, which is gone afterwards whatever happens.
+fn with_sibling(path: &Path, work: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}", random_name()));
+    // The user knows the file, not the one beside it.
+    let done = work(&beside).map_err(|error| if error.path == beside { Error { path: path.to_owned(), ..error } } else { error });
+    if done.is_err() {
         let _ = std::fs::remove_file(&beside); // the error that is reported is the first one
     }
-    written
+    done
 }
 
 /// Sixteen random characters for a name that nobody else uses.

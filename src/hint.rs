@@ -12,6 +12,20 @@ pub trait Hint: std::error::Error {
     }
 }
 
+/// An error with everything that caused it, in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let cause = source.to_string();
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+        next = source.source();
+    }
+    text
+}
+
 /// The candidate that `word` was probably meant to be.
 ///
 /// Near means: at most a third of the word's letters differ, so that `clster` finds `cluster` and `foo` finds nothing.

@@ -1,1 +1,7 @@
-fn main(){}
+//! tinderbox: parse, dispatch, exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tinderbox::cli::main()
+}

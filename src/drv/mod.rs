@@ -65,10 +65,8 @@ impl FromStr for BuilderId {
 pub struct Input {
     /// `f`ile, e`x`ecutable or `d`irectory.
     pub kind: InputKind,
-    /// Digest of the content.
+    /// Digest of the content; keyed if the content is secret.
     pub digest: Digest,
-    /// Whether it is secret.
-    pub secret: bool,
 }
 
 /// What a builder finds at an input.
@@ -102,7 +100,7 @@ impl Input {
             Kind::Dir => InputKind::Dir,
             Kind::Link { .. } => return None,
         };
-        Some(Self { kind, digest: entry.digest, secret: entry.secret })
+        Some(Self { kind, digest: entry.digest })
     }
 }
 
@@ -127,7 +125,7 @@ impl Derivation {
         let Self { label: _, builder, inputs, params, secrets } = self; // exhaustive on purpose: see the table above
         to.leaf(&[Step::Key("builder")], Leaf::Text(&builder.to_string()));
         for (alias, input) in inputs {
-            let Input { kind, digest, secret: _ } = input; // a secret's digest is keyed, so the bit adds nothing
+            let Input { kind, digest } = input;
             to.leaf(&[Step::Key("inputs"), Step::Key(alias)], Leaf::Content(*kind, *digest));
         }
         for (name, value) in params {
@@ -151,11 +149,6 @@ impl Derivation {
         self.describe(&mut explanation);
         explanation
     }
-
-    /// Whether anything secret goes in.
-    pub fn is_tainted(&self) -> bool {
-        !self.secrets.is_empty() || self.inputs.values().any(|input| input.secret)
-    }
 }
 
 #[cfg(test)]
@@ -169,7 +162,7 @@ mod tests {
             builder: BuilderId::new("template", 1),
             inputs: BTreeMap::from([(
                 "ca".into(),
-                Input { kind: InputKind::File, digest: Digest::of(b"ca"), secret: false },
+                Input { kind: InputKind::File, digest: Digest::of(b"ca") },
             )]),
             params: BTreeMap::from([
                 ("domain".into(), Value::from("ocp4.example.com")),

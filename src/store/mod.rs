@@ -100,6 +100,12 @@ pub enum StoreError {
         /// Which there are.
         known: Vec<u64>,
     },
+    /// Something is to be written into a store that cannot be written to.
+    #[error("the store `{}` is read-only", path.display())]
+    ReadOnly {
+        /// Which store.
+        path: PathBuf,
+    },
     /// A text that is not an id.
     #[error(transparent)]
     Id(#[from] ParseError),
@@ -115,6 +121,7 @@ impl Hint for StoreError {
                 Some("`tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE".into())
             }
             Self::Format { .. } => Some("use the tinderbox that made it, or another store (`--store DIR`)".into()),
+            Self::ReadOnly { .. } => Some("use a store that you may write to: `--store DIR` or TINDERBOX_STORE".into()),
             Self::NoSuchObject { .. } => Some("`tinderbox store ls` lists all objects".into()),
             Self::Ambiguous { .. } => Some("give more characters of the id".into()),
             Self::Damaged { .. } | Self::Unreadable { .. } => {

@@ -172,6 +172,11 @@ impl Roots {
         Ok(objects)
     }
 
+    /// Whether these roots keep an object.
+    pub fn keeps(&self, object: ObjectId) -> Result<bool> {
+        Ok(self.objects(&[])?.contains(&object))
+    }
+
     /// Forgets one generation.
     pub(super) fn forget(&self, number: u64) -> Result<()> {
         Ok(fs::remove_file(&self.generation_path(number))?)

@@ -13,21 +13,27 @@ use crate::fs::{self, At};
 use crate::secret::IdKey;
 use crate::tree::{Hashing, TreeWriter, Written};
 
-/// One process at work in a store.
+/// One process at work in a store, or only looking at it.
 #[derive(Debug)]
 pub struct Session {
     store: Store,
+    work: Option<Work>,
+    key: Option<IdKey>,
+    next: AtomicU64,
+}
+
+/// Where a session writes.
+#[derive(Debug)]
+struct Work {
     dir: PathBuf,
     /// Locked while the process lives; its content is the ids of the objects in use.
     claims: File,
-    key: Option<IdKey>,
-    next: AtomicU64,
 }
 
 /// While this lives, gc removes nothing: objects can be looked up and claimed.
 #[derive(Debug)]
 pub struct Using {
-    _shared: File,
+    _shared: Option<File>,
 }
 
 /// The right to build one derivation, across processes.
@@ -71,7 +77,29 @@ impl Session {
         fs::create_dir(&dir, 0o700)?;
         let claims = fs::open_lock(&dir.join("lock"))?;
         claims.lock().at("lock", &dir)?;
-        Ok(Self { store: store.clone(), dir, claims, key, next: AtomicU64::new(0) })
+        Ok(Self { store: store.clone(), work: Some(Work { dir, claims }), key, next: AtomicU64::new(0) })
+    }
+
+    /// Only looks: nothing is written, so nothing is claimed either.
+    pub fn reading(store: &Store, key: Option<IdKey>) -> Self {
+        Self { store: store.clone(), work: None, key, next: AtomicU64::new(0) }
+    }
+
+    /// Whether this session only looks.
+    pub fn is_reading(&self) -> bool {
+        self.work.is_none()
+    }
+
+    fn dir(&self) -> Result<&Path> {
+        match &self.work {
+            Some(work) => Ok(&work.dir),
+            None => Err(StoreError::ReadOnly { path: self.store.root().to_owned() }),
+        }
+    }
+
+    /// A new name in this session's directory.
+    fn fresh(&self, prefix: &str) -> Result<PathBuf> {
+        Ok(self.dir()?.join(format!("{prefix}{}", self.next.fetch_add(1, Ordering::Relaxed))))
     }
 
     /// The store that this session works in.
@@ -86,38 +114,38 @@ impl Session {
 
     /// Holds gc off for a moment. Waits while gc removes.
     pub fn using(&self) -> Result<Using> {
-        self.store.hold_off_gc()
+        if self.is_reading() { Ok(Using { _shared: None }) } else { self.store.hold_off_gc() }
     }
 
     /// Says that this session uses an object, so that gc leaves it alone until the session ends.
     pub fn claim(&self, _while: &Using, id: ObjectId) -> Result<()> {
-        Ok((&self.claims).write_all(format!("{id}\n").as_bytes()).at("write", &self.dir)?)
+        let Some(Work { dir, claims }) = &self.work else { return Ok(()) };
+        let mut claims = claims;
+        Ok(claims.write_all(format!("{id}\n").as_bytes()).at("write", dir)?)
     }
 
-    /// Waits for the right to build a derivation. `waiting` is called if somebody else has it.
-    pub fn lock(&self, drv: DrvId, waiting: impl Fn()) -> Result<DrvLock> {
+    /// The right to build a derivation; none if another process has it.
+    pub fn try_lock(&self, drv: DrvId) -> Result<Option<DrvLock>> {
+        self.dir()?;
         let path = self.store.part("locks").join(drv.to_string());
         loop {
             let file = fs::open_lock(&path)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    waiting();
-                    file.lock().at("lock", &path)?;
-                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(fs::Error::new("lock", path, error).into()),
             }
             // Whoever had it may have removed the file: then ours is not the one that others see.
             let ours = file.metadata().at("look at", &path)?.ino();
             if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
-                return Ok(DrvLock { _exclusive: file, path });
+                return Ok(Some(DrvLock { _exclusive: file, path }));
             }
         }
     }
 
     /// Starts an output.
     pub fn stage(&self, secret: bool) -> Result<TreeWriter<'_>> {
-        let dir = self.dir.join(self.next.fetch_add(1, Ordering::Relaxed).to_string());
+        let dir = self.fresh("output-")?;
         fs::create_dir(&dir, 0o700)?;
         Ok(TreeWriter::create(dir.join("tree"), Hashing(self.key.as_ref()), secret)?)
     }
@@ -137,7 +165,7 @@ impl Session {
 
     /// Makes everything finished so far durable.
     pub fn sync(&self) -> Result<()> {
-        Ok(fs::sync_file_system(&self.dir)?)
+        Ok(fs::sync_file_system(self.dir()?)?)
     }
 
     /// Puts a finished, durable output into the store. The object's name is that of whoever put it there first.
@@ -176,7 +204,7 @@ impl Session {
 
     /// Puts a small file in place in one step, without waiting for the disk.
     pub(super) fn put(&self, path: &Path, bytes: &[u8]) -> Result<()> {
-        let beside = self.dir.join(format!("put-{}", self.next.fetch_add(1, Ordering::Relaxed)));
+        let beside = self.fresh("put-")?;
         fs::write_new(&beside, bytes, 0o644)?;
         Ok(fs::rename(&beside, path)?)
     }
@@ -186,14 +214,16 @@ impl Session {
         if fs::metadata(path)?.is_dir() {
             fs::set_mode(path, 0o700)?; // moving a directory writes its `..`
         }
-        let away = self.dir.join(format!("gone-{}", self.next.fetch_add(1, Ordering::Relaxed)));
+        let away = self.fresh("gone-")?;
         Ok(fs::rename(path, &away)?)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let _ = fs::remove_all(&self.dir); // what stays is cleaned up by the next session
+        if let Some(work) = &self.work {
+            let _ = fs::remove_all(&work.dir); // what stays is cleaned up by the next session
+        }
     }
 }
 
@@ -273,11 +303,20 @@ impl Store {
         Ok(claimed)
     }
 
+    /// Blocks until nobody builds a derivation any more.
+    pub fn wait_for(&self, drv: DrvId) -> Result<()> {
+        let path = self.part("locks").join(drv.to_string());
+        if let Some(file) = fs::optional(fs::open(&path))? {
+            file.lock_shared().at("lock", &path)?;
+        }
+        Ok(())
+    }
+
     fn hold_off_gc(&self) -> Result<Using> {
         let path = self.part("locks").join("gc");
         let shared = fs::open_lock(&path)?;
         shared.lock_shared().at("lock", &path)?;
-        Ok(Using { _shared: shared })
+        Ok(Using { _shared: Some(shared) })
     }
 
     /// The gc lock, exclusively: nobody looks objects up while it is held.

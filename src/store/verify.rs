@@ -75,6 +75,7 @@ impl Store {
         let seen = Seen::default();
         let mut findings: Vec<Finding> = names.par_iter().flat_map_iter(|name| self.verify_object(name, &seen)).collect();
         findings.extend(self.dangling(&names)?);
+        findings.extend(self.bad_links(&seen)?);
         findings.sort();
         findings.dedup();
         let seen = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -103,6 +104,55 @@ impl Store {
         let mut check = Check { path: &path, id: name.id, key: key.as_ref(), seen, findings: Vec::new() };
         check.tree(&listing);
         check.findings
+    }
+
+    /// File contents under `links/` that are not what their name says: the next equal file would be linked to them.
+    fn bad_links(&self, seen: &Seen) -> Result<Vec<Finding>> {
+        let seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let keys: Vec<IdKey> = fs::list(&self.part("keys"))?
+            .iter()
+            .filter_map(|name| self.key(name.to_str()?.parse().ok()?).ok()?)
+            .collect();
+        let mut findings = Vec::new();
+        for name in fs::list(&self.part("links"))? {
+            let path = self.part("links").join(&name);
+            let Some(found) = fs::optional(fs::metadata(&path))? else { continue }; // collected this moment
+            let wanted = name.to_str().map(|name| name.trim_end_matches(".x")).and_then(|name| name.parse::<Digest>().ok());
+            let is = |digest: std::result::Result<Digest, String>| digest.ok().is_some_and(|digest| Some(digest) == wanted);
+            let known = [false, true].into_iter().filter_map(|secret| seen.get(&(found.ino(), secret)).cloned());
+            let hashes = || {
+                std::iter::once(hash(&path, Hashing(None), false))
+                    .chain(keys.iter().map(|key| hash(&path, Hashing(Some(key)), true)))
+            };
+            if !known.into_iter().any(is) && !hashes().any(is) {
+                let detail = "its bytes are not those that its name says".to_owned();
+                findings.push(Finding { path, kind: FindingKind::Changed, detail, object: None });
+            }
+        }
+        Ok(findings)
+    }
+
+    /// Takes bad objects and file contents out of the store, so that they are made again.
+    pub fn remove_bad(&self, found: &Verification) -> Result<()> {
+        let session = super::Session::open(self, None)?;
+        let _exclusive = self.lock_gc()?;
+        let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
+        for name in self.objects()?.into_iter().filter(|name| bad.contains(&name.id)) {
+            session.discard(&self.path_of(&name))?;
+        }
+        for id in bad {
+            fs::optional(fs::remove_file(&self.manifest_path(id)))?;
+        }
+        for finding in found.findings.iter().filter(|finding| finding.path.starts_with(self.part("links"))) {
+            fs::optional(fs::remove_file(&finding.path))?;
+        }
+        for drv in self.realised()? {
+            let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
+            if !outputs.iter().any(|output| self.find(output.object, &output.name).is_ok_and(|path| path.is_some())) {
+                fs::remove_file(&self.realisation_path(drv))?;
+            }
+        }
+        Ok(())
     }
 
     /// Manifests and realisations that lead nowhere.

@@ -1,0 +1,180 @@
+//! A job: everything that a builder may see.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::fs;
+use crate::hint::{Hint, did_you_mean};
+use crate::secret::Secret;
+use crate::tree::{Entry, Kind, Listing};
+use crate::value::Value;
+
+/// One derivation to build, with its inputs at hand.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// Inputs by alias. While a job is only checked, they have no content.
+    pub inputs: BTreeMap<String, InputTree>,
+    /// Parameters of the recipe, with `config` and `files` among them.
+    pub params: &'a BTreeMap<String, Value>,
+    /// Secret config values by alias.
+    pub secrets: &'a BTreeMap<String, Secret>,
+}
+
+/// The content of one input: a directory, or a single file.
+#[derive(Debug, Clone, Default)]
+pub struct InputTree {
+    /// The object that it is in.
+    pub root: PathBuf,
+    /// What the object holds; none while a job is only checked.
+    pub listing: Option<std::sync::Arc<Listing>>,
+    /// The part of the object that was asked for; empty for the whole.
+    pub path: String,
+}
+
+/// A job that cannot be done as its recipe asks.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// A parameter that the builder does not know.
+    #[error("unknown parameter `{name}`")]
+    Unknown {
+        /// Which.
+        name: String,
+        /// Those that it knows.
+        known: Vec<&'static str>,
+    },
+    /// Something that is given and not used.
+    #[error("`{name}` is given by the recipe and used by nothing in {used_in}")]
+    Unused {
+        /// Which alias or parameter.
+        name: String,
+        /// Where it could have been used.
+        used_in: String,
+    },
+    /// A parameter that is missing or not of the right kind.
+    #[error("parameter `{name}` must be {expected}")]
+    Expected {
+        /// Which.
+        name: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// Two inputs that want to write one path.
+    #[error("`{path}` comes from both `{one}` and `{other}`")]
+    Collision {
+        /// The path in the output.
+        path: String,
+        /// One input.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// An input that is a file where a directory is needed, or not text, or not JSON.
+    #[error("input `{alias}` {problem}")]
+    Input {
+        /// Which.
+        alias: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An input that cannot be read.
+    #[error(transparent)]
+    Fs(#[from] fs::Error),
+}
+
+impl Hint for JobError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown { name, known } => did_you_mean(name, known.iter().copied())
+                .or_else(|| Some(format!("known: {}", known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ")))),
+            Self::Unused { .. } => {
+                Some("remove it: what is named is rebuilt for, so nothing is named without a use".into())
+            }
+            Self::Fs(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+impl InputTree {
+    /// The entry of the input itself.
+    pub fn entry(&self) -> Option<&Entry> {
+        self.listing.as_ref()?.get(&self.path)
+    }
+
+    /// Files and links of this input: path relative to it (empty for a file), place on disk, entry.
+    pub fn leaves(&self) -> impl Iterator<Item = (&str, PathBuf, &Entry)> {
+        self.listing.iter().flat_map(|listing| listing.leaves(&self.path)).map(|(path, entry)| {
+            let relative = path.strip_prefix(&self.path).unwrap_or(path).trim_start_matches('/');
+            (relative, self.root.join(path), entry)
+        })
+    }
+
+    /// The texts of all files, by relative path (empty for a single file).
+    pub fn texts(&self, alias: &str) -> Result<BTreeMap<String, String>, JobError> {
+        let mut texts = BTreeMap::new();
+        for (path, full, entry) in self.leaves() {
+            if matches!(entry.kind, Kind::File { .. }) {
+                texts.insert(path.to_owned(), read_text(&full, alias, path)?);
+            }
+        }
+        Ok(texts)
+    }
+}
+
+fn read_text(full: &Path, alias: &str, path: &str) -> Result<String, JobError> {
+    String::from_utf8(fs::read(full)?)
+        .map_err(|_| JobError::Input { alias: alias.to_owned(), problem: format!("is not text: `{path}`") })
+}
+
+impl Job<'_> {
+    /// Refuses parameters outside `known` (`config` and `files` are always allowed where `known` has them).
+    pub fn only(&self, known: &[&'static str]) -> Result<(), JobError> {
+        match self.params.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => Err(JobError::Unknown { name: name.clone(), known: known.to_vec() }),
+            None => Ok(()),
+        }
+    }
+
+    /// A parameter that is a map from text to text; empty if it is not given.
+    pub fn text_map(&self, name: &str) -> Result<BTreeMap<&str, &str>, JobError> {
+        let wrong = || JobError::Expected { name: name.to_owned(), expected: "a table of texts" };
+        match self.params.get(name) {
+            None => Ok(BTreeMap::new()),
+            Some(Value::Map(map)) => {
+                map.iter().map(|(key, value)| Ok((key.as_str(), value.as_text().ok_or_else(wrong)?))).collect()
+            }
+            Some(_) => Err(wrong()),
+        }
+    }
+
+    /// A parameter that is a list of texts; empty if it is not given.
+    pub fn text_list(&self, name: &str) -> Result<Vec<&str>, JobError> {
+        let wrong = || JobError::Expected { name: name.to_owned(), expected: "a list of texts" };
+        match self.params.get(name) {
+            None => Ok(Vec::new()),
+            Some(Value::List(list)) => list.iter().map(|value| value.as_text().ok_or_else(wrong)).collect(),
+            Some(_) => Err(wrong()),
+        }
+    }
+
+    /// The config values by alias.
+    pub fn config(&self) -> BTreeMap<&str, &Value> {
+        match self.params.get("config") {
+            Some(Value::Map(map)) => map.iter().map(|(alias, value)| (alias.as_str(), value)).collect(),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// Aliases as the recipe wrote them: those of a group (`manifests/dns`) count once, as the group.
+    pub fn aliases(&self) -> BTreeSet<&str> {
+        self.inputs.keys().map(|alias| alias.split_once('/').map_or(alias.as_str(), |(group, _)| group)).collect()
+    }
+
+    /// The inputs of one alias: itself, or the members of the group, each with its own name.
+    pub fn members<'s>(&'s self, alias: &str) -> impl Iterator<Item = (&'s str, &'s InputTree)> {
+        self.inputs.iter().filter_map(move |(name, tree)| match name.split_once('/') {
+            Some((group, member)) => (group == alias).then_some((member, tree)),
+            None => (name == alias).then_some((name.as_str(), tree)),
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Builders: each turns input trees into one output tree. Same job, same bytes.
+//!
+//! A closed set, each versioned. A builder sees its job and nothing else: no store, clock, environment or terminal.
+
+mod job;
+mod template;
+mod tree;
+pub mod validate;
+mod yaml;
+
+pub use job::{InputTree, Job, JobError};
+
+use crate::drv::BuilderId;
+use crate::hint::Hint;
+use crate::tree::{TreeError, TreeWriter};
+
+/// Turns input trees into one output tree: same job, same bytes.
+pub trait Builder: Sync {
+    /// Kind and version; part of every derivation that names this builder.
+    fn id(&self) -> BuilderId;
+
+    /// Whether the output of this job is public although something secret went in.
+    fn declassifies(&self, _job: &Job<'_>) -> bool {
+        false
+    }
+
+    /// Looks at a job before anything is built: unknown and unused parameters are found here.
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError>;
+
+    /// Writes the output. Sees no store, clock, environment or terminal.
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError>;
+}
+
+/// All builders.
+const ALL: [&dyn Builder; 3] = [&template::Template, &tree::Tree, &validate::Validate];
+
+/// The builder of that kind.
+pub fn find(kind: &str) -> Option<&'static dyn Builder> {
+    ALL.into_iter().find(|builder| builder.id().kind == kind)
+}
+
+/// Kinds of all builders.
+pub fn kinds() -> Vec<String> {
+    ALL.iter().map(|builder| builder.id().kind).collect()
+}
+
+/// Why a job could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The output could not be written.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// The job itself is wrong.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// A template that cannot be rendered.
+    #[error("{file}:{line}: {message}")]
+    Template {
+        /// The output file whose template it is.
+        file: String,
+        /// Line of the template.
+        line: usize,
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// Checks that do not hold.
+    #[error("{} of {checked} checks failed{}", failed(findings), validate::list(findings))]
+    Checks {
+        /// How many were made.
+        checked: usize,
+        /// What they found.
+        findings: Vec<validate::Finding>,
+    },
+}
+
+fn failed(findings: &[validate::Finding]) -> usize {
+    findings.iter().map(|finding| finding.check).collect::<std::collections::BTreeSet<_>>().len()
+}
+
+impl Hint for BuildError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Tree(error) => error.hint(),
+            Self::Job(error) => error.hint(),
+            Self::Template { hint, .. } => hint.clone(),
+            Self::Checks { .. } => None,
+        }
+    }
+}

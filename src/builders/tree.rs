@@ -1,0 +1,68 @@
+//! `tree`: composes other outputs into one directory, by hard links. Nothing is read or hashed again.
+//!
+//! `place` says where each input goes: an input that is a directory is merged into that directory (`""`: the root), a
+//! file becomes that path. `join` makes one JSON document of an input group: `{"<member>": <its only file>, …}`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::value::RawValue;
+
+use super::{BuildError, Builder, Job, JobError};
+use crate::drv::BuilderId;
+use crate::tree::TreeWriter;
+
+pub(super) struct Tree;
+
+impl Builder for Tree {
+    fn id(&self) -> BuilderId {
+        BuilderId::new("tree", 1)
+    }
+
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
+        job.only(&["place", "join"])?;
+        let place = job.text_map("place")?;
+        let join = job.text_map("join")?;
+        let used: BTreeSet<&str> = place.keys().chain(join.values()).copied().collect();
+        if let Some(name) = job.aliases().difference(&used).next() {
+            let used_in = "`place` or `join`".to_owned();
+            return Err(JobError::Unused { name: (*name).to_owned(), used_in }.into());
+        }
+        Ok(())
+    }
+
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let mut taken: BTreeMap<String, String> = BTreeMap::new();
+        for (alias, destination) in job.text_map("place")? {
+            for (member, input) in job.members(alias) {
+                for (path, full, entry) in input.leaves() {
+                    let to = match (destination, path) {
+                        ("", path) => path.to_owned(),
+                        (destination, "") => destination.to_owned(),
+                        (destination, path) => format!("{destination}/{path}"),
+                    };
+                    if let Some(one) = taken.insert(to.clone(), format!("{alias}/{member}")) {
+                        return Err(JobError::Collision { path: to, one, other: format!("{alias}/{member}") }.into());
+                    }
+                    out.share(&to, &full, entry)?;
+                }
+            }
+        }
+        for (path, alias) in job.text_map("join")? {
+            out.write(path, join(job, alias)?.as_bytes(), false)?;
+        }
+        Ok(())
+    }
+}
+
+/// One JSON document of all members of a group.
+fn join(job: &Job<'_>, alias: &str) -> Result<String, JobError> {
+    let wrong = |problem: &str| JobError::Input { alias: alias.to_owned(), problem: problem.to_owned() };
+    let mut joined: BTreeMap<String, Box<RawValue>> = BTreeMap::new();
+    for (member, input) in job.members(alias) {
+        let texts: Vec<String> = input.texts(alias)?.into_values().collect();
+        let [text] = texts.as_slice() else { return Err(wrong("must hold one JSON file")) };
+        let text = text.trim().to_owned();
+        joined.insert(member.to_owned(), RawValue::from_string(text).map_err(|_| wrong("is not JSON"))?);
+    }
+    serde_json::to_string_pretty(&joined).map(|text| text + "\n").map_err(|_| wrong("is not JSON"))
+}

@@ -1,0 +1,320 @@
+//! Arguments of all verbs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// A Nix-style, content-addressed build system for OpenShift bootstrap artifacts.
+///
+/// Every artifact of a cluster is a pure derivation of install-config.yaml, cluster.yaml, cluster.lock and cluster.seed.
+#[derive(Debug, Parser)]
+#[command(name = "tinderbox", version, propagate_version = true, max_term_width = 110, after_help = "\
+Examples:
+  tinderbox init mycluster && cd mycluster     a commented cluster directory
+  tinderbox build                              everything; result/ is the artifact tree
+  tinderbox build --dry-run                    what a config edit will rebuild
+  tinderbox why infra/haproxy                  which field made it rebuild
+  tinderbox show manifest/cluster-dns-02-config
+
+Exit codes: 0 done, 1 failure, 2 usage.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Global {
+    /// The cluster directory
+    #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".", hide_default_value = true)]
+    pub(super) directory: PathBuf,
+    /// The store; default: the nearest `store/` above the cluster directory, else the user's data directory
+    #[arg(long, value_name = "DIR", global = true, env = "TINDERBOX_STORE", hide_env = true)]
+    pub(super) store: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Print errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+    /// Say more: every derivation, cached ones too
+    #[arg(short, long, global = true)]
+    pub(super) verbose: bool,
+    /// Write what happens as JSON lines
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(super) events: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Write a commented, valid cluster directory; never overwrites
+    #[command(after_help = "Examples:
+  tinderbox init ocp4
+  tinderbox init --from install-config.yaml    makes the cluster.yaml that fits it")]
+    Init(Init),
+    /// Pin what the outside world says into cluster.lock
+    #[command(after_help = "Examples:
+  tinderbox lock                               fills in what is missing
+  tinderbox lock --update epoch=2026-11-16T00:00:00Z")]
+    Lock(Lock),
+    /// Build targets and everything that they need
+    #[command(after_help = "Examples:
+  tinderbox build                              the target `cluster`; result/ points to it
+  tinderbox build infra manifest/cluster-dns-02-config
+  tinderbox build --dry-run --json
+  tinderbox build --check                      build everything twice and compare")]
+    Build(Build),
+    /// Validate: read all files and make every check
+    Check(Check),
+    /// Say what made a derivation rebuild, or would
+    #[command(after_help = "Example:
+  tinderbox why infra/haproxy")]
+    Why(Target),
+    /// Say which derivations a config field reaches
+    #[command(after_help = "Examples:
+  tinderbox affects nodes.worker-0.ip
+  tinderbox affects networking.serviceNetwork  fields of install-config.yaml work too")]
+    Affects(Affects),
+    /// Print the graph of derivations
+    #[command(after_help = "Examples:
+  tinderbox graph --format svg > graph.svg
+  tinderbox graph infra --format dot | dot -Tpng > infra.png")]
+    Graph(Graph),
+    /// Show an artifact, or one file of it
+    #[command(after_help = "Examples:
+  tinderbox show infra/haproxy
+  tinderbox show cluster:manifests/cluster-dns-02-config.yml")]
+    Show(Show),
+    /// Copy an artifact tree to a plain directory; secrets get mode 0600
+    Export(Export),
+    /// List the builds of `cluster` that are kept
+    Generations,
+    /// Point result/ to an earlier generation
+    Rollback(Rollback),
+    /// Look into the store, verify it, free space
+    #[command(subcommand)]
+    Store(Store),
+    /// Print the JSON schema of cluster.yaml, for editors
+    #[command(after_help = "Example, with the YAML language server:
+  tinderbox schema > cluster.schema.json
+  # yaml-language-server: $schema=cluster.schema.json    (first line of cluster.yaml)")]
+    Schema,
+    /// Print shell completions
+    #[command(after_help = "Example:
+  tinderbox completions bash > ~/.local/share/bash-completion/completions/tinderbox")]
+    Completions(Completions),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Init {
+    /// The directory to write; default: the cluster directory
+    pub(super) dir: Option<PathBuf>,
+    /// An existing install-config.yaml to make the cluster.yaml for
+    #[arg(long, value_name = "FILE")]
+    pub(super) from: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Lock {
+    /// Change what is pinned: `epoch`, or `epoch=TIME`
+    #[arg(long, value_name = "FIELD[=VALUE]")]
+    pub(super) update: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Build {
+    /// Derivations or folders of them; default: cluster
+    pub(super) targets: Vec<String>,
+    /// Only say what would be built
+    #[arg(long, conflicts_with = "check")]
+    pub(super) dry_run: bool,
+    /// Build everything a second time and compare byte by byte
+    #[arg(long)]
+    pub(super) check: bool,
+    #[command(flatten)]
+    pub(super) jobs: Jobs,
+    /// Go on with what does not depend on a failure
+    #[arg(short, long)]
+    pub(super) keep_going: bool,
+    /// Do not touch the `result` link
+    #[arg(long)]
+    pub(super) no_link: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Jobs {
+    /// Derivations built at the same time; default: one per core
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(super) jobs: Option<u16>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Check {
+    /// List all checks, with what breaks at boot without them
+    #[arg(long)]
+    pub(super) list: bool,
+    #[command(flatten)]
+    pub(super) jobs: Jobs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Target {
+    /// A derivation
+    pub(super) target: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Affects {
+    /// A config field: of the cluster model, of install-config.yaml or of cluster.yaml
+    pub(super) field: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Graph {
+    /// Only what these need; default: all
+    pub(super) targets: Vec<String>,
+    /// How to write it
+    #[arg(long, value_enum, default_value_t = GraphFormat::Mermaid)]
+    pub(super) format: GraphFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum GraphFormat {
+    Mermaid,
+    Dot,
+    Json,
+    Svg,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Show {
+    /// A derivation, or `DERIVATION:PATH`
+    pub(super) target: String,
+    /// Show secrets; on a terminal only
+    #[arg(long)]
+    pub(super) reveal: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Export {
+    /// A new or an empty directory
+    pub(super) dir: PathBuf,
+    /// What to export
+    #[arg(default_value = "cluster")]
+    pub(super) target: String,
+    #[command(flatten)]
+    pub(super) jobs: Jobs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Rollback {
+    /// The generation; default: the one before the current
+    pub(super) number: Option<u64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Store {
+    /// List all objects
+    Ls,
+    /// Say how much space the store takes
+    Du,
+    /// Print the path of an object
+    Path {
+        /// An id, or the beginning of one
+        prefix: String,
+    },
+    /// Put a file or directory into the store
+    Add {
+        /// What to put
+        path: PathBuf,
+    },
+    /// Hash everything again, and name every bad path
+    Verify,
+    /// Remove what is bad, and build it again
+    Repair(Jobs),
+    /// Remove what no generation needs
+    #[command(after_help = "Examples:
+  tinderbox store gc --dry-run
+  tinderbox store gc --keep-last 3
+  tinderbox store gc --older-than 30d --max-size 10G")]
+    Gc(Gc),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Gc {
+    /// Forget all but the newest N generations of each cluster; the current one always stays
+    #[arg(long, value_name = "N")]
+    pub(super) keep_last: Option<usize>,
+    /// Forget generations older than this (`12h`, `30d`), and keep younger objects
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    pub(super) older_than: Option<Duration>,
+    /// Remove the oldest unneeded objects, only until the store is at most this large (`500M`, `10G`)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(super) max_size: Option<u64>,
+    /// Only say what would be removed
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Completions {
+    /// The shell
+    pub(super) shell: clap_complete::Shell,
+}
+
+/// `90s`, `15m`, `12h`, `30d`, `2w`.
+fn parse_age(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split_unit(text)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86400,
+        "w" => 604_800,
+        _ => return Err("write it as 90s, 15m, 12h, 30d or 2w".into()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "that is too long".into())
+}
+
+/// `4096`, `500M`, `10G`, with binary units.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let (number, unit) = split_unit(text)?;
+    let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err("write it as 4096, 500M or 10G".into()),
+    };
+    number.checked_mul(1 << shift).ok_or_else(|| "that is too large".into())
+}
+
+fn split_unit(text: &str) -> Result<(u64, &str), String> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number = text[..end].parse().map_err(|_| "it must begin with a whole number".to_owned())?;
+    Ok((number, &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn ages_and_sizes() {
+        assert_eq!(parse_age("30d"), Ok(Duration::from_secs(30 * 86400)));
+        assert!(parse_age("d").is_err() && parse_age("3y").is_err() && parse_age("99999999999999999999s").is_err());
+        assert_eq!(parse_size("10G"), Ok(10 << 30));
+        assert_eq!(parse_size("1KiB"), Ok(1024));
+        assert!(parse_size("10X").is_err() && parse_size("99999999999T").is_err());
+    }
+}

@@ -1,0 +1,109 @@
+//! Tables, colours, sizes: how data looks on a terminal.
+
+#![expect(clippy::print_stdout, reason = "this module is the one that prints data")]
+
+use std::io::{IsTerminal, Write};
+
+use serde::Serialize;
+
+/// Colours that are readable on light and dark.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Colour {
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+    Dim,
+}
+
+impl Colour {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Red => "31;1",
+            Self::Green => "32",
+            Self::Yellow => "33",
+            Self::Cyan => "36",
+            Self::Dim => "2",
+        }
+    }
+}
+
+/// Whether text on stderr may have colours.
+pub(super) fn stderr_is_colourful() -> bool {
+    std::io::stderr().is_terminal() && wants_colour()
+}
+
+#[expect(clippy::disallowed_methods, reason = "NO_COLOR and TERM are about the terminal, which only cli knows")]
+fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// A word for stderr, coloured if that is wanted.
+pub(super) fn stderr_paint(text: &str, colour: Colour) -> String {
+    paint(text, colour, stderr_is_colourful())
+}
+
+/// A word for stdout, coloured if that is wanted.
+pub(super) fn stdout_paint(text: &str, colour: Colour) -> String {
+    paint(text, colour, std::io::stdout().is_terminal() && wants_colour())
+}
+
+fn paint(text: &str, colour: Colour, wanted: bool) -> String {
+    if wanted { format!("\x1b[{}m{text}\x1b[0m", colour.code()) } else { text.to_owned() }
+}
+
+/// Prints text as it is. A reader that went away is not an error.
+pub(super) fn text(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Prints one line.
+pub(super) fn line(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// Prints one JSON document.
+pub(super) fn json(value: &impl Serialize) {
+    if let Ok(text) = serde_json::to_string_pretty(value) {
+        line(text);
+    }
+}
+
+/// Prints rows in columns; the last column is not padded.
+pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
+    let widths: Vec<usize> = (0..header.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).chain([header[column].len()]).max().unwrap_or(0))
+        .collect();
+    let show = |cells: &mut dyn Iterator<Item = &str>| {
+        let mut shown = String::new();
+        for (column, cell) in cells.enumerate() {
+            let width = if column + 1 == widths.len() { 0 } else { widths[column] };
+            shown.push_str(&format!("{cell:<width$}  "));
+        }
+        shown.trim_end().to_owned()
+    };
+    line(stdout_paint(&show(&mut header.iter().copied()), Colour::Dim));
+    for row in rows {
+        line(show(&mut row.iter().map(String::as_str)));
+    }
+}
+
+/// Bytes for people.
+pub(super) fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (0..units.len() - 1).take_while(|unit| bytes >> (10 * (unit + 1)) > 0).count();
+    match unit {
+        0 => format!("{bytes} B"),
+        unit => format!("{:.1} {}", bytes as f64 / (1u64 << (10 * unit)) as f64, units[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_binary_units() {
+        assert_eq!([0, 1023, 1024, 1536, 1 << 30].map(size), ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 GiB"]);
+    }
+}

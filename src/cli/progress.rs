@@ -1,0 +1,175 @@
+//! Events for people: a live view on a terminal, plain lines without one, JSON lines for machines.
+
+#![expect(clippy::print_stderr, reason = "this module is the one that shows progress")]
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::output::{Colour, stderr_paint};
+use crate::event::{Event, Events};
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Warnings only.
+    Quiet,
+    /// What is built.
+    Normal,
+    /// What is cached too.
+    Verbose,
+}
+
+/// How often the live view is drawn.
+const FRAME: Duration = Duration::from_millis(100);
+/// How many running derivations are shown.
+const SHOWN: usize = 8;
+
+/// Takes events and shows them. Dropping it ends the view.
+pub(super) struct Progress {
+    level: Level,
+    live: Option<(Sender<Event>, Mutex<Option<JoinHandle<()>>>)>,
+    log: Option<Mutex<File>>,
+}
+
+impl Progress {
+    pub(super) fn new(level: Level, log: Option<File>) -> Self {
+        let terminal = std::io::stderr().is_terminal() && level == Level::Normal;
+        let live = terminal.then(|| {
+            let (sender, events) = mpsc::channel();
+            let view = std::thread::spawn(move || View::default().run(&events));
+            (sender, Mutex::new(Some(view)))
+        });
+        Self { level, live, log: log.map(Mutex::new) }
+    }
+}
+
+impl Events for Progress {
+    fn emit(&self, event: Event) {
+        if let Some(log) = &self.log {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Ok(line) = serde_json::to_string(&event) {
+                let _ = writeln!(log, "{line}"); // a full disk must not stop the build that was asked for
+            }
+        }
+        match &self.live {
+            Some((view, _)) => drop(view.send(event)),
+            None => {
+                if let Some(line) = plain(&event, self.level) {
+                    eprintln!("{line}");
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((sender, view)) = self.live.take() {
+            drop(sender);
+            if let Some(view) = view.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                let _ = view.join(); // a view that panicked has nothing more to show
+            }
+        }
+    }
+}
+
+/// One line for an event, if it is worth one at this level.
+fn plain(event: &Event, level: Level) -> Option<String> {
+    match event {
+        Event::Warning { text } => Some(format!("{} {text}", stderr_paint("warning:", Colour::Yellow))),
+        _ if level == Level::Quiet => None,
+        Event::Notice { text } => Some(format!("{} {text}", stderr_paint("note:", Colour::Cyan))),
+        Event::Built { name, milliseconds, .. } => {
+            Some(format!("{} {name} ({milliseconds} ms)", stderr_paint("built", Colour::Green)))
+        }
+        Event::Failed { name, .. } => Some(format!("{} {name}", stderr_paint("failed", Colour::Red))),
+        Event::Waiting { name } => Some(format!("waiting for another process to build {name}")),
+        Event::Cached { name } if level == Level::Verbose => Some(format!("cached {name}")),
+        Event::Skipped { name, because } if level == Level::Verbose => Some(format!("skipped {name}: {because} failed")),
+        Event::Started { name, builder } if level == Level::Verbose => Some(format!("building {name} ({builder})")),
+        _ => None,
+    }
+}
+
+/// The live view: counts, and what is running for how long.
+#[derive(Default)]
+struct View {
+    running: Vec<(String, Instant)>,
+    total: usize,
+    cached: usize,
+    built: usize,
+    failed: usize,
+    /// Lines on the screen that are ours.
+    drawn: usize,
+}
+
+impl View {
+    fn run(mut self, events: &mpsc::Receiver<Event>) {
+        let mut due = Instant::now() + FRAME;
+        loop {
+            match events.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Ok(event) => self.take(event),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.draw();
+                    due = Instant::now() + FRAME;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.clear();
+    }
+
+    fn take(&mut self, event: Event) {
+        match &event {
+            Event::Planned { total, .. } => self.total = *total,
+            Event::Cached { .. } => self.cached += 1,
+            Event::Started { name, .. } => self.running.push((name.clone(), Instant::now())),
+            Event::Built { name, .. } => {
+                self.built += 1;
+                self.running.retain(|(running, _)| running != name);
+            }
+            Event::Failed { name, .. } => {
+                self.failed += 1;
+                self.running.retain(|(running, _)| running != name);
+            }
+            _ => {}
+        }
+        let lasting = matches!(event, Event::Warning { .. } | Event::Notice { .. } | Event::Failed { .. } | Event::Waiting { .. });
+        if let Some(line) = plain(&event, Level::Normal).filter(|_| lasting) {
+            self.clear();
+            eprintln!("{line}");
+        }
+    }
+
+    fn draw(&mut self) {
+        if self.total == 0 {
+            return;
+        }
+        self.clear();
+        let mut lines: Vec<String> = self
+            .running
+            .iter()
+            .take(SHOWN)
+            .map(|(name, since)| format!("  {} {:.1} s", stderr_paint(name, Colour::Yellow), since.elapsed().as_secs_f32()))
+            .collect();
+        if self.running.len() > SHOWN {
+            lines.push(format!("  and {} more", self.running.len() - SHOWN));
+        }
+        let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
+        lines.push(format!("{} built, {} cached of {}{failed}", self.built, self.cached, self.total));
+        eprint!("{}\n", lines.join("\n"));
+        self.drawn = lines.len();
+    }
+
+    /// Takes back what was drawn, so that lasting lines stand above the view.
+    fn clear(&mut self) {
+        if self.drawn > 0 {
+            eprint!("\x1b[{}A\x1b[J", self.drawn);
+            self.drawn = 0;
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Every verb: flags to a request, an outcome to text or JSON.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use clap::CommandFactory;
+use serde_json::json;
+
+use super::args::{Args, Build, Gc, Global, GraphFormat, Jobs, Show, Store, Verb};
+use super::error::explain;
+use super::output::{self, Colour, line, size, stdout_paint, table};
+use super::progress::{Level, Progress};
+use crate::fs;
+use crate::hint::Hint;
+use crate::ops::affects::Affected;
+use crate::ops::build::{BuildReport, BuildRequest};
+use crate::ops::why::{Cause, CauseKind, Status, Why};
+use crate::ops::{self, Env, OpsError, Result, StoreChoice};
+use crate::store::{GcOptions, GcPlan, Verification};
+
+/// Does what was asked.
+pub(super) fn run(args: Args, cancel: &AtomicBool) -> Result<ExitCode> {
+    let Args { global, verb } = args;
+    let level = match (global.quiet, global.verbose) {
+        (true, _) => Level::Quiet,
+        (_, true) => Level::Verbose,
+        _ => Level::Normal,
+    };
+    let log = global.events.as_deref().map(fs::create_or_truncate).transpose()?;
+    let progress = Progress::new(level, log);
+    let store = StoreChoice { named: global.store.clone(), data: data_directory() };
+    let env = Env { directory: &global.directory, store: &store, events: &progress, cancel };
+    dispatch(env, &global, verb)
+}
+
+fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
+    let json = global.json;
+    match verb {
+        Verb::Init(init) => {
+            let directory = init.dir.as_deref().unwrap_or(&global.directory);
+            let done = ops::init::init(directory, init.from.as_deref())?;
+            say(json, &done, || {
+                for file in &done.written {
+                    line(done.directory.join(file).display());
+                }
+            });
+        }
+        Verb::Lock(lock) => {
+            let done = ops::lock::lock(env, &ops::lock::LockRequest { update: lock.update })?;
+            say(json, &done, || {
+                for moved in &done.moved {
+                    line(format!("{}: {} → {}", moved.field, moved.from.as_deref().unwrap_or("(missing)"), moved.to));
+                }
+                if done.seed_made {
+                    line("cluster.seed: made; back it up, and never commit it");
+                }
+                if done.moved.is_empty() && !done.seed_made {
+                    line("everything is pinned");
+                }
+            });
+        }
+        Verb::Build(build) => return self::build(env, json, build),
+        Verb::Check(check) if check.list => list_checks(json),
+        Verb::Check(check) => {
+            let report = ops::check::check(env, jobs(&check.jobs))?;
+            return Ok(finish_build(json, &report));
+        }
+        Verb::Why(target) => {
+            let why = ops::why::why(env, &target.target)?;
+            say(json, &why, || show_why(&why));
+        }
+        Verb::Affects(affects) => {
+            let found = ops::affects::affects(env, &affects.field)?;
+            say(json, &found, || show_affected(&found));
+        }
+        Verb::Graph(graph) => {
+            let format = match (json, graph.format) {
+                (true, _) | (_, GraphFormat::Json) => ops::graph::Format::Json,
+                (_, GraphFormat::Mermaid) => ops::graph::Format::Mermaid,
+                (_, GraphFormat::Dot) => ops::graph::Format::Dot,
+                (_, GraphFormat::Svg) => ops::graph::Format::Svg,
+            };
+            output::text(&ops::graph::graph(env, &graph.targets, format)?);
+        }
+        Verb::Show(show) => self::show(env, json, &show)?,
+        Verb::Export(export) => {
+            let done = ops::export::export(env, &export.target, &export.dir, jobs(&export.jobs))?;
+            say(json, &done, || {
+                line(format!("{}: {} files, {} of them secret", done.directory.display(), done.files, done.secret));
+            });
+        }
+        Verb::Generations => {
+            let all = ops::generations::generations(env)?;
+            say(json, &all, || {
+                let rows = all.iter().map(|one| {
+                    let mark = if one.current { "current" } else { "" };
+                    let path = one.path.as_ref().map_or("(gone)".to_owned(), |path| path.display().to_string());
+                    vec![one.number.to_string(), one.time.clone(), mark.to_owned(), path]
+                });
+                table(&["GENERATION", "MADE", "", "PATH"], &rows.collect::<Vec<_>>());
+            });
+        }
+        Verb::Rollback(rollback) => {
+            let done = ops::generations::rollback(env, rollback.number)?;
+            say(json, &done, || line(format!("generation {}: {}", done.to, done.path.display())));
+        }
+        Verb::Store(store) => return self::store(env, json, store),
+        Verb::Schema => output::json(&crate::config::schema()),
+        Verb::Completions(completions) => {
+            let mut text = Vec::new();
+            clap_complete::generate(completions.shell, &mut Args::command(), "tinderbox", &mut text);
+            output::text(&String::from_utf8_lossy(&text));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say(json: bool, document: &impl serde::Serialize, text: impl FnOnce()) {
+    if json { output::json(document) } else { text() }
+}
+
+fn jobs(jobs: &Jobs) -> usize {
+    jobs.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
+}
+
+/// Where the user's data is, by the XDG rules.
+#[expect(clippy::disallowed_methods, reason = "the environment is read here and nowhere below")]
+fn data_directory() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+}
+
+fn build(env: Env<'_>, json: bool, build: Build) -> Result<ExitCode> {
+    let request = BuildRequest {
+        targets: build.targets,
+        jobs: jobs(&build.jobs),
+        keep_going: build.keep_going,
+        check: build.check,
+        no_link: build.no_link,
+    };
+    if build.dry_run {
+        let report = ops::build::dry_run(env, &request)?;
+        say(json, &report, || report.would_build.iter().flatten().for_each(line));
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(finish_build(json, &ops::build::build(env, &request)?))
+}
+
+fn finish_build(json: bool, report: &BuildReport) -> ExitCode {
+    say(json, report, || {
+        for target in &report.targets {
+            line(target.path.display());
+        }
+        for difference in report.check.iter().flat_map(|check| &check.differences) {
+            line(format!("{} {}", stdout_paint("differs", Colour::Red), difference.name));
+            line(format!("  before {}\n  now    {}", difference.before, difference.now));
+            for (path, what) in &difference.paths {
+                line(format!("  {what} {path}"));
+            }
+        }
+    });
+    for error in &report.errors {
+        explain(error, error.hint());
+    }
+    if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn list_checks(json: bool) {
+    let all = ops::check::list();
+    say(json, &all, || {
+        for check in &all {
+            line(stdout_paint(check.name, Colour::Green));
+            line(format!("  rule:   {}\n  breaks: {}", check.rule, check.breaks));
+        }
+    });
+}
+
+fn show(env: Env<'_>, json: bool, show: &Show) -> Result<()> {
+    use std::io::IsTerminal;
+    if show.reveal && !std::io::stdout().is_terminal() {
+        return Err(OpsError::Usage {
+            message: "`--reveal` shows secrets on a terminal only".into(),
+            advice: Some("`tinderbox export DIR` copies them, for their owner only".into()),
+        });
+    }
+    let shown = ops::show::show(env, &show.target, show.reveal)?;
+    say(json, &shown, || match &shown.file {
+        Some(file) => {
+            output::text(&file.content);
+            if !file.content.ends_with('\n') {
+                line("");
+            }
+        }
+        None => {
+            let rows = shown.entries.iter().filter(|entry| entry.kind != "directory").map(|entry| {
+                let secret = if entry.secret { "secret" } else { "" };
+                vec![entry.kind.to_owned(), secret.to_owned(), size(entry.size), entry.path.clone()]
+            });
+            table(&["KIND", "", "SIZE", "PATH"], &rows.collect::<Vec<_>>());
+        }
+    });
+    Ok(())
+}
+
+fn show_affected(found: &Affected) {
+    for (field, places) in &found.fields {
+        let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+        line(format!("{} ({})", stdout_paint(field, Colour::Cyan), places.join("; ")));
+    }
+    line(format!("{} derivations name it:", found.direct.len()));
+    found.direct.iter().for_each(|name| line(format!("  {name}")));
+    line(format!("{} more need those, and are rebuilt if what they need really changes:", found.cascade.len()));
+    found.cascade.iter().for_each(|name| line(format!("  {name}")));
+}
+
+fn show_why(why: &Why) {
+    line(match why.status {
+        Status::New => format!("{} was not built before", why.target),
+        Status::Changed => format!("{} is not as it was at the last build", why.target),
+        Status::UpToDate => format!("{} is up to date; its last change was this", why.target),
+        Status::Unchanged => format!("{} is up to date, and never was anything else", why.target),
+    });
+    if !why.causes.is_empty() {
+        line(stdout_paint("root cause", Colour::Cyan));
+        // Several derivations may name one field: that is one cause.
+        let mut shown: Vec<String> = why.causes.iter().map(show_cause).collect();
+        shown.dedup();
+        shown.iter().for_each(line);
+    }
+    if !why.cascade.is_empty() {
+        line(stdout_paint("cascade", Colour::Cyan));
+        why.cascade.iter().for_each(|way| line(format!("  {}", way.join(" → "))));
+    }
+    if !why.follows.is_empty() && why.status == Status::Changed {
+        line(stdout_paint("what follows", Colour::Cyan));
+        why.follows.iter().for_each(|name| line(format!("  {name}")));
+    }
+}
+
+fn show_cause(cause: &Cause) -> String {
+    let kind = match cause.kind {
+        CauseKind::Config => "config field",
+        CauseKind::File => "file",
+        CauseKind::Parameter => "parameter",
+        CauseKind::Inputs => "input",
+        CauseKind::Builder => "builder",
+        CauseKind::Forgotten => return format!("  unknown: {}", cause.what),
+    };
+    let places: Vec<String> = cause.places.iter().map(ToString::to_string).collect();
+    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
+    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "(nothing)".into());
+    format!("  {kind} {}{places}: {} → {}", cause.what, side(&cause.from), side(&cause.to))
+}
+
+fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
+    match store {
+        Store::Ls => {
+            let all = ops::store::ls(env)?;
+            say(json, &all, || {
+                let rows = all.iter().map(|one| {
+                    let secret = if one.secret { "secret" } else { "" };
+                    vec![one.name.clone(), size(one.size), one.files.to_string(), secret.to_owned(), one.object.to_string()]
+                });
+                table(&["NAME", "SIZE", "FILES", "", "OBJECT"], &rows.collect::<Vec<_>>());
+            });
+        }
+        Store::Du => {
+            let usage = ops::store::du(env)?;
+            say(json, &usage, || {
+                line(format!("{}\t{}", size(usage.stored), usage.store.display()));
+                line(format!("{} objects; {} if equal files counted every time", usage.objects, size(usage.apparent)));
+            });
+        }
+        Store::Path { prefix } => {
+            let (name, path) = ops::store::path(env, &prefix)?;
+            say(json, &json!({"object": name.id, "name": name.name, "path": path}), || line(path.display()));
+        }
+        Store::Add { path } => {
+            let (object, path) = ops::store::add(env, &path)?;
+            say(json, &json!({"object": object, "path": path}), || line(path.display()));
+        }
+        Store::Verify => {
+            let found = ops::store::verify(env)?;
+            say(json, &found, || show_findings(&found));
+            return Ok(if found.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Store::Repair(args) => {
+            let done = ops::store::repair(env, jobs(&args))?;
+            say(json, &done, || {
+                line(format!("{} bad objects removed, {} derivations built again", done.removed.len(), done.rebuilt.len()));
+                for (object, directories) in &done.elsewhere {
+                    let shown: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
+                    line(format!("  {object} belongs to {}: run `tinderbox build` there", shown.join(", ")));
+                }
+                show_findings(&done.left);
+            });
+            return Ok(if done.left.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Store::Gc(gc) => {
+            let plan = ops::store::gc(env, &options(&gc), gc.dry_run)?;
+            say(json, &plan, || show_gc(&plan, gc.dry_run));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(gc: &Gc) -> GcOptions {
+    GcOptions { keep_last: gc.keep_last, older_than: gc.older_than, max_size: gc.max_size, now: None }
+}
+
+fn show_findings(found: &Verification) {
+    for finding in &found.findings {
+        line(format!("{} {}: {}", stdout_paint("bad", Colour::Red), finding.path.display(), finding.detail));
+    }
+    let bad = match found.findings.len() {
+        0 => "all sound".to_owned(),
+        1 => "1 bad path".to_owned(),
+        bad => format!("{bad} bad paths"),
+    };
+    line(format!("{} objects, {} files, {}: {bad}", found.objects, found.files, size(found.bytes)));
+}
+
+fn show_gc(plan: &GcPlan, dry_run: bool) {
+    for (directory, number) in &plan.generations {
+        line(format!("generation {number} of {}", directory.display()));
+    }
+    for doomed in &plan.objects {
+        line(format!("{}\t{}", size(doomed.size), doomed.name));
+    }
+    let verb = if dry_run { "would free" } else { "freed" };
+    line(format!("{verb} {} in {} objects; {} stay", size(plan.freed), plan.objects.len(), plan.kept));
+}

@@ -1,0 +1,77 @@
+//! What happens during long work, as data. The library emits events; only `cli` shows them, and `--events` writes them.
+
+use serde::Serialize;
+
+/// Something that happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The graph was resolved as far as it is known: this many derivations, this many of them in the store.
+    Planned {
+        /// Derivations that the targets need.
+        total: usize,
+        /// Those whose output is in the store already.
+        cached: usize,
+    },
+    /// A derivation's output was found in the store.
+    Cached {
+        /// Which.
+        name: String,
+    },
+    /// Another process builds this derivation; we wait for it.
+    Waiting {
+        /// Which.
+        name: String,
+    },
+    /// A derivation is being built.
+    Started {
+        /// Which.
+        name: String,
+        /// By whom.
+        builder: String,
+    },
+    /// A derivation was built and is in the store.
+    Built {
+        /// Which.
+        name: String,
+        /// What it gave.
+        object: String,
+        /// How long it took.
+        milliseconds: u64,
+    },
+    /// A derivation could not be built.
+    Failed {
+        /// Which.
+        name: String,
+        /// Why.
+        error: String,
+    },
+    /// A derivation was not tried because something that it needs failed.
+    Skipped {
+        /// Which.
+        name: String,
+        /// What failed.
+        because: String,
+    },
+    /// Something that the user should know and that is not an error.
+    Notice {
+        /// The text.
+        text: String,
+    },
+    /// Something that the user should do something about.
+    Warning {
+        /// The text.
+        text: String,
+    },
+}
+
+/// Where events go.
+pub trait Events: Sync {
+    /// Takes one event.
+    fn emit(&self, event: Event);
+}
+
+/// Nowhere.
+impl Events for () {
+    fn emit(&self, _: Event) {}
+}

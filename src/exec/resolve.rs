@@ -1,0 +1,113 @@
+//! From a node to a derivation: inputs are replaced by the content of their outputs. Also the dry run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Context, Done, ExecError, builder_of, in_store};
+use crate::builders::{InputTree, Job};
+use crate::digest::ObjectId;
+use crate::drv::{Derivation, Explanation, Input, InputKind};
+use crate::recipe::{Edge, Node};
+use crate::store::{Output, Realisation, Using};
+
+/// The derivation of a node whose inputs are all done.
+pub(super) fn derivation(context: Context<'_>, node: &Node, done: &BTreeMap<usize, Done>) -> Result<Derivation, ExecError> {
+    let mut inputs = BTreeMap::new();
+    for (alias, edge) in &node.inputs {
+        let Some(from) = done.get(&edge.node) else { continue }; // the caller made sure that there is none such
+        inputs.insert(alias.clone(), input(context, node, edge, from.output.object)?);
+    }
+    let mut secrets = BTreeMap::new();
+    for (alias, secret) in &node.secrets {
+        let key = context.session.key().ok_or_else(|| ExecError::NoSeed { name: node.name.clone() })?;
+        secrets.insert(alias.clone(), key.digest_value(secret));
+    }
+    Ok(Derivation {
+        label: node.name.clone(),
+        builder: builder_of(node)?.id(),
+        inputs,
+        params: node.params.clone(),
+        secrets,
+    })
+}
+
+fn input(context: Context<'_>, node: &Node, edge: &Edge, object: ObjectId) -> Result<Input, ExecError> {
+    let Some(path) = &edge.path else {
+        return Ok(Input { kind: InputKind::Dir, digest: object.0 });
+    };
+    let listing = context.session.store().object(object).map_err(in_store(node))?.listing;
+    listing.get(path).and_then(Input::of).ok_or_else(|| ExecError::NoPath {
+        name: node.name.clone(),
+        recipe: node.recipe.clone(),
+        from: edge.from.clone(),
+        path: path.clone(),
+        has: listing.leaves("").map(|(path, _)| path.to_owned()).collect(),
+    })
+}
+
+/// The output of a derivation, if the store has it; it is claimed then.
+pub(super) fn look_up(
+    context: Context<'_>,
+    using: &Using,
+    node: &Node,
+    derivation: &Derivation,
+) -> Result<Option<(Done, Realisation)>, ExecError> {
+    let store = context.session.store();
+    let drv = derivation.id();
+    let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };
+    for output in &realisation.outputs {
+        context.session.claim(using, output.object).map_err(in_store(node))?;
+        if let Some(path) = store.find(output.object, &output.name).map_err(in_store(node))? {
+            let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
+            let name = name.map_or_else(|| output.name.clone(), |(_, name)| name.to_owned());
+            let output = Output { object: output.object, name };
+            return Ok(Some((Done { drv, output }, realisation)));
+        }
+    }
+    Ok(None)
+}
+
+/// A job without the content of its inputs, for [`crate::builders::Builder::check`].
+pub(super) fn outline(node: &Node) -> Job<'_> {
+    let inputs = node.inputs.keys().map(|alias| (alias.clone(), InputTree::default())).collect();
+    Job { inputs, params: &node.params, secrets: &node.secrets }
+}
+
+/// What a build would do.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Outputs that the store has.
+    pub done: BTreeMap<usize, Done>,
+    /// Derivations that would be built: those that the store does not have, and all that need one of them.
+    pub missing: BTreeSet<usize>,
+}
+
+/// What a build of these derivations would do. Nothing is written.
+pub fn plan(context: Context<'_>, targets: &[usize]) -> Result<Plan, ExecError> {
+    let mut plan = Plan::default();
+    let nodes = context.graph.nodes();
+    let closure = context.graph.closure(targets);
+    let Some(first) = closure.first() else { return Ok(plan) };
+    let using = context.session.using().map_err(in_store(&nodes[*first]))?;
+    for at in closure {
+        let node = &nodes[at];
+        if node.inputs.values().any(|edge| plan.missing.contains(&edge.node)) {
+            plan.missing.insert(at);
+            continue;
+        }
+        let derivation = derivation(context, node, &plan.done)?;
+        match look_up(context, &using, node, &derivation)? {
+            Some((done, _)) => drop(plan.done.insert(at, done)),
+            None => drop(plan.missing.insert(at)),
+        }
+    }
+    Ok(plan)
+}
+
+/// The identities of derivations that are not in the store, as far as their inputs are; the rest as they are.
+///
+/// An input that is not built yet has no content: it stands as not set, which differs from whatever it was before.
+pub fn explain(context: Context<'_>, plan: &Plan, targets: &[usize]) -> Result<BTreeMap<usize, Explanation>, ExecError> {
+    let nodes = context.graph.nodes();
+    let closure = context.graph.closure(targets);
+    closure.into_iter().map(|at| Ok((at, derivation(context, &nodes[at], &plan.done)?.explain()))).collect()
+}

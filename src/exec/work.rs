@@ -1,0 +1,164 @@
+//! One derivation, built by a worker: lock, look again, build, stage. And the committer, which publishes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Instant;
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::resolve::look_up;
+use super::{Context, Done, ExecError, builder_of, in_store};
+use crate::builders::{InputTree, Job};
+use crate::digest::DrvId;
+use crate::drv::Derivation;
+use crate::event::Event;
+use crate::recipe::Node;
+use crate::store::{DrvLock, ObjectName, Output, Realisation, Staged, Trace, TraceInput};
+
+/// A derivation that a worker takes on.
+pub(super) struct Task<'a> {
+    pub(super) at: usize,
+    pub(super) node: &'a Node,
+    pub(super) derivation: Derivation,
+    /// The outputs of its inputs, by alias.
+    pub(super) inputs: BTreeMap<String, Output>,
+}
+
+/// What workers and the committer tell the coordinator.
+pub(super) enum Report {
+    /// Another process is building it.
+    Busy { at: usize, drv: DrvId },
+    /// It was not begun, because the build is coming to an end.
+    Dropped,
+    /// Nobody else is building it any more: try again.
+    Free { at: usize },
+    /// Another process built it while we waited.
+    Found { at: usize, done: Done },
+    /// It is in the store.
+    Published { at: usize, done: Done, realisation: Realisation, milliseconds: u64 },
+    /// It is not.
+    Failed { at: usize, error: ExecError },
+}
+
+/// An output on its way to the committer.
+pub(super) struct Finished {
+    at: usize,
+    drv: DrvId,
+    name: String,
+    staged: Staged,
+    trace: Trace,
+    _lock: DrvLock,
+}
+
+/// Builds one derivation up to its staged output.
+pub(super) fn work(
+    context: Context<'_>,
+    task: Task<'_>,
+    halt: &AtomicBool,
+    commit: &Sender<Finished>,
+    report: &Sender<Report>,
+) {
+    let at = task.at;
+    let outcome = if halt.load(Ordering::Relaxed) { Ok(Some(Report::Dropped)) } else { attempt(context, task, commit) };
+    // The coordinator hangs up only when it no longer wants to know.
+    let _ = match outcome {
+        Ok(None) => Ok(()),
+        Ok(Some(told)) => report.send(told),
+        Err(error) => report.send(Report::Failed { at, error }),
+    };
+}
+
+fn attempt(context: Context<'_>, task: Task<'_>, commit: &Sender<Finished>) -> Result<Option<Report>, ExecError> {
+    let Task { at, node, derivation, inputs } = task;
+    let drv = derivation.id();
+    let Some(lock) = context.session.try_lock(drv).map_err(in_store(node))? else {
+        return Ok(Some(Report::Busy { at, drv }));
+    };
+    let using = context.session.using().map_err(in_store(node))?;
+    if let Some((done, _)) = look_up(context, &using, node, &derivation)? {
+        return Ok(Some(Report::Found { at, done }));
+    }
+    drop(using);
+    let builder = derivation.builder.to_string();
+    context.events.emit(Event::Started { name: node.name.clone(), builder });
+    let start = Instant::now();
+    let staged = stage(context, node, &inputs)?;
+    let trace = trace(node, &derivation, &inputs, start);
+    let finished = Finished { at, drv, name: node.name.clone(), staged, trace, _lock: lock };
+    let _ = commit.send(finished); // the committer lives as long as there is a sender
+    Ok(None)
+}
+
+/// Runs the builder into a staging tree.
+pub(super) fn stage(context: Context<'_>, node: &Node, inputs: &BTreeMap<String, Output>) -> Result<Staged, ExecError> {
+    let builder = builder_of(node)?;
+    let failed = |source| ExecError::Build { name: node.name.clone(), recipe: node.recipe.clone(), source };
+    let mut trees = BTreeMap::new();
+    for (alias, output) in inputs {
+        let object = context.session.store().object(output.object).map_err(in_store(node))?;
+        let path = node.inputs.get(alias).and_then(|edge| edge.path.clone()).unwrap_or_default();
+        trees.insert(alias.clone(), InputTree { root: object.path, listing: Some(Arc::new(object.listing)), path });
+    }
+    let tainted = !node.secrets.is_empty() || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
+    let job = Job { inputs: trees, params: &node.params, secrets: &node.secrets };
+    builder.check(&job).map_err(failed)?;
+    let secret = tainted && !builder.declassifies(&job);
+    let tree = context.session.stage(secret).map_err(in_store(node))?;
+    builder.build(&job, &tree).map_err(failed)?;
+    context.session.finish(tree, &node.name).map_err(in_store(node))
+}
+
+fn trace(node: &Node, derivation: &Derivation, inputs: &BTreeMap<String, Output>, start: Instant) -> Trace {
+    let inputs = inputs.iter().filter_map(|(alias, output)| {
+        let edge = node.inputs.get(alias)?;
+        Some((alias.clone(), TraceInput { from: edge.from.clone(), object: output.object, path: edge.path.clone() }))
+    });
+    Trace {
+        label: node.name.clone(),
+        inputs: inputs.collect(),
+        identity: derivation.explain(),
+        time: now(),
+        milliseconds: start.elapsed().as_millis() as u64,
+    }
+}
+
+/// The time, for traces and generations: about a build, never in one.
+#[expect(clippy::disallowed_methods, reason = "a trace says when; no derivation sees it")]
+pub fn now() -> String {
+    let now = OffsetDateTime::now_utc();
+    now.replace_nanosecond(0).unwrap_or(now).format(&Rfc3339).unwrap_or_default()
+}
+
+/// Publishes what workers finish, everything that waits with one sync, until the last worker hangs up.
+pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report: &Sender<Report>) {
+    while let Ok(first) = finished.recv() {
+        let batch: Vec<Finished> = std::iter::once(first).chain(finished.try_iter()).collect();
+        let synced = context.session.sync().map_err(Arc::new);
+        for one in batch {
+            let at = one.at;
+            let told = match &synced {
+                Ok(()) => publish(context, one).unwrap_or_else(|error| Report::Failed { at, error }),
+                Err(source) => {
+                    Report::Failed { at, error: ExecError::Sync { name: one.name, source: Arc::clone(source) } }
+                }
+            };
+            let _ = report.send(told); // nobody listens after a cancellation; the output is kept all the same
+        }
+    }
+}
+
+fn publish(context: Context<'_>, one: Finished) -> Result<Report, ExecError> {
+    let Finished { at, drv, name, staged, trace, _lock } = one;
+    let failed = |source| ExecError::Store { name: name.clone(), source };
+    let output = context.session.publish(&staged).map_err(failed)?;
+    let realisation = context.session.record(drv, &output, &trace).map_err(failed)?;
+    Ok(Report::Published { at, done: Done { drv, output }, realisation, milliseconds: trace.milliseconds })
+}
+
+/// The store path of an output.
+pub fn path_of(context: Context<'_>, output: &Output) -> std::path::PathBuf {
+    context.session.store().path_of(&ObjectName { id: output.object, name: output.name.clone() })
+}

@@ -1,0 +1,85 @@
+//! The cluster directory: which files it has, and reading them.
+
+use std::path::{Path, PathBuf};
+
+use super::{OpsError, Result};
+use crate::fs;
+use crate::hint::{Place, Problem, Problems};
+use crate::recipe::Sources;
+
+/// A cluster directory, absolute.
+#[derive(Debug, Clone)]
+pub struct ClusterDir {
+    path: PathBuf,
+}
+
+/// The user's install-config.
+pub(super) const INSTALL_CONFIG: &str = "install-config.yaml";
+/// The user's cluster file.
+pub(super) const CLUSTER: &str = "cluster.yaml";
+/// What is pinned.
+pub(super) const LOCK: &str = "cluster.lock";
+/// The cluster's identity.
+pub(super) const SEED: &str = "cluster.seed";
+/// The link to the current generation.
+pub(super) const RESULT: &str = "result";
+
+impl ClusterDir {
+    /// Opens a directory that must have both configuration files.
+    pub fn open(path: &Path) -> Result<Self> {
+        let path = fs::canonical(path)?;
+        for missing in [INSTALL_CONFIG, CLUSTER] {
+            if !fs::exists(&path.join(missing))? {
+                return Err(OpsError::NotACluster { path, missing });
+            }
+        }
+        Ok(Self { path })
+    }
+
+    /// The directory, absolute.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// One of its files.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The built-in recipes under the user's own.
+    pub(super) fn recipes(&self) -> Result<Sources> {
+        let mut sources = Sources::built_in();
+        let root = self.path.join("recipes");
+        if fs::exists(&root)? {
+            let mut problems = Problems::default();
+            collect(&root, "", &mut sources, &mut problems)?;
+            problems.or(())?;
+        }
+        Ok(sources)
+    }
+}
+
+/// Adds every text file below `dir`. Hidden files and editors' leftovers are none of ours.
+fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Problems) -> Result<()> {
+    for name in fs::list(dir)? {
+        let full = dir.join(&name);
+        let shown = format!("recipes/{prefix}{}", name.to_string_lossy().escape_debug());
+        let Some(name) = name.to_str().filter(|name| !name.chars().any(char::is_control)) else {
+            problems.push(Problem::new(Place::file(shown), "the file's name has control characters or is not UTF-8"));
+            continue;
+        };
+        if name.starts_with('.') || name.ends_with('~') {
+            continue;
+        }
+        let path = format!("{prefix}{name}");
+        if fs::metadata(&full)?.is_dir() {
+            collect(&full, &format!("{path}/"), sources, problems)?;
+            continue;
+        }
+        match String::from_utf8(fs::read(&full)?) {
+            Ok(text) => sources.add(path, shown, text),
+            Err(_) => problems.push(Problem::new(Place::file(shown), "the file is not UTF-8 text")),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! What can go wrong in a verb.
+
+use std::path::PathBuf;
+
+use crate::config::FieldError;
+use crate::exec::ExecError;
+use crate::fs;
+use crate::hint::{Hint, Problems};
+use crate::store::StoreError;
+
+/// Why a verb failed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpsError {
+    /// The user's files have problems.
+    #[error("{} {}:\n{problems}", problems.0.len(), if problems.0.len() == 1 { "problem" } else { "problems" })]
+    Problems {
+        /// All of them.
+        #[from]
+        problems: Problems,
+    },
+    /// The file system refused.
+    #[error(transparent)]
+    Fs(#[from] fs::Error),
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A derivation could not be had.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// Not a config field.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// Not a cluster directory.
+    #[error("`{}` is not a cluster directory: it has no {missing}", path.display())]
+    NotACluster {
+        /// What was looked at.
+        path: PathBuf,
+        /// The file that it lacks.
+        missing: &'static str,
+    },
+    /// A file that is there already.
+    #[error("`{}` is there already, and is left as it is", path.display())]
+    Exists {
+        /// Which.
+        path: PathBuf,
+        /// What to do instead.
+        advice: &'static str,
+    },
+    /// A seed that others can read, or that is no seed.
+    #[error("the seed `{}` {problem}", path.display())]
+    Seed {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+        /// What to do.
+        advice: String,
+    },
+    /// A target that is not in the graph.
+    #[error("there is no derivation `{target}`")]
+    NoTarget {
+        /// What was asked for.
+        target: String,
+        /// What was probably meant.
+        near: Option<String>,
+    },
+    /// Something that is asked about before it was built.
+    #[error("`{target}` is not built")]
+    NotBuilt {
+        /// Which.
+        target: String,
+    },
+    /// A path that an artifact does not have.
+    #[error("`{target}` has no `{path}`")]
+    NoPath {
+        /// Which artifact.
+        target: String,
+        /// Which path.
+        path: String,
+        /// What to do.
+        advice: Option<String>,
+    },
+    /// An option that makes no sense here.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        advice: Option<String>,
+    },
+    /// The artifact set is built, and `result` could not be moved.
+    #[error("everything is built, but `{}` cannot be updated", path.display())]
+    Result {
+        /// The link.
+        path: PathBuf,
+        /// Why not.
+        source: fs::Error,
+    },
+    /// The user stopped.
+    #[error("interrupted; {kept} finished {} kept in the store, and a new build goes on from there", if *kept == 1 { "output is" } else { "outputs are" })]
+    Interrupted {
+        /// What was finished.
+        kept: usize,
+    },
+}
+
+impl OpsError {
+    /// Whether the user asked for something that cannot be asked for: exit code 2 in place of 1.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Usage { .. })
+    }
+}
+
+impl Hint for OpsError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Problems { problems } => problems.hint(),
+            Self::Fs(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::Exec(error) => error.hint(),
+            Self::Field(error) => error.hint(),
+            Self::NotACluster { .. } => {
+                Some("`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into())
+            }
+            Self::Exists { advice, .. } => Some((*advice).into()),
+            Self::Seed { advice, .. } => Some(advice.clone()),
+            Self::NoTarget { near, .. } => Some(match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`tinderbox graph --format json` lists all derivations".into(),
+            }),
+            Self::NotBuilt { target } => Some(format!("run `tinderbox build {target}`")),
+            Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),
+            Self::Result { source, .. } => {
+                source.hint().or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into()))
+            }
+            Self::Interrupted { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! One file per verb: reads the user's files, hands text and values down, returns outcomes as data.
+//!
+//! Nothing here prints, and nothing reads the environment: `cli` does both.
+
+pub mod affects;
+pub mod build;
+pub mod check;
+mod directory;
+mod error;
+pub mod export;
+pub mod generations;
+pub mod graph;
+pub mod init;
+pub mod lock;
+mod seed;
+pub mod show;
+pub mod store;
+mod svg;
+pub mod why;
+mod workspace;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+pub use directory::ClusterDir;
+pub use error::OpsError;
+pub use workspace::{Missing, Workspace};
+
+use crate::event::Events;
+
+/// What every verb is given.
+#[derive(Clone, Copy)]
+pub struct Env<'a> {
+    /// The cluster directory.
+    pub directory: &'a std::path::Path,
+    /// Where the store is.
+    pub store: &'a StoreChoice,
+    /// Who is told what happens.
+    pub events: &'a dyn Events,
+    /// Set when the user wants to stop.
+    pub cancel: &'a AtomicBool,
+}
+
+/// How the store is chosen: what the user named, else the nearest one above the cluster directory, else the default.
+#[derive(Debug, Clone, Default)]
+pub struct StoreChoice {
+    /// Named with `--store` or TINDERBOX_STORE.
+    pub named: Option<PathBuf>,
+    /// The user's data directory.
+    pub data: Option<PathBuf>,
+}
+
+/// Result of a verb.
+pub type Result<T> = std::result::Result<T, OpsError>;

@@ -1,0 +1,125 @@
+//! `show`: what an artifact holds, or one file of it. Secrets are masked unless they are asked for.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::{Env, Missing, OpsError, Result, Workspace};
+use crate::digest::{DrvId, ObjectId};
+use crate::exec;
+use crate::fs;
+use crate::hint::near;
+use crate::secret::MASK;
+use crate::store::{Object, Session};
+use crate::tree::{Entry, Kind};
+
+/// An artifact.
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    /// Its name.
+    pub name: String,
+    /// What it is and why it exists.
+    pub summary: String,
+    /// Its recipe.
+    pub recipe: String,
+    /// Its identity.
+    pub drv: DrvId,
+    /// Its content.
+    pub object: ObjectId,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is in it.
+    pub entries: Vec<ShownEntry>,
+    /// The one file that was asked for, or that it holds: its path and its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<ShownFile>,
+}
+
+/// One entry.
+#[derive(Debug, Serialize)]
+pub struct ShownEntry {
+    /// Its path.
+    pub path: String,
+    /// `file`, `executable`, `directory` or `link`.
+    pub kind: &'static str,
+    /// Whether it is secret.
+    pub secret: bool,
+    /// Bytes.
+    pub size: u64,
+    /// BLAKE3, keyed if it is secret.
+    pub digest: String,
+}
+
+/// One file.
+#[derive(Debug, Serialize)]
+pub struct ShownFile {
+    /// Its path.
+    pub path: String,
+    /// Its text, or what stands in its place.
+    pub content: String,
+    /// Whether the text is hidden.
+    pub masked: bool,
+}
+
+/// Looks at `NAME` or `NAME:PATH`.
+pub fn show(env: Env<'_>, target: &str, reveal: bool) -> Result<Shown> {
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
+    let at = workspace.find(name)?;
+    let not_built = || OpsError::NotBuilt { target: name.to_owned() };
+    let store = super::workspace::open(env.store, workspace.directory.path()).map_err(|_| not_built())?;
+    let session = Session::reading(&store, Some(workspace.id_key()));
+    let plan = exec::plan(workspace.context(env, &session), &[at])?;
+    let done = plan.done.get(&at).ok_or_else(not_built)?;
+    let object = store.object(done.output.object)?;
+    let leaves: Vec<&str> = object.listing.leaves("").map(|(path, _)| path).collect();
+    let file = match (path, leaves.as_slice()) {
+        (Some(path), _) => Some(file(&object, name, path, reveal)?),
+        (None, [only]) => Some(file(&object, name, only, reveal)?),
+        (None, _) => None,
+    };
+    let node = &workspace.graph.nodes()[at];
+    Ok(Shown {
+        name: name.to_owned(),
+        summary: node.summary.clone(),
+        recipe: node.recipe.clone(),
+        drv: done.drv,
+        object: object.id,
+        entries: object.listing.entries().skip(1).map(|(path, entry)| shown(path, entry)).collect(),
+        path: object.path,
+        file,
+    })
+}
+
+fn shown(path: &str, entry: &Entry) -> ShownEntry {
+    let kind = match entry.kind {
+        Kind::File { exec: false, .. } => "file",
+        Kind::File { exec: true, .. } => "executable",
+        Kind::Dir => "directory",
+        Kind::Link { .. } => "link",
+    };
+    let digest = entry.digest.to_string();
+    ShownEntry { path: path.to_owned(), kind, secret: entry.secret, size: entry.size(), digest }
+}
+
+fn file(object: &Object, target: &str, path: &str, reveal: bool) -> Result<ShownFile> {
+    let no_path = |advice| OpsError::NoPath { target: target.to_owned(), path: path.to_owned(), advice };
+    if path.starts_with('/') {
+        let advice = "a path with a leading `/` is a path on a node, and only `ignition/…` has those";
+        return Err(no_path(Some(advice.to_owned())));
+    }
+    let Some(entry) = object.listing.get(path) else {
+        let paths = object.listing.leaves("").map(|(path, _)| path);
+        return Err(no_path(near(path, paths).map(|near| format!("did you mean `{near}`?"))));
+    };
+    let (content, masked) = match &entry.kind {
+        Kind::Dir => return Err(no_path(Some("it is a directory: name a file in it".into()))),
+        Kind::Link { target } => (format!("link to {target}"), false),
+        Kind::File { .. } if entry.secret && !reveal => (MASK.to_owned(), true),
+        Kind::File { size, .. } => match String::from_utf8(fs::read(&object.path.join(path))?) {
+            Ok(text) => (text, false),
+            Err(_) => (format!("(binary, {size} bytes)"), false),
+        },
+    };
+    Ok(ShownFile { path: path.to_owned(), content, masked })
+}

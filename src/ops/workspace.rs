@@ -1,0 +1,179 @@
+//! A cluster directory, read and understood: model, lock, seed and graph; and the store that it builds into.
+
+use std::path::PathBuf;
+
+use time::OffsetDateTime;
+
+use super::directory::{CLUSTER, INSTALL_CONFIG, LOCK};
+use super::seed::Seed;
+use super::{ClusterDir, Env, OpsError, Result, StoreChoice};
+use crate::config::{self, Cluster, Field, Fields, Source};
+use crate::event::Event;
+use crate::exec::Context;
+use crate::fs;
+use crate::hint::{Place, near};
+use crate::lock::Lock;
+use crate::recipe::{self, Graph};
+use crate::secret::IdKey;
+use crate::store::{Roots, Session, Store, StoreError};
+
+/// What to do when lock or seed are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// Make them, with a notice.
+    Make,
+    /// Go on as if they were there; nothing is written.
+    Imagine,
+}
+
+/// A cluster directory, read and understood.
+pub struct Workspace {
+    /// Where it is.
+    pub directory: ClusterDir,
+    /// The validated model.
+    pub cluster: Cluster,
+    /// What recipes see.
+    pub fields: Fields,
+    /// All derivations.
+    pub graph: Graph,
+    seed: Seed,
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+impl Workspace {
+    /// Reads everything. The user's files are read and never changed.
+    pub fn load(env: Env<'_>, missing: Missing) -> Result<Self> {
+        let directory = ClusterDir::open(env.directory)?;
+        let install_config = fs::read_text(&directory.file(INSTALL_CONFIG))?;
+        let cluster = fs::read_text(&directory.file(CLUSTER))?;
+        let cluster = config::load(
+            Source { name: INSTALL_CONFIG, text: &install_config },
+            Source { name: CLUSTER, text: &cluster },
+        )?;
+        let lock = read_lock(env, &directory, missing)?;
+        let seed = read_seed(env, &directory, missing)?;
+        let origin: config::Origins = [Place::file(LOCK)].into();
+        let fields = cluster.fields().with("lock", Field::data(lock.value(), &origin));
+        let graph = recipe::load(&directory.recipes()?, &fields)?;
+        Ok(Self { directory, cluster, fields, graph, seed })
+    }
+
+    /// The key of secret ids.
+    pub(super) fn id_key(&self) -> IdKey {
+        self.seed.id_key()
+    }
+
+    /// Opens the store for work.
+    pub fn session(&self, env: Env<'_>) -> Result<Session> {
+        let store = open_or_create(env.store, self.directory.path())?;
+        match Session::open(&store, Some(self.id_key())) {
+            // What is in the store can be used all the same.
+            Err(StoreError::Fs(error)) if error.is_read_only() => Ok(Session::reading(&store, Some(self.id_key()))),
+            session => Ok(session?),
+        }
+    }
+
+    /// What the scheduler works with.
+    pub fn context<'a>(&'a self, env: Env<'a>, session: &'a Session) -> Context<'a> {
+        Context { graph: &self.graph, session, events: env.events, cancel: env.cancel }
+    }
+
+    /// This directory's roots in the store.
+    pub fn roots(&self, store: &Store) -> Roots {
+        store.roots_of(self.directory.path())
+    }
+
+    /// Derivations that the targets mean; without targets, `cluster`.
+    pub fn select(&self, targets: &[String]) -> Result<Vec<usize>> {
+        let default = ["cluster".to_owned()];
+        let targets = if targets.is_empty() { &default } else { targets };
+        let mut found = Vec::new();
+        for target in targets {
+            let selected = self.graph.select(target);
+            if selected.is_empty() {
+                return Err(self.no_target(target));
+            }
+            found.extend(selected);
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The one derivation of that name.
+    pub fn find(&self, target: &str) -> Result<usize> {
+        self.graph.find(target).ok_or_else(|| self.no_target(target))
+    }
+
+    fn no_target(&self, target: &str) -> OpsError {
+        let names = self.graph.nodes().iter().flat_map(|node| {
+            let folder = node.name.split_once('/').map(|(folder, _)| folder);
+            std::iter::once(node.name.as_str()).chain(folder)
+        });
+        OpsError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
+    }
+}
+
+/// The store that was chosen, if it is there.
+pub(super) fn open(choice: &StoreChoice, directory: &std::path::Path) -> Result<Store> {
+    Ok(Store::open(&locate(choice, directory)?)?)
+}
+
+fn open_or_create(choice: &StoreChoice, directory: &std::path::Path) -> Result<Store> {
+    Ok(Store::open_or_create(&locate(choice, directory)?)?)
+}
+
+fn locate(choice: &StoreChoice, directory: &std::path::Path) -> Result<PathBuf> {
+    if let Some(named) = &choice.named {
+        return Ok(named.clone());
+    }
+    let absolute = fs::canonical(directory)?;
+    for above in absolute.ancestors() {
+        let store = above.join("store");
+        if fs::exists(&store.join(".tinderbox/format")).unwrap_or(false) {
+            return Ok(store);
+        }
+    }
+    choice.data.as_ref().map(|data| data.join("tinderbox/store")).ok_or_else(|| OpsError::Usage {
+        message: "there is no place for a store: HOME is not set".into(),
+        advice: Some("name one with `--store DIR` or TINDERBOX_STORE".into()),
+    })
+}
+
+fn read_lock(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Lock> {
+    let path = directory.file(LOCK);
+    if let Some(text) = fs::optional(fs::read_text(&path))? {
+        return Ok(Lock::parse(LOCK, &text)?);
+    }
+    let lock = Lock { epoch: this_second() };
+    if missing == Missing::Make {
+        fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;
+        env.events.emit(Event::Notice { text: format!("wrote {LOCK}: the epoch is pinned; commit this file") });
+    }
+    Ok(lock)
+}
+
+fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Seed> {
+    match (Seed::read(directory.path())?, missing) {
+        (Some(seed), _) => Ok(seed),
+        (None, Missing::Imagine) => Ok(Seed::imagined()),
+        (None, Missing::Make) => {
+            let seed = Seed::make(directory.path())?;
+            let text = "wrote cluster.seed: the identity of this cluster; back it up, and never commit it".to_owned();
+            env.events.emit(Event::Notice { text });
+            Ok(seed)
+        }
+    }
+}
+
+/// The clock, asked once per lock.
+#[expect(clippy::disallowed_methods, reason = "the epoch is where time enters, and it is pinned")]
+pub(super) fn this_second() -> OffsetDateTime {
+    let now = OffsetDateTime::now_utc();
+    now.replace_nanosecond(0).unwrap_or(now)
+}

@@ -1,0 +1,45 @@
+//! Recipes: data that names a builder, its inputs and its parameters; and the graph they make for one cluster.
+//!
+//! ```toml
+//! # One sentence: what the artifact is and why it must exist.
+//! builder = "template"
+//! for_each = "masters"            # optional: `nodes`, `masters` or `workers`
+//! name = "etcd-peer-{node}"       # optional: the file's stem otherwise
+//! when = "proxy"                  # optional: the derivation is absent unless this config field is set
+//!
+//! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group `manifest/*`
+//! ca = "pki/root-ca:ca.crt"
+//!
+//! [config]                        # alias → config field, projected: `workers.*.{name,ip}`, `node.ip`
+//! domain = "cluster.domain"
+//!
+//! [files]                         # alias → text file beside the recipe
+//! "dns.yaml" = "dns.yaml.j2"
+//!
+//! [params]                        # whatever else the builder wants
+//! ```
+//!
+//! A recipe lives in a numbered stage folder (`50-manifest/dns.toml` is `manifest/dns`) or beside the folders
+//! (`99-cluster.toml` is `cluster`). Inputs come from the same or a lower stage. `{node}` in any text of a `for_each`
+//! recipe is the node's name. This module is pure: text in, graph out.
+
+mod graph;
+mod parse;
+mod resolve;
+mod sources;
+
+pub use graph::{Edge, Graph, Node};
+pub use sources::{SourceFile, Sources};
+
+use crate::config::Fields;
+use crate::hint::Problems;
+
+/// The graph of one cluster: all recipes, expanded and connected. Every problem is reported at once.
+pub fn load(sources: &Sources, fields: &Fields) -> Result<Graph, Problems> {
+    let mut problems = Problems::default();
+    let recipes = parse::recipes(sources, &mut problems);
+    let drafts = resolve::expand(&recipes, fields, &mut problems);
+    let nodes = resolve::connect(&recipes, drafts, sources, fields, &mut problems);
+    let graph = Graph::sort(nodes, &mut problems);
+    problems.or(graph)
+}

@@ -1,0 +1,280 @@
+//! Recipes to nodes: `for_each` expanded, inputs found, config projected, files read.
+
+use std::collections::BTreeMap;
+
+use super::graph::{Edge, Node};
+use super::parse::{At, Recipe, is_name};
+use super::sources::Sources;
+use crate::config::{Fields, Projected};
+use crate::hint::{Problem, Problems, did_you_mean};
+use crate::tree::check_path;
+use crate::value::Value;
+
+/// The lists that `for_each` knows.
+const LISTS: [&str; 3] = ["nodes", "masters", "workers"];
+
+/// One instance of a recipe, named.
+#[derive(Debug)]
+pub(super) struct Draft {
+    recipe: usize,
+    name: String,
+    /// The cluster node of a `for_each` instance.
+    node: Option<String>,
+    /// The condition that keeps it out of the graph, if one does.
+    absent: Option<String>,
+}
+
+/// Instances of all recipes, absent ones included, so that a reference to one can say why it is not there.
+pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problems) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    for (at, recipe) in recipes.iter().enumerate() {
+        let absent = recipe.when.as_ref().and_then(|when| condition(recipe, when, fields, problems));
+        for node in instances(recipe, fields, problems) {
+            let written = recipe.name.as_ref().map_or(&recipe.stem, |name| &name.text);
+            let leaf = substitute(written, node.as_deref());
+            if !is_name(&leaf) {
+                let line = recipe.name.as_ref().map_or(1, |name| name.line);
+                let message = format!("`{}` is not a name", leaf.escape_debug());
+                let hint = "names are made of a-z, 0-9, `-`, `_` and `.`, and begin with a letter or digit".to_owned();
+                problems.push(Problem::new(recipe.place(line, "name"), message).hint(hint));
+                continue;
+            }
+            let name = if recipe.folder.is_empty() { leaf } else { format!("{}/{leaf}", recipe.folder) };
+            drafts.push(Draft { recipe: at, name, node, absent: absent.clone() });
+        }
+    }
+    drafts.sort_by(|one, other| one.name.cmp(&other.name));
+    for pair in drafts.windows(2) {
+        if pair[0].name == pair[1].name {
+            let (one, other) = (&recipes[pair[0].recipe], &recipes[pair[1].recipe]);
+            let message = format!("`{}` is also made by {}", pair[0].name, one.shown);
+            let hint = "to replace a recipe, give yours the same path below recipes/".to_owned();
+            problems.push(Problem::new(other.place(1, ""), message).hint(hint));
+        }
+    }
+    drafts
+}
+
+/// The unmet condition, if there is one.
+fn condition(recipe: &Recipe, when: &At, fields: &Fields, problems: &mut Problems) -> Option<String> {
+    match fields.project(&when.text) {
+        Ok(found) => match found.value {
+            Projected::Plain(value) if !value.is_truthy() => Some(when.text.clone()),
+            _ => None,
+        },
+        Err(error) => {
+            let hint = crate::hint::Hint::hint(&error);
+            problems.push(Problem::new(recipe.place(when.line, "when"), error.to_string()).hint(hint));
+            None
+        }
+    }
+}
+
+/// The cluster nodes that a recipe is made for; one nameless instance without `for_each`.
+fn instances(recipe: &Recipe, fields: &Fields, problems: &mut Problems) -> Vec<Option<String>> {
+    let Some(list) = &recipe.for_each else { return vec![None] };
+    if !LISTS.contains(&list.text.as_str()) {
+        let hint = did_you_mean(&list.text, LISTS).or_else(|| Some(format!("known: {}", LISTS.join(", "))));
+        let message = format!("there is no list `{}`", list.text);
+        problems.push(Problem::new(recipe.place(list.line, "for_each"), message).hint(hint));
+        return Vec::new();
+    }
+    if recipe.name.as_ref().is_none_or(|name| !name.text.contains("{node}")) {
+        let hint = "write for example `name = \"{node}\"`".to_owned();
+        problems.push(Problem::new(recipe.place(list.line, "for_each"), "needs a `name` with `{node}` in it").hint(hint));
+        return Vec::new();
+    }
+    let names = fields.project(&format!("{}.*.name", list.text)).map(|found| found.value);
+    match names {
+        Ok(Projected::Plain(Value::List(names))) => {
+            names.iter().map(|name| Some(name.as_text().unwrap_or_default().to_owned())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn substitute(text: &str, node: Option<&str>) -> String {
+    node.map_or_else(|| text.to_owned(), |node| text.replace("{node}", node))
+}
+
+fn substitute_value(value: &Value, node: &str) -> Value {
+    match value {
+        Value::Text(text) => Value::Text(text.replace("{node}", node)),
+        Value::List(list) => Value::List(list.iter().map(|item| substitute_value(item, node)).collect()),
+        Value::Map(map) => {
+            Value::Map(map.iter().map(|(key, item)| (key.replace("{node}", node), substitute_value(item, node))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Instances that are present, with everything that they name looked up.
+pub(super) fn connect(
+    recipes: &[Recipe],
+    drafts: Vec<Draft>,
+    sources: &Sources,
+    fields: &Fields,
+    problems: &mut Problems,
+) -> Vec<Node> {
+    let connector = Connector { recipes, drafts: &drafts, sources, fields };
+    drafts.iter().filter(|draft| draft.absent.is_none()).map(|draft| connector.node(draft, problems)).collect()
+}
+
+struct Connector<'a> {
+    recipes: &'a [Recipe],
+    /// Sorted by name.
+    drafts: &'a [Draft],
+    sources: &'a Sources,
+    fields: &'a Fields,
+}
+
+impl Connector<'_> {
+    fn node(&self, draft: &Draft, problems: &mut Problems) -> Node {
+        let recipe = &self.recipes[draft.recipe];
+        let node = draft.node.as_deref();
+        let mut made = Node {
+            name: draft.name.clone(),
+            stage: recipe.stage,
+            recipe: recipe.shown.clone(),
+            summary: recipe.summary.clone(),
+            builder: (recipe.builder.text.clone(), recipe.place(recipe.builder.line, "builder")),
+            inputs: BTreeMap::new(),
+            params: match node {
+                Some(node) => recipe.params.iter().map(|(key, value)| (key.clone(), substitute_value(value, node))).collect(),
+                None => recipe.params.clone(),
+            },
+            secrets: BTreeMap::new(),
+            reads: Vec::new(),
+            files: BTreeMap::new(),
+        };
+        for (alias, spec) in &recipe.inputs {
+            self.input(recipe, draft, alias, spec, &mut made, problems);
+        }
+        self.config(recipe, node, &mut made, problems);
+        self.files(recipe, node, &mut made, problems);
+        made
+    }
+
+    fn input(&self, recipe: &Recipe, draft: &Draft, alias: &str, spec: &At, made: &mut Node, problems: &mut Problems) {
+        let place = || recipe.place(spec.line, format!("inputs.{alias}"));
+        if recipe.config.contains_key(alias) || alias.contains('/') {
+            problems.push(Problem::new(place(), format!("`{alias}` is a config alias too, or has a `/`")));
+            return;
+        }
+        let text = substitute(&spec.text, draft.node.as_deref());
+        let (wanted, path) = text.split_once(':').map_or((text.as_str(), None), |(name, path)| (name, Some(path)));
+        if let Some(Err(error)) = path.map(check_path) {
+            problems.push(Problem::new(place(), format!("`{}`: {error}", text.escape_debug())));
+            return;
+        }
+        let found: Vec<&Draft> = match wanted.split_once('*') {
+            None => self.exact(wanted).into_iter().collect(),
+            Some((prefix, suffix)) => self.matching(prefix, suffix).collect(),
+        };
+        if found.is_empty() {
+            let names = self.drafts.iter().map(|draft| draft.name.as_str());
+            let message = format!("`{}` needs `{wanted}`, which no recipe provides", draft.name);
+            problems.push(Problem::new(place(), message).hint(did_you_mean(wanted, names)));
+        }
+        for input in found {
+            let from = &self.recipes[input.recipe];
+            if from.stage > recipe.stage {
+                let message = format!(
+                    "`{}` (stage {}) needs `{}` of a later stage {} ({})",
+                    draft.name, recipe.stage, input.name, from.stage, from.shown
+                );
+                let hint = "move one of the two, so that the listing of recipes/ stays the build order".to_owned();
+                problems.push(Problem::new(place(), message).hint(hint));
+            }
+            let group = wanted.contains('*');
+            match (&input.absent, group) {
+                (Some(_), true) => {}
+                (Some(condition), false) => {
+                    let message = format!("`{}` is absent: its `when` asks for `{condition}`", input.name);
+                    problems.push(Problem::new(place(), message));
+                }
+                (None, _) => {
+                    let leaf = input.name.rsplit('/').next().unwrap_or(&input.name);
+                    let alias = if group { format!("{alias}/{leaf}") } else { alias.to_owned() };
+                    let edge = Edge { from: input.name.clone(), node: 0, path: path.map(str::to_owned) };
+                    made.inputs.insert(alias, edge);
+                }
+            }
+        }
+    }
+
+    fn exact(&self, name: &str) -> Option<&Draft> {
+        self.drafts.binary_search_by(|draft| draft.name.as_str().cmp(name)).ok().map(|at| &self.drafts[at])
+    }
+
+    fn matching(&self, prefix: &str, suffix: &str) -> impl Iterator<Item = &Draft> {
+        let start = self.drafts.partition_point(|draft| draft.name.as_str() < prefix);
+        self.drafts[start..]
+            .iter()
+            .take_while(move |draft| draft.name.starts_with(prefix))
+            .filter(move |draft| draft.name.len() >= prefix.len() + suffix.len() && draft.name.ends_with(suffix))
+    }
+
+    fn config(&self, recipe: &Recipe, node: Option<&str>, made: &mut Node, problems: &mut Problems) {
+        let mut config = BTreeMap::new();
+        for (alias, path) in &recipe.config {
+            // `node` is the cluster node of this instance.
+            let bound = match (node, path.text.strip_prefix("node.")) {
+                (Some(node), Some(rest)) => format!("nodes.{node}.{rest}"),
+                _ => path.text.clone(),
+            };
+            match self.fields.project(&bound) {
+                Ok(found) => {
+                    match found.value {
+                        Projected::Plain(value) => drop(config.insert(alias.clone(), value)),
+                        Projected::Secret(secret) => drop(made.secrets.insert(alias.clone(), secret)),
+                    }
+                    made.reads.push((alias.clone(), bound, found.reads));
+                }
+                Err(error) => {
+                    let hint = crate::hint::Hint::hint(&error);
+                    let place = recipe.place(path.line, format!("config.{alias}"));
+                    problems.push(Problem::new(place, error.to_string()).hint(hint));
+                }
+            }
+        }
+        self.reserve(recipe, "config", config, made, problems);
+    }
+
+    fn files(&self, recipe: &Recipe, node: Option<&str>, made: &mut Node, problems: &mut Problems) {
+        let mut files = BTreeMap::new();
+        for (alias, file) in &recipe.files {
+            let alias = substitute(alias, node);
+            let place = recipe.place(file.line, format!("files.{}", alias.escape_debug()));
+            let name = substitute(&file.text, node);
+            if let Err(error) = check_path(&name).and_then(|()| check_path(&alias)) {
+                problems.push(Problem::new(place, format!("`{}`: {error}", name.escape_debug())));
+                continue;
+            }
+            let path = if recipe.directory.is_empty() { name.clone() } else { format!("{}/{name}", recipe.directory) };
+            match self.sources.get(&path) {
+                Some(found) => {
+                    files.insert(alias.clone(), Value::from(found.text.as_ref()));
+                    made.files.insert(alias, found.shown.clone());
+                }
+                None => {
+                    let beside = format!("{}/", recipe.directory);
+                    let names = self.sources.iter().filter_map(|(path, _)| path.strip_prefix(&beside));
+                    let message = format!("there is no file `{path}` below recipes/");
+                    problems.push(Problem::new(place, message).hint(did_you_mean(&name, names)));
+                }
+            }
+        }
+        self.reserve(recipe, "files", files, made, problems);
+    }
+
+    /// Puts a table of ours among the parameters.
+    fn reserve(&self, recipe: &Recipe, name: &str, table: BTreeMap<String, Value>, made: &mut Node, problems: &mut Problems) {
+        if made.params.contains_key(name) {
+            let message = format!("`params.{name}` is taken: use the table `[{name}]`");
+            problems.push(Problem::new(recipe.place(1, "params"), message));
+        } else if !table.is_empty() {
+            made.params.insert(name.to_owned(), Value::Map(table));
+        }
+    }
+}
