@@ -1,4 +1,5 @@
 //! tinderbox
+pub mod config;
 pub mod hint;
 pub mod secret;
 pub mod value;
