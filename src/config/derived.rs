@@ -1,0 +1,140 @@
+//! What follows from the cluster's data: names, URLs, service addresses, topology. Derived here and nowhere else, so that
+//! no two artifacts can disagree about it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+
+use super::model::{Cluster, Node};
+use super::words::Role;
+
+/// How many replicas operators run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topology {
+    /// Several.
+    HighlyAvailable,
+    /// One.
+    SingleReplica,
+}
+
+impl Topology {
+    /// As Infrastructure's status has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HighlyAvailable => "HighlyAvailable",
+            Self::SingleReplica => "SingleReplica",
+        }
+    }
+}
+
+/// An address of a node with what its interface needs beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeAddress {
+    /// The address.
+    pub ip: IpAddr,
+    /// The machine network it is in; none only with the check `addresses` disabled.
+    pub network: Option<IpNet>,
+    /// The gateway in that network.
+    pub gateway: Option<IpAddr>,
+}
+
+impl Cluster {
+    /// The cluster's domain.
+    pub fn domain(&self) -> String {
+        format!("{}.{}", self.name, self.base_domain)
+    }
+
+    /// The domain of all routes.
+    pub fn apps_domain(&self) -> String {
+        format!("apps.{}", self.domain())
+    }
+
+    /// The API, for people.
+    pub fn api_url(&self) -> String {
+        format!("https://api.{}:6443", self.domain())
+    }
+
+    /// The API, for nodes.
+    pub fn internal_api_url(&self) -> String {
+        format!("https://api-int.{}:6443", self.domain())
+    }
+
+    /// Where pods find the API: the first address of every service network.
+    pub fn kubernetes_ips(&self) -> Vec<IpAddr> {
+        self.networks.service.iter().filter_map(|network| nth(network, 1)).collect()
+    }
+
+    /// Where pods find DNS: the tenth address of every service network.
+    pub fn dns_ips(&self) -> Vec<IpAddr> {
+        self.networks.service.iter().filter_map(|network| nth(network, 10)).collect()
+    }
+
+    /// The nodes of a role, in the order written.
+    pub fn nodes_of(&self, role: Role) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(move |node| node.role == role)
+    }
+
+    /// Of the control plane.
+    pub fn control_plane_topology(&self) -> Topology {
+        topology(self.nodes_of(Role::Master).count())
+    }
+
+    /// Of everything else: workers decide, and the masters where there are none.
+    pub fn infrastructure_topology(&self) -> Topology {
+        match self.nodes_of(Role::Worker).count() {
+            0 => self.control_plane_topology(),
+            workers => topology(workers),
+        }
+    }
+
+    /// Whether workloads run on masters: when there is nowhere else.
+    pub fn masters_schedulable(&self) -> bool {
+        self.nodes_of(Role::Worker).next().is_none()
+    }
+
+    /// A node's full host name.
+    pub fn fqdn(&self, node: &Node) -> String {
+        format!("{}.{}", node.name, self.domain())
+    }
+
+    /// A node's addresses with their networks.
+    pub fn addresses(&self, node: &Node) -> Vec<NodeAddress> {
+        let of = |ip: &IpAddr| {
+            let network = self.networks.machine.iter().find(|network| network.contains(ip)).copied();
+            let gateway = self
+                .gateways
+                .iter()
+                .find(|gateway| network.is_some_and(|network| network.contains(*gateway)));
+            NodeAddress { ip: *ip, network, gateway: gateway.copied() }
+        };
+        node.ips.iter().map(of).collect()
+    }
+}
+
+fn topology(replicas: usize) -> Topology {
+    if replicas == 1 { Topology::SingleReplica } else { Topology::HighlyAvailable }
+}
+
+/// The nth address of a network, counting the network's own as 0; none if the network is smaller.
+pub(super) fn nth(network: &IpNet, n: u32) -> Option<IpAddr> {
+    let ip: IpAddr = match network.network() {
+        IpAddr::V4(ip) => Ipv4Addr::from(u32::from(ip).checked_add(n)?).into(),
+        IpAddr::V6(ip) => Ipv6Addr::from(u128::from(ip).checked_add(n.into())?).into(),
+    };
+    network.contains(&ip).then_some(ip)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn nth_stays_inside() {
+        let nth = |network: &str, n| nth(&network.parse().unwrap(), n).map(|ip| ip.to_string());
+        assert_eq!(nth("172.30.0.0/16", 10).as_deref(), Some("172.30.0.10"));
+        assert_eq!(nth("fd02::/112", 10).as_deref(), Some("fd02::a"));
+        assert_eq!(nth("10.0.0.0/30", 10), None);
+        assert_eq!(nth("255.255.255.255/32", 1), None);
+    }
+}

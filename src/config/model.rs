@@ -1,0 +1,232 @@
+//! Step three's result: the cluster as plain data, valid by type. What follows from it is in [`super::derived`].
+//!
+//! Invariant: a `Cluster` exists only if both files were free of problems. It knows where its values were written
+//! ([`Sources`]), so that an artifact can be traced to a line.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::release::Release;
+use super::words::{
+    Architecture, CpuPartitioning, DomainType, FeatureSet, KeyAlgorithm, Role, SourcePolicy, TrustPolicy,
+};
+use crate::hint::Place;
+use crate::secret::Secret;
+use crate::value::Value;
+
+/// Everything that the user's two files say.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// First label of the cluster's domain.
+    pub name: String,
+    /// The rest of it, without a dot at the end.
+    pub base_domain: String,
+    /// Networks of machines, pods and services.
+    pub networks: Networks,
+    /// Virtual addresses of the API; the first is of the primary family.
+    pub api_vips: Vec<IpAddr>,
+    /// Virtual addresses of all routes.
+    pub ingress_vips: Vec<IpAddr>,
+    /// Default gateways, at most one per machine network.
+    pub gateways: Vec<IpAddr>,
+    /// DNS servers of the nodes.
+    pub dns: Vec<IpAddr>,
+    /// First and last address that DHCP hands out.
+    pub dhcp: Option<(IpAddr, IpAddr)>,
+    /// Every machine, in the order written; exactly one is the bootstrap node.
+    pub nodes: Vec<Node>,
+    /// Where the release comes from.
+    pub release: Release,
+    /// Instruction set of all nodes.
+    pub architecture: Architecture,
+    /// Update channel.
+    pub channel: Option<String>,
+    /// Public keys of the user `core`.
+    pub ssh_keys: Vec<String>,
+    /// The proxy to the outside.
+    pub proxy: Option<Proxy>,
+    /// More authorities to trust, PEM.
+    pub trust_bundle: Option<String>,
+    /// When they are trusted.
+    pub trust_policy: TrustPolicy,
+    /// Mirrors of image repositories.
+    pub mirrors: Vec<Mirror>,
+    /// FIPS mode.
+    pub fips: bool,
+    /// Features beyond the default ones.
+    pub feature_set: FeatureSet,
+    /// Single gates, `Name=true`.
+    pub feature_gates: Vec<String>,
+    /// Optional components.
+    pub capabilities: Option<Capabilities>,
+    /// Workload partitioning.
+    pub cpu_partitioning: CpuPartitioning,
+    /// Credentials of the registries, JSON.
+    pub pull_secret: Secret,
+    /// Where the machines are made.
+    pub libvirt: Libvirt,
+    /// Keys and certificates.
+    pub pki: Pki,
+    /// Local copies of the operating system's images.
+    pub rhcos: Rhcos,
+    /// Names of checks that are not run.
+    pub disabled_checks: Vec<String>,
+    /// install-config as written, without the pull secret.
+    pub install_config: Value,
+    /// Where everything was written.
+    pub sources: Sources,
+}
+
+/// Networks of machines, pods and services.
+#[derive(Debug, Clone)]
+pub struct Networks {
+    /// Of the nodes and VIPs; the first decides the primary family.
+    pub machine: Vec<IpNet>,
+    /// Of the pods.
+    pub cluster: Vec<ClusterNetwork>,
+    /// Of the services.
+    pub service: Vec<IpNet>,
+    /// The IPv4 network that joins OVN's routers, if not OVN's default.
+    pub internal_join: Option<IpNet>,
+}
+
+/// A network of pods, of which every node gets a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClusterNetwork {
+    /// The whole network.
+    pub cidr: IpNet,
+    /// Prefix length of a node's part.
+    pub host_prefix: u8,
+}
+
+/// One machine.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// First label of its host name.
+    pub name: String,
+    /// What it becomes.
+    pub role: Role,
+    /// Static addresses, the primary family first.
+    pub ips: Vec<IpAddr>,
+    /// MAC address in lower case; none means: from the seed.
+    pub mac: Option<String>,
+    /// Virtual CPUs.
+    pub vcpus: i64,
+    /// Memory.
+    pub memory_mib: i64,
+    /// Disk.
+    pub disk_gb: i64,
+}
+
+/// The proxy to the outside; at least one of the URLs is set.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    /// For http.
+    pub http: Option<String>,
+    /// For https.
+    pub https: Option<String>,
+    /// What needs no proxy.
+    pub none: Option<String>,
+}
+
+/// A mirrored repository.
+#[derive(Debug, Clone)]
+pub struct Mirror {
+    /// As images name it.
+    pub source: String,
+    /// Where else its images are.
+    pub mirrors: Vec<String>,
+    /// Whether the source may be asked.
+    pub policy: Option<SourcePolicy>,
+}
+
+/// Optional components.
+#[derive(Debug, Clone)]
+pub struct Capabilities {
+    /// The set to start from.
+    pub baseline: Option<String>,
+    /// What comes on top.
+    pub additional: Vec<String>,
+}
+
+/// Where the machines are made.
+#[derive(Debug, Clone)]
+pub struct Libvirt {
+    /// Connection.
+    pub uri: String,
+    /// Storage pool.
+    pub pool: String,
+    /// Virtual network.
+    pub network: String,
+    /// Its bridge, at most 15 characters.
+    pub bridge: String,
+    /// How machines run.
+    pub domain_type: DomainType,
+}
+
+/// Keys and certificates.
+#[derive(Debug, Clone)]
+pub struct Pki {
+    /// Of leaves.
+    pub key_algorithm: KeyAlgorithm,
+    /// Of authorities.
+    pub authority_key_algorithm: KeyAlgorithm,
+    /// Validity of authorities.
+    pub authority_hours: i64,
+    /// Validity of leaves.
+    pub leaf_hours: i64,
+    /// The user's own authorities, by name.
+    pub authorities: BTreeMap<String, AuthorityFiles>,
+}
+
+/// Files of an authority, relative to the cluster directory.
+#[derive(Debug, Clone)]
+pub struct AuthorityFiles {
+    /// PEM certificate.
+    pub certificate: String,
+    /// PEM key.
+    pub key: String,
+}
+
+/// Local copies of the operating system's images, relative to the cluster directory.
+#[derive(Debug, Clone)]
+pub struct Rhcos {
+    /// Live ISO.
+    pub iso: Option<String>,
+    /// QEMU image.
+    pub qcow2: Option<String>,
+}
+
+/// Which of the two files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum File {
+    Install,
+    Cluster,
+}
+
+/// The lines of all fields of both files.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    pub(super) install: FileLines,
+    pub(super) cluster: FileLines,
+}
+
+/// One file's name, and the line of every field that was written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FileLines {
+    pub(super) name: String,
+    pub(super) lines: BTreeMap<String, usize>,
+}
+
+impl Sources {
+    /// Where a field is written; without a line if nobody wrote it and the default holds.
+    pub(super) fn place(&self, file: File, field: &str) -> Place {
+        let file = match file {
+            File::Install => &self.install,
+            File::Cluster => &self.cluster,
+        };
+        Place { file: file.name.clone(), line: file.lines.get(field).copied(), field: field.to_owned() }
+    }
+}

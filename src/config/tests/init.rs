@@ -1,0 +1,55 @@
+//! Generated files load; any other text is survived.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn init_says_when_a_network_is_too_small_or_the_file_is_wrong() {
+    let small = generated(3, 9, &["192.168.126.0/28"]).1.unwrap_err().to_string();
+    insta::assert_snapshot!(small, @r"
+    install-config.yaml:10: networking.machineNetwork.0.cidr: no room for 3 masters, 9 workers, bootstrap, gateway and two VIPs
+      hint: use a larger network
+    ");
+    assert!(generated(3, 5, &["192.168.126.0/28"]).1.is_ok());
+    let two = generated(2, 0, &["192.168.126.0/24"]).1.unwrap_err().to_string();
+    assert!(two.contains("two etcd members tolerate no failure"), "{two}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_survived(text in "\\PC{0,200}", yaml in "[-a-z:{}\\[\\],&*!|>#'\" \n\t?%@0-9.~<]{0,120}") {
+        for text in [&text, &yaml] {
+            let _ = try_load(text, CLUSTER);
+            let _ = try_load(INSTALL, text);
+            let _ = cluster_yaml_for(Source { name: "i", text });
+        }
+    }
+
+    #[test]
+    fn a_damaged_example_is_survived(at in 0..CLUSTER.len(), length in 0..40_usize, with in "[-:{}\\[\\] \n\t&*'\"a0]{0,4}") {
+        for text in [INSTALL, CLUSTER] {
+            let cut = |index: usize| (0..=index.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap();
+            let (start, end) = (cut(at), cut(at + length));
+            let damaged = format!("{}{with}{}", &text[..start], &text[end..]);
+            let _ = try_load(INSTALL, &damaged);
+            let _ = try_load(&damaged, CLUSTER);
+        }
+    }
+
+    #[test]
+    fn init_from_an_install_config_always_loads(
+        masters in prop::sample::select(vec![1_usize, 3, 4, 5]),
+        workers in 0..40_usize,
+        machine in prop::sample::select(vec![
+            vec!["192.168.126.0/24"], vec!["10.0.0.0/16"], vec!["10.9.8.0/26"], vec!["fd00:1::/64"], vec!["fd00:1::/120"],
+            vec!["192.168.126.0/24", "fd00:1::/64"], vec!["fd00:1::/64", "192.168.126.0/25"],
+        ]),
+    ) {
+        let cluster = lab(masters, workers, &machine);
+        prop_assert_eq!(cluster.nodes.len(), 1 + masters + workers);
+        prop_assert!(cluster.fields().leaves().all(|(_, origins)| !origins.is_empty()));
+    }
+}
