@@ -15,3 +15,4 @@ pub mod secret;
 pub mod store;
 pub mod tree;
 pub mod value;
+pub mod yaml;

@@ -6,7 +6,6 @@ mod job;
 mod template;
 mod tree;
 pub mod validate;
-mod yaml;
 
 pub use job::{InputTree, Job, JobError};
 

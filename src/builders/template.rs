@@ -15,11 +15,12 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as Jinja};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 
-use super::{BuildError, Builder, Job, JobError, yaml};
+use super::{BuildError, Builder, Job, JobError};
 use crate::drv::BuilderId;
 use crate::hint::did_you_mean;
 use crate::tree::TreeWriter;
 use crate::value::Value;
+use crate::yaml;
 
 pub(super) struct Template;
 

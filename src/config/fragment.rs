@@ -9,7 +9,7 @@ use super::Source;
 use super::scalar::{boolean, is_ambiguous, size};
 use super::spec::{Field, Kind};
 use super::syntax::{self, Syntax};
-use super::yaml::{self, Data, Entry, Node};
+use crate::yaml::{self, Data, Entry, Node};
 use crate::hint::{Place, Problem, Problems, did_you_mean};
 use crate::secret::Secret;
 use crate::value::Value;

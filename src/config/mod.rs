@@ -34,7 +34,6 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 mod words;
-mod yaml;
 
 pub use checks::{CHECKS, Check};
 pub use derived::{NodeAddress, Topology};
@@ -47,6 +46,8 @@ pub use model::{
 pub use project::{FieldError, Projected, Projection, Read};
 pub use release::{Reference, Release, ReleaseError};
 pub use schema::schema;
+
+pub use crate::yaml::Source;
 pub use words::{
     Architecture, CpuPartitioning, DomainType, FeatureSet, KeyAlgorithm, Role, SourcePolicy, TrustPolicy,
 };
@@ -56,15 +57,6 @@ use inputs::Inputs;
 
 use crate::hint::{Place, Problem, Problems};
 use crate::value::Value;
-
-/// The text of a file, and its name as the user knows it.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// As shown to the user.
-    pub name: &'a str,
-    /// What it says.
-    pub text: &'a str,
-}
 
 /// Reads both files. Reports everything that is wrong with either, in the order of file and line.
 pub fn load(install_config: Source<'_>, cluster: Source<'_>) -> Result<Cluster, Problems> {

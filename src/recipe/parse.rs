@@ -156,7 +156,8 @@ fn plain(value: toml::Value) -> Result<Value, &'static str> {
         toml::Value::Datetime(_) => return Err("write a date as a text"),
         toml::Value::Array(list) => Value::List(list.into_iter().map(plain).collect::<Result<_, _>>()?),
         toml::Value::Table(table) => {
-            Value::Map(table.into_iter().map(|(key, value)| Ok((key, plain(value)?))).collect::<Result<_, _>>()?)
+            let entries = table.into_iter().map(|(key, value)| plain(value).map(|value| (key, value)));
+            Value::Map(entries.collect::<Result<_, _>>()?)
         }
     })
 }

@@ -1,13 +1,180 @@
-//! stub
-pub use findings::{Finding, Check};
-mod findings;
-use super::*;
-/// x
-pub const CHECKS: &[Check] = &[];
-pub(super) struct Validate;
-impl Builder for Validate {
-    fn id(&self) -> BuilderId { BuilderId::new("validate", 1) }
-    fn check(&self, _job: &Job<'_>) -> Result<(), BuildError> { Ok(()) }
-    fn build(&self, _job: &Job<'_>, _out: &TreeWriter<'_>) -> Result<(), BuildError> { Ok(()) }
+//! `validate`: named checks over artifacts. There is an output only if all hold.
+//!
+//! A check is one function with a name, the rule in words and what breaks at boot without it; the table is
+//! [`CHECKS`], and `tinderbox check --list` prints it. Parameter `checks` names those to make, `disabled` those that the
+//! user turned off; every input is looked at; config values are known to checks by their alias.
+
+mod artifacts;
+mod haproxy;
+mod manifests;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use self::artifacts::Artifacts;
+use super::{BuildError, Builder, Job, JobError};
+use crate::drv::BuilderId;
+use crate::tree::TreeWriter;
+use crate::value::Value;
+
+/// A rule that artifacts keep, or a cluster does not boot.
+pub struct Check {
+    /// Its name.
+    pub name: &'static str,
+    /// What must hold.
+    pub rule: &'static str,
+    /// What happens at boot if it does not.
+    pub breaks: &'static str,
+    /// Config aliases that it needs.
+    config: &'static [&'static str],
+    run: fn(&Artifacts<'_>, &mut Report<'_>),
 }
-pub(super) fn list(_f: &[Finding]) -> String { String::new() }
+
+impl std::fmt::Debug for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// All checks of artifacts.
+pub const CHECKS: &[Check] = &[
+    manifests::BOOTSTRAPPER_RBAC,
+    manifests::CLUSTER_CONFIG,
+    manifests::DNS_BASE_DOMAIN,
+    haproxy::TCP_CHECKS,
+    manifests::KUBELET_ACCESS,
+    manifests::OPERATOR_NETWORK,
+    manifests::PARSES,
+];
+
+/// Something that does not hold.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// The check.
+    pub check: &'static str,
+    /// The file that it is in.
+    pub artifact: String,
+    /// Line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Path of the field.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+    /// What is wrong.
+    pub message: String,
+    /// What must hold.
+    pub rule: &'static str,
+    /// What happens at boot.
+    pub breaks: &'static str,
+}
+
+/// Findings below the error that they make.
+pub(super) fn list(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
+        let field = if finding.field.is_empty() { String::new() } else { format!(" {}:", finding.field) };
+        let _ = write!(
+            text,
+            "\n  {}{line}:{field} {} [{}]\n    rule: {}\n    at boot: {}",
+            finding.artifact, finding.message, finding.check, finding.rule, finding.breaks
+        );
+    }
+    text
+}
+
+/// Where a check puts what it finds.
+struct Report<'a> {
+    check: &'a Check,
+    findings: Vec<Finding>,
+}
+
+impl Report<'_> {
+    fn add(&mut self, artifact: &str, line: Option<usize>, field: &str, message: impl Into<String>) {
+        self.findings.push(Finding {
+            check: self.check.name,
+            artifact: artifact.to_owned(),
+            line,
+            field: field.to_owned(),
+            message: message.into(),
+            rule: self.check.rule,
+            breaks: self.check.breaks,
+        });
+    }
+}
+
+/// What an output says about one check.
+#[derive(Serialize)]
+struct Passed {
+    name: &'static str,
+    rule: &'static str,
+    status: &'static str,
+}
+
+pub(super) struct Validate;
+
+impl Builder for Validate {
+    fn id(&self) -> BuilderId {
+        BuilderId::new("validate", 1)
+    }
+
+    /// Its report says which rules hold, nothing of what was looked at.
+    fn declassifies(&self, _: &Job<'_>) -> bool {
+        true
+    }
+
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
+        job.only(&["checks", "config"])?;
+        let checks = chosen(job)?;
+        let needed: BTreeSet<&str> = checks.iter().flat_map(|check| check.config).copied().chain(["disabled"]).collect();
+        let config = job.config();
+        if let Some(name) = config.keys().find(|alias| !needed.contains(**alias)) {
+            return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the checks".into() }.into());
+        }
+        match needed.iter().find(|alias| !config.contains_key(**alias)) {
+            Some(alias) => {
+                Err(JobError::Expected { name: format!("config.{alias}"), expected: "given: a check needs it" }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let artifacts = Artifacts::read(job)?;
+        let disabled: Vec<&str> = match job.config().get("disabled") {
+            Some(Value::List(names)) => names.iter().filter_map(Value::as_text).collect(),
+            _ => Vec::new(),
+        };
+        let (mut passed, mut findings) = (Vec::new(), Vec::new());
+        let checks = chosen(job)?;
+        for check in &checks {
+            let skip = disabled.contains(&check.name);
+            if !skip {
+                let mut report = Report { check, findings: Vec::new() };
+                (check.run)(&artifacts, &mut report);
+                findings.append(&mut report.findings);
+            }
+            passed.push(Passed { name: check.name, rule: check.rule, status: if skip { "disabled" } else { "passed" } });
+        }
+        if !findings.is_empty() {
+            return Err(BuildError::Checks { checked: checks.len(), findings });
+        }
+        let wrong = |_| JobError::Expected { name: "checks".into(), expected: "writable as JSON" };
+        out.write("report.json", (serde_json::to_string_pretty(&passed).map_err(wrong)? + "\n").as_bytes(), false)?;
+        Ok(())
+    }
+}
+
+/// The checks that a job names.
+fn chosen(job: &Job<'_>) -> Result<Vec<&'static Check>, JobError> {
+    let known = || CHECKS.iter().map(|check| check.name).collect();
+    job.text_list("checks")?
+        .into_iter()
+        .map(|name| {
+            let found = CHECKS.iter().find(|check| check.name == name);
+            found.ok_or_else(|| JobError::Unknown { name: format!("checks: {name}"), known: known() })
+        })
+        .collect()
+}

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use crate::value::Value;
 
-/// `value` as YAML, indented by `indent` spaces, without a final newline.
-pub(super) fn emit(value: &Value, indent: usize) -> String {
+/// `value` as YAML. Every line but the first is indented by `indent` spaces: the first stands where the caller is. No
+/// final newline.
+pub fn emit(value: &Value, indent: usize) -> String {
     let mut text = String::new();
     write(value, indent, &mut text);
-    text.trim_start_matches('\n').trim_end().to_owned()
+    text.trim().to_owned()
 }
 
 fn write(value: &Value, indent: usize, to: &mut String) {
@@ -55,7 +56,7 @@ fn entry(item: &Value, indent: usize, to: &mut String, in_list: bool) {
 }
 
 /// A text as it is if nothing could misread it, else in double quotes (JSON's are YAML's).
-pub(super) fn scalar(text: &str) -> String {
+pub fn scalar(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./@+".contains(c))
         && !matches!(

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
-use super::Source;
 use crate::hint::{Place, Problem, Problems};
 
 /// Deeper nesting is refused; an install-config has about six levels.
@@ -17,18 +16,34 @@ const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 200_000;
 const TOO_LARGE: &str = "the file is nested too deeply or repeats too much";
 
+/// The text of a file, and its name as the user knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// As shown to the user.
+    pub name: &'a str,
+    /// What it says.
+    pub text: &'a str,
+}
+
 /// A value and the line on which it starts.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) line: usize,
-    pub(super) data: Data,
+pub struct Node {
+    /// Line, from 1.
+    pub line: usize,
+    /// What it is.
+    pub data: Data,
 }
 
 /// What a node is. Scalars are typed later, by what the field asks for.
 #[derive(Debug, Clone)]
-pub(super) enum Data {
+pub enum Data {
     /// `plain` is false for quoted and block scalars, which are always text.
-    Scalar { text: String, plain: bool },
+    Scalar {
+        /// As written, quotes and escapes undone.
+        text: String,
+        /// Whether it stood without quotes.
+        plain: bool,
+    },
     /// A sequence.
     List(Vec<Node>),
     /// A mapping with text keys, each once, in the order written.
@@ -37,15 +52,18 @@ pub(super) enum Data {
 
 /// One `key: value`.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) line: usize,
-    pub(super) value: Node,
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Its line.
+    pub line: usize,
+    /// The value.
+    pub value: Node,
 }
 
 impl Node {
     /// Whether this is YAML's null, which the installer treats like an absent field.
-    pub(super) fn is_null(&self) -> bool {
+    pub fn is_null(&self) -> bool {
         matches!(&self.data, Data::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
@@ -64,20 +82,29 @@ impl Node {
 }
 
 /// The one document of a file; none (and at least one problem) if there is no tree to work with.
-pub(super) fn parse(source: Source<'_>, problems: &mut Problems) -> Option<Node> {
-    let mut builder =
-        Builder { source, problems, stack: Vec::new(), anchors: BTreeMap::new(), nodes: 0, root: None };
-    let complete = builder.run();
-    let root = builder.root.take();
-    match root {
-        Some(root) if complete => Some(root),
-        None if complete => {
-            let hint = Some("`tinderbox init` writes a commented example".to_owned());
-            problems.push(Problem::new(Place::file(source.name), "the file is empty").hint(hint));
-            None
-        }
-        _ => None,
+pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<Node> {
+    let (mut documents, complete) = read(source, 1, problems);
+    if !complete {
+        return None;
     }
+    if documents.is_empty() {
+        let hint = Some("`tinderbox init` writes a commented example".to_owned());
+        problems.push(Problem::new(Place::file(source.name), "the file is empty").hint(hint));
+    }
+    documents.pop()
+}
+
+/// All documents of a file that are not empty; fewer (and at least one problem) if it cannot be read to its end.
+pub fn documents(source: Source<'_>, problems: &mut Problems) -> Vec<Node> {
+    read(source, usize::MAX, problems).0
+}
+
+/// At most `limit` documents, and whether the text could be read.
+fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<Node>, bool) {
+    let mut builder =
+        Builder { source, limit, problems, stack: Vec::new(), anchors: BTreeMap::new(), nodes: 0, roots: Vec::new() };
+    let complete = builder.run();
+    (builder.roots, complete)
 }
 
 /// A collection whose end has not been seen yet.
@@ -106,7 +133,8 @@ struct Builder<'a> {
     stack: Vec<Open>,
     anchors: BTreeMap<usize, Node>,
     nodes: usize,
-    root: Option<Node>,
+    limit: usize,
+    roots: Vec<Node>,
 }
 
 impl Builder<'_> {
@@ -124,7 +152,7 @@ impl Builder<'_> {
             let line = span.start.line();
             if let Event::DocumentStart(_) = event {
                 documents += 1;
-                if documents > 1 {
+                if documents > self.limit {
                     self.report(
                         line,
                         "a second document starts here",
@@ -208,7 +236,7 @@ impl Builder<'_> {
     fn attach(&mut self, node: Node) {
         let Some(open) = self.stack.last_mut() else {
             if !node.is_null() {
-                self.root = Some(node);
+                self.roots.push(node);
             }
             return;
         };

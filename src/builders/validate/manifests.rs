@@ -1,0 +1,159 @@
+//! Checks of cluster manifests.
+
+use super::artifacts::{Artifacts, Document, meaning};
+use super::{Check, Report};
+use crate::yaml::{self, Data, Node, Source};
+
+/// What cannot be read is refused by the API server, late.
+pub(super) const PARSES: Check = Check {
+    name: "manifest-parses",
+    rule: "every manifest is valid YAML with apiVersion, kind and metadata.name",
+    breaks: "bootkube stops at the first file that the API refuses",
+    config: &[],
+    run: |artifacts, report| {
+        for problem in &artifacts.problems.0 {
+            report.add(&problem.place.file, problem.place.line, &problem.place.field, problem.message.clone());
+        }
+        for document in &artifacts.documents {
+            for field in ["apiVersion", "kind", "metadata.name"] {
+                if document.text(field).is_none_or(str::is_empty) {
+                    report.add(&document.file, document.line(field), field, "it is missing");
+                }
+            }
+        }
+    },
+};
+
+/// The cluster's domain, not the base domain of the company.
+pub(super) const DNS_BASE_DOMAIN: Check = Check {
+    name: "dns-base-domain",
+    rule: "DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it",
+    breaks: "wrong names for everything",
+    config: &["domain"],
+    run: |artifacts, report| {
+        let wanted = artifacts.config_text("domain");
+        one(artifacts, report, "config.openshift.io/v1", "DNS", |document, report| {
+            let found = document.text("spec.baseDomain").unwrap_or_default();
+            if found != wanted {
+                let message = format!("it is `{found}`, not `{wanted}`");
+                report.add(&document.file, document.line("spec.baseDomain"), "spec.baseDomain", message);
+            }
+        });
+    },
+};
+
+/// The network operator reads its own Network, everybody else the other one.
+pub(super) const OPERATOR_NETWORK: Check = Check {
+    name: "operator-network",
+    rule: "both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs",
+    breaks: "the network operator reports that no operator Network exists and never deploys OVN",
+    config: &[],
+    run: |artifacts, report| {
+        let mut seen: Vec<(&Document, [String; 2])> = Vec::new();
+        for version in ["config.openshift.io/v1", "operator.openshift.io/v1"] {
+            match artifacts.kind(version, "Network").next() {
+                Some(document) => {
+                    let cidrs = ["spec.clusterNetwork", "spec.serviceNetwork"].map(|path| {
+                        document.get(path).map(meaning).unwrap_or_default()
+                    });
+                    seen.push((document, cidrs));
+                }
+                None => report.add("manifests", None, "", format!("there is no {version} Network")),
+            }
+        }
+        if let [(_, one), (document, other)] = seen.as_slice() {
+            for (at, field) in ["spec.clusterNetwork", "spec.serviceNetwork"].into_iter().enumerate() {
+                if one[at] != other[at] {
+                    report.add(&document.file, document.line(field), field, "it is not that of the other Network");
+                }
+            }
+        }
+    },
+};
+
+/// The network operator reads the install-config from the cluster.
+pub(super) const CLUSTER_CONFIG: Check = Check {
+    name: "cluster-config-v1",
+    rule: "ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret",
+    breaks: "the network operator cannot start; a pull secret in a ConfigMap is there for every user to read",
+    config: &[],
+    run: |artifacts, report| {
+        let mut maps = artifacts.kind("v1", "ConfigMap").filter(|document| {
+            document.text("metadata.name") == Some("cluster-config-v1")
+                && document.text("metadata.namespace") == Some("kube-system")
+        });
+        let Some(document) = maps.next() else {
+            return report.add("manifests", None, "", "there is no ConfigMap kube-system/cluster-config-v1");
+        };
+        let field = "data.install-config";
+        let text = document.text(field).unwrap_or_default();
+        let mut problems = crate::hint::Problems::default();
+        let inner = yaml::parse(Source { name: &document.file, text }, &mut problems);
+        let has = |inner: &Node, key: &str| {
+            matches!(&inner.data, Data::Map(entries) if entries.iter().any(|entry| entry.key == key))
+        };
+        match inner {
+            None => report.add(&document.file, document.line(field), field, "it is not YAML"),
+            Some(inner) => {
+                for key in ["apiVersion", "baseDomain", "metadata", "platform"].into_iter().filter(|key| !has(&inner, key)) {
+                    report.add(&document.file, document.line(field), field, format!("it has no `{key}`"));
+                }
+                if has(&inner, "pullSecret") {
+                    report.add(&document.file, document.line(field), field, "it has the pull secret in it");
+                }
+            }
+        }
+    },
+};
+
+/// Kubelets that may ask for certificates.
+pub(super) const BOOTSTRAPPER_RBAC: Check = Check {
+    name: "bootstrapper-rbac",
+    rule: "User system:bootstrapper is bound to ClusterRole system:node-bootstrapper",
+    breaks: "kubelets cannot create CSRs",
+    config: &[],
+    run: |artifacts, report| bound(artifacts, report, "system:bootstrapper", "system:node-bootstrapper"),
+};
+
+/// An API server that may ask kubelets.
+pub(super) const KUBELET_ACCESS: Check = Check {
+    name: "kubelet-access",
+    rule: "User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin",
+    breaks: "logs, exec and port-forward are refused",
+    config: &[],
+    run: |artifacts, report| bound(artifacts, report, "system:kube-apiserver", "system:kubelet-api-admin"),
+};
+
+/// Looks at the one object of a kind; it must be there.
+fn one(
+    artifacts: &Artifacts<'_>,
+    report: &mut Report<'_>,
+    version: &str,
+    kind: &str,
+    look: impl Fn(&Document, &mut Report<'_>),
+) {
+    let mut found = artifacts.kind(version, kind).peekable();
+    if found.peek().is_none() {
+        report.add("manifests", None, "", format!("there is no {version} {kind}"));
+    }
+    found.for_each(|document| look(document, report));
+}
+
+/// Whether a ClusterRoleBinding gives `role` to the user `user`.
+fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &str) {
+    let text = |node: &Node, key: &str| match &node.data {
+        Data::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| meaning(&entry.value)),
+        _ => None,
+    };
+    let mut bindings = artifacts.kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
+    let given = bindings.any(|binding| {
+        binding.text("roleRef.kind") == Some("ClusterRole")
+            && binding.text("roleRef.name") == Some(role)
+            && binding.list("subjects").iter().any(|subject| {
+                text(subject, "kind").as_deref() == Some("\"User\"") && text(subject, "name") == Some(format!("{user:?}"))
+            })
+    });
+    if !given {
+        report.add("manifests", None, "", format!("no ClusterRoleBinding gives `{role}` to user `{user}`"));
+    }
+}
