@@ -166,7 +166,10 @@ macro_rules! id_type {
 
 id_type!(ObjectId, "Content of an output tree: the Merkle hash of its root directory.");
 id_type!(DrvId, "Identity of a build, known before it runs.");
-id_type!(KeyId, "Names the derived key that a secret object's digests are keyed with; says nothing about the key.");
+id_type!(
+    KeyId,
+    "Names the derived key that a secret object's digests are keyed with; says nothing about the key."
+);
 
 #[cfg(test)]
 mod tests {
@@ -178,7 +181,10 @@ mod tests {
     #[test]
     fn text_is_pinned() {
         let counting: [u8; 32] = std::array::from_fn(|i| i as u8);
-        assert_eq!(Digest::from(counting).to_string(), "aaaqeayeaudaocajbifqydiob4ibceqtcqkrmfyydenbwha5dypq");
+        assert_eq!(
+            Digest::from(counting).to_string(),
+            "aaaqeayeaudaocajbifqydiob4ibceqtcqkrmfyydenbwha5dypq"
+        );
         assert_eq!(Digest::from([0xff; 32]).to_string(), format!("{}q", "7".repeat(51)));
         assert_eq!(Digest::of(b"").to_string(), "v4jutopv7gq2nicajxvdnxgjjgn4wjojvxarfn6mtkj4vza7gjra");
     }

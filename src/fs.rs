@@ -103,7 +103,8 @@ pub fn create_or_truncate(path: &Path) -> Result<File> {
 
 /// Creates a file that must not exist yet, with exactly this mode whatever the umask.
 pub fn create_new(path: &Path, mode: u32) -> Result<File> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(mode & 0o700).open(path).at("create", path)?;
+    let file =
+        OpenOptions::new().write(true).create_new(true).mode(mode & 0o700).open(path).at("create", path)?;
     file.set_permissions(Permissions::from_mode(mode)).at("set the mode of", path)?;
     Ok(file)
 }
@@ -159,7 +160,8 @@ fn with_sibling(path: &Path, work: impl FnOnce(&Path) -> Result<()>) -> Result<(
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}", random_name()));
     // The user knows the file, not the one beside it.
-    let done = work(&beside).map_err(|error| if error.path == beside { Error { path: path.to_owned(), ..error } } else { error });
+    let done = work(&beside)
+        .map_err(|error| if error.path == beside { Error { path: path.to_owned(), ..error } } else { error });
     if done.is_err() {
         let _ = std::fs::remove_file(&beside); // the error that is reported is the first one
     }

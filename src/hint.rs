@@ -181,7 +181,9 @@ mod tests {
     #[test]
     fn a_problem_reads_like_a_compiler_message() {
         let place = Place { file: "cluster.yaml".into(), line: Some(7), field: "nodes.master-0.ip".into() };
-        let problem = Problem::new(place, "`10.0.0.300` is not an address").check("addresses").hint(Some("use a.b.c.d".into()));
+        let problem = Problem::new(place, "`10.0.0.300` is not an address")
+            .check("addresses")
+            .hint(Some("use a.b.c.d".into()));
         assert_eq!(
             problem.to_string(),
             "cluster.yaml:7: nodes.master-0.ip: `10.0.0.300` is not an address [addresses]\n  hint: use a.b.c.d"

@@ -98,8 +98,11 @@ mod tests {
     #[test]
     fn keyed_ids_are_pinned() {
         let key = IdKey::from_seed(&[7; 32]);
-        assert_eq!(key.id().to_string(), "");
-        assert_eq!(key.digest_value(&Secret::from("pull".to_owned())).to_string(), "");
+        assert_eq!(key.id().to_string(), "kh43smy63gjis6m733pn5kojan4hie4nk3qo5ixfpju3e5h2of2q");
+        assert_eq!(
+            key.digest_value(&Secret::from("pull".to_owned())).to_string(),
+            "p33wy73pq2oxamtwwzumzayuerhgbqofrziclgltib7ya5gsvviq"
+        );
         assert_ne!(key.digest_value(&Secret::from("pull".to_owned())), Digest::of(b"pull"));
     }
 

@@ -84,8 +84,12 @@ pub enum JobError {
 impl Hint for JobError {
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Unknown { name, known } => did_you_mean(name, known.iter().copied())
-                .or_else(|| Some(format!("known: {}", known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ")))),
+            Self::Unknown { name, known } => did_you_mean(name, known.iter().copied()).or_else(|| {
+                Some(format!(
+                    "known: {}",
+                    known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ")
+                ))
+            }),
             Self::Unused { .. } => {
                 Some("remove it: what is named is rebuilt for, so nothing is named without a use".into())
             }
@@ -140,9 +144,10 @@ impl Job<'_> {
         let wrong = || JobError::Expected { name: name.to_owned(), expected: "a table of texts" };
         match self.params.get(name) {
             None => Ok(BTreeMap::new()),
-            Some(Value::Map(map)) => {
-                map.iter().map(|(key, value)| Ok((key.as_str(), value.as_text().ok_or_else(wrong)?))).collect()
-            }
+            Some(Value::Map(map)) => map
+                .iter()
+                .map(|(key, value)| Ok((key.as_str(), value.as_text().ok_or_else(wrong)?)))
+                .collect(),
             Some(_) => Err(wrong()),
         }
     }
@@ -167,7 +172,10 @@ impl Job<'_> {
 
     /// Aliases as the recipe wrote them: those of a group (`manifests/dns`) count once, as the group.
     pub fn aliases(&self) -> BTreeSet<&str> {
-        self.inputs.keys().map(|alias| alias.split_once('/').map_or(alias.as_str(), |(group, _)| group)).collect()
+        self.inputs
+            .keys()
+            .map(|alias| alias.split_once('/').map_or(alias.as_str(), |(group, _)| group))
+            .collect()
     }
 
     /// The inputs of one alias: itself, or the members of the group, each with its own name.

@@ -33,7 +33,11 @@ impl Builder for Template {
         job.only(&["config", "files", "exec"])?;
         let files = job.text_map("files")?;
         if !files.keys().any(|path| is_output(path)) {
-            return Err(JobError::Expected { name: "files".into(), expected: "a table with at least one template" }.into());
+            return Err(JobError::Expected {
+                name: "files".into(),
+                expected: "a table with at least one template",
+            }
+            .into());
         }
         let executables = job.text_list("exec")?;
         if let Some(path) = executables.iter().find(|path| !files.contains_key(*path)) {
@@ -45,8 +49,12 @@ impl Builder for Template {
             let template = environment.get_template(path).map_err(|error| explain(error, &[]))?;
             used.extend(template.undeclared_variables(false));
         }
-        let given: BTreeSet<&str> =
-            job.config().into_keys().chain(job.secrets.keys().map(String::as_str)).chain(job.aliases()).collect();
+        let given: BTreeSet<&str> = job
+            .config()
+            .into_keys()
+            .chain(job.secrets.keys().map(String::as_str))
+            .chain(job.aliases())
+            .collect();
         match given.iter().find(|name| !used.contains(**name)) {
             Some(name) => {
                 let used_in = files.keys().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
@@ -80,9 +88,12 @@ fn is_output(path: &str) -> bool {
 fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>, BuildError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder().keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true).build();
+    let syntax =
+        SyntaxConfig::builder().keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(|error| explain(error, &[]))?);
-    environment.set_auto_escape_callback(|name| if name.ends_with(".xml") { AutoEscape::Html } else { AutoEscape::None });
+    environment.set_auto_escape_callback(|name| {
+        if name.ends_with(".xml") { AutoEscape::Html } else { AutoEscape::None }
+    });
     environment.add_filter("yaml", |value: &Jinja, indent: Option<usize>| {
         to_value(value).map(|value| yaml::emit(&value, indent.unwrap_or(0)))
     });
@@ -109,7 +120,9 @@ fn context(job: &Job<'_>) -> Result<BTreeMap<String, Jinja>, JobError> {
         let value = match single {
             Some(input) => texts(input.texts(alias)?),
             None => {
-                let members = job.members(alias).map(|(member, input)| Ok((member.to_owned(), texts(input.texts(alias)?))));
+                let members = job
+                    .members(alias)
+                    .map(|(member, input)| Ok((member.to_owned(), texts(input.texts(alias)?))));
                 Jinja::from(members.collect::<Result<BTreeMap<_, _>, JobError>>()?)
             }
         };
@@ -122,7 +135,9 @@ fn context(job: &Job<'_>) -> Result<BTreeMap<String, Jinja>, JobError> {
 fn texts(mut texts: BTreeMap<String, String>) -> Jinja {
     match texts.remove("") {
         Some(text) => Jinja::from(text),
-        None => Jinja::from(texts.into_iter().map(|(path, text)| (path, Jinja::from(text))).collect::<BTreeMap<_, _>>()),
+        None => Jinja::from(
+            texts.into_iter().map(|(path, text)| (path, Jinja::from(text))).collect::<BTreeMap<_, _>>(),
+        ),
     }
 }
 
@@ -133,9 +148,13 @@ fn to_value(value: &Jinja) -> Result<Value, minijinja::Error> {
         ValueKind::None => Value::Null,
         ValueKind::Undefined => return Err(minijinja::Error::from(ErrorKind::UndefinedError)),
         ValueKind::Bool => Value::Bool(value.is_true()),
-        ValueKind::Number => Value::Int(i64::try_from(value.clone()).map_err(|_| wrong("only whole numbers have one text"))?),
+        ValueKind::Number => {
+            Value::Int(i64::try_from(value.clone()).map_err(|_| wrong("only whole numbers have one text"))?)
+        }
         ValueKind::String => Value::from(value.as_str().unwrap_or_default()),
-        ValueKind::Seq | ValueKind::Iterable => Value::List(value.try_iter()?.map(|item| to_value(&item)).collect::<Result<_, _>>()?),
+        ValueKind::Seq | ValueKind::Iterable => {
+            Value::List(value.try_iter()?.map(|item| to_value(&item)).collect::<Result<_, _>>()?)
+        }
         ValueKind::Map => {
             let mut map = BTreeMap::new();
             for key in value.try_iter()? {
@@ -151,10 +170,19 @@ fn to_value(value: &Jinja) -> Result<Value, minijinja::Error> {
 fn explain(error: minijinja::Error, names: &[&str]) -> BuildError {
     let file = error.name().unwrap_or("template").to_owned();
     let line = error.line().unwrap_or(0);
-    let source = error.template_source().and_then(|text| text.lines().nth(line.saturating_sub(1))).unwrap_or_default();
-    let words = |text: &str| text.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_owned).collect::<Vec<_>>();
+    let source =
+        error.template_source().and_then(|text| text.lines().nth(line.saturating_sub(1))).unwrap_or_default();
+    let words = |text: &str| {
+        text.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_owned).collect::<Vec<_>>()
+    };
     let undefined = error.kind() == ErrorKind::UndefinedError;
-    let hint = undefined.then(|| words(source).iter().find_map(|word| (!names.contains(&word.as_str())).then(|| did_you_mean(word, names.iter().copied())).flatten())).flatten();
+    let hint = undefined
+        .then(|| {
+            words(source).iter().find_map(|word| {
+                (!names.contains(&word.as_str())).then(|| did_you_mean(word, names.iter().copied())).flatten()
+            })
+        })
+        .flatten();
     let message = match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),
         None if undefined => format!("undefined name in `{}`", source.trim()),

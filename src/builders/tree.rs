@@ -41,7 +41,12 @@ impl Builder for Tree {
                         (destination, path) => format!("{destination}/{path}"),
                     };
                     if let Some(one) = taken.insert(to.clone(), format!("{alias}/{member}")) {
-                        return Err(JobError::Collision { path: to, one, other: format!("{alias}/{member}") }.into());
+                        return Err(JobError::Collision {
+                            path: to,
+                            one,
+                            other: format!("{alias}/{member}"),
+                        }
+                        .into());
                     }
                     out.share(&to, &full, entry)?;
                 }

@@ -9,7 +9,12 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 ///
 /// Every artifact of a cluster is a pure derivation of install-config.yaml, cluster.yaml, cluster.lock and cluster.seed.
 #[derive(Debug, Parser)]
-#[command(name = "tinderbox", version, propagate_version = true, max_term_width = 110, after_help = "\
+#[command(
+    name = "tinderbox",
+    version,
+    propagate_version = true,
+    max_term_width = 110,
+    after_help = "\
 Examples:
   tinderbox init mycluster && cd mycluster     a commented cluster directory
   tinderbox build                              everything; result/ is the artifact tree
@@ -17,7 +22,8 @@ Examples:
   tinderbox why infra/haproxy                  which field made it rebuild
   tinderbox show manifest/cluster-dns-02-config
 
-Exit codes: 0 done, 1 failure, 2 usage.")]
+Exit codes: 0 done, 1 failure, 2 usage."
+)]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) global: Global,
@@ -312,7 +318,11 @@ mod tests {
     #[test]
     fn ages_and_sizes() {
         assert_eq!(parse_age("30d"), Ok(Duration::from_secs(30 * 86400)));
-        assert!(parse_age("d").is_err() && parse_age("3y").is_err() && parse_age("99999999999999999999s").is_err());
+        assert!(
+            parse_age("d").is_err()
+                && parse_age("3y").is_err()
+                && parse_age("99999999999999999999s").is_err()
+        );
         assert_eq!(parse_size("10G"), Ok(10 << 30));
         assert_eq!(parse_size("1KiB"), Ok(1024));
         assert!(parse_size("10X").is_err() && parse_size("99999999999T").is_err());

@@ -33,9 +33,13 @@ pub(super) fn stderr_is_colourful() -> bool {
     std::io::stderr().is_terminal() && wants_colour()
 }
 
-#[expect(clippy::disallowed_methods, reason = "NO_COLOR and TERM are about the terminal, which only cli knows")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "NO_COLOR and TERM are about the terminal, which only cli knows"
+)]
 fn wants_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// A word for stderr, coloured if that is wanted.
@@ -72,7 +76,13 @@ pub(super) fn json(value: &impl Serialize) {
 /// Prints rows in columns; the last column is not padded.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
     let widths: Vec<usize> = (0..header.len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).chain([header[column].len()]).max().unwrap_or(0))
+        .map(|column| {
+            rows.iter()
+                .map(|row| row[column].chars().count())
+                .chain([header[column].len()])
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let show = |cells: &mut dyn Iterator<Item = &str>| {
         let mut shown = String::new();
@@ -104,6 +114,9 @@ mod tests {
 
     #[test]
     fn sizes_have_binary_units() {
-        assert_eq!([0, 1023, 1024, 1536, 1 << 30].map(size), ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 GiB"]);
+        assert_eq!(
+            [0, 1023, 1024, 1536, 1 << 30].map(size),
+            ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 GiB"]
+        );
     }
 }

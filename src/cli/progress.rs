@@ -89,8 +89,12 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         Event::Failed { name, .. } => Some(format!("{} {name}", stderr_paint("failed", Colour::Red))),
         Event::Waiting { name } => Some(format!("waiting for another process to build {name}")),
         Event::Cached { name } if level == Level::Verbose => Some(format!("cached {name}")),
-        Event::Skipped { name, because } if level == Level::Verbose => Some(format!("skipped {name}: {because} failed")),
-        Event::Started { name, builder } if level == Level::Verbose => Some(format!("building {name} ({builder})")),
+        Event::Skipped { name, because } if level == Level::Verbose => {
+            Some(format!("skipped {name}: {because} failed"))
+        }
+        Event::Started { name, builder } if level == Level::Verbose => {
+            Some(format!("building {name} ({builder})"))
+        }
         _ => None,
     }
 }
@@ -138,7 +142,10 @@ impl View {
             }
             _ => {}
         }
-        let lasting = matches!(event, Event::Warning { .. } | Event::Notice { .. } | Event::Failed { .. } | Event::Waiting { .. });
+        let lasting = matches!(
+            event,
+            Event::Warning { .. } | Event::Notice { .. } | Event::Failed { .. } | Event::Waiting { .. }
+        );
         if let Some(line) = plain(&event, Level::Normal).filter(|_| lasting) {
             self.clear();
             eprintln!("{line}");
@@ -154,7 +161,9 @@ impl View {
             .running
             .iter()
             .take(SHOWN)
-            .map(|(name, since)| format!("  {} {:.1} s", stderr_paint(name, Colour::Yellow), since.elapsed().as_secs_f32()))
+            .map(|(name, since)| {
+                format!("  {} {:.1} s", stderr_paint(name, Colour::Yellow), since.elapsed().as_secs_f32())
+            })
             .collect();
         if self.running.len() > SHOWN {
             lines.push(format!("  and {} more", self.running.len() - SHOWN));

@@ -50,7 +50,12 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             let done = ops::lock::lock(env, &ops::lock::LockRequest { update: lock.update })?;
             say(json, &done, || {
                 for moved in &done.moved {
-                    line(format!("{}: {} → {}", moved.field, moved.from.as_deref().unwrap_or("(missing)"), moved.to));
+                    line(format!(
+                        "{}: {} → {}",
+                        moved.field,
+                        moved.from.as_deref().unwrap_or("(missing)"),
+                        moved.to
+                    ));
                 }
                 if done.seed_made {
                     line("cluster.seed: made; back it up, and never commit it");
@@ -87,7 +92,12 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Export(export) => {
             let done = ops::export::export(env, &export.target, &export.dir, jobs(&export.jobs))?;
             say(json, &done, || {
-                line(format!("{}: {} files, {} of them secret", done.directory.display(), done.files, done.secret));
+                line(format!(
+                    "{}: {} files, {} of them secret",
+                    done.directory.display(),
+                    done.files,
+                    done.secret
+                ));
             });
         }
         Verb::Generations => {
@@ -95,7 +105,8 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             say(json, &all, || {
                 let rows = all.iter().map(|one| {
                     let mark = if one.current { "current" } else { "" };
-                    let path = one.path.as_ref().map_or("(gone)".to_owned(), |path| path.display().to_string());
+                    let path =
+                        one.path.as_ref().map_or("(gone)".to_owned(), |path| path.display().to_string());
                     vec![one.number.to_string(), one.time.clone(), mark.to_owned(), path]
                 });
                 table(&["GENERATION", "MADE", "", "PATH"], &rows.collect::<Vec<_>>());
@@ -210,7 +221,10 @@ fn show_affected(found: &Affected) {
     }
     line(format!("{} derivations name it:", found.direct.len()));
     found.direct.iter().for_each(|name| line(format!("  {name}")));
-    line(format!("{} more need those, and are rebuilt if what they need really changes:", found.cascade.len()));
+    line(format!(
+        "{} more need those, and are rebuilt if what they need really changes:",
+        found.cascade.len()
+    ));
     found.cascade.iter().for_each(|name| line(format!("  {name}")));
 }
 
@@ -260,7 +274,13 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
             say(json, &all, || {
                 let rows = all.iter().map(|one| {
                     let secret = if one.secret { "secret" } else { "" };
-                    vec![one.name.clone(), size(one.size), one.files.to_string(), secret.to_owned(), one.object.to_string()]
+                    vec![
+                        one.name.clone(),
+                        size(one.size),
+                        one.files.to_string(),
+                        secret.to_owned(),
+                        one.object.to_string(),
+                    ]
                 });
                 table(&["NAME", "SIZE", "FILES", "", "OBJECT"], &rows.collect::<Vec<_>>());
             });
@@ -269,7 +289,11 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
             let usage = ops::store::du(env)?;
             say(json, &usage, || {
                 line(format!("{}\t{}", size(usage.stored), usage.store.display()));
-                line(format!("{} objects; {} if equal files counted every time", usage.objects, size(usage.apparent)));
+                line(format!(
+                    "{} objects; {} if equal files counted every time",
+                    usage.objects,
+                    size(usage.apparent)
+                ));
             });
         }
         Store::Path { prefix } => {
@@ -288,9 +312,14 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
         Store::Repair(args) => {
             let done = ops::store::repair(env, jobs(&args))?;
             say(json, &done, || {
-                line(format!("{} bad objects removed, {} derivations built again", done.removed.len(), done.rebuilt.len()));
+                line(format!(
+                    "{} bad objects removed, {} derivations built again",
+                    done.removed.len(),
+                    done.rebuilt.len()
+                ));
                 for (object, directories) in &done.elsewhere {
-                    let shown: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
+                    let shown: Vec<String> =
+                        directories.iter().map(|path| path.display().to_string()).collect();
                     line(format!("  {object} belongs to {}: run `tinderbox build` there", shown.join(", ")));
                 }
                 show_findings(&done.left);

@@ -9,10 +9,10 @@ use super::Source;
 use super::scalar::{boolean, is_ambiguous, size};
 use super::spec::{Field, Kind};
 use super::syntax::{self, Syntax};
-use crate::yaml::{self, Data, Entry, Node};
 use crate::hint::{Place, Problem, Problems, did_you_mean};
 use crate::secret::Secret;
 use crate::value::Value;
+use crate::yaml::{self, Data, Entry, Node};
 
 /// One file, read.
 pub(super) struct Fragment {

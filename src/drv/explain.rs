@@ -43,7 +43,9 @@ impl fmt::Display for Fact {
             Self::Int(value) => value.fmt(f),
             Self::Bool(value) => value.fmt(f),
             Self::Null => f.write_str("not set"),
-            Self::Special(Special::Content(kind, digest)) => write!(f, "{kind} {}", digest.get(..12).unwrap_or(digest)),
+            Self::Special(Special::Content(kind, digest)) => {
+                write!(f, "{kind} {}", digest.get(..12).unwrap_or(digest))
+            }
             Self::Special(Special::Secret(_)) => f.write_str(MASK),
             Self::Special(Special::Empty(bracket)) => f.write_str(if *bracket == '[' { "[]" } else { "{}" }),
         }
@@ -95,7 +97,9 @@ impl Describe for Explanation {
             Leaf::Text(text) => Fact::Text(text.to_owned()),
             Leaf::EmptyList => Fact::Special(Special::Empty('[')),
             Leaf::EmptyMap => Fact::Special(Special::Empty('{')),
-            Leaf::Content(kind, digest) => Fact::Special(Special::Content(kind.word().to_owned(), digest.to_string())),
+            Leaf::Content(kind, digest) => {
+                Fact::Special(Special::Content(kind.word().to_owned(), digest.to_string()))
+            }
             Leaf::Secret(digest) => Fact::Special(Special::Secret(digest.to_string())),
         };
         self.0.insert(show_path(path), fact);
@@ -112,7 +116,11 @@ fn show_path(path: &[Step<'_>]) -> String {
                 if !shown.is_empty() {
                     shown.push('.');
                 }
-                if key.contains(['.', '[', '"']) { shown.push_str(&format!("{key:?}")) } else { shown.push_str(key) }
+                if key.contains(['.', '[', '"']) {
+                    shown.push_str(&format!("{key:?}"))
+                } else {
+                    shown.push_str(key)
+                }
             }
         }
     }
@@ -123,8 +131,8 @@ fn show_path(path: &[Step<'_>]) -> String {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::drv::InputKind;
     use crate::digest::Digest;
+    use crate::drv::InputKind;
 
     #[test]
     fn an_explanation_survives_its_json() {
@@ -156,7 +164,10 @@ mod tests {
         after.leaf(&[Step::Key("secrets"), Step::Key("pull")], Leaf::Secret(Digest::of(b"")));
         let changes = before.changes(&after);
         assert_eq!(changes.len(), 2);
-        assert_eq!((changes[0].path.as_str(), changes[0].from.clone()), ("params.ip", Some(Fact::Text("a".into()))));
+        assert_eq!(
+            (changes[0].path.as_str(), changes[0].from.clone()),
+            ("params.ip", Some(Fact::Text("a".into())))
+        );
         assert_eq!(changes[1].to.as_ref().unwrap().to_string(), MASK);
         assert!(before.changes(&before).is_empty());
     }

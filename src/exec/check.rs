@@ -36,7 +36,11 @@ pub struct Recheck {
 }
 
 /// Builds every derivation of `done` again and compares.
-pub fn recheck(context: Context<'_>, done: &BTreeMap<usize, Done>, jobs: usize) -> Result<Recheck, ExecError> {
+pub fn recheck(
+    context: Context<'_>,
+    done: &BTreeMap<usize, Done>,
+    jobs: usize,
+) -> Result<Recheck, ExecError> {
     let again = || {
         done.par_iter()
             .filter(|_| !context.cancel.load(Ordering::Relaxed))
@@ -69,7 +73,11 @@ fn rebuild(
     let start = std::time::Instant::now();
     let staged = stage(context, node, &inputs)?;
     let milliseconds = start.elapsed().as_millis() as u64;
-    context.events.emit(Event::Built { name: node.name.clone(), object: staged.id().to_string(), milliseconds });
+    context.events.emit(Event::Built {
+        name: node.name.clone(),
+        object: staged.id().to_string(),
+        milliseconds,
+    });
     if staged.id() == known.output.object {
         return Ok(None);
     }
@@ -79,7 +87,13 @@ fn rebuild(
     let output = context.session.publish(&staged).map_err(in_store(node))?;
     let now = store.object(output.object).map_err(in_store(node))?;
     let identity = derivation(context, node, done)?.explain();
-    let trace = Trace { label: node.name.clone(), inputs: BTreeMap::new(), identity, time: super::work::now(), milliseconds };
+    let trace = Trace {
+        label: node.name.clone(),
+        inputs: BTreeMap::new(),
+        identity,
+        time: super::work::now(),
+        milliseconds,
+    };
     context.session.record(known.drv, &output, &trace).map_err(in_store(node))?;
     Ok(Some(Difference {
         name: node.name.clone(),

@@ -141,11 +141,11 @@ impl Hint for ExecError {
             Self::Build { source, .. } => source.hint(),
             Self::NoBuilder { kind, .. } => {
                 let kinds = builders::kinds();
-                did_you_mean(kind, kinds.iter().map(String::as_str)).or_else(|| Some(format!("known: {}", kinds.join(", "))))
+                did_you_mean(kind, kinds.iter().map(String::as_str))
+                    .or_else(|| Some(format!("known: {}", kinds.join(", "))))
             }
-            Self::NoPath { path, has, .. } => {
-                did_you_mean(path, has.iter().map(String::as_str)).or_else(|| Some(format!("it has {}", has.join(", "))))
-            }
+            Self::NoPath { path, has, .. } => did_you_mean(path, has.iter().map(String::as_str))
+                .or_else(|| Some(format!("it has {}", has.join(", ")))),
             Self::Store { source, .. } => source.hint(),
             Self::Sync { source, .. } => source.hint(),
             Self::NoSeed { .. } => Some("run `tinderbox lock` to make the seed".into()),

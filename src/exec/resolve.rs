@@ -10,7 +10,11 @@ use crate::recipe::{Edge, Node};
 use crate::store::{Output, Realisation, Using};
 
 /// The derivation of a node whose inputs are all done.
-pub(super) fn derivation(context: Context<'_>, node: &Node, done: &BTreeMap<usize, Done>) -> Result<Derivation, ExecError> {
+pub(super) fn derivation(
+    context: Context<'_>,
+    node: &Node,
+    done: &BTreeMap<usize, Done>,
+) -> Result<Derivation, ExecError> {
     let mut inputs = BTreeMap::new();
     for (alias, edge) in &node.inputs {
         let Some(from) = done.get(&edge.node) else { continue }; // the caller made sure that there is none such
@@ -106,7 +110,11 @@ pub fn plan(context: Context<'_>, targets: &[usize]) -> Result<Plan, ExecError> 
 /// The identities of derivations that are not in the store, as far as their inputs are; the rest as they are.
 ///
 /// An input that is not built yet has no content: it stands as not set, which differs from whatever it was before.
-pub fn explain(context: Context<'_>, plan: &Plan, targets: &[usize]) -> Result<BTreeMap<usize, Explanation>, ExecError> {
+pub fn explain(
+    context: Context<'_>,
+    plan: &Plan,
+    targets: &[usize],
+) -> Result<BTreeMap<usize, Explanation>, ExecError> {
     let nodes = context.graph.nodes();
     let closure = context.graph.closure(targets);
     closure.into_iter().map(|at| Ok((at, derivation(context, &nodes[at], &plan.done)?.explain()))).collect()

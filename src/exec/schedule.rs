@@ -22,7 +22,9 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub fn build(context: Context<'_>, targets: &[usize], options: Options) -> Result<Outcome, ExecError> {
     let mut coordinator = Coordinator::new(context, targets);
     coordinator.resolve_all()?;
-    context.events.emit(Event::Planned { total: coordinator.wanted.len(), cached: coordinator.outcome.done.len() });
+    context
+        .events
+        .emit(Event::Planned { total: coordinator.wanted.len(), cached: coordinator.outcome.done.len() });
     if !coordinator.ready.is_empty() {
         coordinator.check_jobs()?;
         coordinator.run(options);
@@ -52,19 +54,36 @@ impl<'a> Coordinator<'a> {
         let users = graph.users();
         let mut height = vec![0; graph.nodes().len()];
         for at in wanted.iter().rev() {
-            height[*at] = users[*at].iter().filter(|user| wanted.contains(user)).map(|user| height[*user] + 1).max().unwrap_or(0);
+            height[*at] = users[*at]
+                .iter()
+                .filter(|user| wanted.contains(user))
+                .map(|user| height[*user] + 1)
+                .max()
+                .unwrap_or(0);
         }
         let missing = wanted
             .iter()
-            .map(|at| (*at, graph.nodes()[*at].inputs.values().map(|edge| edge.node).collect::<BTreeSet<_>>().len()))
+            .map(|at| {
+                (*at, graph.nodes()[*at].inputs.values().map(|edge| edge.node).collect::<BTreeSet<_>>().len())
+            })
             .collect();
         let outcome = Outcome::default();
-        Self { context, wanted, missing, users, height, ready: BinaryHeap::new(), outcome, lost: BTreeSet::new() }
+        Self {
+            context,
+            wanted,
+            missing,
+            users,
+            height,
+            ready: BinaryHeap::new(),
+            outcome,
+            lost: BTreeSet::new(),
+        }
     }
 
     /// Takes from the store what it has, in one go.
     fn resolve_all(&mut self) -> Result<(), ExecError> {
-        let open: Vec<usize> = self.missing.iter().filter(|(_, inputs)| **inputs == 0).map(|(at, _)| *at).collect();
+        let open: Vec<usize> =
+            self.missing.iter().filter(|(_, inputs)| **inputs == 0).map(|(at, _)| *at).collect();
         self.resolve(open)
     }
 
@@ -98,7 +117,9 @@ impl<'a> Coordinator<'a> {
     fn done(&mut self, at: usize, done: Done, realisation: &Realisation) -> Vec<usize> {
         if realisation.outputs.len() > 1 {
             let name = self.context.graph.nodes()[at].name.clone();
-            self.outcome.diverged.push((name, realisation.outputs.iter().map(|output| output.object).collect()));
+            self.outcome
+                .diverged
+                .push((name, realisation.outputs.iter().map(|output| output.object).collect()));
         }
         self.outcome.done.insert(at, done);
         self.missing.remove(&at);
@@ -119,7 +140,8 @@ impl<'a> Coordinator<'a> {
         for at in self.missing.keys() {
             let node = &self.context.graph.nodes()[*at];
             let builder = builder_of(node)?;
-            let wrong = |source| ExecError::Build { name: node.name.clone(), recipe: node.recipe.clone(), source };
+            let wrong =
+                |source| ExecError::Build { name: node.name.clone(), recipe: node.recipe.clone(), source };
             builder.check(&outline(node)).map_err(wrong)?;
         }
         Ok(())
@@ -209,9 +231,13 @@ impl<'a> Coordinator<'a> {
                 return None;
             }
         };
-        let output = |node: &usize| -> Option<Output> { self.outcome.done.get(node).map(|done| done.output.clone()) };
-        let inputs =
-            node.inputs.iter().filter_map(|(alias, edge)| Some((alias.clone(), output(&edge.node)?))).collect();
+        let output =
+            |node: &usize| -> Option<Output> { self.outcome.done.get(node).map(|done| done.output.clone()) };
+        let inputs = node
+            .inputs
+            .iter()
+            .filter_map(|(alias, edge)| Some((alias.clone(), output(&edge.node)?)))
+            .collect();
         Some(Task { at, node, derivation, inputs })
     }
 

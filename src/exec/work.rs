@@ -62,7 +62,8 @@ pub(super) fn work(
     report: &Sender<Report>,
 ) {
     let at = task.at;
-    let outcome = if halt.load(Ordering::Relaxed) { Ok(Some(Report::Dropped)) } else { attempt(context, task, commit) };
+    let outcome =
+        if halt.load(Ordering::Relaxed) { Ok(Some(Report::Dropped)) } else { attempt(context, task, commit) };
     // The coordinator hangs up only when it no longer wants to know.
     let _ = match outcome {
         Ok(None) => Ok(()),
@@ -71,7 +72,11 @@ pub(super) fn work(
     };
 }
 
-fn attempt(context: Context<'_>, task: Task<'_>, commit: &Sender<Finished>) -> Result<Option<Report>, ExecError> {
+fn attempt(
+    context: Context<'_>,
+    task: Task<'_>,
+    commit: &Sender<Finished>,
+) -> Result<Option<Report>, ExecError> {
     let Task { at, node, derivation, inputs } = task;
     let drv = derivation.id();
     let Some(lock) = context.session.try_lock(drv).map_err(in_store(node))? else {
@@ -93,16 +98,24 @@ fn attempt(context: Context<'_>, task: Task<'_>, commit: &Sender<Finished>) -> R
 }
 
 /// Runs the builder into a staging tree.
-pub(super) fn stage(context: Context<'_>, node: &Node, inputs: &BTreeMap<String, Output>) -> Result<Staged, ExecError> {
+pub(super) fn stage(
+    context: Context<'_>,
+    node: &Node,
+    inputs: &BTreeMap<String, Output>,
+) -> Result<Staged, ExecError> {
     let builder = builder_of(node)?;
     let failed = |source| ExecError::Build { name: node.name.clone(), recipe: node.recipe.clone(), source };
     let mut trees = BTreeMap::new();
     for (alias, output) in inputs {
         let object = context.session.store().object(output.object).map_err(in_store(node))?;
         let path = node.inputs.get(alias).and_then(|edge| edge.path.clone()).unwrap_or_default();
-        trees.insert(alias.clone(), InputTree { root: object.path, listing: Some(Arc::new(object.listing)), path });
+        trees.insert(
+            alias.clone(),
+            InputTree { root: object.path, listing: Some(Arc::new(object.listing)), path },
+        );
     }
-    let tainted = !node.secrets.is_empty() || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
+    let tainted =
+        !node.secrets.is_empty() || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
     let job = Job { inputs: trees, params: &node.params, secrets: &node.secrets };
     builder.check(&job).map_err(failed)?;
     let secret = tainted && !builder.declassifies(&job);
@@ -114,7 +127,10 @@ pub(super) fn stage(context: Context<'_>, node: &Node, inputs: &BTreeMap<String,
 fn trace(node: &Node, derivation: &Derivation, inputs: &BTreeMap<String, Output>, start: Instant) -> Trace {
     let inputs = inputs.iter().filter_map(|(alias, output)| {
         let edge = node.inputs.get(alias)?;
-        Some((alias.clone(), TraceInput { from: edge.from.clone(), object: output.object, path: edge.path.clone() }))
+        Some((
+            alias.clone(),
+            TraceInput { from: edge.from.clone(), object: output.object, path: edge.path.clone() },
+        ))
     });
     Trace {
         label: node.name.clone(),
@@ -141,9 +157,10 @@ pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report
             let at = one.at;
             let told = match &synced {
                 Ok(()) => publish(context, one).unwrap_or_else(|error| Report::Failed { at, error }),
-                Err(source) => {
-                    Report::Failed { at, error: ExecError::Sync { name: one.name, source: Arc::clone(source) } }
-                }
+                Err(source) => Report::Failed {
+                    at,
+                    error: ExecError::Sync { name: one.name, source: Arc::clone(source) },
+                },
             };
             let _ = report.send(told); // nobody listens after a cancellation; the output is kept all the same
         }

@@ -36,19 +36,24 @@ impl Lock {
     /// Reads the file's text; `name` is the file as the user knows it.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problems> {
         let place = |offset: Option<usize>, field: &str| {
-            let line = offset.map(|offset| 1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|b| **b == b'\n').count());
+            let line = offset.map(|offset| {
+                1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|b| **b == b'\n').count()
+            });
             Place { file: name.to_owned(), line, field: field.to_owned() }
         };
         let one = |problem: Problem| Problems(vec![problem]);
         let hint = || "`tinderbox lock` writes this file; delete it to pin anew".to_owned();
-        let raw: Raw = toml::from_str(text)
-            .map_err(|error| one(Problem::new(place(error.span().map(|span| span.start), ""), error.message()).hint(hint())))?;
+        let raw: Raw = toml::from_str(text).map_err(|error| {
+            one(Problem::new(place(error.span().map(|span| span.start), ""), error.message()).hint(hint()))
+        })?;
         if *raw.version.get_ref() != VERSION {
-            let message = format!("format {} is not known; this tinderbox knows {VERSION}", raw.version.get_ref());
+            let message =
+                format!("format {} is not known; this tinderbox knows {VERSION}", raw.version.get_ref());
             let problem = Problem::new(place(Some(raw.version.span().start), "version"), message);
             return Err(one(problem.hint("use the tinderbox that wrote it".to_owned())));
         }
-        let epoch = OffsetDateTime::parse(raw.epoch.get_ref(), &Rfc3339).ok().filter(|time| time.nanosecond() == 0);
+        let epoch =
+            OffsetDateTime::parse(raw.epoch.get_ref(), &Rfc3339).ok().filter(|time| time.nanosecond() == 0);
         let Some(epoch) = epoch else {
             let message = format!("`{}` is not a time", raw.epoch.get_ref());
             let problem = Problem::new(place(Some(raw.epoch.span().start), "epoch"), message);
@@ -98,8 +103,17 @@ mod tests {
     #[test]
     fn problems_name_line_and_field() {
         let problem = |text: &str| Lock::parse("cluster.lock", text).unwrap_err().to_string();
-        insta::assert_snapshot!(problem("version = 1\nepoch = 'yesterday'\n"), @"");
-        insta::assert_snapshot!(problem("version = 9\nepoch = 'yesterday'\n"), @"");
-        insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @"");
+        insta::assert_snapshot!(problem("version = 1\nepoch = 'yesterday'\n"), @r"
+        cluster.lock:2: epoch: `yesterday` is not a time
+          hint: write it as 2026-11-16T00:00:00Z
+        ");
+        insta::assert_snapshot!(problem("version = 9\nepoch = 'yesterday'\n"), @r"
+        cluster.lock:1: version: format 9 is not known; this tinderbox knows 1
+          hint: use the tinderbox that wrote it
+        ");
+        insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @r"
+        cluster.lock:2: unknown field `epch`, expected `version` or `epoch`
+          hint: `tinderbox lock` writes this file; delete it to pin anew
+        ");
     }
 }

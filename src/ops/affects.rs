@@ -31,7 +31,8 @@ pub fn affects(env: Env<'_>, field: &str) -> Result<Affected> {
     }
     if fields.is_empty() {
         let known: Vec<String> = workspace.fields.leaves().map(|(path, _)| path).collect();
-        let advice = near(field, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+        let advice =
+            near(field, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
         return Err(OpsError::Usage { message: format!("there is no config field `{field}`"), advice });
     }
     let graph = &workspace.graph;

@@ -97,7 +97,10 @@ pub fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
     let outcome = exec::build(context, &targets, options)?;
     for (name, outputs) in &outcome.diverged {
         let shown: Vec<String> = outputs.iter().map(|id| id.to_string()[..12].to_owned()).collect();
-        let text = format!("`{name}` gave different bytes at different times ({}); the first is used", shown.join(", "));
+        let text = format!(
+            "`{name}` gave different bytes at different times ({}); the first is used",
+            shown.join(", ")
+        );
         env.events.emit(Event::Warning { text });
     }
     if outcome.cancelled {
@@ -146,7 +149,8 @@ pub fn dry_run(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let targets = workspace.select(&request.targets)?;
     let nodes = workspace.graph.nodes();
-    let names = |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>();
+    let names =
+        |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>();
     let Ok(store) = super::workspace::open(env.store, workspace.directory.path()) else {
         // No store yet: nothing is in it.
         let would_build = names(&mut workspace.graph.closure(&targets).iter());
@@ -166,16 +170,25 @@ pub fn dry_run(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
 }
 
 /// Remembers what was built, makes a generation of a new `cluster`, and points `result` to it.
-fn keep(workspace: &Workspace, context: Context<'_>, outcome: &Outcome, request: &BuildRequest) -> Result<Option<u64>> {
+fn keep(
+    workspace: &Workspace,
+    context: Context<'_>,
+    outcome: &Outcome,
+    request: &BuildRequest,
+) -> Result<Option<u64>> {
     let nodes = workspace.graph.nodes();
-    let names: BTreeMap<String, (DrvId, ObjectId)> =
-        outcome.done.iter().map(|(at, done)| (nodes[*at].name.clone(), (done.drv, done.output.object))).collect();
+    let names: BTreeMap<String, (DrvId, ObjectId)> = outcome
+        .done
+        .iter()
+        .map(|(at, done)| (nodes[*at].name.clone(), (done.drv, done.output.object)))
+        .collect();
     let cluster = workspace.graph.find("cluster").and_then(|at| outcome.done.get(&at));
     let roots = workspace.roots(context.session.store());
     let state = state(&names);
     let link = workspace.directory.file(RESULT);
     let path = cluster.map(|done| exec::path_of(context, &done.output));
-    let linked = request.no_link || path.as_ref().is_none_or(|path| fs::read_link(&link).is_ok_and(|there| there == *path));
+    let linked = request.no_link
+        || path.as_ref().is_none_or(|path| fs::read_link(&link).is_ok_and(|there| there == *path));
     if linked && roots.is_recorded(state)? {
         return if cluster.is_some() { Ok(roots.current()?) } else { Ok(None) };
     }

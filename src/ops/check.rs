@@ -41,12 +41,7 @@ pub fn list() -> Vec<Listed> {
 
 /// Makes every check of the cluster: reads the files, then builds all of `check/`.
 pub fn check(env: Env<'_>, jobs: usize) -> Result<BuildReport> {
-    let request = BuildRequest {
-        targets: vec!["check".into()],
-        jobs,
-        keep_going: true,
-        check: false,
-        no_link: true,
-    };
+    let request =
+        BuildRequest { targets: vec!["check".into()], jobs, keep_going: true, check: false, no_link: true };
     build::build(env, &request)
 }

@@ -65,7 +65,10 @@ fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Probl
         let full = dir.join(&name);
         let shown = format!("recipes/{prefix}{}", name.to_string_lossy().escape_debug());
         let Some(name) = name.to_str().filter(|name| !name.chars().any(char::is_control)) else {
-            problems.push(Problem::new(Place::file(shown), "the file's name has control characters or is not UTF-8"));
+            problems.push(Problem::new(
+                Place::file(shown),
+                "the file's name has control characters or is not UTF-8",
+            ));
             continue;
         };
         if name.starts_with('.') || name.ends_with('~') {

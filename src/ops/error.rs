@@ -119,9 +119,9 @@ impl Hint for OpsError {
             Self::Store(error) => error.hint(),
             Self::Exec(error) => error.hint(),
             Self::Field(error) => error.hint(),
-            Self::NotACluster { .. } => {
-                Some("`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into())
-            }
+            Self::NotACluster { .. } => Some(
+                "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into(),
+            ),
             Self::Exists { advice, .. } => Some((*advice).into()),
             Self::Seed { advice, .. } => Some(advice.clone()),
             Self::NoTarget { near, .. } => Some(match near {
@@ -130,9 +130,9 @@ impl Hint for OpsError {
             }),
             Self::NotBuilt { target } => Some(format!("run `tinderbox build {target}`")),
             Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),
-            Self::Result { source, .. } => {
-                source.hint().or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into()))
-            }
+            Self::Result { source, .. } => source
+                .hint()
+                .or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into())),
             Self::Interrupted { .. } => None,
         }
     }

@@ -28,11 +28,19 @@ pub fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Expo
             return Err(OpsError::Exists { path: to.to_owned(), advice });
         }
     }
-    let request =
-        BuildRequest { targets: vec![target.to_owned()], jobs, keep_going: false, check: false, no_link: true };
+    let request = BuildRequest {
+        targets: vec![target.to_owned()],
+        jobs,
+        keep_going: false,
+        check: false,
+        no_link: true,
+    };
     let report = build::build(env, &request)?;
     if let Some(failure) = report.errors.first() {
-        return Err(OpsError::Usage { message: crate::hint::chain(failure), advice: crate::hint::Hint::hint(&**failure) });
+        return Err(OpsError::Usage {
+            message: crate::hint::chain(failure),
+            advice: crate::hint::Hint::hint(&**failure),
+        });
     }
     let [built] = report.targets.as_slice() else {
         let message = format!("`{target}` is {} derivations", report.targets.len());

@@ -38,16 +38,20 @@ fn open(env: Env<'_>) -> Result<(ClusterDir, Store, Roots)> {
 pub fn generations(env: Env<'_>) -> Result<Vec<Listed>> {
     let (_, store, roots) = open(env)?;
     let current = roots.current()?;
-    roots.generations()?.into_iter().map(|generation| {
-        Ok(Listed {
-            number: generation.number,
-            path: object_path(&store, generation.object)?,
-            current: Some(generation.number) == current,
-            derivations: generation.names.len(),
-            time: generation.time,
-            object: generation.object,
+    roots
+        .generations()?
+        .into_iter()
+        .map(|generation| {
+            Ok(Listed {
+                number: generation.number,
+                path: object_path(&store, generation.object)?,
+                current: Some(generation.number) == current,
+                derivations: generation.names.len(),
+                time: generation.time,
+                object: generation.object,
+            })
         })
-    }).collect()
+        .collect()
 }
 
 /// Where `result` points now.
@@ -68,10 +72,12 @@ pub fn rollback(env: Env<'_>, number: Option<u64>) -> Result<RolledBack> {
     let numbers = roots.numbers()?;
     let to = match number {
         Some(number) => number,
-        None => *numbers.iter().rev().find(|number| Some(**number) < from).ok_or_else(|| OpsError::Usage {
-            message: "there is no generation before the current one".into(),
-            advice: Some("`tinderbox generations` lists what is kept".into()),
-        })?,
+        None => {
+            *numbers.iter().rev().find(|number| Some(**number) < from).ok_or_else(|| OpsError::Usage {
+                message: "there is no generation before the current one".into(),
+                advice: Some("`tinderbox generations` lists what is kept".into()),
+            })?
+        }
     };
     let generation = roots.generation(to)?;
     let Some(path) = object_path(&store, generation.object)? else {

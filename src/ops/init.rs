@@ -30,7 +30,8 @@ pub fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
         None => (Some(config::install_config_yaml().to_owned()), config::cluster_yaml().to_owned()),
         Some(path) => {
             let text = fs::read_text(path)?;
-            let cluster = config::cluster_yaml_for(Source { name: &path.display().to_string(), text: &text })?;
+            let cluster =
+                config::cluster_yaml_for(Source { name: &path.display().to_string(), text: &text })?;
             let in_place = fs::exists(&own)? && fs::canonical(path)? == own;
             (Some(text).filter(|_| !in_place), cluster)
         }
@@ -40,7 +41,9 @@ pub fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
         let path = directory.join(name);
         if fs::exists(&path)? {
             let advice = match from {
-                None => "`tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config",
+                None => {
+                    "`tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config"
+                }
                 Some(_) => "remove it first, or choose another directory",
             };
             return Err(OpsError::Exists { path, advice });

@@ -68,7 +68,8 @@ pub fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
 
 fn parse_update(update: &str) -> Result<OffsetDateTime> {
     let (field, value) = update.split_once('=').map_or((update, None), |(field, value)| (field, Some(value)));
-    let usage = |message: String, advice: &str| Err(OpsError::Usage { message, advice: Some(advice.to_owned()) });
+    let usage =
+        |message: String, advice: &str| Err(OpsError::Usage { message, advice: Some(advice.to_owned()) });
     if field != "epoch" {
         return usage(format!("`{field}` is not in the lock"), "the lock has `epoch`");
     }

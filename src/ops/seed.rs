@@ -32,7 +32,10 @@ impl Seed {
             return wrong("can be read by others", advice);
         }
         if found.size() != KEY_LENGTH as u64 {
-            return wrong("is not 32 bytes long", "restore it from your backup: a new seed is a new cluster".into());
+            return wrong(
+                "is not 32 bytes long",
+                "restore it from your backup: a new seed is a new cluster".into(),
+            );
         }
         let bytes = Zeroizing::new(fs::read(&path)?);
         let mut seed = Zeroizing::new([0; KEY_LENGTH]);

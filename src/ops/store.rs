@@ -82,7 +82,12 @@ pub fn du(env: Env<'_>) -> Result<Usage> {
             }
         }
     }
-    Ok(Usage { store: store.root().to_owned(), objects: names.len(), apparent, stored: inodes.values().sum() })
+    Ok(Usage {
+        store: store.root().to_owned(),
+        objects: names.len(),
+        apparent,
+        stored: inodes.values().sum(),
+    })
 }
 
 /// Where an object is: by id, by the beginning of one, or by directory name.
@@ -103,7 +108,8 @@ pub fn add(env: Env<'_>, source: &Path) -> Result<(ObjectId, PathBuf)> {
     let tree = session.stage(false)?;
     tree.copy_from(source, "").map_err(crate::store::StoreError::from)?;
     let name = source.file_name().and_then(|name| name.to_str()).unwrap_or("source");
-    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
     let staged = session.finish(tree, &plain)?;
     session.sync()?;
     let output = session.publish(&staged)?;
@@ -139,7 +145,8 @@ pub fn repair(env: Env<'_>, jobs: usize) -> Result<Repaired> {
     }
     let mut rebuilt = Vec::new();
     if !bad.is_empty() {
-        let request = BuildRequest { targets: Vec::new(), jobs, keep_going: true, check: false, no_link: false };
+        let request =
+            BuildRequest { targets: Vec::new(), jobs, keep_going: true, check: false, no_link: false };
         match build::build(env, &request) {
             Ok(report) => rebuilt = report.built.unwrap_or_default(),
             Err(OpsError::NotACluster { .. }) => {}

@@ -28,7 +28,10 @@ pub(super) fn draw(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
             let (x, y) = places[&input];
             let (from, from_y, to_y) = (x + BOX.0, y + BOX.1 / 2, to_y + BOX.1 / 2);
             let middle = (from + to_x) / 2;
-            let _ = writeln!(text, "<path d=\"M{from} {from_y}C{middle} {from_y} {middle} {to_y} {to_x} {to_y}\"/>");
+            let _ = writeln!(
+                text,
+                "<path d=\"M{from} {from_y}C{middle} {from_y} {middle} {to_y} {to_x} {to_y}\"/>"
+            );
         }
     }
     for at in wanted {

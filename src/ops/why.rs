@@ -130,7 +130,11 @@ impl History<'_> {
             None => Status::New,
             Some(last) => match self.plan.done.get(&at) {
                 Some(done) if done.drv == last.drv => {
-                    if last.before.is_some() { Status::UpToDate } else { Status::Unchanged }
+                    if last.before.is_some() {
+                        Status::UpToDate
+                    } else {
+                        Status::Unchanged
+                    }
                 }
                 _ => Status::Changed,
             },
@@ -179,7 +183,14 @@ impl Tracker<'_> {
         let Some(before) = before else {
             let what = "the trace of the build before was collected".to_owned();
             let kind = CauseKind::Forgotten;
-            found.causes.push(Cause { derivation: node.name.clone(), kind, what, places: vec![], from: None, to: None });
+            found.causes.push(Cause {
+                derivation: node.name.clone(),
+                kind,
+                what,
+                places: vec![],
+                from: None,
+                to: None,
+            });
             self.seen.insert(at, found);
             return;
         };
@@ -192,7 +203,8 @@ impl Tracker<'_> {
             }
         }
         // An input that is not built yet has no content to compare; what changed in it is what counts.
-        let unknown = |edge: &&crate::recipe::Edge| !self.past && self.history.plan.missing.contains(&edge.node);
+        let unknown =
+            |edge: &&crate::recipe::Edge| !self.past && self.history.plan.missing.contains(&edge.node);
         inputs.extend(node.inputs.values().filter(unknown).map(|edge| edge.node));
         found.from = inputs.iter().copied().collect();
         self.seen.insert(at, found);
@@ -206,7 +218,9 @@ impl Tracker<'_> {
         let path = change.path.as_str();
         let (kind, what, places) = if path == "builder" {
             (CauseKind::Builder, "builder".to_owned(), vec![])
-        } else if let Some(rest) = path.strip_prefix("params.config.").or_else(|| path.strip_prefix("secrets.")) {
+        } else if let Some(rest) =
+            path.strip_prefix("params.config.").or_else(|| path.strip_prefix("secrets."))
+        {
             let (what, places) = self.field(node, rest);
             (CauseKind::Config, what, places)
         } else if let Some(alias) = path.strip_prefix("params.files.") {
@@ -244,8 +258,11 @@ impl Tracker<'_> {
 
     /// All causes, and the ways from them to the target.
     fn collect(&self, target: usize) -> (Vec<Cause>, Vec<Vec<String>>) {
-        let mut causes: Vec<Cause> = self.seen.values().flat_map(|found| found.causes.iter().cloned()).collect();
-        causes.sort_by(|one, other| (one.kind, &one.what, &one.derivation).cmp(&(other.kind, &other.what, &other.derivation)));
+        let mut causes: Vec<Cause> =
+            self.seen.values().flat_map(|found| found.causes.iter().cloned()).collect();
+        causes.sort_by(|one, other| {
+            (one.kind, &one.what, &one.derivation).cmp(&(other.kind, &other.what, &other.derivation))
+        });
         let mut ways = Vec::new();
         for (at, found) in self.seen.iter().filter(|(at, found)| !found.causes.is_empty() && **at != target) {
             debug_assert!(!found.causes.is_empty());
@@ -286,7 +303,9 @@ fn concrete(pattern: &str, steps: &str) -> String {
     for part in pattern.split('.') {
         if part == "*" || part.starts_with('{') {
             let rest = steps.trim_start_matches('.').to_owned();
-            let (step, rest) = rest.split_once('.').map_or((rest.clone(), String::new()), |(a, b)| (a.to_owned(), b.to_owned()));
+            let (step, rest) = rest
+                .split_once('.')
+                .map_or((rest.clone(), String::new()), |(a, b)| (a.to_owned(), b.to_owned()));
             parts.push(if step.is_empty() { part.to_owned() } else { step });
             steps = rest;
         } else {
@@ -304,7 +323,8 @@ fn concrete(pattern: &str, steps: &str) -> String {
 fn first_difference(from: Option<String>, to: Option<String>) -> (Option<String>, Option<String>) {
     let (Some(one), Some(other)) = (&from, &to) else { return (from, to) };
     let same = one.lines().zip(other.lines()).take_while(|(a, b)| a == b).count();
-    let line = |text: &str| Some(format!("line {}: {}", same + 1, text.lines().nth(same).unwrap_or("(end)").trim()));
+    let line =
+        |text: &str| Some(format!("line {}: {}", same + 1, text.lines().nth(same).unwrap_or("(end)").trim()));
     (line(one), line(other))
 }
 
@@ -325,7 +345,10 @@ mod tests {
     #[test]
     fn texts_are_shown_by_their_first_differing_line() {
         let text = |text: &str| Some(text.to_owned());
-        assert_eq!(first_difference(text("a\nb\nc"), text("a\nB\nc")), (text("line 2: b"), text("line 2: B")));
+        assert_eq!(
+            first_difference(text("a\nb\nc"), text("a\nB\nc")),
+            (text("line 2: b"), text("line 2: B"))
+        );
         assert_eq!(first_difference(None, text("x")), (None, text("x")));
     }
 }

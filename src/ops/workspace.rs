@@ -73,7 +73,9 @@ impl Workspace {
         let store = open_or_create(env.store, self.directory.path())?;
         match Session::open(&store, Some(self.id_key())) {
             // What is in the store can be used all the same.
-            Err(StoreError::Fs(error)) if error.is_read_only() => Ok(Session::reading(&store, Some(self.id_key()))),
+            Err(StoreError::Fs(error)) if error.is_read_only() => {
+                Ok(Session::reading(&store, Some(self.id_key())))
+            }
             session => Ok(session?),
         }
     }
@@ -153,7 +155,8 @@ fn read_lock(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<L
     let lock = Lock { epoch: this_second() };
     if missing == Missing::Make {
         fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;
-        env.events.emit(Event::Notice { text: format!("wrote {LOCK}: the epoch is pinned; commit this file") });
+        env.events
+            .emit(Event::Notice { text: format!("wrote {LOCK}: the epoch is pinned; commit this file") });
     }
     Ok(lock)
 }
@@ -164,7 +167,8 @@ fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<S
         (None, Missing::Imagine) => Ok(Seed::imagined()),
         (None, Missing::Make) => {
             let seed = Seed::make(directory.path())?;
-            let text = "wrote cluster.seed: the identity of this cluster; back it up, and never commit it".to_owned();
+            let text = "wrote cluster.seed: the identity of this cluster; back it up, and never commit it"
+                .to_owned();
             env.events.emit(Event::Notice { text });
             Ok(seed)
         }

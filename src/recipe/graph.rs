@@ -59,7 +59,8 @@ impl Graph {
         let mut missing = Vec::with_capacity(nodes.len());
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
         for (at, node) in nodes.iter().enumerate() {
-            let inputs: BTreeSet<usize> = node.inputs.values().filter_map(|edge| places.get(&edge.from)).copied().collect();
+            let inputs: BTreeSet<usize> =
+                node.inputs.values().filter_map(|edge| places.get(&edge.from)).copied().collect();
             missing.push(inputs.len());
             inputs.into_iter().for_each(|input| users[input].push(at));
         }
@@ -80,7 +81,8 @@ impl Graph {
         }
         let mut slots: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
         let mut sorted: Vec<Node> = order.into_iter().filter_map(|at| slots[at].take()).collect();
-        let index: BTreeMap<String, usize> = sorted.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect();
+        let index: BTreeMap<String, usize> =
+            sorted.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect();
         for node in &mut sorted {
             for edge in node.inputs.values_mut() {
                 edge.node = index.get(&edge.from).copied().unwrap_or_default();
@@ -143,7 +145,8 @@ fn cycle(nodes: &[Node], places: &BTreeMap<String, usize>, missing: &[usize]) ->
         }
         path.push(next);
     }
-    let mut names: Vec<String> = path.iter().map(|at| format!("`{}` ({})", nodes[*at].name, nodes[*at].recipe)).collect();
+    let mut names: Vec<String> =
+        path.iter().map(|at| format!("`{}` ({})", nodes[*at].name, nodes[*at].recipe)).collect();
     names.extend(names.first().cloned());
     let file = path.first().map_or_else(String::new, |at| nodes[*at].recipe.clone());
     Problem::new(Place::file(file), format!("a cycle: {}", names.join(" needs ")))

@@ -82,22 +82,35 @@ fn recipe(path: &str, file: &SourceFile) -> Result<Recipe, Box<Problem>> {
     let stem = path.trim_end_matches(".toml");
     let (directory, stem) = stem.rsplit_once('/').unwrap_or(("", stem));
     let numbered = if directory.is_empty() { stem } else { directory };
-    let Some((stage, rest)) = numbered.split_once('-').and_then(|(n, rest)| Some((n.parse().ok()?, rest))) else {
-        return fail("not in a numbered stage", "put it into a folder such as `50-manifest`, or name it `99-name.toml`");
+    let Some((stage, rest)) = numbered.split_once('-').and_then(|(n, rest)| Some((n.parse().ok()?, rest)))
+    else {
+        return fail(
+            "not in a numbered stage",
+            "put it into a folder such as `50-manifest`, or name it `99-name.toml`",
+        );
     };
     let (folder, stem) = if directory.is_empty() { ("", rest) } else { (rest, stem) };
     for part in [folder, stem] {
         if !(part.is_empty() && folder.is_empty()) && !is_name(part) {
             let message = format!("`{}` is not a name", part.escape_debug());
-            return fail(&message, "names are made of a-z, 0-9, `-`, `_` and `.`, and begin with a letter or digit");
+            return fail(
+                &message,
+                "names are made of a-z, 0-9, `-`, `_` and `.`, and begin with a letter or digit",
+            );
         }
     }
     let raw: Raw = toml::from_str(&file.text).map_err(|error| Box::new(explain(&error, file)))?;
-    let at = |spanned: Spanned<String>| At { line: line_of(&file.text, spanned.span().start), text: spanned.into_inner() };
-    let all = |map: BTreeMap<String, Spanned<String>>| map.into_iter().map(|(key, text)| (key, at(text))).collect();
+    let at = |spanned: Spanned<String>| At {
+        line: line_of(&file.text, spanned.span().start),
+        text: spanned.into_inner(),
+    };
+    let all =
+        |map: BTreeMap<String, Spanned<String>>| map.into_iter().map(|(key, text)| (key, at(text))).collect();
     let mut params = BTreeMap::new();
     for (key, value) in raw.params {
-        let value = plain(value).map_err(|message| Box::new(Problem::new(Place::file(&file.shown), format!("params.{key}: {message}"))))?;
+        let value = plain(value).map_err(|message| {
+            Box::new(Problem::new(Place::file(&file.shown), format!("params.{key}: {message}")))
+        })?;
         params.insert(key, value);
     }
     Ok(Recipe {
@@ -136,12 +149,14 @@ fn line_of(text: &str, offset: usize) -> usize {
 fn explain(error: &toml::de::Error, file: &SourceFile) -> Problem {
     let line = error.span().map(|span| line_of(&file.text, span.start));
     let message = error.message();
-    let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')).map(|(field, _)| field);
+    let unknown =
+        message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')).map(|(field, _)| field);
     let hint = unknown.and_then(|field| did_you_mean(field, FIELDS));
     let place = Place { file: file.shown.clone(), line, field: unknown.unwrap_or_default().to_owned() };
     match unknown {
-        Some(_) => Problem::new(place, "unknown field")
-            .hint(hint.or_else(|| Some(format!("a recipe has {}", FIELDS.map(|f| format!("`{f}`")).join(", "))))),
+        Some(_) => Problem::new(place, "unknown field").hint(
+            hint.or_else(|| Some(format!("a recipe has {}", FIELDS.map(|f| format!("`{f}`")).join(", ")))),
+        ),
         None => Problem::new(place, message),
     }
 }

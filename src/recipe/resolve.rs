@@ -35,7 +35,8 @@ pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problem
             if !is_name(&leaf) {
                 let line = recipe.name.as_ref().map_or(1, |name| name.line);
                 let message = format!("`{}` is not a name", leaf.escape_debug());
-                let hint = "names are made of a-z, 0-9, `-`, `_` and `.`, and begin with a letter or digit".to_owned();
+                let hint = "names are made of a-z, 0-9, `-`, `_` and `.`, and begin with a letter or digit"
+                    .to_owned();
                 problems.push(Problem::new(recipe.place(line, "name"), message).hint(hint));
                 continue;
             }
@@ -81,7 +82,10 @@ fn instances(recipe: &Recipe, fields: &Fields, problems: &mut Problems) -> Vec<O
     }
     if recipe.name.as_ref().is_none_or(|name| !name.text.contains("{node}")) {
         let hint = "write for example `name = \"{node}\"`".to_owned();
-        problems.push(Problem::new(recipe.place(list.line, "for_each"), "needs a `name` with `{node}` in it").hint(hint));
+        problems.push(
+            Problem::new(recipe.place(list.line, "for_each"), "needs a `name` with `{node}` in it")
+                .hint(hint),
+        );
         return Vec::new();
     }
     let names = fields.project(&format!("{}.*.name", list.text)).map(|found| found.value);
@@ -101,9 +105,11 @@ fn substitute_value(value: &Value, node: &str) -> Value {
     match value {
         Value::Text(text) => Value::Text(text.replace("{node}", node)),
         Value::List(list) => Value::List(list.iter().map(|item| substitute_value(item, node)).collect()),
-        Value::Map(map) => {
-            Value::Map(map.iter().map(|(key, item)| (key.replace("{node}", node), substitute_value(item, node))).collect())
-        }
+        Value::Map(map) => Value::Map(
+            map.iter()
+                .map(|(key, item)| (key.replace("{node}", node), substitute_value(item, node)))
+                .collect(),
+        ),
         other => other.clone(),
     }
 }
@@ -117,7 +123,11 @@ pub(super) fn connect(
     problems: &mut Problems,
 ) -> Vec<Node> {
     let connector = Connector { recipes, drafts: &drafts, sources, fields };
-    drafts.iter().filter(|draft| draft.absent.is_none()).map(|draft| connector.node(draft, problems)).collect()
+    drafts
+        .iter()
+        .filter(|draft| draft.absent.is_none())
+        .map(|draft| connector.node(draft, problems))
+        .collect()
 }
 
 struct Connector<'a> {
@@ -140,7 +150,11 @@ impl Connector<'_> {
             builder: (recipe.builder.text.clone(), recipe.place(recipe.builder.line, "builder")),
             inputs: BTreeMap::new(),
             params: match node {
-                Some(node) => recipe.params.iter().map(|(key, value)| (key.clone(), substitute_value(value, node))).collect(),
+                Some(node) => recipe
+                    .params
+                    .iter()
+                    .map(|(key, value)| (key.clone(), substitute_value(value, node)))
+                    .collect(),
                 None => recipe.params.clone(),
             },
             secrets: BTreeMap::new(),
@@ -155,14 +169,23 @@ impl Connector<'_> {
         made
     }
 
-    fn input(&self, recipe: &Recipe, draft: &Draft, alias: &str, spec: &At, made: &mut Node, problems: &mut Problems) {
+    fn input(
+        &self,
+        recipe: &Recipe,
+        draft: &Draft,
+        alias: &str,
+        spec: &At,
+        made: &mut Node,
+        problems: &mut Problems,
+    ) {
         let place = || recipe.place(spec.line, format!("inputs.{alias}"));
         if recipe.config.contains_key(alias) || alias.contains('/') {
             problems.push(Problem::new(place(), format!("`{alias}` is a config alias too, or has a `/`")));
             return;
         }
         let text = substitute(&spec.text, draft.node.as_deref());
-        let (wanted, path) = text.split_once(':').map_or((text.as_str(), None), |(name, path)| (name, Some(path)));
+        let (wanted, path) =
+            text.split_once(':').map_or((text.as_str(), None), |(name, path)| (name, Some(path)));
         if let Some(Err(error)) = path.map(check_path) {
             problems.push(Problem::new(place(), format!("`{}`: {error}", text.escape_debug())));
             return;
@@ -183,7 +206,8 @@ impl Connector<'_> {
                     "`{}` (stage {}) needs `{}` of a later stage {} ({})",
                     draft.name, recipe.stage, input.name, from.stage, from.shown
                 );
-                let hint = "move one of the two, so that the listing of recipes/ stays the build order".to_owned();
+                let hint =
+                    "move one of the two, so that the listing of recipes/ stays the build order".to_owned();
                 problems.push(Problem::new(place(), message).hint(hint));
             }
             let group = wanted.contains('*');
@@ -209,10 +233,9 @@ impl Connector<'_> {
 
     fn matching(&self, prefix: &str, suffix: &str) -> impl Iterator<Item = &Draft> {
         let start = self.drafts.partition_point(|draft| draft.name.as_str() < prefix);
-        self.drafts[start..]
-            .iter()
-            .take_while(move |draft| draft.name.starts_with(prefix))
-            .filter(move |draft| draft.name.len() >= prefix.len() + suffix.len() && draft.name.ends_with(suffix))
+        self.drafts[start..].iter().take_while(move |draft| draft.name.starts_with(prefix)).filter(
+            move |draft| draft.name.len() >= prefix.len() + suffix.len() && draft.name.ends_with(suffix),
+        )
     }
 
     fn config(&self, recipe: &Recipe, node: Option<&str>, made: &mut Node, problems: &mut Problems) {
@@ -251,7 +274,11 @@ impl Connector<'_> {
                 problems.push(Problem::new(place, format!("`{}`: {error}", name.escape_debug())));
                 continue;
             }
-            let path = if recipe.directory.is_empty() { name.clone() } else { format!("{}/{name}", recipe.directory) };
+            let path = if recipe.directory.is_empty() {
+                name.clone()
+            } else {
+                format!("{}/{name}", recipe.directory)
+            };
             match self.sources.get(&path) {
                 Some(found) => {
                     files.insert(alias.clone(), Value::from(found.text.as_ref()));
@@ -269,7 +296,14 @@ impl Connector<'_> {
     }
 
     /// Puts a table of ours among the parameters.
-    fn reserve(&self, recipe: &Recipe, name: &str, table: BTreeMap<String, Value>, made: &mut Node, problems: &mut Problems) {
+    fn reserve(
+        &self,
+        recipe: &Recipe,
+        name: &str,
+        table: BTreeMap<String, Value>,
+        made: &mut Node,
+        problems: &mut Problems,
+    ) {
         if made.params.contains_key(name) {
             let message = format!("`params.{name}` is taken: use the table `[{name}]`");
             problems.push(Problem::new(recipe.place(1, "params"), message));

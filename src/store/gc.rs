@@ -70,7 +70,8 @@ impl Store {
             if plan.gone.contains(&roots.directory) {
                 roots.forget_all()?;
             }
-            for (_, number) in plan.generations.iter().filter(|(directory, _)| *directory == roots.directory) {
+            for (_, number) in plan.generations.iter().filter(|(directory, _)| *directory == roots.directory)
+            {
                 roots.forget(*number)?;
             }
         }
@@ -132,7 +133,8 @@ impl Store {
     fn size_and_age(&self, name: &ObjectName, now: SystemTime) -> Result<(u64, Duration)> {
         // A damaged listing must not keep gc from working: what cannot be read counts as nothing, and is old.
         let size = self.object(name.id).map_or(0, |object| object.listing.size());
-        let time = fs::optional(fs::metadata(&self.manifest_path(name.id)))?.and_then(|found| found.modified().ok());
+        let time =
+            fs::optional(fs::metadata(&self.manifest_path(name.id)))?.and_then(|found| found.modified().ok());
         let age = time.and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
         Ok((size, age))
     }

@@ -120,13 +120,18 @@ impl Hint for StoreError {
             Self::NotAStore { .. } => {
                 Some("`tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE".into())
             }
-            Self::Format { .. } => Some("use the tinderbox that made it, or another store (`--store DIR`)".into()),
-            Self::ReadOnly { .. } => Some("use a store that you may write to: `--store DIR` or TINDERBOX_STORE".into()),
+            Self::Format { .. } => {
+                Some("use the tinderbox that made it, or another store (`--store DIR`)".into())
+            }
+            Self::ReadOnly { .. } => {
+                Some("use a store that you may write to: `--store DIR` or TINDERBOX_STORE".into())
+            }
             Self::NoSuchObject { .. } => Some("`tinderbox store ls` lists all objects".into()),
             Self::Ambiguous { .. } => Some("give more characters of the id".into()),
-            Self::Damaged { .. } | Self::Unreadable { .. } => {
-                Some("run `tinderbox store verify` to see what else is wrong, then `tinderbox store repair`".into())
-            }
+            Self::Damaged { .. } | Self::Unreadable { .. } => Some(
+                "run `tinderbox store verify` to see what else is wrong, then `tinderbox store repair`"
+                    .into(),
+            ),
             Self::NoSuchGeneration { known, .. } => Some(match known.as_slice() {
                 [] => "there are none yet: `tinderbox build` makes the first".into(),
                 known => {

@@ -78,7 +78,8 @@ impl Store {
         let Some(text) = fs::optional(fs::read_text(&self.manifest_path(id)))? else { return Ok(None) };
         let damaged = || StoreError::Damaged { object: id, source: None };
         let (first, listing) = text.split_once('\n').ok_or_else(damaged)?;
-        let name: ObjectName = first.strip_prefix("object ").ok_or_else(damaged)?.parse().map_err(|_| damaged())?;
+        let name: ObjectName =
+            first.strip_prefix("object ").ok_or_else(damaged)?.parse().map_err(|_| damaged())?;
         if name.id != id {
             return Err(damaged());
         }

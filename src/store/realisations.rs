@@ -67,7 +67,9 @@ impl Store {
     pub fn traces(&self, drv: DrvId) -> Result<Vec<Trace>> {
         let path = self.realisation_path(drv);
         let Some(text) = fs::optional(fs::read_text(&path))? else { return Ok(Vec::new()) };
-        let parse = |line| serde_json::from_str(line).map_err(|source| StoreError::Unreadable { path: path.clone(), source });
+        let parse = |line| {
+            serde_json::from_str(line).map_err(|source| StoreError::Unreadable { path: path.clone(), source })
+        };
         text.lines().skip(1).map(parse).collect()
     }
 
@@ -80,7 +82,12 @@ impl Store {
     /// What a derivation gave, with one more output, as the text of its file and as data.
     ///
     /// The same object again changes nothing but its trace; another object is kept beside the first.
-    pub(super) fn with_output(&self, drv: DrvId, output: &Output, trace: &Trace) -> Result<(String, Realisation)> {
+    pub(super) fn with_output(
+        &self,
+        drv: DrvId,
+        output: &Output,
+        trace: &Trace,
+    ) -> Result<(String, Realisation)> {
         let mut found = self.realisation(drv)?.unwrap_or(Realisation { outputs: Vec::new() });
         let mut traces = if found.outputs.is_empty() { Vec::new() } else { self.traces(drv)? };
         match found.outputs.iter().position(|known| known.object == output.object) {

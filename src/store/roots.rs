@@ -34,7 +34,8 @@ impl Record {
     pub fn update(&mut self, newer: BTreeMap<String, (DrvId, ObjectId)>, whole: bool) {
         let mut older = std::mem::take(&mut self.names);
         for (name, (drv, object)) in newer {
-            let before = older.remove(&name).and_then(|old| if old.drv == drv { old.before } else { Some(old.drv) });
+            let before =
+                older.remove(&name).and_then(|old| if old.drv == drv { old.before } else { Some(old.drv) });
             self.names.insert(name, Named { drv, object, before });
         }
         if !whole {
@@ -68,9 +69,13 @@ impl Store {
     /// The roots of a cluster directory (absolute path). Nothing is written yet.
     pub fn roots_of(&self, directory: &Path) -> Roots {
         let name = directory.file_name().map_or("cluster".into(), |name| name.to_string_lossy());
-        let plain: String = name.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+        let plain: String =
+            name.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
         let place = Digest::of(directory.as_os_str().as_encoded_bytes()).to_string();
-        Roots { dir: self.part("roots").join(format!("{plain}-{}", &place[..8])), directory: directory.to_owned() }
+        Roots {
+            dir: self.part("roots").join(format!("{plain}-{}", &place[..8])),
+            directory: directory.to_owned(),
+        }
     }
 
     /// The roots of every cluster directory that ever built into this store.
@@ -203,7 +208,9 @@ impl Roots {
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let Some(text) = fs::optional(fs::read_text(path))? else { return Ok(None) };
-    serde_json::from_str(&text).map(Some).map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
 }
 
 fn to_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>> {

@@ -159,7 +159,11 @@ impl Session {
         let dir = root.parent().unwrap_or(root).to_owned();
         let name = ObjectName { id: listing.id(), name: label.replace('/', "-") };
         let mode = if listing.root().secret { 0o600 } else { 0o644 };
-        fs::write_new(&dir.join("manifest"), format!("object {name}\n{}", listing.encode()).as_bytes(), mode)?;
+        fs::write_new(
+            &dir.join("manifest"),
+            format!("object {name}\n{}", listing.encode()).as_bytes(),
+            mode,
+        )?;
         Ok(Staged { dir, name, mode: listing.root().mode() })
     }
 
@@ -283,7 +287,8 @@ impl Store {
         }
         let text = fs::read_text(&manifest)?;
         let Some((first, listing)) = text.split_once('\n') else { return Ok(()) };
-        let Some(name) = first.strip_prefix("object ").and_then(|name| name.parse::<ObjectName>().ok()) else {
+        let Some(name) = first.strip_prefix("object ").and_then(|name| name.parse::<ObjectName>().ok())
+        else {
             return Ok(());
         };
         let listing = super::objects::parse_listing(name.id, listing)?;

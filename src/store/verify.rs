@@ -73,22 +73,30 @@ impl Store {
     pub fn verify(&self) -> Result<Verification> {
         let names = self.objects()?;
         let seen = Seen::default();
-        let mut findings: Vec<Finding> = names.par_iter().flat_map_iter(|name| self.verify_object(name, &seen)).collect();
+        let mut findings: Vec<Finding> =
+            names.par_iter().flat_map_iter(|name| self.verify_object(name, &seen)).collect();
         findings.extend(self.dangling(&names)?);
         findings.extend(self.bad_links(&seen)?);
         findings.sort();
         findings.dedup();
         let seen = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let bytes = names.iter().filter_map(|name| self.object(name.id).ok()).map(|object| object.listing.size()).sum();
+        let bytes = names
+            .iter()
+            .filter_map(|name| self.object(name.id).ok())
+            .map(|object| object.listing.size())
+            .sum();
         Ok(Verification { objects: names.len(), files: seen.len(), bytes, findings })
     }
 
     fn verify_object(&self, name: &ObjectName, seen: &Seen) -> Vec<Finding> {
         let path = self.path_of(name);
-        let finding = |kind, detail: String| vec![Finding { path: path.clone(), kind, detail, object: Some(name.id) }];
+        let finding =
+            |kind, detail: String| vec![Finding { path: path.clone(), kind, detail, object: Some(name.id) }];
         let listing = match self.manifest(name.id) {
             Ok(Some((_, text))) => parse_listing(name.id, &text),
-            Ok(None) => return finding(FindingKind::Manifest, "nothing vouches for it: it has no manifest".into()),
+            Ok(None) => {
+                return finding(FindingKind::Manifest, "nothing vouches for it: it has no manifest".into());
+            }
             Err(error) => Err(error),
         };
         let listing = match listing {
@@ -98,7 +106,9 @@ impl Store {
         let key = match listing.key.map(|id| self.key(id)) {
             None => None,
             Some(Ok(Some(key))) => Some(key),
-            Some(Ok(None)) => return finding(FindingKind::Key, "the key of its digests is not in the store".into()),
+            Some(Ok(None)) => {
+                return finding(FindingKind::Key, "the key of its digests is not in the store".into());
+            }
             Some(Err(error)) => return finding(FindingKind::Key, describe(&error)),
         };
         let mut check = Check { path: &path, id: name.id, key: key.as_ref(), seen, findings: Vec::new() };
@@ -117,9 +127,15 @@ impl Store {
         for name in fs::list(&self.part("links"))? {
             let path = self.part("links").join(&name);
             let Some(found) = fs::optional(fs::metadata(&path))? else { continue }; // collected this moment
-            let wanted = name.to_str().map(|name| name.trim_end_matches(".x")).and_then(|name| name.parse::<Digest>().ok());
-            let is = |digest: std::result::Result<Digest, String>| digest.ok().is_some_and(|digest| Some(digest) == wanted);
-            let known = [false, true].into_iter().filter_map(|secret| seen.get(&(found.ino(), secret)).cloned());
+            let wanted = name
+                .to_str()
+                .map(|name| name.trim_end_matches(".x"))
+                .and_then(|name| name.parse::<Digest>().ok());
+            let is = |digest: std::result::Result<Digest, String>| {
+                digest.ok().is_some_and(|digest| Some(digest) == wanted)
+            };
+            let known =
+                [false, true].into_iter().filter_map(|secret| seen.get(&(found.ino(), secret)).cloned());
             let hashes = || {
                 std::iter::once(hash(&path, Hashing(None), false))
                     .chain(keys.iter().map(|key| hash(&path, Hashing(Some(key)), true)))
@@ -148,7 +164,10 @@ impl Store {
         }
         for drv in self.realised()? {
             let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
-            if !outputs.iter().any(|output| self.find(output.object, &output.name).is_ok_and(|path| path.is_some())) {
+            if !outputs
+                .iter()
+                .any(|output| self.find(output.object, &output.name).is_ok_and(|path| path.is_some()))
+            {
                 fs::remove_file(&self.realisation_path(drv))?;
             }
         }
@@ -173,7 +192,9 @@ impl Store {
         for drv in self.realised()? {
             let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
             // One of several outputs may have been collected; a derivation that has none left is worth a word.
-            if let Some(first) = outputs.first().filter(|_| !outputs.iter().any(|one| there.contains(&one.object))) {
+            if let Some(first) =
+                outputs.first().filter(|_| !outputs.iter().any(|one| there.contains(&one.object)))
+            {
                 found(self.realisation_path(drv), first.object);
             }
         }
@@ -215,7 +236,8 @@ impl Check<'_> {
             Kind::File { .. } => kind.is_file(),
             Kind::Dir => kind.is_dir(),
             Kind::Link { target } => {
-                kind.is_symlink() && fs::read_link(full).is_ok_and(|there| there.as_os_str() == target.as_str())
+                kind.is_symlink()
+                    && fs::read_link(full).is_ok_and(|there| there.as_os_str() == target.as_str())
             }
         };
         if !same_kind {
@@ -223,15 +245,25 @@ impl Check<'_> {
         }
         let mode = found.mode() & 0o7777;
         if !kind.is_symlink() && mode != entry.mode() {
-            self.found(full, FindingKind::Altered, format!("its mode is {mode:04o}, not {:04o}", entry.mode()));
+            self.found(
+                full,
+                FindingKind::Altered,
+                format!("its mode is {mode:04o}, not {:04o}", entry.mode()),
+            );
         }
         if let Kind::File { size, .. } = entry.kind {
             if found.len() != size {
-                return self.found(full, FindingKind::Changed, format!("it has {} bytes, not {size}", found.len()));
+                return self.found(
+                    full,
+                    FindingKind::Changed,
+                    format!("it has {} bytes, not {size}", found.len()),
+                );
             }
             match self.digest(full, found.ino(), entry.secret) {
                 Ok(digest) if digest == entry.digest => {}
-                Ok(_) => self.found(full, FindingKind::Changed, "its bytes are not those that were stored".into()),
+                Ok(_) => {
+                    self.found(full, FindingKind::Changed, "its bytes are not those that were stored".into())
+                }
                 Err(error) => self.found(full, FindingKind::Unreadable, error),
             }
         }

@@ -172,11 +172,13 @@ mod tests {
     use crate::secret::IdKey;
 
     fn entry() -> impl Strategy<Value = Entry> {
-        (any::<bool>(), any::<bool>(), any::<u64>(), any::<[u8; 32]>()).prop_map(|(secret, exec, size, digest)| Entry {
-            kind: Kind::File { exec, size },
-            secret,
-            digest: Digest::from(digest),
-        })
+        (any::<bool>(), any::<bool>(), any::<u64>(), any::<[u8; 32]>()).prop_map(
+            |(secret, exec, size, digest)| Entry {
+                kind: Kind::File { exec, size },
+                secret,
+                digest: Digest::from(digest),
+            },
+        )
     }
 
     proptest! {
@@ -200,7 +202,8 @@ mod tests {
 
     #[test]
     fn leaves_of_a_directory_are_those_below_it() {
-        let file = Entry { kind: Kind::File { exec: false, size: 0 }, secret: false, digest: Digest::of(b"") };
+        let file =
+            Entry { kind: Kind::File { exec: false, size: 0 }, secret: false, digest: Digest::of(b"") };
         let files = ["a", "b.c", "b/1", "b/2/3", "bc"].map(|path| (path.to_owned(), file.clone())).into();
         let listing = Listing::close(files, Hashing(None)).unwrap();
         let paths = |prefix| listing.leaves(prefix).map(|(path, _)| path.to_owned()).collect::<Vec<_>>();

@@ -212,7 +212,11 @@ mod tests {
     use super::*;
 
     fn file(content: &[u8]) -> Entry {
-        Entry { kind: Kind::File { exec: false, size: content.len() as u64 }, secret: false, digest: Digest::of(content) }
+        Entry {
+            kind: Kind::File { exec: false, size: content.len() as u64 },
+            secret: false,
+            digest: Digest::of(content),
+        }
     }
 
     fn close(entries: &[(&str, Entry)]) -> BTreeMap<String, Entry> {
@@ -231,7 +235,14 @@ mod tests {
             root(&[("a", file(b"x"))]),
             root(&[("a/b", file(b"x")), ("a.b", file(b"y")), ("a/c/d", file(b""))]),
             root(&[("a", file(b"x")), ("key", secret)]),
-        ], @"");
+        ], @r#"
+        [
+            "ujfrrntkuti56b4rdptm2ea2tm3laqmwuovaamq2bk2yfi3y7wzq",
+            "esgaymecy6g6f3axeu2pqzs7iiumu6sprmp2gaxq6jdu5poz5dda",
+            "brexmtkkwewgfoxpw5lqtwmdvqxzdqdzfz4pvv5v4lqksj6kd2bq",
+            "qoer6bc7mtcx3zmovxo4og2upjhnejegpfhut7llsctj2n22qbma",
+        ]
+        "#);
     }
 
     #[test]

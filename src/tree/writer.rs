@@ -52,9 +52,9 @@ impl Hint for TreeError {
         match self {
             Self::Fs(error) => error.hint(),
             Self::NoKey => Some("run `tinderbox lock` to make the seed".into()),
-            Self::Refused { .. } => {
-                Some("an output holds files, directories and links that stay inside it, under plain names".into())
-            }
+            Self::Refused { .. } => Some(
+                "an output holds files, directories and links that stay inside it, under plain names".into(),
+            ),
             Self::Twice { .. } | Self::Unfinished { .. } => None,
         }
     }
@@ -229,7 +229,8 @@ impl<'a> TreeWriter<'a> {
 
     /// Hashes the directories. Nothing is read-only yet but the files: see [`Written::seal`].
     pub fn finish(self) -> Result<Written, TreeError> {
-        let State { entries, claimed, shared, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let State { entries, claimed, shared, .. } =
+            self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = claimed.iter().find(|path| !entries.contains_key(*path)) {
             return Err(TreeError::Unfinished { path: path.clone() });
         }

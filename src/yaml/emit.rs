@@ -74,15 +74,39 @@ mod tests {
     #[test]
     fn nested_values_are_block_style() {
         let map = |entries: &[(&str, Value)]| {
-            Value::Map(entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect::<BTreeMap<_, _>>())
+            Value::Map(
+                entries
+                    .iter()
+                    .map(|(key, value)| ((*key).to_owned(), value.clone()))
+                    .collect::<BTreeMap<_, _>>(),
+            )
         };
         let value = map(&[
-            ("cidrs", Value::List(vec![map(&[("cidr", "10.0.0.0/8".into()), ("hostPrefix", Value::Int(23))])])),
+            (
+                "cidrs",
+                Value::List(vec![map(&[("cidr", "10.0.0.0/8".into()), ("hostPrefix", Value::Int(23))])]),
+            ),
             ("empty", Value::List(vec![])),
             ("name", "ocp4".into()),
             ("none", Value::Map(BTreeMap::new())),
-            ("odd", Value::List(vec!["yes".into(), "1".into(), "a: b".into(), "two\nlines".into(), Value::Null])),
+            (
+                "odd",
+                Value::List(vec!["yes".into(), "1".into(), "a: b".into(), "two\nlines".into(), Value::Null]),
+            ),
         ]);
-        insta::assert_snapshot!(emit(&value, 2), @"");
+        insta::assert_snapshot!(emit(&value, 2), @r#"
+        cidrs:
+          - cidr: "10.0.0.0/8"
+            hostPrefix: 23
+          empty: []
+          name: ocp4
+          none: {}
+          odd:
+          - "yes"
+          - "1"
+          - "a: b"
+          - "two\nlines"
+          - null
+        "#);
     }
 }

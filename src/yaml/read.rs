@@ -101,8 +101,15 @@ pub fn documents(source: Source<'_>, problems: &mut Problems) -> Vec<Node> {
 
 /// At most `limit` documents, and whether the text could be read.
 fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<Node>, bool) {
-    let mut builder =
-        Builder { source, limit, problems, stack: Vec::new(), anchors: BTreeMap::new(), nodes: 0, roots: Vec::new() };
+    let mut builder = Builder {
+        source,
+        limit,
+        problems,
+        stack: Vec::new(),
+        anchors: BTreeMap::new(),
+        nodes: 0,
+        roots: Vec::new(),
+    };
     let complete = builder.run();
     (builder.roots, complete)
 }

@@ -36,7 +36,8 @@ impl<'a> Artifacts<'a> {
             }
         }
         let (mut documents, mut problems) = (Vec::new(), Problems::default());
-        for (file, text) in files.iter().filter(|(file, _)| file.ends_with(".yaml") || file.ends_with(".yml")) {
+        for (file, text) in files.iter().filter(|(file, _)| file.ends_with(".yaml") || file.ends_with(".yml"))
+        {
             let read = yaml::documents(Source { name: file, text }, &mut problems);
             documents.extend(read.into_iter().map(|root| Document { file: file.clone(), root }));
         }

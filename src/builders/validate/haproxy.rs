@@ -13,13 +13,16 @@ pub(super) const TCP_CHECKS: Check = Check {
 };
 
 fn tcp_checks(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
-    let configurations = artifacts.files.iter().filter(|(file, _)| file.starts_with("haproxy") && file.ends_with(".cfg"));
+    let configurations =
+        artifacts.files.iter().filter(|(file, _)| file.starts_with("haproxy") && file.ends_with(".cfg"));
     let mut seen = 0;
     for (file, text) in configurations {
         seen += 1;
         // `stats` speaks HTTP with a browser, not with a backend.
         let mut section = "";
-        for (line, words) in text.lines().enumerate().map(|(at, line)| (at + 1, line.split_whitespace().collect::<Vec<_>>())) {
+        for (line, words) in
+            text.lines().enumerate().map(|(at, line)| (at + 1, line.split_whitespace().collect::<Vec<_>>()))
+        {
             match words.as_slice() {
                 ["global" | "defaults", ..] => section = words[0],
                 ["frontend" | "backend" | "listen", name, ..] => section = name,

@@ -12,7 +12,12 @@ pub(super) const PARSES: Check = Check {
     config: &[],
     run: |artifacts, report| {
         for problem in &artifacts.problems.0 {
-            report.add(&problem.place.file, problem.place.line, &problem.place.field, problem.message.clone());
+            report.add(
+                &problem.place.file,
+                problem.place.line,
+                &problem.place.field,
+                problem.message.clone(),
+            );
         }
         for document in &artifacts.documents {
             for field in ["apiVersion", "kind", "metadata.name"] {
@@ -53,9 +58,8 @@ pub(super) const OPERATOR_NETWORK: Check = Check {
         for version in ["config.openshift.io/v1", "operator.openshift.io/v1"] {
             match artifacts.kind(version, "Network").next() {
                 Some(document) => {
-                    let cidrs = ["spec.clusterNetwork", "spec.serviceNetwork"].map(|path| {
-                        document.get(path).map(meaning).unwrap_or_default()
-                    });
+                    let cidrs = ["spec.clusterNetwork", "spec.serviceNetwork"]
+                        .map(|path| document.get(path).map(meaning).unwrap_or_default());
                     seen.push((document, cidrs));
                 }
                 None => report.add("manifests", None, "", format!("there is no {version} Network")),
@@ -64,7 +68,12 @@ pub(super) const OPERATOR_NETWORK: Check = Check {
         if let [(_, one), (document, other)] = seen.as_slice() {
             for (at, field) in ["spec.clusterNetwork", "spec.serviceNetwork"].into_iter().enumerate() {
                 if one[at] != other[at] {
-                    report.add(&document.file, document.line(field), field, "it is not that of the other Network");
+                    report.add(
+                        &document.file,
+                        document.line(field),
+                        field,
+                        "it is not that of the other Network",
+                    );
                 }
             }
         }
@@ -89,13 +98,14 @@ pub(super) const CLUSTER_CONFIG: Check = Check {
         let text = document.text(field).unwrap_or_default();
         let mut problems = crate::hint::Problems::default();
         let inner = yaml::parse(Source { name: &document.file, text }, &mut problems);
-        let has = |inner: &Node, key: &str| {
-            matches!(&inner.data, Data::Map(entries) if entries.iter().any(|entry| entry.key == key))
-        };
+        let has = |inner: &Node, key: &str| matches!(&inner.data, Data::Map(entries) if entries.iter().any(|entry| entry.key == key));
         match inner {
             None => report.add(&document.file, document.line(field), field, "it is not YAML"),
             Some(inner) => {
-                for key in ["apiVersion", "baseDomain", "metadata", "platform"].into_iter().filter(|key| !has(&inner, key)) {
+                for key in ["apiVersion", "baseDomain", "metadata", "platform"]
+                    .into_iter()
+                    .filter(|key| !has(&inner, key))
+                {
                     report.add(&document.file, document.line(field), field, format!("it has no `{key}`"));
                 }
                 if has(&inner, "pullSecret") {
@@ -142,7 +152,9 @@ fn one(
 /// Whether a ClusterRoleBinding gives `role` to the user `user`.
 fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &str) {
     let text = |node: &Node, key: &str| match &node.data {
-        Data::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| meaning(&entry.value)),
+        Data::Map(entries) => {
+            entries.iter().find(|entry| entry.key == key).map(|entry| meaning(&entry.value))
+        }
         _ => None,
     };
     let mut bindings = artifacts.kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
@@ -150,7 +162,8 @@ fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &
         binding.text("roleRef.kind") == Some("ClusterRole")
             && binding.text("roleRef.name") == Some(role)
             && binding.list("subjects").iter().any(|subject| {
-                text(subject, "kind").as_deref() == Some("\"User\"") && text(subject, "name") == Some(format!("{user:?}"))
+                text(subject, "kind").as_deref() == Some("\"User\"")
+                    && text(subject, "name") == Some(format!("{user:?}"))
             })
     });
     if !given {

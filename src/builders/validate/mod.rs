@@ -128,15 +128,18 @@ impl Builder for Validate {
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
         job.only(&["checks", "config"])?;
         let checks = chosen(job)?;
-        let needed: BTreeSet<&str> = checks.iter().flat_map(|check| check.config).copied().chain(["disabled"]).collect();
+        let needed: BTreeSet<&str> =
+            checks.iter().flat_map(|check| check.config).copied().chain(["disabled"]).collect();
         let config = job.config();
         if let Some(name) = config.keys().find(|alias| !needed.contains(**alias)) {
             return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the checks".into() }.into());
         }
         match needed.iter().find(|alias| !config.contains_key(**alias)) {
-            Some(alias) => {
-                Err(JobError::Expected { name: format!("config.{alias}"), expected: "given: a check needs it" }.into())
+            Some(alias) => Err(JobError::Expected {
+                name: format!("config.{alias}"),
+                expected: "given: a check needs it",
             }
+            .into()),
             None => Ok(()),
         }
     }
@@ -156,13 +159,21 @@ impl Builder for Validate {
                 (check.run)(&artifacts, &mut report);
                 findings.append(&mut report.findings);
             }
-            passed.push(Passed { name: check.name, rule: check.rule, status: if skip { "disabled" } else { "passed" } });
+            passed.push(Passed {
+                name: check.name,
+                rule: check.rule,
+                status: if skip { "disabled" } else { "passed" },
+            });
         }
         if !findings.is_empty() {
             return Err(BuildError::Checks { checked: checks.len(), findings });
         }
         let wrong = |_| JobError::Expected { name: "checks".into(), expected: "writable as JSON" };
-        out.write("report.json", (serde_json::to_string_pretty(&passed).map_err(wrong)? + "\n").as_bytes(), false)?;
+        out.write(
+            "report.json",
+            (serde_json::to_string_pretty(&passed).map_err(wrong)? + "\n").as_bytes(),
+            false,
+        )?;
         Ok(())
     }
 }
