@@ -292,7 +292,6 @@ pub fn read_head(path: &Path, limit: usize) -> Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

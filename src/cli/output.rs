@@ -1,7 +1,5 @@
 //! Tables, colours, sizes: how data looks on a terminal.
 
-#![expect(clippy::print_stdout, reason = "this module is the one that prints data")]
-
 use std::io::{IsTerminal, Write};
 
 use serde::Serialize;

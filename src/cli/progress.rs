@@ -31,8 +31,14 @@ const SHOWN: usize = 8;
 /// Takes events and shows them. Dropping it ends the view.
 pub(super) struct Progress {
     level: Level,
-    live: Option<(Sender<Event>, Mutex<Option<JoinHandle<()>>>)>,
+    live: Option<Live>,
     log: Option<Mutex<File>>,
+}
+
+/// The thread that draws.
+struct Live {
+    events: Sender<Event>,
+    view: JoinHandle<()>,
 }
 
 impl Progress {
@@ -41,7 +47,7 @@ impl Progress {
         let live = terminal.then(|| {
             let (sender, events) = mpsc::channel();
             let view = std::thread::spawn(move || View::default().run(&events));
-            (sender, Mutex::new(Some(view)))
+            Live { events: sender, view }
         });
         Self { level, live, log: log.map(Mutex::new) }
     }
@@ -56,7 +62,7 @@ impl Events for Progress {
             }
         }
         match &self.live {
-            Some((view, _)) => drop(view.send(event)),
+            Some(live) => drop(live.events.send(event)),
             None => {
                 if let Some(line) = plain(&event, self.level) {
                     eprintln!("{line}");
@@ -68,11 +74,9 @@ impl Events for Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((sender, view)) = self.live.take() {
-            drop(sender);
-            if let Some(view) = view.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                let _ = view.join(); // a view that panicked has nothing more to show
-            }
+        if let Some(Live { events, view }) = self.live.take() {
+            drop(events);
+            let _ = view.join(); // a view that panicked has nothing more to show
         }
     }
 }
@@ -170,7 +174,7 @@ impl View {
         }
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
         lines.push(format!("{} built, {} cached of {}{failed}", self.built, self.cached, self.total));
-        eprint!("{}\n", lines.join("\n"));
+        eprintln!("{}", lines.join("\n"));
         self.drawn = lines.len();
     }
 

@@ -126,7 +126,6 @@ pub(super) fn nth(network: &IpNet, n: u32) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

@@ -128,7 +128,6 @@ fn show_path(path: &[Step<'_>]) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use crate::digest::Digest;

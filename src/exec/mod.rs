@@ -87,7 +87,7 @@ pub enum ExecError {
         /// Its recipe.
         recipe: String,
         /// Why.
-        source: BuildError,
+        source: Box<BuildError>,
     },
     /// A builder that does not exist.
     #[error("{place}: there is no builder `{kind}`")]
@@ -157,6 +157,15 @@ impl Hint for ExecError {
 fn builder_of(node: &Node) -> Result<&'static dyn builders::Builder, ExecError> {
     let (kind, place) = &node.builder;
     builders::find(kind).ok_or_else(|| ExecError::NoBuilder { place: place.clone(), kind: kind.clone() })
+}
+
+/// Adds the derivation's name and recipe to a builder's error.
+fn in_build(node: &Node) -> impl Fn(BuildError) -> ExecError + '_ {
+    |source| ExecError::Build {
+        name: node.name.clone(),
+        recipe: node.recipe.clone(),
+        source: Box::new(source),
+    }
 }
 
 /// Adds the derivation's name to a store error.

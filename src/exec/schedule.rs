@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::resolve::{derivation, look_up, outline};
 use super::work::{Report, Task, commit, work};
-use super::{Context, Done, ExecError, Options, Outcome, builder_of, in_store};
+use super::{Context, Done, ExecError, Options, Outcome, builder_of, in_build, in_store};
 use crate::event::Event;
 use crate::store::{Output, Realisation};
 
@@ -140,9 +140,7 @@ impl<'a> Coordinator<'a> {
         for at in self.missing.keys() {
             let node = &self.context.graph.nodes()[*at];
             let builder = builder_of(node)?;
-            let wrong =
-                |source| ExecError::Build { name: node.name.clone(), recipe: node.recipe.clone(), source };
-            builder.check(&outline(node)).map_err(wrong)?;
+            builder.check(&outline(node)).map_err(in_build(node))?;
         }
         Ok(())
     }

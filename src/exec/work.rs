@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::resolve::look_up;
-use super::{Context, Done, ExecError, builder_of, in_store};
+use super::{Context, Done, ExecError, builder_of, in_build, in_store};
 use crate::builders::{InputTree, Job};
 use crate::digest::DrvId;
 use crate::drv::Derivation;
@@ -104,7 +104,6 @@ pub(super) fn stage(
     inputs: &BTreeMap<String, Output>,
 ) -> Result<Staged, ExecError> {
     let builder = builder_of(node)?;
-    let failed = |source| ExecError::Build { name: node.name.clone(), recipe: node.recipe.clone(), source };
     let mut trees = BTreeMap::new();
     for (alias, output) in inputs {
         let object = context.session.store().object(output.object).map_err(in_store(node))?;
@@ -117,10 +116,10 @@ pub(super) fn stage(
     let tainted =
         !node.secrets.is_empty() || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
     let job = Job { inputs: trees, params: &node.params, secrets: &node.secrets };
-    builder.check(&job).map_err(failed)?;
+    builder.check(&job).map_err(in_build(node))?;
     let secret = tainted && !builder.declassifies(&job);
     let tree = context.session.stage(secret).map_err(in_store(node))?;
-    builder.build(&job, &tree).map_err(failed)?;
+    builder.build(&job, &tree).map_err(in_build(node))?;
     context.session.finish(tree, &node.name).map_err(in_store(node))
 }
 

@@ -88,7 +88,6 @@ fn show(time: OffsetDateTime) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use time::macros::datetime;
 

@@ -22,11 +22,9 @@ pub struct Exported {
 
 /// Builds a target if need be, and copies it to a directory that is new or empty.
 pub fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Exported> {
-    if let Some(names) = fs::optional(fs::list(to))? {
-        if !names.is_empty() {
-            let advice = "export to a new or an empty directory";
-            return Err(OpsError::Exists { path: to.to_owned(), advice });
-        }
+    if fs::optional(fs::list(to))?.is_some_and(|names| !names.is_empty()) {
+        let advice = "export to a new or an empty directory";
+        return Err(OpsError::Exists { path: to.to_owned(), advice });
     }
     let request = BuildRequest {
         targets: vec![target.to_owned()],

@@ -54,19 +54,26 @@ pub fn graph(env: Env<'_>, targets: &[String], format: Format) -> Result<String>
     })
 }
 
-/// Names by folder, in the order of stages.
-fn folders<'a>(graph: &'a Graph, wanted: &BTreeSet<usize>) -> Vec<(&'a str, Vec<(usize, &'a str)>)> {
-    let mut folders: Vec<(u32, &str, Vec<(usize, &str)>)> = Vec::new();
+/// The derivations of one folder.
+struct Folder<'a> {
+    stage: u32,
+    name: &'a str,
+    members: Vec<usize>,
+}
+
+/// Wanted derivations by folder, in the order of stages.
+fn folders<'a>(graph: &'a Graph, wanted: &BTreeSet<usize>) -> Vec<Folder<'a>> {
+    let mut folders: Vec<Folder<'a>> = Vec::new();
     for at in wanted {
         let node = &graph.nodes()[*at];
-        let folder = node.name.split_once('/').map_or("", |(folder, _)| folder);
-        match folders.iter_mut().find(|(_, known, _)| *known == folder) {
-            Some((_, _, members)) => members.push((*at, &node.name)),
-            None => folders.push((node.stage, folder, vec![(*at, &node.name)])),
+        let name = node.name.split_once('/').map_or("", |(folder, _)| folder);
+        match folders.iter_mut().find(|known| known.name == name) {
+            Some(known) => known.members.push(*at),
+            None => folders.push(Folder { stage: node.stage, name, members: vec![*at] }),
         }
     }
-    folders.sort_by_key(|(stage, folder, _)| (*stage, *folder));
-    folders.into_iter().map(|(_, folder, members)| (folder, members)).collect()
+    folders.sort_by_key(|folder| (folder.stage, folder.name));
+    folders
 }
 
 fn edges<'a>(graph: &'a Graph, wanted: &'a BTreeSet<usize>) -> impl Iterator<Item = (usize, usize)> + 'a {
@@ -78,13 +85,13 @@ fn edges<'a>(graph: &'a Graph, wanted: &'a BTreeSet<usize>) -> impl Iterator<Ite
 
 fn mermaid(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
     let mut text = String::from("graph LR\n");
-    for (folder, members) in folders(graph, wanted) {
+    for Folder { name: folder, members, .. } in folders(graph, wanted) {
         let indent = if folder.is_empty() { "" } else { "  " };
         if !folder.is_empty() {
             let _ = writeln!(text, "  subgraph {folder}");
         }
-        for (at, name) in members {
-            let leaf = name.rsplit('/').next().unwrap_or(name);
+        for at in members {
+            let leaf = graph.nodes()[at].name.rsplit('/').next().unwrap_or_default();
             let _ = writeln!(text, "{indent}  n{at}[\"{leaf}\"]");
         }
         if !folder.is_empty() {
@@ -99,12 +106,12 @@ fn mermaid(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
 
 fn dot(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
     let mut text = String::from("digraph tinderbox {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n");
-    for (folder, members) in folders(graph, wanted) {
+    for Folder { name: folder, members, .. } in folders(graph, wanted) {
         if !folder.is_empty() {
             let _ = writeln!(text, "  subgraph \"cluster_{folder}\" {{\n    label=\"{folder}\";");
         }
-        for (_, name) in members {
-            let _ = writeln!(text, "    \"{name}\";");
+        for at in members {
+            let _ = writeln!(text, "    \"{}\";", graph.nodes()[at].name);
         }
         if !folder.is_empty() {
             text.push_str("  }\n");

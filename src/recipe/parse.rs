@@ -91,7 +91,8 @@ fn recipe(path: &str, file: &SourceFile) -> Result<Recipe, Box<Problem>> {
     };
     let (folder, stem) = if directory.is_empty() { ("", rest) } else { (rest, stem) };
     for part in [folder, stem] {
-        if !(part.is_empty() && folder.is_empty()) && !is_name(part) {
+        let beside_folders = part.is_empty() && folder.is_empty();
+        if !beside_folders && !is_name(part) {
             let message = format!("`{}` is not a name", part.escape_debug());
             return fail(
                 &message,

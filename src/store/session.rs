@@ -177,11 +177,12 @@ impl Session {
         let using = self.using()?;
         let id = staged.name.id;
         self.claim(&using, id)?;
-        if let Some((name, _)) = self.store.manifest(id).unwrap_or(None) {
-            if fs::exists(&self.store.path_of(&name))? {
-                fs::remove_all(&staged.dir)?;
-                return Ok(Output { object: id, name: name.name });
-            }
+        // A manifest that cannot be read vouches for nothing: it is replaced below.
+        if let Some((name, _)) = self.store.manifest(id).unwrap_or(None)
+            && fs::exists(&self.store.path_of(&name))?
+        {
+            fs::remove_all(&staged.dir)?;
+            return Ok(Output { object: id, name: name.name });
         }
         let path = self.store.path_of(&staged.name);
         let tree = staged.dir.join("tree");

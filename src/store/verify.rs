@@ -183,10 +183,9 @@ impl Store {
             findings.push(Finding { path, kind: FindingKind::Dangling, detail, object: Some(object) });
         };
         for name in fs::list(&self.part("manifests"))? {
-            if let Some(id) = name.to_str().and_then(|name| name.parse::<ObjectId>().ok()) {
-                if !there.contains(&id) {
-                    found(self.manifest_path(id), id);
-                }
+            let id = name.to_str().and_then(|name| name.parse::<ObjectId>().ok());
+            if let Some(id) = id.filter(|id| !there.contains(id)) {
+                found(self.manifest_path(id), id);
             }
         }
         for drv in self.realised()? {

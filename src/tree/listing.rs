@@ -163,7 +163,6 @@ fn parse_line(line: &str) -> Option<(String, Entry)> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use proptest::prelude::*;
 

@@ -207,7 +207,6 @@ pub fn check_link(path: &str, target: &str) -> Result<(), PathError> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

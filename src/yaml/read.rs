@@ -332,7 +332,6 @@ fn key_of(node: Node, seen: &BTreeMap<String, usize>) -> Result<String, (String,
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn report(text: &str) -> String {
