@@ -1,4 +1,47 @@
-//! tinderbox
+//! tinderbox: a Nix-style, content-addressed build system for OpenShift bootstrap artifacts.
+//!
+//! Every artifact is a pure derivation of its inputs, hashed with BLAKE3 into a local store.
+//!
+//! # The tree, by layers
+//!
+//! Nothing points upwards (tested). Layers 0 and 1 are for everyone above; `→` names everything else a module uses.
+//!
+//! ```text
+//! main.rs        parse, dispatch, exit code
+//! cli/        6  one argument struct per verb; tables, progress, colour                   → ops, store's outcomes
+//! ops/        5  one file per verb: reads the files, hands text and values down           → exec builders store
+//! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store
+//! builders/   3  the trait, and one file or folder per builder: template, tree, validate
+//! store/      2  objects, realisations, sessions, roots, gc, verify
+//! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
+//! config/     1  install-config and cluster file: fragments, inputs, settings; fields and projection
+//! lock/       1  what comes from outside, pinned
+//! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
+//! tree/       0  what an output may hold, how it becomes an id, its listing, its writer
+//! yaml/       0  reading with lines, writing canonically
+//! digest.rs fs.rs event.rs hint.rs secret.rs value.rs                                   0
+//! ```
+//!
+//! Layer 1 is pure: text and values in, values out; no disk, clock, environment or threads. `fs` is the only module that
+//! touches the file system; `cli` the only one that prints or reads the environment.
+//!
+//! # The life of one build
+//!
+//! 1. [`ops`] reads the cluster directory. [`config`] turns the two YAML files into a model, in which every leaf knows the
+//!    lines that decided it; all problems are reported at once.
+//! 2. [`recipe`] expands the recipes (built in, under the user's own) for this cluster: `for_each` over nodes, inputs by
+//!    name, config fields projected one by one. The result is a graph in build order.
+//! 3. [`exec`] walks it. A derivation whose inputs are done gets their content digests in place of their names;
+//!    [`drv::Derivation::id`] hashes that. The store knows the id, or a builder writes the output into a staging tree.
+//! 4. [`store`] hashes while files are written, shares equal files, makes batches durable with one sync, and renames them
+//!    into place. A realisation records which derivation gave which object, and from what.
+//! 5. A new `cluster` object becomes a generation, and `result` points to it.
+//!
+//! # Secrets
+//!
+//! The seed, the pull secret and what is made from them are tainted: such outputs are for their owner only, their digests
+//! are keyed with a key from the seed, and they are masked wherever something is shown. See [`secret`] and [`tree`].
+
 pub mod builders;
 pub mod cli;
 pub mod config;

@@ -18,6 +18,11 @@ impl Builder for Tree {
         BuilderId::new("tree", 1)
     }
 
+    /// Every file stays what it was, public or secret.
+    fn declassifies(&self, _: &Job<'_>) -> bool {
+        true
+    }
+
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
         job.only(&["place", "join"])?;
         let place = job.text_map("place")?;
@@ -53,7 +58,11 @@ impl Builder for Tree {
             }
         }
         for (path, alias) in job.text_map("join")? {
-            out.write(path, join(job, alias)?.as_bytes(), false)?;
+            let joined = join(job, alias)?;
+            match job.members(alias).any(|(_, input)| input.entry().is_some_and(|entry| entry.secret)) {
+                true => out.write_secret(path, joined.as_bytes(), false)?,
+                false => out.write(path, joined.as_bytes(), false)?,
+            }
         }
         Ok(())
     }

@@ -237,10 +237,16 @@ fn show_why(why: &Why) {
     });
     if !why.causes.is_empty() {
         line(stdout_paint("root cause", Colour::Cyan));
-        // Several derivations may name one field: that is one cause.
-        let mut shown: Vec<String> = why.causes.iter().map(show_cause).collect();
-        shown.dedup();
-        shown.iter().for_each(line);
+        // One line of a file may decide several fields that several derivations name: that is one cause.
+        let mut shown: Vec<&Cause> = Vec::new();
+        for cause in &why.causes {
+            let same =
+                |one: &&Cause| (&one.places, &one.from, &one.to) == (&cause.places, &cause.from, &cause.to);
+            if !shown.iter().any(same) {
+                shown.push(cause);
+            }
+        }
+        shown.into_iter().map(show_cause).for_each(line);
     }
     if !why.cascade.is_empty() {
         line(stdout_paint("cascade", Colour::Cyan));

@@ -1,6 +1,6 @@
 //! The field table of `cluster.yaml`: what install-config has no place for.
 //!
-//! The texts are what editors show (see [`super::schema`]), so they say what a field is for, not what it is called.
+//! The texts are what editors show (see [`super::schema()`]), so they say what a field is for, not what it is called.
 
 use super::spec::{Field, Kind, Unit, choice, field};
 use super::syntax;

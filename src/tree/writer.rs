@@ -123,19 +123,26 @@ impl<'a> TreeWriter<'a> {
 
     /// Writes one file.
     pub fn write(&self, path: &str, bytes: &[u8], exec: bool) -> Result<(), TreeError> {
-        let mut file = self.file(path, exec)?;
-        file.write_all(bytes).at("write", &file.full)?;
-        file.finish()
+        self.start(path, exec, self.secret)?.put(bytes)
+    }
+
+    /// Writes one file that is secret although the tree is not.
+    pub fn write_secret(&self, path: &str, bytes: &[u8], exec: bool) -> Result<(), TreeError> {
+        self.start(path, exec, true)?.put(bytes)
     }
 
     /// Starts a file that is written piece by piece. It is part of the tree once it is finished.
     pub fn file(&self, path: &str, exec: bool) -> Result<FileWriter<'_>, TreeError> {
+        self.start(path, exec, self.secret)
+    }
+
+    fn start(&self, path: &str, exec: bool, secret: bool) -> Result<FileWriter<'_>, TreeError> {
         self.claim(path)?;
-        let entry = Entry { kind: Kind::File { exec, size: 0 }, secret: self.secret, digest: [0; 32].into() };
+        let entry = Entry { kind: Kind::File { exec, size: 0 }, secret, digest: [0; 32].into() };
         let full = self.root.join(path);
         let file = fs::create_new(&full, entry.mode())?;
-        let hasher = self.hashing.content(self.secret).ok_or(TreeError::NoKey)?;
-        Ok(FileWriter { tree: self, path: path.to_owned(), full, file, hasher, exec, size: 0 })
+        let hasher = self.hashing.content(secret).ok_or(TreeError::NoKey)?;
+        Ok(FileWriter { tree: self, path: path.to_owned(), full, file, hasher, exec, secret, size: 0 })
     }
 
     /// An empty directory (others appear by themselves).
@@ -291,10 +298,17 @@ pub struct FileWriter<'a> {
     file: File,
     hasher: blake3::Hasher,
     exec: bool,
+    secret: bool,
     size: u64,
 }
 
 impl FileWriter<'_> {
+    /// Writes the whole content, and finishes.
+    fn put(mut self, bytes: &[u8]) -> Result<(), TreeError> {
+        self.write_all(bytes).at("write", &self.full)?;
+        self.finish()
+    }
+
     /// Copies everything from `source`, which is called `name` in errors.
     pub fn fill(&mut self, source: &mut impl Read, name: &Path) -> Result<(), TreeError> {
         let mut chunk = vec![0; CHUNK];
@@ -314,7 +328,7 @@ impl FileWriter<'_> {
         fs::set_canonical_time_of(&self.file, &self.full)?;
         let entry = Entry {
             kind: Kind::File { exec: self.exec, size: self.size },
-            secret: self.tree.secret,
+            secret: self.secret,
             digest: self.hasher.finalize().into(),
         };
         self.tree.state().entries.insert(self.path, entry);
