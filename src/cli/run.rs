@@ -68,8 +68,16 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Build(build) => return self::build(env, json, build),
         Verb::Check(check) if check.list => list_checks(json),
         Verb::Check(check) => {
-            let report = ops::check::check(env, jobs(&check.jobs))?;
-            return Ok(finish_build(json, &report));
+            let checked = ops::check::check(env, jobs(&check.jobs))?;
+            say(json, &checked, || {
+                let rows = checked
+                    .checks
+                    .iter()
+                    .map(|one| vec![one.status.clone(), one.name.clone(), one.rule.clone()]);
+                table(&["", "CHECK", "RULE"], &rows.collect::<Vec<_>>());
+            });
+            checked.errors.iter().for_each(|error| explain(error, error.hint()));
+            return Ok(if checked.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Verb::Why(target) => {
             let why = ops::why::why(env, &target.target)?;

@@ -53,6 +53,9 @@ pub struct BuildReport {
     /// What building everything twice showed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Recheck>,
+    /// Checks that the user turned off.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disabled_checks: Vec<String>,
     /// The errors themselves, for whoever prints them.
     #[serde(skip)]
     pub errors: Vec<std::sync::Arc<ExecError>>,
@@ -111,27 +114,20 @@ pub fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
         false => None,
     };
     let generation = keep(&workspace, context, &outcome, request)?;
-    Ok(report(context, &targets, outcome, generation, check))
+    let disabled_checks = workspace.cluster.disabled_checks.clone();
+    Ok(BuildReport { generation, check, disabled_checks, ..report(context, &targets, outcome) })
 }
 
-fn report(
-    context: Context<'_>,
-    targets: &[usize],
-    outcome: Outcome,
-    generation: Option<u64>,
-    check: Option<Recheck>,
-) -> BuildReport {
+fn report(context: Context<'_>, targets: &[usize], outcome: Outcome) -> BuildReport {
     let failed = outcome.failed.iter();
     BuildReport {
         targets: targets.iter().filter_map(|at| target(context, *at, outcome.done.get(at)?)).collect(),
         built: Some(outcome.built),
-        would_build: None,
         cached: outcome.cached,
         failed: failed.map(|(name, error)| Failure { name: name.clone(), error: chain(error) }).collect(),
         skipped: outcome.skipped,
-        generation,
-        check,
         errors: outcome.failed.into_iter().map(|(_, error)| error).collect(),
+        ..BuildReport::default()
     }
 }
 

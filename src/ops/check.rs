@@ -1,11 +1,13 @@
 //! `check`: all validation, and nothing else. `--list` says which checks there are.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::build::{self, BuildReport, BuildRequest};
-use super::{Env, Result};
+use super::build::{self, BuildRequest, Failure};
+use super::{Env, OpsError, Result};
 use crate::builders::validate;
 use crate::config;
+use crate::exec::ExecError;
+use crate::fs;
 
 /// A check that exists.
 #[derive(Debug, Serialize)]
@@ -39,9 +41,49 @@ pub fn list() -> Vec<Listed> {
     all
 }
 
+/// How the checks went.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    /// Checks that were made, or that the user turned off.
+    pub checks: Vec<Made>,
+    /// Derivations below `check/` that have no output because a check failed.
+    pub failed: Vec<Failure>,
+    /// The errors themselves, for whoever prints them.
+    #[serde(skip)]
+    pub errors: Vec<std::sync::Arc<ExecError>>,
+}
+
+/// One check that was made.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Made {
+    /// Its name.
+    pub name: String,
+    /// What must hold.
+    pub rule: String,
+    /// `passed` or `disabled`.
+    pub status: String,
+}
+
 /// Makes every check of the cluster: reads the files, then builds all of `check/`.
-pub fn check(env: Env<'_>, jobs: usize) -> Result<BuildReport> {
+pub fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
     let request =
         BuildRequest { targets: vec!["check".into()], jobs, keep_going: true, check: false, no_link: true };
-    build::build(env, &request)
+    let report = build::build(env, &request)?;
+    // Checks of the configuration were made when it was read: a failed one does not get this far.
+    let mut checks: Vec<Made> = config::CHECKS
+        .iter()
+        .map(|check| {
+            let disabled = report.disabled_checks.iter().any(|name| name == check.name);
+            let status = if disabled { "disabled" } else { "passed" };
+            Made { name: check.name.into(), rule: check.rule.into(), status: status.into() }
+        })
+        .collect();
+    for target in &report.targets {
+        let path = target.path.join("report.json");
+        let made: Vec<Made> = serde_json::from_str(&fs::read_text(&path)?)
+            .map_err(|source| OpsError::Store(crate::store::StoreError::Unreadable { path, source }))?;
+        checks.extend(made);
+    }
+    checks.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(Checked { checks, failed: report.failed, errors: report.errors })
 }

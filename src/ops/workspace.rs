@@ -11,7 +11,7 @@ use crate::config::{self, Cluster, Field, Fields, Source};
 use crate::event::Event;
 use crate::exec::Context;
 use crate::fs;
-use crate::hint::{Place, near};
+use crate::hint::{Place, Problem, Problems, did_you_mean, near};
 use crate::lock::Lock;
 use crate::recipe::{self, Graph};
 use crate::secret::IdKey;
@@ -55,6 +55,7 @@ impl Workspace {
             Source { name: INSTALL_CONFIG, text: &install_config },
             Source { name: CLUSTER, text: &cluster },
         )?;
+        check_names(env, &cluster)?;
         let lock = read_lock(env, &directory, missing)?;
         let seed = read_seed(env, &directory, missing)?;
         let origin: config::Origins = [Place::file(LOCK)].into();
@@ -145,6 +146,24 @@ fn locate(choice: &StoreChoice, directory: &std::path::Path) -> Result<PathBuf> 
         message: "there is no place for a store: HOME is not set".into(),
         advice: Some("name one with `--store DIR` or TINDERBOX_STORE".into()),
     })
+}
+
+/// Checks that the user turned off must exist, and are named every time.
+fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
+    let known: Vec<&str> = super::check::list().iter().map(|check| check.name).collect();
+    let mut problems = Problems::default();
+    for name in &cluster.disabled_checks {
+        if known.contains(&name.as_str()) {
+            env.events
+                .emit(Event::Warning { text: format!("the check `{name}` is turned off in {CLUSTER}") });
+        } else {
+            let place = Place { file: CLUSTER.into(), line: None, field: "checks.disabled".into() };
+            let hint = did_you_mean(name, known.iter().copied())
+                .unwrap_or_else(|| "`tinderbox check --list` lists all checks".into());
+            problems.push(Problem::new(place, format!("there is no check `{name}`")).hint(hint));
+        }
+    }
+    Ok(problems.or(())?)
 }
 
 fn read_lock(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Lock> {
