@@ -13,6 +13,7 @@
 //! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store
 //! builders/   3  the trait, and one file or folder per builder: template, tree, validate
 //! store/      2  objects, realisations, sessions, roots, gc, verify
+//! registry/   2  images: registries, OCI layouts, the demo release; verified bytes
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields and projection
 //! lock/       1  what comes from outside, pinned
@@ -54,6 +55,7 @@ pub mod hint;
 pub mod lock;
 pub mod ops;
 pub mod recipe;
+pub mod registry;
 pub mod secret;
 pub mod store;
 pub mod tree;

@@ -1,0 +1,148 @@
+//! Images: from registries, from OCI layouts on disk, from the built-in demo release. One interface, verified bytes.
+//!
+//! The interface is synchronous: whatever is asynchronous stays below [`remote`]. A manifest is verified against its
+//! digest before it is returned; a blob is verified while it streams, and reading it to its end fails if the bytes are
+//! not those that its digest names.
+
+mod image;
+mod name;
+
+use std::io::Read;
+
+pub use image::{Architecture, Descriptor, Manifest, MediaType, image};
+pub use name::{ImageName, NameError, Reference, Sha256};
+
+use crate::hint::Hint;
+
+/// A source of images.
+pub trait Images: Send + Sync {
+    /// What a tag means now; a digest means itself. Asks the outside, so only `lock` and `release` do this.
+    fn resolve(&self, image: &ImageName) -> Result<Sha256>;
+
+    /// The manifest (or manifest list) of this digest: verified bytes, and the media type that its source gave.
+    fn manifest(&self, image: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)>;
+
+    /// The bytes of a blob, verified while they stream.
+    fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>>;
+}
+
+/// A place that images can be copied to.
+pub trait Target: Send + Sync {
+    /// Whether it has a blob already.
+    fn has_blob(&self, image: &ImageName, blob: &Descriptor) -> Result<bool>;
+
+    /// Takes a blob. What does not match its digest is refused and leaves nothing behind.
+    fn put_blob(&self, image: &ImageName, blob: &Descriptor, bytes: &mut dyn Read) -> Result<()>;
+
+    /// Takes a manifest, under its digest and, if given, a tag.
+    fn put_manifest(
+        &self,
+        image: &ImageName,
+        media_type: &MediaType,
+        bytes: &[u8],
+        tag: Option<&str>,
+    ) -> Result<()>;
+}
+
+/// Result of this module.
+pub type Result<T> = std::result::Result<T, RegistryError>;
+
+/// Why an image could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// There is no such image, tag or blob.
+    #[error("{image}: {what} is not there ({place})")]
+    NotFound {
+        /// Which image.
+        image: String,
+        /// What of it: the manifest, a blob.
+        what: String,
+        /// Where it was looked for.
+        place: String,
+    },
+    /// The registry wants credentials, or others.
+    #[error("{image}: {place} refuses access ({status})")]
+    Denied {
+        /// Which image.
+        image: String,
+        /// The registry.
+        place: String,
+        /// What it answered.
+        status: u16,
+        /// Whether credentials were sent.
+        with_credentials: bool,
+    },
+    /// The source could not be reached, or broke off, after all tries.
+    #[error("{image}: {place} cannot be reached: {reason}")]
+    Unreachable {
+        /// Which image.
+        image: String,
+        /// The registry.
+        place: String,
+        /// What happened last.
+        reason: String,
+        /// What to do.
+        advice: Option<String>,
+    },
+    /// Bytes that are not those that were asked for.
+    #[error("{image}: {what} is not what its digest says: expected {expected}, found {found}")]
+    Mismatch {
+        /// Which image.
+        image: String,
+        /// Which manifest or blob.
+        what: String,
+        /// The digest that was asked for.
+        expected: String,
+        /// The digest of what came.
+        found: String,
+    },
+    /// A manifest that cannot be understood.
+    #[error("{image}: {problem}")]
+    Malformed {
+        /// Which image.
+        image: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A manifest list without our architecture.
+    #[error("{image}: there is no image for linux/{wanted}, only for {}", found.join(", "))]
+    Architecture {
+        /// Which image.
+        image: String,
+        /// What is needed.
+        wanted: String,
+        /// What there is.
+        found: Vec<String>,
+    },
+    /// Nothing that can be reached has all of it; one line for every place that was tried.
+    #[error("{image}: no mirror has it:\n  {}", tried.join("\n  "))]
+    NoMirror {
+        /// Which image.
+        image: String,
+        /// Every place, with what it said.
+        tried: Vec<String>,
+    },
+    /// The disk refused.
+    #[error(transparent)]
+    Fs(#[from] crate::fs::Error),
+}
+
+impl Hint for RegistryError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Denied { with_credentials: true, .. } => {
+                Some("the pull secret's credentials for this registry are not accepted".into())
+            }
+            Self::Denied { place, .. } => {
+                Some(format!("add credentials for {place} to install-config's pullSecret"))
+            }
+            Self::Unreachable { advice, .. } => advice.clone(),
+            Self::Mismatch { .. } => Some("the source is damaged or lies; nothing of it was kept".into()),
+            Self::Architecture { .. } => {
+                Some("set `architecture` in cluster.yaml, or use another release".into())
+            }
+            Self::Fs(error) => error.hint(),
+            Self::NotFound { .. } | Self::Malformed { .. } | Self::NoMirror { .. } => None,
+        }
+    }
+}
