@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::fs;
 use crate::hint::{Hint, did_you_mean};
+use crate::registry::Images;
 use crate::secret::Secret;
 use crate::tree::{Entry, Kind, Listing};
 use crate::value::Value;
 
 /// One derivation to build, with its inputs at hand.
-#[derive(Debug)]
 pub struct Job<'a> {
     /// Inputs by alias. While a job is only checked, they have no content.
     pub inputs: BTreeMap<String, InputTree>,
@@ -18,6 +18,17 @@ pub struct Job<'a> {
     pub params: &'a BTreeMap<String, Value>,
     /// Secret config values by alias.
     pub secrets: &'a BTreeMap<String, Secret>,
+    /// Images, if the builder has the grant.
+    pub images: Option<&'a dyn Images>,
+}
+
+impl std::fmt::Debug for Job<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job")
+            .field("inputs", &self.inputs)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The content of one input: a directory, or a single file.
@@ -76,6 +87,9 @@ pub enum JobError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A builder that asks for images without the grant, or a build that has no source of them.
+    #[error("there is no source of images here")]
+    NoImages,
     /// An input that cannot be read.
     #[error(transparent)]
     Fs(#[from] fs::Error),
@@ -113,6 +127,16 @@ impl InputTree {
         })
     }
 
+    /// The text of one file, by its path relative to this input (empty for a single file).
+    pub fn text(&self, alias: &str, path: &str) -> Result<String, JobError> {
+        let inside = match (self.path.as_str(), path) {
+            ("", path) => path.to_owned(),
+            (at, "") => at.to_owned(),
+            (at, path) => format!("{at}/{path}"),
+        };
+        read_text(&self.root.join(inside), alias, path)
+    }
+
     /// The texts of all files, by relative path (empty for a single file).
     pub fn texts(&self, alias: &str) -> Result<BTreeMap<String, String>, JobError> {
         let mut texts = BTreeMap::new();
@@ -131,6 +155,26 @@ fn read_text(full: &Path, alias: &str, path: &str) -> Result<String, JobError> {
 }
 
 impl Job<'_> {
+    /// The source of images, for builders that have the grant.
+    pub fn images(&self) -> Result<&dyn Images, JobError> {
+        self.images.ok_or(JobError::NoImages)
+    }
+
+    /// The input of an alias that is no group.
+    pub fn input(&self, alias: &str) -> Result<&InputTree, JobError> {
+        self.inputs
+            .get(alias)
+            .ok_or_else(|| JobError::Expected { name: format!("inputs.{alias}"), expected: "given" })
+    }
+
+    /// Refuses inputs outside `wanted`, and missing ones.
+    pub fn exactly(&self, wanted: &[&str]) -> Result<(), JobError> {
+        if let Some(name) = self.aliases().into_iter().find(|alias| !wanted.contains(alias)) {
+            return Err(JobError::Unused { name: name.to_owned(), used_in: "this builder".into() });
+        }
+        wanted.iter().try_for_each(|alias| self.input(alias).map(drop))
+    }
+
     /// Refuses parameters outside `known` (`config` and `files` are always allowed where `known` has them).
     pub fn only(&self, known: &[&'static str]) -> Result<(), JobError> {
         match self.params.keys().find(|name| !known.contains(&name.as_str())) {

@@ -2,7 +2,9 @@
 //!
 //! A closed set, each versioned. A builder sees its job and nothing else: no store, clock, environment or terminal.
 
+mod image;
 mod job;
+mod release;
 mod template;
 mod tree;
 pub mod validate;
@@ -11,12 +13,18 @@ pub use job::{InputTree, Job, JobError};
 
 use crate::drv::BuilderId;
 use crate::hint::Hint;
+use crate::registry::RegistryError;
 use crate::tree::{TreeError, TreeWriter};
 
 /// Turns input trees into one output tree: same job, same bytes.
 pub trait Builder: Sync {
     /// Kind and version; part of every derivation that names this builder.
     fn id(&self) -> BuilderId;
+
+    /// Access beyond its inputs; none unless stated.
+    fn grants(&self) -> Grants {
+        Grants::default()
+    }
 
     /// Whether the output of this job is public although something secret went in.
     fn declassifies(&self, _job: &Job<'_>) -> bool {
@@ -30,8 +38,23 @@ pub trait Builder: Sync {
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError>;
 }
 
+/// What a builder may use beyond its inputs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// Images, by digest.
+    pub images: bool,
+}
+
 /// All builders.
-const ALL: [&dyn Builder; 3] = [&template::Template, &tree::Tree, &validate::Validate];
+const ALL: [&dyn Builder; 7] = [
+    &image::Image,
+    &release::Payload,
+    &release::Images,
+    &release::Crds,
+    &template::Template,
+    &tree::Tree,
+    &validate::Validate,
+];
 
 /// The builder of that kind.
 pub fn find(kind: &str) -> Option<&'static dyn Builder> {
@@ -49,6 +72,9 @@ pub enum BuildError {
     /// The output could not be written.
     #[error(transparent)]
     Tree(#[from] TreeError),
+    /// An image could not be had.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
     /// The job itself is wrong.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -82,6 +108,7 @@ impl Hint for BuildError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Tree(error) => error.hint(),
+            Self::Registry(error) => error.hint(),
             Self::Job(error) => error.hint(),
             Self::Template { hint, .. } => hint.clone(),
             Self::Checks { .. } => None,

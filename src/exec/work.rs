@@ -115,7 +115,12 @@ pub(super) fn stage(
     }
     let tainted =
         !node.secrets.is_empty() || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
-    let job = Job { inputs: trees, params: &node.params, secrets: &node.secrets };
+    let job = Job {
+        inputs: trees,
+        params: &node.params,
+        secrets: &node.secrets,
+        images: context.images.filter(|_| builder.grants().images),
+    };
     builder.check(&job).map_err(in_build(node))?;
     let secret = tainted && !builder.declassifies(&job);
     let tree = context.session.stage(secret).map_err(in_store(node))?;

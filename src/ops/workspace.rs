@@ -83,7 +83,7 @@ impl Workspace {
 
     /// What the scheduler works with.
     pub fn context<'a>(&'a self, env: Env<'a>, session: &'a Session) -> Context<'a> {
-        Context { graph: &self.graph, session, events: env.events, cancel: env.cancel }
+        Context { graph: &self.graph, session, events: env.events, cancel: env.cancel, images: None }
     }
 
     /// This directory's roots in the store.

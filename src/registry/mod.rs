@@ -127,6 +127,61 @@ pub enum RegistryError {
     Fs(#[from] crate::fs::Error),
 }
 
+impl RegistryError {
+    /// The error that a reader of ours put into an I/O error, through whatever wrapped it; else that error itself.
+    pub fn from_io(error: std::io::Error) -> std::result::Result<Self, std::io::Error> {
+        let mut next: Option<&(dyn std::error::Error + 'static)> = error.get_ref().map(|inner| inner as _);
+        while let Some(inner) = next {
+            if let Some(found) = inner.downcast_ref::<Self>() {
+                return Ok(found.copied());
+            }
+            next = inner
+                .downcast_ref::<std::io::Error>()
+                .and_then(|io| io.get_ref())
+                .map(|inner| inner as _)
+                .or_else(|| inner.source());
+        }
+        Err(error)
+    }
+
+    /// The same error again: system errors cannot be cloned, so of those only the kind is kept.
+    fn copied(&self) -> Self {
+        match self {
+            Self::NotFound { image, what, place } => {
+                Self::NotFound { image: image.clone(), what: what.clone(), place: place.clone() }
+            }
+            Self::Denied { image, place, status, with_credentials } => Self::Denied {
+                image: image.clone(),
+                place: place.clone(),
+                status: *status,
+                with_credentials: *with_credentials,
+            },
+            Self::Unreachable { image, place, reason, advice } => Self::Unreachable {
+                image: image.clone(),
+                place: place.clone(),
+                reason: reason.clone(),
+                advice: advice.clone(),
+            },
+            Self::Mismatch { image, what, expected, found } => Self::Mismatch {
+                image: image.clone(),
+                what: what.clone(),
+                expected: expected.clone(),
+                found: found.clone(),
+            },
+            Self::Malformed { image, problem } => {
+                Self::Malformed { image: image.clone(), problem: problem.clone() }
+            }
+            Self::Architecture { image, wanted, found } => {
+                Self::Architecture { image: image.clone(), wanted: wanted.clone(), found: found.clone() }
+            }
+            Self::NoMirror { image, tried } => Self::NoMirror { image: image.clone(), tried: tried.clone() },
+            Self::Fs(error) => {
+                Self::Fs(crate::fs::Error::new(error.action, &error.path, std::io::Error::from(error.kind())))
+            }
+        }
+    }
+}
+
 impl Hint for RegistryError {
     fn hint(&self) -> Option<String> {
         match self {

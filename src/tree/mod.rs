@@ -16,7 +16,7 @@ mod writer;
 use std::collections::BTreeMap;
 
 pub use listing::{Listing, ListingError};
-pub use writer::{FileWriter, TreeError, TreeWriter, Written};
+pub use writer::{FileWriter, FillError, Scratch, TreeError, TreeWriter, Written};
 
 use crate::digest::Digest;
 use crate::secret::IdKey;

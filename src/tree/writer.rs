@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
@@ -190,6 +191,25 @@ impl<'a> TreeWriter<'a> {
         Ok(())
     }
 
+    /// A file of this tree's own scratch space, whose entry is known: no bytes are read.
+    pub fn share_fresh(&self, path: &str, from: &Path, entry: &Entry) -> Result<(), TreeError> {
+        self.claim(path)?;
+        let full = self.root.join(path);
+        if fs::hard_link(from, &full).is_err() {
+            copy(from, &full, entry)?; // too many links
+        }
+        self.state().entries.insert(path.to_owned(), entry.clone());
+        Ok(())
+    }
+
+    /// A new directory beside the tree, on the same file system, that is gone once the tree is published.
+    pub fn scratch(&self, name: &str) -> Result<Scratch<'_>, TreeError> {
+        check_path(name).map_err(|error| refused(name, error))?;
+        let dir = self.root.with_file_name(format!("scratch-{name}"));
+        fs::create_dir(&dir, 0o700)?;
+        Ok(Scratch { dir, hashing: self.hashing, secret: self.secret, next: AtomicU64::new(0) })
+    }
+
     /// Copies a foreign file or directory below `path` (`""`: the root), in parallel, hashing on the way.
     pub fn copy_from(&self, source: &Path, path: &str) -> Result<(), TreeError> {
         let found = fs::metadata(source)?;
@@ -287,6 +307,52 @@ fn copy(from: &Path, to: &Path, entry: &Entry) -> Result<(), TreeError> {
     io::copy(&mut fs::open(from)?, &mut file).at("copy", to)?;
     fs::set_canonical_time_of(&file, to)?;
     Ok(())
+}
+
+/// Room for files that may or may not become part of a tree: hashed while they are written, like the tree's own.
+#[derive(Debug)]
+pub struct Scratch<'a> {
+    dir: PathBuf,
+    hashing: Hashing<'a>,
+    secret: bool,
+    next: AtomicU64,
+}
+
+/// Why a scratch file could not be filled: its source failed, or the disk did.
+#[derive(Debug)]
+pub enum FillError {
+    /// The source.
+    Read(io::Error),
+    /// The disk.
+    Write(TreeError),
+}
+
+impl Scratch<'_> {
+    /// Copies everything from `source` to a new file. Returns where it is, and its entry.
+    pub fn fill(&self, source: &mut impl Read, exec: bool) -> Result<(PathBuf, Entry), FillError> {
+        let write = |error: fs::Error| FillError::Write(error.into());
+        let path = self.dir.join(self.next.fetch_add(1, Ordering::Relaxed).to_string());
+        let mut entry =
+            Entry { kind: Kind::File { exec, size: 0 }, secret: self.secret, digest: [0; 32].into() };
+        let mut file = fs::create_new(&path, entry.mode()).map_err(write)?;
+        let mut hasher = self.hashing.content(self.secret).ok_or(FillError::Write(TreeError::NoKey))?;
+        let (mut chunk, mut size) = (vec![0; CHUNK], 0);
+        loop {
+            let read = match source.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(FillError::Read(error)),
+            };
+            file.write_all(&chunk[..read]).at("write", &path).map_err(write)?;
+            hasher.update(&chunk[..read]);
+            size += read as u64;
+        }
+        fs::set_canonical_time_of(&file, &path).map_err(write)?;
+        entry.kind = Kind::File { exec, size };
+        entry.digest = hasher.finalize().into();
+        Ok((path, entry))
+    }
 }
 
 /// One file of a tree in the making. Dropped without [`FileWriter::finish`], it makes the tree unusable.

@@ -1,0 +1,190 @@
+//! `crds`: what applies to this cluster of what a release carries in variants: CRDs, one of each name, or the FeatureGate.
+//!
+//! `select = "crds"`: inputs `api` (cluster-config-api's files), `own` (the release image's files: the CVO's own CRDs are
+//! there) and `payload`; of each name one variant survives, the payload's before the others. Output: one file a CRD.
+//! `select = "featuregate"`: input `payload`; the FeatureGate of the profile and set, its status given this version.
+
+use std::collections::BTreeMap;
+
+use super::super::{BuildError, Builder, Job, JobError};
+use super::select::{Manifest, documents, get, scalar};
+use crate::drv::BuilderId;
+use crate::tree::TreeWriter;
+use crate::yaml::{Data, Node, Source};
+
+/// The profile of every cluster of ours; a single node has it too.
+const PROFILE: &str = "self-managed-high-availability";
+
+pub(crate) struct Crds;
+
+impl Builder for Crds {
+    fn id(&self) -> BuilderId {
+        BuilderId::new("crds", 1)
+    }
+
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
+        job.only(&["select", "config"])?;
+        if let Some(name) = job.config().keys().find(|alias| **alias != "feature_set") {
+            return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the selection".into() }.into());
+        }
+        match select(job)? {
+            Select::Crds => Ok(job.exactly(&["api", "own", "payload"])?),
+            Select::FeatureGate => Ok(job.exactly(&["payload"])?),
+        }
+    }
+
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let config = job.config();
+        let set = config.get("feature_set").and_then(|value| value.as_text()).filter(|set| !set.is_empty());
+        let set = set.unwrap_or("Default");
+        match select(job)? {
+            Select::Crds => crds(job, set, out),
+            Select::FeatureGate => feature_gate(job, set, out),
+        }
+    }
+}
+
+enum Select {
+    Crds,
+    FeatureGate,
+}
+
+fn select(job: &Job<'_>) -> Result<Select, JobError> {
+    match job.params.get("select").and_then(|value| value.as_text()) {
+        Some("crds") => Ok(Select::Crds),
+        Some("featuregate") => Ok(Select::FeatureGate),
+        _ => Err(JobError::Expected { name: "select".into(), expected: "`crds` or `featuregate`" }),
+    }
+}
+
+fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+    let mut chosen: BTreeMap<String, (String, String)> = BTreeMap::new();
+    // Later ones win: what the CVO will apply is the payload's.
+    for (alias, below) in [("api", "manifests/"), ("own", "manifests/"), ("payload", "manifests/")] {
+        let wrong = |problem: String| JobError::Input { alias: alias.to_owned(), problem };
+        let mut here: BTreeMap<String, (String, String)> = BTreeMap::new();
+        for (file, text) in manifests(job, alias, below)? {
+            for manifest in documents(&file, &text).map_err(wrong)? {
+                let applies = manifest.kind == "CustomResourceDefinition"
+                    && manifest.is_in_profile(PROFILE)
+                    && manifest.is_in_feature_set(set);
+                if !applies {
+                    continue;
+                }
+                let kept = (file.clone(), manifest.text.to_owned());
+                if let Some((other, _)) = here.insert(manifest.name.clone(), kept) {
+                    let problem = format!(
+                        "has two variants of CRD `{}` for {set}: `{other}` and `{file}`",
+                        manifest.name
+                    );
+                    return Err(wrong(problem).into());
+                }
+            }
+        }
+        chosen.append(&mut here);
+    }
+    for (name, (file, text)) in chosen {
+        // The file's own name keeps the order in which a release applies them; a file may hold several.
+        let leaf = file
+            .rsplit('/')
+            .next()
+            .unwrap_or(&file)
+            .trim_end_matches(".yaml")
+            .trim_end_matches(".yml")
+            .to_owned();
+        out.write(&format!("{leaf}.{name}.yaml"), text.as_bytes(), false)?;
+    }
+    Ok(())
+}
+
+/// The texts of the YAML and JSON files of an input below a directory, by file name.
+fn manifests(job: &Job<'_>, alias: &str, below: &str) -> Result<BTreeMap<String, String>, JobError> {
+    let mut texts = BTreeMap::new();
+    for (path, _, _) in job.input(alias)?.leaves() {
+        let Some(file) = path.strip_prefix(below) else { continue };
+        if [".yaml", ".yml", ".json"].iter().any(|ending| file.ends_with(ending)) {
+            texts.insert(file.to_owned(), job.input(alias)?.text(alias, path)?);
+        }
+    }
+    Ok(texts)
+}
+
+fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+    let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
+    let version = job.input("payload")?.text("payload", "version")?;
+    let texts = manifests(job, "payload", "manifests/")?;
+    let mut found: Option<(String, String)> = None;
+    for (file, text) in &texts {
+        for manifest in
+            documents(file, text).map_err(wrong)?.iter().filter(|manifest| manifest.kind == "FeatureGate")
+        {
+            if !has_profile_key(manifest) || feature_set_of(manifest) != set {
+                continue;
+            }
+            if let Some((other, _)) = &found {
+                let problem = format!("has two FeatureGates for {set}: `{other}` and `{}`", manifest.file);
+                return Err(wrong(problem).into());
+            }
+            let filled = with_version(manifest.text, version.trim()).ok_or_else(|| {
+                wrong(format!(
+                    "has the FeatureGate `{}`, whose status has no version to fill in",
+                    manifest.file
+                ))
+            })?;
+            found = Some((manifest.file.to_owned(), filled));
+        }
+    }
+    let Some((_, text)) = found else {
+        return Err(wrong(format!("has no FeatureGate for {PROFILE} and feature set {set}")).into());
+    };
+    Ok(out.write("featuregate.yaml", text.as_bytes(), false)?)
+}
+
+/// A FeatureGate belongs to the profile whose annotation it has, whatever the value says.
+fn has_profile_key(manifest: &Manifest<'_>) -> bool {
+    manifest.annotation(&format!("include.release.openshift.io/{PROFILE}")).is_some()
+}
+
+/// `spec.featureSet`; absent means Default.
+fn feature_set_of(manifest: &Manifest<'_>) -> String {
+    let root = whole(manifest.text);
+    let set = root
+        .as_ref()
+        .and_then(|root| get(root, "spec"))
+        .and_then(|spec| get(spec, "featureSet"))
+        .and_then(scalar);
+    set.filter(|set| !set.is_empty()).unwrap_or("Default").to_owned()
+}
+
+fn whole(text: &str) -> Option<Node> {
+    crate::yaml::documents(Source { name: "manifest", text }, &mut crate::hint::Problems::default()).pop()
+}
+
+/// The text with `status.featureGates[].version` filled in where it is empty; the rest stays byte for byte.
+fn with_version(text: &str, version: &str) -> Option<String> {
+    let root = whole(text)?;
+    let gates = get(get(&root, "status")?, "featureGates")?;
+    let Data::List(gates) = &gates.data else { return None };
+    let empty: Vec<usize> = gates
+        .iter()
+        .filter_map(|gate| get(gate, "version"))
+        .filter(|node| scalar(node) == Some(""))
+        .map(|node| node.line)
+        .collect();
+    let known = gates.iter().any(|gate| get(gate, "version").and_then(scalar) == Some(version));
+    if empty.is_empty() && !known {
+        return None;
+    }
+    if text.trim_start().starts_with('{') {
+        return Some(text.replacen("\"version\": \"\"", &format!("\"version\": {version:?}"), 1).replacen(
+            "\"version\":\"\"",
+            &format!("\"version\":{version:?}"),
+            1,
+        ));
+    }
+    let lines = text.split_inclusive('\n').enumerate().map(|(at, line)| match empty.contains(&(at + 1)) {
+        true => line.replacen("\"\"", &format!("{version:?}"), 1).replacen("''", &format!("{version:?}"), 1),
+        false => line.to_owned(),
+    });
+    Some(lines.collect())
+}

@@ -1,0 +1,10 @@
+//! Builders that read a release: `payload`, `images`, `crds`.
+
+mod crds;
+mod images;
+mod payload;
+mod select;
+
+pub(super) use crds::Crds;
+pub(super) use images::Images;
+pub(super) use payload::Payload;
