@@ -4,8 +4,12 @@
 //! |---|---|
 //! | `version` | the format of this file |
 //! | `epoch` | the one point in time that a derivation may see |
+//! | `release.reference` | what cluster.yaml asked for when this was pinned |
+//! | `release.image` | the release image by digest |
+//! | `release.version`, `release.architecture` | what that image says it is |
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde::Deserialize;
 use time::OffsetDateTime;
@@ -23,6 +27,22 @@ const VERSION: i64 = 1;
 pub struct Lock {
     /// The one point in time that a derivation may see, in whole seconds, UTC.
     pub epoch: OffsetDateTime,
+    /// The release; none in a lock that was made before there was one.
+    pub release: Option<LockedRelease>,
+}
+
+/// A release, pinned.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockedRelease {
+    /// What cluster.yaml asked for.
+    pub reference: String,
+    /// The image by digest.
+    pub image: String,
+    /// The version that it says it is.
+    pub version: String,
+    /// Whose images of it are used: `amd64`.
+    pub architecture: String,
 }
 
 #[derive(Deserialize)]
@@ -30,21 +50,25 @@ pub struct Lock {
 struct Raw {
     version: Spanned<i64>,
     epoch: Spanned<String>,
+    release: Option<LockedRelease>,
 }
 
 impl Lock {
     /// Reads the file's text; `name` is the file as the user knows it.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problems> {
         let place = |offset: Option<usize>, field: &str| {
-            let line = offset.map(|offset| {
-                1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|b| **b == b'\n').count()
-            });
-            Place { file: name.to_owned(), line, field: field.to_owned() }
+            let newlines = |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
+            Place {
+                file: name.to_owned(),
+                line: offset.map(|offset| 1 + newlines(offset)),
+                field: field.to_owned(),
+            }
         };
         let one = |problem: Problem| Problems(vec![problem]);
         let hint = || "`tinderbox lock` writes this file; delete it to pin anew".to_owned();
         let raw: Raw = toml::from_str(text).map_err(|error| {
-            one(Problem::new(place(error.span().map(|span| span.start), ""), error.message()).hint(hint()))
+            let place = place(error.span().map(|span| span.start), "");
+            one(Problem::new(place, error.message()).hint(hint()))
         })?;
         if *raw.version.get_ref() != VERSION {
             let message =
@@ -59,13 +83,13 @@ impl Lock {
             let problem = Problem::new(place(Some(raw.epoch.span().start), "epoch"), message);
             return Err(one(problem.hint("write it as 2026-11-16T00:00:00Z".to_owned())));
         };
-        Ok(Self { epoch: epoch.to_offset(time::UtcOffset::UTC) })
+        Ok(Self { epoch: epoch.to_offset(time::UtcOffset::UTC), release: raw.release })
     }
 
     /// The file's text.
     pub fn encode(&self) -> String {
-        let Self { epoch } = self;
-        format!(
+        let Self { epoch, release } = self;
+        let mut text = format!(
             "# What the outside world said, pinned by `tinderbox lock`. Commit this file: with it, the configuration and the\n\
              # seed, every artifact can be made again, byte for byte. `tinderbox lock --update` changes what is here.\n\
              version = {VERSION}\n\
@@ -73,13 +97,38 @@ impl Lock {
              # The one point in time that a build may see; certificates are valid from here on.\n\
              epoch = \"{}\"\n",
             show(*epoch)
-        )
+        );
+        if let Some(LockedRelease { reference, image, version, architecture }) = release {
+            text.push_str("\n# What `release` in cluster.yaml meant.\n[release]\n");
+            for (field, value) in [
+                ("reference", reference),
+                ("image", image),
+                ("version", version),
+                ("architecture", architecture),
+            ] {
+                // JSON's quoting is TOML's.
+                let _ = writeln!(text, "{field} = {}", Value::from(value.as_str()));
+            }
+        }
+        text
     }
 
-    /// What recipes see below `lock`.
+    /// What recipes see below `lock`. Everything is there in every lock, so that every recipe can be read.
     pub fn value(&self) -> Value {
-        let Self { epoch } = self;
-        Value::Map(BTreeMap::from([("epoch".to_owned(), Value::from(show(*epoch)))]))
+        let Self { epoch, release } = self;
+        let of = |get: fn(&LockedRelease) -> &String| {
+            Value::from(release.as_ref().map(|release| get(release).clone()))
+        };
+        let release = BTreeMap::from([
+            ("architecture".to_owned(), of(|release| &release.architecture)),
+            ("image".to_owned(), of(|release| &release.image)),
+            ("reference".to_owned(), of(|release| &release.reference)),
+            ("version".to_owned(), of(|release| &release.version)),
+        ]);
+        Value::Map(BTreeMap::from([
+            ("epoch".to_owned(), Value::from(show(*epoch))),
+            ("release".to_owned(), Value::Map(release)),
+        ]))
     }
 }
 
@@ -95,7 +144,14 @@ mod tests {
 
     #[test]
     fn text_round_trips() {
-        let lock = Lock { epoch: datetime!(2026-11-16 02:03:04 UTC) };
+        let mut lock = Lock { epoch: datetime!(2026-11-16 02:03:04 UTC), release: None };
+        assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
+        lock.release = Some(LockedRelease {
+            reference: "oci:dir with \"quotes\":1".into(),
+            image: "quay.io/a/b@sha256:0".into(),
+            version: "4.18.1".into(),
+            architecture: "amd64".into(),
+        });
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
     }
 

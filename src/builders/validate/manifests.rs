@@ -1,5 +1,7 @@
 //! Checks of cluster manifests.
 
+use std::collections::BTreeMap;
+
 use super::artifacts::{Artifacts, Document, meaning};
 use super::{Check, Report};
 use crate::yaml::{self, Data, Node, Source};
@@ -170,3 +172,50 @@ fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &
         report.add("manifests", None, "", format!("no ClusterRoleBinding gives `{role}` to user `{user}`"));
     }
 }
+
+/// Custom resources that the API server knows.
+pub(super) const CRDS: Check = Check {
+    name: "crds-before-cvo",
+    rule: "every custom resource of ours has its CRD in this release, each in exactly one variant",
+    breaks: "our own resources cannot be created; with several variants the last one wins, and a TechPreview schema goes live",
+    config: &[],
+    run: |artifacts, report| {
+        let mut known: BTreeMap<(String, String), &Document> = BTreeMap::new();
+        let mut names: BTreeMap<&str, &Document> = BTreeMap::new();
+        for crd in artifacts.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition") {
+            let text = |path: &str| crd.text(path).unwrap_or_default().to_owned();
+            known.insert((text("spec.group"), text("spec.names.kind")), crd);
+            if let Some(other) = names.insert(crd.text("metadata.name").unwrap_or_default(), crd) {
+                let message = format!("`{}` has the same CRD", other.file);
+                report.add(&crd.file, crd.line("metadata.name"), "metadata.name", message);
+            }
+        }
+        for document in &artifacts.documents {
+            let (group, version) =
+                document.text("apiVersion").and_then(|text| text.split_once('/')).unwrap_or_default();
+            let kind = document.text("kind").unwrap_or_default();
+            if !group.ends_with(".openshift.io") {
+                continue;
+            }
+            match known.get(&(group.to_owned(), kind.to_owned())) {
+                None => {
+                    let message = format!("no CRD of this release has {group} {kind}");
+                    report.add(&document.file, document.line("kind"), "kind", message);
+                }
+                Some(crd) => {
+                    let served = crd.list("spec.versions").iter().any(|one| match &one.data {
+                        Data::Map(entries) => entries.iter().any(|entry| {
+                            entry.key == "name"
+                                && matches!(&entry.value.data, Data::Scalar { text, .. } if text == version)
+                        }),
+                        _ => false,
+                    });
+                    if !served {
+                        let message = format!("`{}` has no version `{version}`", crd.file);
+                        report.add(&document.file, document.line("apiVersion"), "apiVersion", message);
+                    }
+                }
+            }
+        }
+    },
+};

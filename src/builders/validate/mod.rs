@@ -42,6 +42,7 @@ impl std::fmt::Debug for Check {
 pub const CHECKS: &[Check] = &[
     manifests::BOOTSTRAPPER_RBAC,
     manifests::CLUSTER_CONFIG,
+    manifests::CRDS,
     manifests::DNS_BASE_DOMAIN,
     haproxy::TCP_CHECKS,
     manifests::KUBELET_ACCESS,
