@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fs;
 use crate::hint::{Hint, did_you_mean};
-use crate::registry::Images;
+use crate::registry::Opened;
 use crate::secret::Secret;
 use crate::tree::{Entry, Kind, Listing};
 use crate::value::Value;
@@ -19,7 +19,7 @@ pub struct Job<'a> {
     /// Secret config values by alias.
     pub secrets: &'a BTreeMap<String, Secret>,
     /// Images, if the builder has the grant.
-    pub images: Option<&'a dyn Images>,
+    pub images: Option<&'a Opened>,
 }
 
 impl std::fmt::Debug for Job<'_> {
@@ -156,7 +156,7 @@ fn read_text(full: &Path, alias: &str, path: &str) -> Result<String, JobError> {
 
 impl Job<'_> {
     /// The source of images, for builders that have the grant.
-    pub fn images(&self) -> Result<&dyn Images, JobError> {
+    pub fn images(&self) -> Result<&Opened, JobError> {
         self.images.ok_or(JobError::NoImages)
     }
 

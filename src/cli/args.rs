@@ -63,6 +63,7 @@ pub(super) enum Verb {
     /// Pin what the outside world says into cluster.lock
     #[command(after_help = "Examples:
   tinderbox lock                               fills in what is missing
+  tinderbox lock --update release=demo:4.19    the next build is of that release
   tinderbox lock --update epoch=2026-11-16T00:00:00Z")]
     Lock(Lock),
     /// Build targets and everything that they need
@@ -99,6 +100,9 @@ pub(super) enum Verb {
     Generations,
     /// Point result/ to an earlier generation
     Rollback(Rollback),
+    /// Look into a release, or copy it
+    #[command(subcommand)]
+    Release(Release),
     /// Look into the store, verify it, free space
     #[command(subcommand)]
     Store(Store),
@@ -124,7 +128,7 @@ pub(super) struct Init {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Lock {
-    /// Change what is pinned: `epoch`, or `epoch=TIME`
+    /// Change what is pinned: `epoch`, `epoch=TIME`, `release` or `release=REFERENCE`
     #[arg(long, value_name = "FIELD[=VALUE]")]
     pub(super) update: Vec<String>,
 }
@@ -218,6 +222,32 @@ pub(super) struct Export {
 pub(super) struct Rollback {
     /// The generation; default: the one before the current
     pub(super) number: Option<u64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Release {
+    /// Say what a release is and what is in it
+    #[command(after_help = "Examples:
+  tinderbox release info
+  tinderbox release info demo:4.19 --json")]
+    Info {
+        /// A release; default: the pinned one
+        reference: Option<String>,
+    },
+    /// Copy a release to a registry or a layout; the copy builds with no other access
+    #[command(after_help = "Examples:
+  tinderbox release mirror oci:mirror                     the pinned release, what a build needs of it
+  tinderbox release mirror --all registry.example.com:5000/ocp/release")]
+    Mirror {
+        /// Where to: `oci:DIR[:TAG]` or `registry/repository[:tag]`
+        destination: String,
+        /// The release; default: the pinned one
+        #[arg(long, value_name = "REFERENCE")]
+        from: Option<String>,
+        /// All components, not only those that this cluster's build reads
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

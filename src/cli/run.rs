@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::CommandFactory;
 use serde_json::json;
 
-use super::args::{Args, Build, Gc, Global, GraphFormat, Jobs, Show, Store, Verb};
+use super::args::{Args, Build, Gc, Global, GraphFormat, Jobs, Release, Show, Store, Verb};
 use super::error::explain;
 use super::output::{self, Colour, line, size, stdout_paint, table};
 use super::progress::{Level, Progress};
@@ -17,6 +17,7 @@ use crate::ops::affects::Affected;
 use crate::ops::build::{BuildReport, BuildRequest};
 use crate::ops::why::{Cause, CauseKind, Status, Why};
 use crate::ops::{self, Env, OpsError, Result, StoreChoice};
+use crate::registry::ProxySettings;
 use crate::store::{GcOptions, GcPlan, Verification};
 
 /// Does what was asked.
@@ -30,7 +31,8 @@ pub(super) fn run(args: Args, cancel: &AtomicBool) -> Result<ExitCode> {
     let log = global.events.as_deref().map(fs::create_or_truncate).transpose()?;
     let progress = Progress::new(level, log);
     let store = StoreChoice { named: global.store.clone(), data: data_directory() };
-    let env = Env { directory: &global.directory, store: &store, events: &progress, cancel };
+    let proxy = proxy_settings();
+    let env = Env { directory: &global.directory, store: &store, events: &progress, cancel, proxy: &proxy };
     dispatch(env, &global, verb)
 }
 
@@ -124,6 +126,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             let done = ops::generations::rollback(env, rollback.number)?;
             say(json, &done, || line(format!("generation {}: {}", done.to, done.path.display())));
         }
+        Verb::Release(release) => self::release(env, json, release)?,
         Verb::Store(store) => return self::store(env, json, store),
         Verb::Schema => output::json(&crate::config::schema()),
         Verb::Completions(completions) => {
@@ -148,6 +151,22 @@ fn jobs(jobs: &Jobs) -> usize {
 fn data_directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+}
+
+/// The proxies that programs are told to use; the lower-case names come first, as curl has it.
+#[expect(clippy::disallowed_methods, reason = "the environment is read here and nowhere below")]
+fn proxy_settings() -> ProxySettings {
+    let variable = |name: &str| {
+        [name.to_lowercase(), name.to_owned()]
+            .into_iter()
+            .find_map(|name| std::env::var(name).ok())
+            .filter(|value| !value.is_empty())
+    };
+    ProxySettings {
+        http: variable("HTTP_PROXY"),
+        https: variable("HTTPS_PROXY"),
+        no_proxy: variable("NO_PROXY"),
+    }
 }
 
 fn build(env: Env<'_>, json: bool, build: Build) -> Result<ExitCode> {
@@ -346,6 +365,39 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn release(env: Env<'_>, json: bool, release: Release) -> Result<()> {
+    match release {
+        Release::Info { reference } => {
+            let info = ops::release::info(env, reference.as_deref())?;
+            say(json, &info, || {
+                line(format!("{}  {}  linux/{}", stdout_paint(&info.version, Colour::Green), info.reference, info.architecture));
+                line(format!("image       {}", info.image));
+                line(format!("created     {}", info.created.as_deref().unwrap_or("(not said)")));
+                line(format!("size        {} in {} layers", size(info.size), info.layers));
+                line(format!("manifests   {}, {} CRDs apply to this cluster", info.manifests, info.crds));
+                line(format!("components  {}", info.components.len()));
+                for (component, image) in &info.components {
+                    line(format!("  {component}  {image}"));
+                }
+            });
+        }
+        Release::Mirror { destination, from, all } => {
+            let done = ops::release::mirror(env, from.as_deref(), &destination, all)?;
+            say(json, &done, || {
+                line(format!("{} images at {}", done.images.len(), done.destination));
+                line(format!("{} blobs sent ({}), {} were there", done.blobs, size(done.bytes), done.skipped));
+                if !done.image_digest_sources.is_empty() {
+                    line("To build from the copy alone, put into install-config.yaml:\nimageDigestSources:");
+                    for (source, mirror) in &done.image_digest_sources {
+                        line(format!("- source: {source}\n  mirrors: [{mirror}]"));
+                    }
+                }
+            });
+        }
+    }
+    Ok(())
 }
 
 fn options(gc: &Gc) -> GcOptions {

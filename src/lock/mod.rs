@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `version` | the format of this file |
 //! | `epoch` | the one point in time that a derivation may see |
-//! | `release.reference` | what cluster.yaml asked for when this was pinned |
+//! | `release.asked` | what cluster.yaml said when this was pinned: a build notices when it says something else |
+//! | `release.reference` | where the release comes from; the same, unless `lock --update release=…` moved on |
 //! | `release.image` | the release image by digest |
 //! | `release.version`, `release.architecture` | what that image says it is |
 
@@ -35,7 +36,9 @@ pub struct Lock {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedRelease {
-    /// What cluster.yaml asked for.
+    /// What cluster.yaml said when this was pinned.
+    pub asked: String,
+    /// Where the release comes from.
     pub reference: String,
     /// The image by digest.
     pub image: String,
@@ -98,9 +101,10 @@ impl Lock {
              epoch = \"{}\"\n",
             show(*epoch)
         );
-        if let Some(LockedRelease { reference, image, version, architecture }) = release {
+        if let Some(LockedRelease { asked, reference, image, version, architecture }) = release {
             text.push_str("\n# What `release` in cluster.yaml meant.\n[release]\n");
             for (field, value) in [
+                ("asked", asked),
                 ("reference", reference),
                 ("image", image),
                 ("version", version),
@@ -119,8 +123,12 @@ impl Lock {
         let of = |get: fn(&LockedRelease) -> &String| {
             Value::from(release.as_ref().map(|release| get(release).clone()))
         };
+        let image = release.as_ref().map(|release| release.image.as_str());
+        let digest =
+            Value::from(image.and_then(|image| image.split_once('@')).map(|(_, digest)| digest.to_owned()));
         let release = BTreeMap::from([
             ("architecture".to_owned(), of(|release| &release.architecture)),
+            ("digest".to_owned(), digest),
             ("image".to_owned(), of(|release| &release.image)),
             ("reference".to_owned(), of(|release| &release.reference)),
             ("version".to_owned(), of(|release| &release.version)),
@@ -147,6 +155,7 @@ mod tests {
         let mut lock = Lock { epoch: datetime!(2026-11-16 02:03:04 UTC), release: None };
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
         lock.release = Some(LockedRelease {
+            asked: "demo:4.18".into(),
             reference: "oci:dir with \"quotes\":1".into(),
             image: "quay.io/a/b@sha256:0".into(),
             version: "4.18.1".into(),

@@ -6,6 +6,7 @@ use crate::config::FieldError;
 use crate::exec::ExecError;
 use crate::fs;
 use crate::hint::{Hint, Problems};
+use crate::registry::RegistryError;
 use crate::store::StoreError;
 
 /// Why a verb failed.
@@ -27,6 +28,20 @@ pub enum OpsError {
     /// A derivation could not be had.
     #[error(transparent)]
     Exec(#[from] ExecError),
+    /// A derivation that something else needs could not be built.
+    #[error(transparent)]
+    Failed(std::sync::Arc<ExecError>),
+    /// An image could not be had.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The lock is about another release than the one that is asked for.
+    #[error("cluster.yaml asks for release `{asked}`, and cluster.lock pins `{pinned}`")]
+    Moved {
+        /// What cluster.yaml says now.
+        asked: String,
+        /// What it said when it was pinned; none if nothing is pinned.
+        pinned: String,
+    },
     /// Not a config field.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -119,6 +134,11 @@ impl Hint for OpsError {
             Self::Store(error) => error.hint(),
             Self::Exec(error) => error.hint(),
             Self::Field(error) => error.hint(),
+            Self::Failed(error) => error.hint(),
+            Self::Registry(error) => error.hint(),
+            Self::Moved { .. } => {
+                Some("`tinderbox lock --update release` pins what cluster.yaml asks for".into())
+            }
             Self::NotACluster { .. } => Some(
                 "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into(),
             ),

@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::directory::{CLUSTER, INSTALL_CONFIG, LOCK, SEED};
+use super::directory::{CLUSTER, INSTALL_CONFIG, SEED};
 use super::seed::{self, Seed};
-use super::workspace::this_second;
 use super::{OpsError, Result};
 use crate::config::{self, Source};
 use crate::fs;
-use crate::lock::Lock;
 
 /// What was written.
 #[derive(Debug, Serialize)]
@@ -57,10 +55,6 @@ pub fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
             fs::write_whole(&directory.join(name), text.as_bytes(), mode)?;
             written.push(name.to_owned());
         }
-    }
-    if !fs::exists(&directory.join(LOCK))? {
-        fs::write_whole(&directory.join(LOCK), Lock { epoch: this_second() }.encode().as_bytes(), 0o644)?;
-        written.push(LOCK.to_owned());
     }
     if Seed::read(&directory)?.is_none() {
         Seed::make(&directory)?;

@@ -5,23 +5,25 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::directory::LOCK;
+use super::release::{self, Origin};
 use super::seed::Seed;
-use super::workspace::this_second;
+use super::workspace::{read_cluster, this_second};
 use super::{ClusterDir, Env, OpsError, Result};
+use crate::config::Cluster;
 use crate::fs;
-use crate::lock::Lock;
+use crate::lock::{Lock, LockedRelease};
 
 /// What `lock` is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct LockRequest {
-    /// `epoch` or `epoch=TIME`, each to be changed although it is there.
+    /// `epoch`, `epoch=TIME`, `release` or `release=REFERENCE`: to be changed although it is there.
     pub update: Vec<String>,
 }
 
 /// What moved.
 #[derive(Debug, Serialize)]
 pub struct Locked {
-    /// Fields that changed: name, before (none: it was missing), after.
+    /// Fields that changed.
     pub moved: Vec<Moved>,
     /// Whether the seed was made.
     pub seed_made: bool,
@@ -32,50 +34,99 @@ pub struct Locked {
 pub struct Moved {
     /// Which.
     pub field: &'static str,
-    /// Before.
+    /// Before; none if it was missing.
     pub from: Option<String>,
     /// After.
     pub to: String,
 }
 
+/// A field to change, and to what; without a value, to what the outside says now.
+enum Update {
+    Epoch(OffsetDateTime),
+    Release(Option<String>),
+}
+
 /// Pins.
 pub fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
     let directory = ClusterDir::open(env.directory)?;
+    let updates = request.update.iter().map(|update| parse_update(update)).collect::<Result<Vec<_>>>()?;
+    let cluster = read_cluster(&directory)?;
     let path = directory.file(LOCK);
     let before = match fs::optional(fs::read_text(&path))? {
         Some(text) => Some(Lock::parse(LOCK, &text)?),
         None => None,
     };
-    let wanted = request.update.iter().map(|update| parse_update(update)).collect::<Result<Vec<_>>>()?;
-    let epoch = match (wanted.last(), &before) {
-        (Some(epoch), _) => *epoch,
-        (None, Some(before)) => before.epoch,
-        (None, None) => this_second(),
-    };
-    let after = Lock { epoch };
-    let mut moved = Vec::new();
+    let mut after = before.clone().unwrap_or(Lock { epoch: this_second(), release: None });
+    for update in &updates {
+        match update {
+            Update::Epoch(epoch) => after.epoch = *epoch,
+            Update::Release(reference) => {
+                let reference = reference.clone().unwrap_or_else(|| cluster.release.to_string());
+                after.release = Some(pin(env, &directory, &cluster, &reference)?);
+            }
+        }
+    }
+    if after.release.is_none() {
+        after.release = Some(pin(env, &directory, &cluster, &cluster.release.to_string())?);
+    }
     if before.as_ref() != Some(&after) {
         fs::replace(&path, after.encode().as_bytes(), 0o644)?;
-        let show = |lock: &Lock| lock.epoch.format(&Rfc3339).unwrap_or_default();
-        moved.push(Moved { field: "epoch", from: before.as_ref().map(show), to: show(&after) });
     }
     let seed_made = Seed::read(directory.path())?.is_none();
     if seed_made {
         Seed::make(directory.path())?;
     }
-    Ok(Locked { moved, seed_made })
+    Ok(Locked { moved: moved(before.as_ref(), &after), seed_made })
 }
 
-fn parse_update(update: &str) -> Result<OffsetDateTime> {
+/// A lock for a directory that has none.
+pub(super) fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
+    let release = pin(env, directory, cluster, &cluster.release.to_string())?;
+    Ok(Lock { epoch: this_second(), release: Some(release) })
+}
+
+fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, reference: &str) -> Result<LockedRelease> {
+    let origin = Origin::open(env, directory.path(), cluster, reference)?;
+    origin.pin(&cluster.release.to_string(), reference, cluster.architecture.as_str())
+}
+
+fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
+    fn fields(lock: &Lock) -> Vec<(&'static str, String)> {
+        let mut fields = vec![("epoch", lock.epoch.format(&Rfc3339).unwrap_or_default())];
+        if let Some(LockedRelease { asked: _, reference, image, version, architecture }) = &lock.release {
+            fields.push(("release.reference", reference.clone()));
+            fields.push(("release.version", version.clone()));
+            fields.push(("release.image", image.clone()));
+            fields.push(("release.architecture", architecture.clone()));
+        }
+        fields
+    }
+    let old = before.map(fields).unwrap_or_default();
+    let new = fields(after).into_iter().filter(|field| !old.contains(field));
+    new.map(|(field, to)| {
+        let from = old.iter().find(|(known, _)| *known == field).map(|(_, from)| from.clone());
+        Moved { field, from, to }
+    })
+    .collect()
+}
+
+fn parse_update(update: &str) -> Result<Update> {
     let (field, value) = update.split_once('=').map_or((update, None), |(field, value)| (field, Some(value)));
     let usage =
         |message: String, advice: &str| Err(OpsError::Usage { message, advice: Some(advice.to_owned()) });
-    if field != "epoch" {
-        return usage(format!("`{field}` is not in the lock"), "the lock has `epoch`");
-    }
-    match value.map(|value| OffsetDateTime::parse(value, &Rfc3339)) {
-        None => Ok(this_second()),
-        Some(Ok(time)) => Ok(time.replace_nanosecond(0).unwrap_or(time).to_offset(time::UtcOffset::UTC)),
-        Some(Err(_)) => usage(format!("`{update}` does not give a time"), "write epoch=2026-11-16T00:00:00Z"),
+    match (field, value) {
+        ("epoch", None) => Ok(Update::Epoch(this_second())),
+        ("epoch", Some(value)) => match OffsetDateTime::parse(value, &Rfc3339) {
+            Ok(time) => {
+                let time = time.replace_nanosecond(0).unwrap_or(time);
+                Ok(Update::Epoch(time.to_offset(time::UtcOffset::UTC)))
+            }
+            Err(_) => usage(format!("`{update}` does not give a time"), "write epoch=2026-11-16T00:00:00Z"),
+        },
+        ("release", value) => {
+            value.map(release::parse).transpose()?;
+            Ok(Update::Release(value.map(str::to_owned)))
+        }
+        _ => usage(format!("`{field}` is not in the lock"), "the lock has `epoch` and `release`"),
     }
 }

@@ -12,6 +12,7 @@ pub mod generations;
 pub mod graph;
 pub mod init;
 pub mod lock;
+pub mod release;
 mod seed;
 pub mod show;
 pub mod store;
@@ -27,6 +28,7 @@ pub use error::OpsError;
 pub use workspace::{Missing, Workspace};
 
 use crate::event::Events;
+use crate::registry::ProxySettings;
 
 /// What every verb is given.
 #[derive(Clone, Copy)]
@@ -39,6 +41,8 @@ pub struct Env<'a> {
     pub events: &'a dyn Events,
     /// Set when the user wants to stop.
     pub cancel: &'a AtomicBool,
+    /// How to reach registries.
+    pub proxy: &'a ProxySettings,
 }
 
 /// How the store is chosen: what the user named, else the nearest one above the cluster directory, else the default.

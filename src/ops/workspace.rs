@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use time::OffsetDateTime;
 
 use super::directory::{CLUSTER, INSTALL_CONFIG, LOCK};
+use super::release::Origin;
 use super::seed::Seed;
 use super::{ClusterDir, Env, OpsError, Result, StoreChoice};
 use crate::config::{self, Cluster, Field, Fields, Source};
@@ -12,8 +13,9 @@ use crate::event::Event;
 use crate::exec::Context;
 use crate::fs;
 use crate::hint::{Place, Problem, Problems, did_you_mean, near};
-use crate::lock::Lock;
+use crate::lock::{Lock, LockedRelease};
 use crate::recipe::{self, Graph};
+use crate::registry::Opened;
 use crate::secret::IdKey;
 use crate::store::{Roots, Session, Store, StoreError};
 
@@ -36,6 +38,8 @@ pub struct Workspace {
     pub fields: Fields,
     /// All derivations.
     pub graph: Graph,
+    /// Where the images of the pinned release come from.
+    images: Option<Opened>,
     seed: Seed,
 }
 
@@ -49,19 +53,38 @@ impl Workspace {
     /// Reads everything. The user's files are read and never changed.
     pub fn load(env: Env<'_>, missing: Missing) -> Result<Self> {
         let directory = ClusterDir::open(env.directory)?;
-        let install_config = fs::read_text(&directory.file(INSTALL_CONFIG))?;
-        let cluster = fs::read_text(&directory.file(CLUSTER))?;
-        let cluster = config::load(
-            Source { name: INSTALL_CONFIG, text: &install_config },
-            Source { name: CLUSTER, text: &cluster },
-        )?;
+        let cluster = read_cluster(&directory)?;
         check_names(env, &cluster)?;
-        let lock = read_lock(env, &directory, missing)?;
+        let lock = read_lock(env, &directory, &cluster, missing)?;
         let seed = read_seed(env, &directory, missing)?;
+        Self::assemble(env, directory, cluster, &lock, seed)
+    }
+
+    /// Reads everything, as if this release were pinned. Nothing is written in the directory.
+    pub(super) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
+        let directory = ClusterDir::open(env.directory)?;
+        let cluster = read_cluster(&directory)?;
+        let mut lock = read_lock(env, &directory, &cluster, Missing::Imagine)?;
+        lock.release = Some(release.clone());
+        let seed = read_seed(env, &directory, Missing::Imagine)?;
+        Self::assemble(env, directory, cluster, &lock, seed)
+    }
+
+    fn assemble(env: Env<'_>, directory: ClusterDir, cluster: Cluster, lock: &Lock, seed: Seed) -> Result<Self> {
         let origin: config::Origins = [Place::file(LOCK)].into();
         let fields = cluster.fields().with("lock", Field::data(lock.value(), &origin));
         let graph = recipe::load(&directory.recipes()?, &fields)?;
-        Ok(Self { directory, cluster, fields, graph, seed })
+        let images = match &lock.release {
+            Some(release) => Some(open_images(env, &directory, &cluster, release)?),
+            None => None,
+        };
+        Ok(Self { directory, cluster, fields, graph, images, seed })
+    }
+
+    /// Where the images of the pinned release come from.
+    pub(super) fn opened(&self) -> Result<&Opened> {
+        let nothing = || OpsError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
+        self.images.as_ref().ok_or_else(nothing)
     }
 
     /// The key of secret ids.
@@ -83,7 +106,13 @@ impl Workspace {
 
     /// What the scheduler works with.
     pub fn context<'a>(&'a self, env: Env<'a>, session: &'a Session) -> Context<'a> {
-        Context { graph: &self.graph, session, events: env.events, cancel: env.cancel, images: None }
+        Context {
+            graph: &self.graph,
+            session,
+            events: env.events,
+            cancel: env.cancel,
+            images: self.images.as_ref(),
+        }
     }
 
     /// This directory's roots in the store.
@@ -166,18 +195,57 @@ fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
     Ok(problems.or(())?)
 }
 
-fn read_lock(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Lock> {
+/// Both configuration files, understood.
+pub(super) fn read_cluster(directory: &ClusterDir) -> Result<Cluster> {
+    let install_config = fs::read_text(&directory.file(INSTALL_CONFIG))?;
+    let cluster = fs::read_text(&directory.file(CLUSTER))?;
+    Ok(config::load(
+        Source { name: INSTALL_CONFIG, text: &install_config },
+        Source { name: CLUSTER, text: &cluster },
+    )?)
+}
+
+/// The lock. One that is there is only read, and must be about the release that cluster.yaml asks for.
+fn read_lock(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<Lock> {
     let path = directory.file(LOCK);
+    let asked = cluster.release.to_string();
     if let Some(text) = fs::optional(fs::read_text(&path))? {
-        return Ok(Lock::parse(LOCK, &text)?);
+        let lock = Lock::parse(LOCK, &text)?;
+        let pinned = lock.release.as_ref().map(|release| release.asked.as_str());
+        if missing == Missing::Make && pinned != Some(&asked) {
+            let pinned = pinned.unwrap_or("no release").to_owned();
+            return Err(OpsError::Moved { asked, pinned });
+        }
+        return Ok(lock);
     }
-    let lock = Lock { epoch: this_second() };
-    if missing == Missing::Make {
-        fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;
-        env.events
-            .emit(Event::Notice { text: format!("wrote {LOCK}: the epoch is pinned; commit this file") });
+    match missing {
+        Missing::Imagine => Ok(Lock { epoch: this_second(), release: None }),
+        Missing::Make => {
+            let lock = super::lock::first(env, directory, cluster)?;
+            fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;
+            let version = lock.release.as_ref().map(|release| release.version.as_str()).unwrap_or_default();
+            let text = format!("wrote {LOCK}: the epoch and release {version} are pinned; commit this file");
+            env.events.emit(Event::Notice { text });
+            Ok(lock)
+        }
     }
-    Ok(lock)
+}
+
+/// The release that the lock pins, if there is a lock and it pins one.
+pub(super) fn pinned(directory: &ClusterDir) -> Result<Option<LockedRelease>> {
+    match fs::optional(fs::read_text(&directory.file(LOCK)))? {
+        Some(text) => Ok(Lock::parse(LOCK, &text)?.release),
+        None => Ok(None),
+    }
+}
+
+fn open_images(
+    env: Env<'_>,
+    directory: &ClusterDir,
+    cluster: &Cluster,
+    release: &LockedRelease,
+) -> Result<Opened> {
+    Ok(Origin::open(env, directory.path(), cluster, &release.reference)?.opened)
 }
 
 fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Seed> {
