@@ -372,7 +372,12 @@ fn release(env: Env<'_>, json: bool, release: Release) -> Result<()> {
         Release::Info { reference } => {
             let info = ops::release::info(env, reference.as_deref())?;
             say(json, &info, || {
-                line(format!("{}  {}  linux/{}", stdout_paint(&info.version, Colour::Green), info.reference, info.architecture));
+                line(format!(
+                    "{}  {}  linux/{}",
+                    stdout_paint(&info.version, Colour::Green),
+                    info.reference,
+                    info.architecture
+                ));
                 line(format!("image       {}", info.image));
                 line(format!("created     {}", info.created.as_deref().unwrap_or("(not said)")));
                 line(format!("size        {} in {} layers", size(info.size), info.layers));
@@ -387,7 +392,12 @@ fn release(env: Env<'_>, json: bool, release: Release) -> Result<()> {
             let done = ops::release::mirror(env, from.as_deref(), &destination, all)?;
             say(json, &done, || {
                 line(format!("{} images at {}", done.images.len(), done.destination));
-                line(format!("{} blobs sent ({}), {} were there", done.blobs, size(done.bytes), done.skipped));
+                line(format!(
+                    "{} blobs sent ({}), {} were there",
+                    done.blobs,
+                    size(done.bytes),
+                    done.skipped
+                ));
                 if !done.image_digest_sources.is_empty() {
                     line("To build from the copy alone, put into install-config.yaml:\nimageDigestSources:");
                     for (source, mirror) in &done.image_digest_sources {
@@ -422,6 +432,9 @@ fn show_gc(plan: &GcPlan, dry_run: bool) {
     }
     for doomed in &plan.objects {
         line(format!("{}\t{}", size(doomed.size), doomed.name));
+    }
+    if plan.blobs > 0 {
+        line(format!("{} downloaded blobs", plan.blobs));
     }
     let verb = if dry_run { "would free" } else { "freed" };
     line(format!("{verb} {} in {} objects; {} stay", size(plan.freed), plan.objects.len(), plan.kept));

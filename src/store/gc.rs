@@ -39,6 +39,8 @@ pub struct GcPlan {
     pub objects: Vec<Doomed>,
     /// Bytes that become free, files shared with living objects not counted.
     pub freed: u64,
+    /// Downloaded blobs to remove: they can be had again.
+    pub blobs: usize,
     /// Objects that stay.
     pub kept: usize,
 }
@@ -84,6 +86,9 @@ impl Store {
             session.discard(&self.path_of(&doomed.object))?;
         }
         self.drop_records(&kept)?;
+        for blob in self.old_blobs(options)? {
+            fs::remove_file(&blob)?; // whoever reads it this moment keeps it until it is read
+        }
         drop(exclusive);
         drop(session); // removes the trees
         self.drop_links()?;
@@ -124,9 +129,33 @@ impl Store {
             total -= doomed.size;
             plan.objects.push(doomed);
         }
+        let blobs = self.old_blobs(options)?;
+        let sizes = blobs.iter().map(|blob| Ok(fs::metadata(blob)?.len()));
+        plan.blobs = blobs.len();
         plan.kept = kept;
-        plan.freed = self.freed(&plan.objects)?;
+        plan.freed = self.freed(&plan.objects)? + sizes.sum::<Result<u64>>()?;
         Ok(plan)
+    }
+
+    /// Where downloaded blobs are kept, so that releases that share layers download them once.
+    pub fn blobs(&self) -> PathBuf {
+        self.part("blobs")
+    }
+
+    /// Downloaded blobs that may go: all, or those that are old enough.
+    fn old_blobs(&self, options: &GcOptions) -> Result<Vec<PathBuf>> {
+        let now = options.now.unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut old = Vec::new();
+        let kept = self.blobs().join("sha256");
+        for name in fs::optional(fs::list(&kept))?.unwrap_or_default() {
+            let path = kept.join(name);
+            let Some(found) = fs::optional(fs::metadata(&path))?.filter(|found| found.is_file()) else { continue };
+            let age = found.modified().ok().and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
+            if options.older_than.is_none_or(|limit| age >= limit) {
+                old.push(path);
+            }
+        }
+        Ok(old)
     }
 
     /// Bytes of an object and the time since it was published.
