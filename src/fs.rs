@@ -263,12 +263,13 @@ pub fn remove_file(path: &Path) -> Result<()> {
 pub fn remove_all(path: &Path) -> Result<()> {
     let Some(found) = optional(metadata(path))? else { return Ok(()) };
     if !found.is_dir() {
-        return remove_file(path);
+        return optional(remove_file(path)).map(Option::unwrap_or_default);
     }
     if found.mode() & 0o300 != 0o300 {
-        set_mode(path, 0o700)?;
+        optional(set_mode(path, 0o700))?;
     }
-    for name in list(path)? {
+    // Somebody else may be removing it too.
+    for name in optional(list(path))?.unwrap_or_default() {
         let child = path.join(name);
         match std::fs::remove_file(&child) {
             Ok(()) => {}
@@ -276,7 +277,7 @@ pub fn remove_all(path: &Path) -> Result<()> {
             Err(_) => remove_all(&child)?,
         }
     }
-    std::fs::remove_dir(path).at("remove", path)
+    optional(std::fs::remove_dir(path).at("remove", path)).map(Option::unwrap_or_default)
 }
 
 /// Makes everything written so far on the file system of `path` durable, in one system call.

@@ -214,6 +214,17 @@ impl Session {
         Ok(fs::rename(&beside, path)?)
     }
 
+    /// Takes an object out of the store, in the reverse order of [`Session::publish`]: if the process dies half-way, the
+    /// clean-up finds a manifest whose tree is still in place, and puts the manifest back.
+    pub(super) fn retire(&self, name: &ObjectName) -> Result<()> {
+        let dir = self.fresh("gone-")?;
+        fs::create_dir(&dir, 0o700)?;
+        fs::optional(fs::rename(&self.store.manifest_path(name.id), &dir.join("manifest")))?;
+        let path = self.store.path_of(name);
+        fs::set_mode(&path, 0o700)?; // moving a directory writes its `..`
+        Ok(fs::rename(&path, &dir.join("tree"))?)
+    }
+
     /// Moves something out of the way, to be removed when the session ends or is cleaned up.
     pub(super) fn discard(&self, path: &Path) -> Result<()> {
         if fs::metadata(path)?.is_dir() {
@@ -242,7 +253,7 @@ impl Store {
     }
 
     /// Cleans up after sessions that died: what they had moved into the store is vouched for, the rest removed.
-    fn clean_up(&self) -> Result<()> {
+    pub(super) fn clean_up(&self) -> Result<()> {
         let tmp = self.part("tmp");
         if fs::list(&tmp)?.is_empty() {
             return Ok(());
@@ -253,7 +264,8 @@ impl Store {
         }
         let _using = self.hold_off_gc()?;
         for dir in self.sessions(|held| !held)? {
-            for entry in fs::list(&dir)? {
+            // A session that ends this moment removes its directory itself.
+            for entry in fs::optional(fs::list(&dir))?.unwrap_or_default() {
                 self.recover(&dir.join(entry))?;
             }
             fs::remove_all(&dir)?;
@@ -283,6 +295,9 @@ impl Store {
     /// Finishes the publication of a tree that was moved before its process died.
     fn recover(&self, dir: &Path) -> Result<()> {
         let manifest = dir.join("manifest");
+        if !fs::optional(fs::metadata(dir))?.is_some_and(|found| found.is_dir()) {
+            return Ok(()); // the session's lock, or a small file that was not put in place
+        }
         if fs::exists(&dir.join("tree"))? || !fs::exists(&manifest)? {
             return Ok(());
         }
@@ -292,7 +307,7 @@ impl Store {
         else {
             return Ok(());
         };
-        let listing = super::objects::parse_listing(name.id, listing)?;
+        let Ok(listing) = super::objects::parse_listing(name.id, listing) else { return Ok(()) };
         if fs::exists(&self.path_of(&name))? && !fs::exists(&self.manifest_path(name.id))? {
             self.vouch(&manifest, &name, listing.root().mode())?;
         }
