@@ -147,7 +147,7 @@ pub fn dry_run(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
     let nodes = workspace.graph.nodes();
     let names =
         |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>();
-    let Ok(store) = super::workspace::open(env.store, workspace.directory.path()) else {
+    let Some(store) = super::workspace::open_if_there(env.store, workspace.directory.path())? else {
         // No store yet: nothing is in it.
         let would_build = names(&mut workspace.graph.closure(&targets).iter());
         return Ok(BuildReport { would_build: Some(would_build), ..BuildReport::default() });

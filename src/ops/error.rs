@@ -27,6 +27,9 @@ pub enum OpsError {
     /// A derivation could not be had.
     #[error(transparent)]
     Exec(#[from] ExecError),
+    /// A derivation that was needed failed.
+    #[error(transparent)]
+    Failed(std::sync::Arc<ExecError>),
     /// Not a config field.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -118,6 +121,7 @@ impl Hint for OpsError {
             Self::Fs(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Exec(error) => error.hint(),
+            Self::Failed(error) => error.hint(),
             Self::Field(error) => error.hint(),
             Self::NotACluster { .. } => Some(
                 "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into(),

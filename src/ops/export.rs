@@ -35,10 +35,7 @@ pub fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Expo
     };
     let report = build::build(env, &request)?;
     if let Some(failure) = report.errors.first() {
-        return Err(OpsError::Usage {
-            message: crate::hint::chain(failure),
-            advice: crate::hint::Hint::hint(&**failure),
-        });
+        return Err(OpsError::Failed(std::sync::Arc::clone(failure)));
     }
     let [built] = report.targets.as_slice() else {
         let message = format!("`{target}` is {} derivations", report.targets.len());
