@@ -73,7 +73,7 @@ pub(super) fn look_up(
 /// A job without the content of its inputs, for [`crate::builders::Builder::check`].
 pub(super) fn outline(node: &Node) -> Job<'_> {
     let inputs = node.inputs.keys().map(|alias| (alias.clone(), InputTree::default())).collect();
-    Job { inputs, params: &node.params, secrets: &node.secrets, images: None }
+    Job { aliases: &node.aliases, inputs, params: &node.params, secrets: &node.secrets, images: None }
 }
 
 /// What a build would do.

@@ -26,8 +26,10 @@ pub fn build(context: Context<'_>, targets: &[usize], options: Options) -> Resul
         .events
         .emit(Event::Planned { total: coordinator.wanted.len(), cached: coordinator.outcome.done.len() });
     if !coordinator.ready.is_empty() {
-        coordinator.check_jobs()?;
-        coordinator.run(options);
+        coordinator.check_jobs();
+        if coordinator.outcome.failed.is_empty() {
+            coordinator.run(options);
+        }
     }
     Ok(coordinator.finish())
 }
@@ -135,14 +137,22 @@ impl<'a> Coordinator<'a> {
         free
     }
 
-    /// Looks at every job that may have to be done before the first one is: typos are found in milliseconds.
-    fn check_jobs(&mut self) -> Result<(), ExecError> {
-        for at in self.missing.keys() {
-            let node = &self.context.graph.nodes()[*at];
-            let builder = builder_of(node)?;
-            builder.check(&outline(node)).map_err(in_build(node))?;
+    /// Looks at every job that may have to be done before the first one is: all typos are found in milliseconds.
+    fn check_jobs(&mut self) {
+        let graph = self.context.graph;
+        let wrong: Vec<(usize, ExecError)> = self
+            .missing
+            .keys()
+            .filter_map(|at| {
+                let node = &graph.nodes()[*at];
+                let checked = builder_of(node)
+                    .and_then(|builder| builder.check(&outline(node)).map_err(in_build(node)));
+                checked.err().map(|error| (*at, error))
+            })
+            .collect();
+        for (at, error) in wrong {
+            self.fail(at, error);
         }
-        Ok(())
     }
 
     fn run(&mut self, options: Options) {

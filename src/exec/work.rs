@@ -116,6 +116,7 @@ pub(super) fn stage(
     let tainted =
         !node.secrets.is_empty() || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
     let job = Job {
+        aliases: &node.aliases,
         inputs: trees,
         params: &node.params,
         secrets: &node.secrets,

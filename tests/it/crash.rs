@@ -327,7 +327,7 @@ fn keep_going() {
     [STORE]/[ID]-demo-c19
     [stderr]
     error: `demo/fail` cannot be built (recipes/10-demo/fail.toml)
-    caused by: a:1: undefined value: `nothing` is undefined
+    caused by: recipes/10-demo/fail.j2:1: undefined value: `nothing` is undefined
     [exit 1]
     ");
     let output = ws.output(&["build", "demo", "-k", "--json"]);

@@ -25,8 +25,10 @@
 
 mod collect;
 mod crash;
+mod docs;
 mod harness;
 mod identity;
+mod infra;
 mod layers;
 mod recipes;
 mod session;

@@ -103,6 +103,7 @@ fn what_is_named_is_used() {
     let alias = "builder = 'template'\n[config]\nd = 'cluster.domain'\n[files]\n'a' = 'a.j2'\n";
     insta::assert_snapshot!(build(&[("20-demo/alias.toml", alias), ("20-demo/a.j2", "x")], "demo"), @"
     [stderr]
+    failed demo/alias
     error: `demo/alias` cannot be built (recipes/20-demo/alias.toml)
     caused by: `d` is given by the recipe and used by nothing in `a`
     hint: remove it: what is named is rebuilt for, so nothing is named without a use
@@ -111,6 +112,7 @@ fn what_is_named_is_used() {
     let input = "builder = 'template'\n[inputs]\nd = 'infra/pool'\n[files]\n'a' = 'a.j2'\n";
     insta::assert_snapshot!(build(&[("90-demo/input.toml", input), ("90-demo/a.j2", "x")], "demo"), @"
     [stderr]
+    failed demo/input
     error: `demo/input` cannot be built (recipes/90-demo/input.toml)
     caused by: `d` is given by the recipe and used by nothing in `a`
     hint: remove it: what is named is rebuilt for, so nothing is named without a use
@@ -120,6 +122,7 @@ fn what_is_named_is_used() {
         "builder = 'tree'\n[inputs]\nd = 'infra/pool'\ne = 'infra/network'\n[params.place]\nd = ''\n";
     insta::assert_snapshot!(build(&[("90-demo/placed.toml", placed)], "demo"), @"
     [stderr]
+    failed demo/placed
     error: `demo/placed` cannot be built (recipes/90-demo/placed.toml)
     caused by: `e` is given by the recipe and used by nothing in `place` or `join`
     hint: remove it: what is named is rebuilt for, so nothing is named without a use
@@ -128,9 +131,23 @@ fn what_is_named_is_used() {
     let parameter = "builder = 'template'\n[files]\n'a' = 'a.j2'\n[params]\nexce = ['a']\n";
     insta::assert_snapshot!(build(&[("20-demo/parameter.toml", parameter), ("20-demo/a.j2", "x")], "demo"), @"
     [stderr]
+    failed demo/parameter
     error: `demo/parameter` cannot be built (recipes/20-demo/parameter.toml)
     caused by: unknown parameter `exce`
     hint: did you mean `exec`?
+    [exit 1]
+    ");
+}
+
+/// The other way round: what `place` names must be an input.
+#[test]
+fn what_is_placed_is_an_input() {
+    let recipe = "builder = 'tree'\n[inputs]\nx = 'infra/pool'\n[params.place]\nx = ''\ny = 'y'\n";
+    insta::assert_snapshot!(build(&[("90-demo/x.toml", recipe)], "demo"), @"
+    [stderr]
+    failed demo/x
+    error: `demo/x` cannot be built (recipes/90-demo/x.toml)
+    caused by: parameter `inputs.y` must be declared: `place` or `join` names it
     [exit 1]
     ");
 }
@@ -143,7 +160,7 @@ fn an_undefined_name_has_file_and_line() {
     [stderr]
     failed demo/x
     error: `demo/x` cannot be built (recipes/20-demo/x.toml)
-    caused by: a:3: undefined value: `domian` is undefined
+    caused by: recipes/20-demo/a.j2:3: undefined value: `domian` is undefined
     hint: did you mean `domain`?
     [exit 1]
     ");
@@ -152,14 +169,15 @@ fn an_undefined_name_has_file_and_line() {
     [stderr]
     failed demo/x
     error: `demo/x` cannot be built (recipes/20-demo/x.toml)
-    caused by: a:2: undefined value: `domain.no` is undefined
+    caused by: recipes/20-demo/a.j2:2: undefined value: `domain.no` is undefined
     [exit 1]
     ");
     let template = "{{ domain }}\n{% if %}\n";
     insta::assert_snapshot!(build(&[("20-demo/x.toml", recipe), ("20-demo/a.j2", template)], "demo"), @"
     [stderr]
+    failed demo/x
     error: `demo/x` cannot be built (recipes/20-demo/x.toml)
-    caused by: a:2: syntax error: unexpected end of block
+    caused by: recipes/20-demo/a.j2:2: syntax error: unexpected end of block
     [exit 1]
     ");
 }

@@ -414,7 +414,7 @@ fn export() {
     insta::assert_snapshot!(ws.run(&["export", "bad", "demo/bad", "-q"]), @"
     [stderr]
     error: `demo/bad` cannot be built (recipes/20-demo/bad.toml)
-    caused by: a:1: undefined value: `nothing` is undefined
+    caused by: recipes/20-demo/a.j2:1: undefined value: `nothing` is undefined
     [exit 1]
     ");
     assert!(!ws.dir.join("bad").exists());

@@ -407,6 +407,7 @@ fn a_full_disk() {
     insta::assert_snapshot!(stdout, @"
     [STORE]/[ID]-infra-pool
     built: 0
+    [STORE]/[ID]-infra-network
     full: 1
     2 objects, 2 files, 2.4 KiB: all sound
     verify: 0
