@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::Bench;
 use crate::clusters::files;
-use crate::measure::{Times, mebibytes, note, peak_memory, ratio, row, run as run_once, settle, title, verdict};
+use crate::measure::{
+    Times, mebibytes, note, peak_memory, ratio, row, run as run_once, settle, title, verdict,
+};
 use crate::peers::{Nix, has};
 
 /// 10,000 of them are 1 GiB.
@@ -13,13 +15,13 @@ const FILE: usize = (1 << 30) / 10_000;
 
 pub(crate) fn run(bench: &Bench) {
     let count = bench.size(10_000, 200);
-    let rounds = bench.size(5, 2);
+    let rounds = bench.size(3, 2);
     let source = bench.dir("add");
     files(&source, count, FILE);
     title(&format!("add: {} in {count} files, {rounds} rounds", mebibytes((count * FILE) as u64)));
 
     let plain = has("b3sum", "b3sum") && has("cp", "coreutils");
-    let nix = Nix::new(bench);
+    let nix = has("nix-store", "nix-bin");
     let (mut ours, mut copy, mut nixes) = (Times::default(), Times::default(), Times::default());
     for _ in 0..rounds {
         ours.push(add(bench, &source, run_once));
@@ -27,7 +29,7 @@ pub(crate) fn run(bench: &Bench) {
             copy.push(copy_sync_hash(bench, &source));
         }
     }
-    for _ in 0..if nix.is_some() { rounds.min(2) } else { 0 } {
+    for _ in 0..if nix { 2 } else { 0 } {
         let nix = Nix::new(bench).unwrap();
         settle(&source);
         nixes.push(run_once(nix.command("nix-store").arg("--add").arg(&source)));
@@ -39,7 +41,7 @@ pub(crate) fn run(bench: &Bench) {
         let times = ratio(ours.min(), copy.min());
         verdict("tinderbox / (cp + sync + b3sum), min", times, "", "at most 1.3", times <= 1.3);
     }
-    if nix.is_some() {
+    if nix {
         row("nix-store --add", &nixes);
         let times = ratio(nixes.min(), ours.min());
         verdict("nix-store --add / tinderbox, min", times, "", "at least 3", times >= 3.0);
@@ -47,13 +49,11 @@ pub(crate) fn run(bench: &Bench) {
     memory(bench, &source, count);
 }
 
-/// Adds to a fresh store, which is removed afterwards.
+/// Adds to a fresh store.
 fn add<T>(bench: &Bench, source: &Path, run: impl FnOnce(&mut Command) -> T) -> T {
     let store = bench.dir("add-store");
     settle(source);
-    let done = run(bench.tinderbox(&store).args(["store", "add"]).arg(source));
-    bench.dir("add-store");
-    done
+    run(bench.tinderbox(&store).args(["store", "add"]).arg(source))
 }
 
 fn copy_sync_hash(bench: &Bench, source: &Path) -> std::time::Duration {
@@ -69,7 +69,6 @@ fn copy_sync_hash(bench: &Bench, source: &Path) -> std::time::Duration {
     let mut sum = Command::new("b3sum");
     sum.current_dir(source).args(paths).stdout(Stdio::null());
     let hashed = run_once(&mut sum);
-    bench.dir("add-copy");
     copied + synced + hashed
 }
 

@@ -26,7 +26,8 @@ pub(crate) fn add_recipes(dir: &Path, folder: &str, count: usize) {
     let (_, name) = folder.split_once('-').unwrap();
     for at in 0..count {
         let below = below(at);
-        let input = below.map_or_else(String::new, |below| format!("[inputs]\nbelow = \"{name}/bench-{below:05}\"\n\n"));
+        let input = below
+            .map_or_else(String::new, |below| format!("[inputs]\nbelow = \"{name}/bench-{below:05}\"\n\n"));
         let recipe = format!(
             "# A manifest like many others, for the benchmark.\nbuilder = \"template\"\n\n{input}\
              [config]\ndomain = \"cluster.domain\"\n\n[files]\n\"bench-{at:05}.yaml\" = \"bench-{at:05}.yaml.j2\"\n"
@@ -49,7 +50,8 @@ pub(crate) fn nix_graph(path: &Path, count: usize) {
     );
     for at in 0..count - 1 {
         let below = below(at).map_or_else(String::new, |below| format!("d{below}"));
-        writeln!(text, "  d{at} = make \"bench-{at}\" [ {below} ] \"ConfigMap {at} of ocp4.example.com\";").unwrap();
+        writeln!(text, "  d{at} = make \"bench-{at}\" [ {below} ] \"ConfigMap {at} of ocp4.example.com\";")
+            .unwrap();
     }
     let all: Vec<String> = (0..count - 1).map(|at| format!("d{at}")).collect();
     writeln!(text, "in make \"cluster\" [ {} ] \"cluster\"", all.join(" ")).unwrap();
@@ -62,7 +64,9 @@ fn below(at: usize) -> Option<usize> {
 
 /// How many derivations a build of these targets has.
 pub(crate) fn derivations(bench: &Bench, dir: &Path, store: &Path, targets: &[&str]) -> usize {
-    let text = measure::output(bench.tinderbox(store).arg("-C").arg(dir).args(["--json", "build", "--dry-run"]).args(targets));
+    let text = measure::output(
+        bench.tinderbox(store).arg("-C").arg(dir).args(["--json", "build", "--dry-run"]).args(targets),
+    );
     let plan: serde_json::Value = serde_json::from_str(&text).unwrap();
     let count = |field: &str| plan[field].as_array().map_or(0, Vec::len);
     count("would_build") + count("cached")

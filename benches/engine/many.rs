@@ -16,7 +16,13 @@ pub(crate) fn run(bench: &Bench) {
     let [small, large] = sizes.map(|size| one(bench, size));
     for (what, small, large) in [("cold", small.0, large.0), ("no-op", small.1, large.1)] {
         let growth = large.as_secs_f64() / small.as_secs_f64();
-        verdict(&format!("{what}: growth of the time per derivation"), growth, "", "does not grow", growth <= NOISE);
+        verdict(
+            &format!("{what}: growth of the time per derivation"),
+            growth,
+            "",
+            "does not grow",
+            growth <= NOISE,
+        );
     }
 }
 

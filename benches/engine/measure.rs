@@ -66,7 +66,11 @@ pub(crate) fn output(command: &mut Command) -> String {
 }
 
 fn start_quietly(command: &mut Command) -> Child {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 /// Brings the disk to rest, so that one side does not pay for the other's writes.
@@ -91,7 +95,10 @@ pub(crate) fn note(what: &str, value: &str) {
 
 /// A ratio beside its target.
 pub(crate) fn verdict(what: &str, value: f64, unit: &str, target: &str, reached: bool) {
-    println!("  {what:<46} {value:.2}{unit} (target: {target}; {})", if reached { "reached" } else { "MISSED" });
+    println!(
+        "  {what:<46} {value:.2}{unit} (target: {target}; {})",
+        if reached { "reached" } else { "MISSED" }
+    );
 }
 
 /// One time divided by another.

@@ -27,7 +27,13 @@ pub(crate) fn run(bench: &Bench) {
     let ours = repeat(runs, ours);
     row("tinderbox build", &ours);
     let limit = Duration::from_millis(10);
-    verdict("tinderbox build, min", ours.min().as_secs_f64() * 1e3, " ms", "at most 10 on an idle machine", ours.min() <= limit);
+    verdict(
+        "tinderbox build, min",
+        ours.min().as_secs_f64() * 1e3,
+        " ms",
+        "at most 10 on an idle machine",
+        ours.min() <= limit,
+    );
 
     let Some(nix) = Nix::new(bench) else { return };
     let graph = bench.dir("noop-nix").join("graph.nix");
