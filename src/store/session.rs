@@ -117,11 +117,12 @@ impl Session {
         if self.is_reading() { Ok(Using { _shared: None }) } else { self.store.hold_off_gc() }
     }
 
-    /// Says that this session uses an object, so that gc leaves it alone until the session ends.
-    pub fn claim(&self, _while: &Using, id: ObjectId) -> Result<()> {
+    /// Says that this session uses objects, so that gc leaves them alone until the session ends.
+    pub fn claim(&self, _while: &Using, ids: &[ObjectId]) -> Result<()> {
         let Some(Work { dir, claims }) = &self.work else { return Ok(()) };
         let mut claims = claims;
-        Ok(claims.write_all(format!("{id}\n").as_bytes()).at("write", dir)?)
+        let lines: String = ids.iter().flat_map(|id| [id.to_string(), "\n".to_owned()]).collect();
+        Ok(claims.write_all(lines.as_bytes()).at("write", dir)?)
     }
 
     /// The right to build a derivation; none if another process has it.
@@ -176,7 +177,7 @@ impl Session {
     pub fn publish(&self, staged: &Staged) -> Result<Output> {
         let using = self.using()?;
         let id = staged.name.id;
-        self.claim(&using, id)?;
+        self.claim(&using, &[id])?;
         // A manifest that cannot be read vouches for nothing: it is replaced below.
         if let Some((name, _)) = self.store.manifest(id).unwrap_or(None)
             && fs::exists(&self.store.path_of(&name))?
