@@ -41,11 +41,14 @@ pub struct Using {
 pub struct DrvLock {
     _exclusive: File,
     path: PathBuf,
+    /// A name in the session's directory.
+    away: PathBuf,
 }
 
 impl Drop for DrvLock {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path); // left behind it does no harm: nobody holds it
+        // Not removed until the session ends: ext4 without a journal makes new files slowly after many were deleted.
+        let _ = fs::rename(&self.path, &self.away); // left behind it does no harm: nobody holds it
     }
 }
 
@@ -139,7 +142,7 @@ impl Session {
             // Whoever had it may have removed the file: then ours is not the one that others see.
             let ours = file.metadata().at("look at", &path)?.ino();
             if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
-                return Ok(Some(DrvLock { _exclusive: file, path }));
+                return Ok(Some(DrvLock { _exclusive: file, path, away: self.fresh("lock-")? }));
             }
         }
     }
@@ -196,8 +199,8 @@ impl Session {
             fs::rename(&path, &staged.dir.join("stray"))?;
             fs::rename(&tree, &path)?;
         }
+        // The empty staging directory stays until the session ends, for the reason that `DrvLock` has.
         self.store.vouch(&staged.dir.join("manifest"), &staged.name, staged.mode)?;
-        fs::remove_all(&staged.dir)?;
         Ok(Output { object: id, name: staged.name.name.clone() })
     }
 
@@ -347,5 +350,25 @@ impl Store {
         let file = fs::open_lock(&path)?;
         file.lock().at("lock", &path).map_err(StoreError::from)?;
         Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_died_is_cleaned_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path()).unwrap();
+        let dead = store.part("tmp").join("session-dead");
+        fs::create_dirs(&dead.join("output-0")).unwrap();
+        for file in ["lock", "put-1", "lock-2"] {
+            fs::write_new(&dead.join(file), b"", 0o600).unwrap();
+        }
+        let session = Session::open(&store, None).unwrap();
+        assert_eq!(fs::list(&store.part("tmp")).unwrap().len(), 1, "only the new session is there");
+        drop(session);
+        assert!(fs::list(&store.part("tmp")).unwrap().is_empty());
     }
 }
