@@ -81,14 +81,18 @@ pub fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Reads a whole file.
+/// Reads a whole file. Most of ours are small: its length is not asked for first, which saves two system calls.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).at("read", path)
+    let mut bytes = Vec::with_capacity(4096);
+    File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut bytes)).at("read", path)?;
+    bytes.shrink_to_fit();
+    Ok(bytes)
 }
 
 /// Reads a whole text file.
 pub fn read_text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).at("read", path)
+    let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    String::from_utf8(read(path)?).map_err(wrong).at("read", path)
 }
 
 /// Opens for reading.
@@ -228,6 +232,17 @@ pub fn list(path: &Path) -> Result<Vec<std::ffi::OsString>> {
     let mut names = std::fs::read_dir(path)
         .at("list", path)?
         .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect::<io::Result<Vec<_>>>()
+        .at("list", path)?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Names in a directory, sorted, and whether each is a directory itself (a link to one is not).
+pub fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>> {
+    let mut names = std::fs::read_dir(path)
+        .at("list", path)?
+        .map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?.is_dir()))))
         .collect::<io::Result<Vec<_>>>()
         .at("list", path)?;
     names.sort_unstable();

@@ -84,6 +84,7 @@ fn attempt(
     };
     let using = context.session.using().map_err(in_store(node))?;
     if let Some((done, _)) = look_up(context, &using, node, &derivation)? {
+        context.session.claim(&using, &[done.output.object]).map_err(in_store(node))?;
         return Ok(Some(Report::Found { at, done }));
     }
     drop(using);
