@@ -81,14 +81,18 @@ pub fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Reads a whole file.
+/// Reads a whole file. Most of ours are small: its length is not asked for first, which saves two system calls.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).at("read", path)
+    let mut bytes = Vec::with_capacity(4096);
+    File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut bytes)).at("read", path)?;
+    bytes.shrink_to_fit();
+    Ok(bytes)
 }
 
 /// Reads a whole text file.
 pub fn read_text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).at("read", path)
+    let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    String::from_utf8(read(path)?).map_err(wrong).at("read", path)
 }
 
 /// Opens for reading.
@@ -234,6 +238,17 @@ pub fn list(path: &Path) -> Result<Vec<std::ffi::OsString>> {
     Ok(names)
 }
 
+/// Names in a directory, sorted, and whether each is a directory itself (a link to one is not).
+pub fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>> {
+    let mut names = std::fs::read_dir(path)
+        .at("list", path)?
+        .map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?.is_dir()))))
+        .collect::<io::Result<Vec<_>>>()
+        .at("list", path)?;
+    names.sort_unstable();
+    Ok(names)
+}
+
 /// Sets the permission bits.
 pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).at("set the mode of", path)
@@ -263,12 +278,13 @@ pub fn remove_file(path: &Path) -> Result<()> {
 pub fn remove_all(path: &Path) -> Result<()> {
     let Some(found) = optional(metadata(path))? else { return Ok(()) };
     if !found.is_dir() {
-        return remove_file(path);
+        return optional(remove_file(path)).map(Option::unwrap_or_default);
     }
     if found.mode() & 0o300 != 0o300 {
-        set_mode(path, 0o700)?;
+        optional(set_mode(path, 0o700))?;
     }
-    for name in list(path)? {
+    // Somebody else may be removing it too.
+    for name in optional(list(path))?.unwrap_or_default() {
         let child = path.join(name);
         match std::fs::remove_file(&child) {
             Ok(()) => {}
@@ -276,7 +292,7 @@ pub fn remove_all(path: &Path) -> Result<()> {
             Err(_) => remove_all(&child)?,
         }
     }
-    std::fs::remove_dir(path).at("remove", path)
+    optional(std::fs::remove_dir(path).at("remove", path)).map(Option::unwrap_or_default)
 }
 
 /// Makes everything written so far on the file system of `path` durable, in one system call.

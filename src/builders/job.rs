@@ -12,6 +12,8 @@ use crate::value::Value;
 
 /// One derivation to build, with its inputs at hand.
 pub struct Job<'a> {
+    /// Input aliases as the recipe declares them.
+    pub aliases: &'a BTreeSet<String>,
     /// Inputs by alias. While a job is only checked, they have no content.
     pub inputs: BTreeMap<String, InputTree>,
     /// Parameters of the recipe, with `config` and `files` among them.
@@ -214,12 +216,9 @@ impl Job<'_> {
         }
     }
 
-    /// Aliases as the recipe wrote them: those of a group (`manifests/dns`) count once, as the group.
+    /// Input aliases as the recipe declares them: a group counts once, whatever is in it.
     pub fn aliases(&self) -> BTreeSet<&str> {
-        self.inputs
-            .keys()
-            .map(|alias| alias.split_once('/').map_or(alias.as_str(), |(group, _)| group))
-            .collect()
+        self.aliases.iter().map(String::as_str).collect()
     }
 
     /// The inputs of one alias: itself, or the members of the group, each with its own name.

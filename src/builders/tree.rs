@@ -28,6 +28,10 @@ impl Builder for Tree {
         let place = job.text_map("place")?;
         let join = job.text_map("join")?;
         let used: BTreeSet<&str> = place.keys().chain(join.values()).copied().collect();
+        if let Some(name) = used.difference(&job.aliases()).next() {
+            let expected = "declared: `place` or `join` names it";
+            return Err(JobError::Expected { name: format!("inputs.{name}"), expected }.into());
+        }
         if let Some(name) = job.aliases().difference(&used).next() {
             let used_in = "`place` or `join`".to_owned();
             return Err(JobError::Unused { name: (*name).to_owned(), used_in }.into());

@@ -132,7 +132,9 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Completions(completions) => {
             let mut text = Vec::new();
             clap_complete::generate(completions.shell, &mut Args::command(), "tinderbox", &mut text);
-            output::text(&String::from_utf8_lossy(&text));
+            let script = String::from_utf8_lossy(&text);
+            let document = json!({"shell": completions.shell.to_string(), "script": script});
+            say(json, &document, || output::text(&script));
         }
     }
     Ok(ExitCode::SUCCESS)

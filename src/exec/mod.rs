@@ -162,12 +162,17 @@ fn builder_of(node: &Node) -> Result<&'static dyn builders::Builder, ExecError> 
     builders::find(kind).ok_or_else(|| ExecError::NoBuilder { place: place.clone(), kind: kind.clone() })
 }
 
-/// Adds the derivation's name and recipe to a builder's error.
+/// Adds the derivation's name and recipe to a builder's error; a template is called by its file, not by its output.
 fn in_build(node: &Node) -> impl Fn(BuildError) -> ExecError + '_ {
-    |source| ExecError::Build {
-        name: node.name.clone(),
-        recipe: node.recipe.clone(),
-        source: Box::new(source),
+    |source| {
+        let source = match source {
+            BuildError::Template { file, line, message, hint } => {
+                let file = node.files.get(&file).cloned().unwrap_or(file);
+                BuildError::Template { file, line, message, hint }
+            }
+            other => other,
+        };
+        ExecError::Build { name: node.name.clone(), recipe: node.recipe.clone(), source: Box::new(source) }
     }
 }
 

@@ -48,10 +48,10 @@ fn input(context: Context<'_>, node: &Node, edge: &Edge, object: ObjectId) -> Re
     })
 }
 
-/// The output of a derivation, if the store has it; it is claimed then.
+/// The output of a derivation, if the store has it. The caller claims it before `using` ends.
 pub(super) fn look_up(
     context: Context<'_>,
-    using: &Using,
+    _while: &Using,
     node: &Node,
     derivation: &Derivation,
 ) -> Result<Option<(Done, Realisation)>, ExecError> {
@@ -59,7 +59,6 @@ pub(super) fn look_up(
     let drv = derivation.id();
     let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };
     for output in &realisation.outputs {
-        context.session.claim(using, output.object).map_err(in_store(node))?;
         if let Some(path) = store.find(output.object, &output.name).map_err(in_store(node))? {
             let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
             let name = name.map_or_else(|| output.name.clone(), |(_, name)| name.to_owned());
@@ -73,7 +72,7 @@ pub(super) fn look_up(
 /// A job without the content of its inputs, for [`crate::builders::Builder::check`].
 pub(super) fn outline(node: &Node) -> Job<'_> {
     let inputs = node.inputs.keys().map(|alias| (alias.clone(), InputTree::default())).collect();
-    Job { inputs, params: &node.params, secrets: &node.secrets, images: None }
+    Job { aliases: &node.aliases, inputs, params: &node.params, secrets: &node.secrets, images: None }
 }
 
 /// What a build would do.

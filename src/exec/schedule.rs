@@ -9,8 +9,9 @@ use std::time::Duration;
 use super::resolve::{derivation, look_up, outline};
 use super::work::{Report, Task, commit, work};
 use super::{Context, Done, ExecError, Options, Outcome, builder_of, in_build, in_store};
+use crate::digest::ObjectId;
 use crate::event::Event;
-use crate::store::{Output, Realisation};
+use crate::store::{Output, Realisation, Using};
 
 /// Derivations that are under way for every one that is being built: while the disk syncs, workers go on.
 const PIPELINE: usize = 16;
@@ -26,8 +27,10 @@ pub fn build(context: Context<'_>, targets: &[usize], options: Options) -> Resul
         .events
         .emit(Event::Planned { total: coordinator.wanted.len(), cached: coordinator.outcome.done.len() });
     if !coordinator.ready.is_empty() {
-        coordinator.check_jobs()?;
-        coordinator.run(options);
+        coordinator.check_jobs();
+        if coordinator.outcome.failed.is_empty() {
+            coordinator.run(options);
+        }
     }
     Ok(coordinator.finish())
 }
@@ -88,9 +91,23 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Looks derivations up whose inputs are all done; those found make their users' turn come.
-    fn resolve(&mut self, mut open: Vec<usize>) -> Result<(), ExecError> {
+    fn resolve(&mut self, open: Vec<usize>) -> Result<(), ExecError> {
         let Some(first) = open.first() else { return Ok(()) };
-        let using = self.context.session.using().map_err(in_store(&self.context.graph.nodes()[*first]))?;
+        let first = &self.context.graph.nodes()[*first];
+        let using = self.context.session.using().map_err(in_store(first))?;
+        let mut found = Vec::new();
+        let resolved = self.resolve_while(&using, open, &mut found);
+        // Whatever went wrong meanwhile: what was found may be used, so it is claimed, with one write for all.
+        self.context.session.claim(&using, &found).map_err(in_store(first))?;
+        resolved
+    }
+
+    fn resolve_while(
+        &mut self,
+        using: &Using,
+        mut open: Vec<usize>,
+        found: &mut Vec<ObjectId>,
+    ) -> Result<(), ExecError> {
         open.reverse();
         while let Some(at) = open.pop() {
             let node = &self.context.graph.nodes()[at];
@@ -101,8 +118,9 @@ impl<'a> Coordinator<'a> {
                     continue;
                 }
             };
-            match look_up(self.context, &using, node, &drv)? {
+            match look_up(self.context, using, node, &drv)? {
                 Some((done, realisation)) => {
+                    found.push(done.output.object);
                     self.outcome.cached.push(node.name.clone());
                     self.context.events.emit(Event::Cached { name: node.name.clone() });
                     open.extend(self.done(at, done, &realisation));
@@ -135,14 +153,22 @@ impl<'a> Coordinator<'a> {
         free
     }
 
-    /// Looks at every job that may have to be done before the first one is: typos are found in milliseconds.
-    fn check_jobs(&mut self) -> Result<(), ExecError> {
-        for at in self.missing.keys() {
-            let node = &self.context.graph.nodes()[*at];
-            let builder = builder_of(node)?;
-            builder.check(&outline(node)).map_err(in_build(node))?;
+    /// Looks at every job that may have to be done before the first one is: all typos are found in milliseconds.
+    fn check_jobs(&mut self) {
+        let graph = self.context.graph;
+        let wrong: Vec<(usize, ExecError)> = self
+            .missing
+            .keys()
+            .filter_map(|at| {
+                let node = &graph.nodes()[*at];
+                let checked = builder_of(node)
+                    .and_then(|builder| builder.check(&outline(node)).map_err(in_build(node)));
+                checked.err().map(|error| (*at, error))
+            })
+            .collect();
+        for (at, error) in wrong {
+            self.fail(at, error);
         }
-        Ok(())
     }
 
     fn run(&mut self, options: Options) {

@@ -84,6 +84,7 @@ fn attempt(
     };
     let using = context.session.using().map_err(in_store(node))?;
     if let Some((done, _)) = look_up(context, &using, node, &derivation)? {
+        context.session.claim(&using, &[done.output.object]).map_err(in_store(node))?;
         return Ok(Some(Report::Found { at, done }));
     }
     drop(using);
@@ -116,6 +117,7 @@ pub(super) fn stage(
     let tainted =
         !node.secrets.is_empty() || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
     let job = Job {
+        aliases: &node.aliases,
         inputs: trees,
         params: &node.params,
         secrets: &node.secrets,

@@ -113,7 +113,15 @@ pub fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
         true => Some(exec::recheck(context, &outcome.done, request.jobs)?),
         false => None,
     };
-    let generation = keep(&workspace, context, &outcome, request)?;
+    let generation = match keep(&workspace, context, &outcome, request) {
+        // What failed first is what the user has to know; this is probably the same full disk.
+        Err(error) if !outcome.failed.is_empty() => {
+            let text = format!("this build is not remembered: {}", chain(&error));
+            env.events.emit(Event::Warning { text });
+            None
+        }
+        kept => kept?,
+    };
     let disabled_checks = workspace.cluster.disabled_checks.clone();
     Ok(BuildReport { generation, check, disabled_checks, ..report(context, &targets, outcome) })
 }
@@ -147,7 +155,7 @@ pub fn dry_run(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
     let nodes = workspace.graph.nodes();
     let names =
         |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>();
-    let Ok(store) = super::workspace::open(env.store, workspace.directory.path()) else {
+    let Some(store) = super::workspace::open_if_there(env.store, workspace.directory.path())? else {
         // No store yet: nothing is in it.
         let would_build = names(&mut workspace.graph.closure(&targets).iter());
         return Ok(BuildReport { would_build: Some(would_build), ..BuildReport::default() });
@@ -186,7 +194,12 @@ fn keep(
     let linked = request.no_link
         || path.as_ref().is_none_or(|path| fs::read_link(&link).is_ok_and(|there| there == *path));
     if linked && roots.is_recorded(state)? {
-        return if cluster.is_some() { Ok(roots.current()?) } else { Ok(None) };
+        let current = roots.current_object()?;
+        let same =
+            |(number, object)| cluster.is_some_and(|done| done.output.object == object).then_some(number);
+        if cluster.is_none() || current.and_then(same).is_some() {
+            return Ok(current.and_then(same));
+        }
     }
     if context.session.is_reading() {
         let text = "the store is read-only: this build is not kept as a generation".to_owned();

@@ -61,7 +61,7 @@ impl ClusterDir {
 
 /// Adds every text file below `dir`. Hidden files and editors' leftovers are none of ours.
 fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Problems) -> Result<()> {
-    for name in fs::list(dir)? {
+    for (name, is_dir) in fs::list_kinds(dir)? {
         let full = dir.join(&name);
         let shown = format!("recipes/{prefix}{}", name.to_string_lossy().escape_debug());
         let Some(name) = name.to_str().filter(|name| !name.chars().any(char::is_control)) else {
@@ -75,7 +75,7 @@ fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Probl
             continue;
         }
         let path = format!("{prefix}{name}");
-        if fs::metadata(&full)?.is_dir() {
+        if is_dir {
             collect(&full, &format!("{path}/"), sources, problems)?;
             continue;
         }

@@ -133,8 +133,8 @@ impl Hint for OpsError {
             Self::Fs(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Exec(error) => error.hint(),
-            Self::Field(error) => error.hint(),
             Self::Failed(error) => error.hint(),
+            Self::Field(error) => error.hint(),
             Self::Registry(error) => error.hint(),
             Self::Moved { .. } => {
                 Some("`tinderbox lock --update release` pins what cluster.yaml asks for".into())

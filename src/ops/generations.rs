@@ -84,7 +84,7 @@ pub fn rollback(env: Env<'_>, number: Option<u64>) -> Result<RolledBack> {
         return Err(StoreError::NoSuchObject { prefix: generation.object.to_string() }.into());
     };
     let session = Session::open(&store, None)?;
-    roots.set_current(&session, to)?;
+    roots.set_current(&session, to, generation.object)?;
     point(&directory.file(RESULT), &path)?;
     Ok(RolledBack { from, to, path })
 }

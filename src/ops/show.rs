@@ -67,7 +67,8 @@ pub fn show(env: Env<'_>, target: &str, reveal: bool) -> Result<Shown> {
     let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
     let at = workspace.find(name)?;
     let not_built = || OpsError::NotBuilt { target: name.to_owned() };
-    let store = super::workspace::open(env.store, workspace.directory.path()).map_err(|_| not_built())?;
+    let store =
+        super::workspace::open_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
     let session = Session::reading(&store, Some(workspace.id_key()));
     let plan = exec::plan(workspace.context(env, &session), &[at])?;
     let done = plan.done.get(&at).ok_or_else(not_built)?;

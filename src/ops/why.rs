@@ -85,7 +85,8 @@ pub fn why(env: Env<'_>, target: &str) -> Result<Why> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let at = workspace.find(target)?;
     let not_built = || OpsError::NotBuilt { target: target.to_owned() };
-    let store = super::workspace::open(env.store, workspace.directory.path()).map_err(|_| not_built())?;
+    let store =
+        super::workspace::open_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
     let record = workspace.roots(&store).record()?;
     let session = Session::reading(&store, Some(workspace.id_key()));
     let context = workspace.context(env, &session);

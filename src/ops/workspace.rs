@@ -156,6 +156,15 @@ pub(super) fn open(choice: &StoreChoice, directory: &std::path::Path) -> Result<
     Ok(Store::open(&locate(choice, directory)?)?)
 }
 
+/// The store that was chosen; none if there is none yet. One that is there and cannot be used is an error.
+pub(super) fn open_if_there(choice: &StoreChoice, directory: &std::path::Path) -> Result<Option<Store>> {
+    match open(choice, directory) {
+        Ok(store) => Ok(Some(store)),
+        Err(OpsError::Store(StoreError::NotAStore { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 fn open_or_create(choice: &StoreChoice, directory: &std::path::Path) -> Result<Store> {
     Ok(Store::open_or_create(&locate(choice, directory)?)?)
 }

@@ -20,6 +20,8 @@ pub struct Node {
     pub summary: String,
     /// Kind of its builder, and where the recipe says so.
     pub builder: (String, Place),
+    /// Input aliases as the recipe declares them; a group of which nothing is present has no inputs.
+    pub aliases: BTreeSet<String>,
     /// Inputs by alias.
     pub inputs: BTreeMap<String, Edge>,
     /// Parameters; `config` and `files` are among them.

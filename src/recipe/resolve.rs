@@ -148,6 +148,7 @@ impl Connector<'_> {
             recipe: recipe.shown.clone(),
             summary: recipe.summary.clone(),
             builder: (recipe.builder.text.clone(), recipe.place(recipe.builder.line, "builder")),
+            aliases: recipe.inputs.keys().cloned().collect(),
             inputs: BTreeMap::new(),
             params: match node {
                 Some(node) => recipe

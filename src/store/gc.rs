@@ -78,14 +78,15 @@ impl Store {
             }
         }
         let kept = self.kept_after(&plan)?;
+        // Whatever leads to an object goes before it: killed at any point, nothing is left that leads nowhere.
+        self.drop_realisations(&kept)?;
         for doomed in &plan.objects {
-            if !kept.contains(&doomed.object.id) {
-                // The manifest goes first: a directory without one is never used.
-                fs::optional(fs::remove_file(&self.manifest_path(doomed.object.id)))?;
+            match kept.contains(&doomed.object.id) {
+                false => session.retire(&doomed.object)?,
+                true => session.discard(&self.path_of(&doomed.object))?, // a second directory of that content
             }
-            session.discard(&self.path_of(&doomed.object))?;
         }
-        self.drop_records(&kept)?;
+        self.drop_manifests(&kept)?;
         for blob in self.old_blobs(options)? {
             fs::remove_file(&blob)?; // whoever reads it this moment keeps it until it is read
         }
@@ -187,14 +188,19 @@ impl Store {
         Ok(self.objects()?.into_iter().filter(|name| !doomed.contains(name)).map(|name| name.id).collect())
     }
 
-    /// Drops realisations and manifests that lead to nothing any more. (Keys are small, and a seed would write its own again.)
-    fn drop_records(&self, kept: &BTreeSet<ObjectId>) -> Result<()> {
+    /// Drops realisations that lead to nothing any more. (Keys are small, and a seed would write its own again.)
+    fn drop_realisations(&self, kept: &BTreeSet<ObjectId>) -> Result<()> {
         for drv in self.realised()? {
             let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
             if !outputs.iter().any(|output| kept.contains(&output.object)) {
                 fs::remove_file(&self.realisation_path(drv))?;
             }
         }
+        Ok(())
+    }
+
+    /// Drops manifests whose object is not there.
+    fn drop_manifests(&self, kept: &BTreeSet<ObjectId>) -> Result<()> {
         for name in fs::list(&self.part("manifests"))? {
             let id = name.to_str().and_then(|name| name.parse::<ObjectId>().ok());
             if let Some(id) = id.filter(|id| !kept.contains(id)) {

@@ -55,11 +55,18 @@ impl Store {
 
     /// The directory of an object; none if it is not in the store. `hint` is a name it was seen under.
     pub fn find(&self, id: ObjectId, hint: &str) -> Result<Option<PathBuf>> {
+        if !fs::exists(&self.manifest_path(id))? {
+            return Ok(None); // nothing vouches for it
+        }
         let path = self.path_of(&ObjectName { id, name: hint.to_owned() });
         if fs::exists(&path)? {
             return Ok(Some(path));
         }
-        let Some((name, _)) = self.manifest(id)? else { return Ok(None) };
+        let name = match self.manifest(id) {
+            Ok(Some((name, _))) => name,
+            Ok(None) | Err(StoreError::Damaged { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let path = self.path_of(&name);
         Ok(fs::exists(&path)?.then_some(path))
     }

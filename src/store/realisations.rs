@@ -58,9 +58,9 @@ impl Store {
     pub fn realisation(&self, drv: DrvId) -> Result<Option<Realisation>> {
         let path = self.realisation_path(drv);
         let Some(file) = fs::optional(fs::open(&path))? else { return Ok(None) };
-        let mut line = String::new();
-        BufReader::with_capacity(1024, file).read_line(&mut line).at("read", &path)?;
-        Ok(serde_json::from_str(&line).ok().filter(|found: &Realisation| !found.outputs.is_empty()))
+        let mut line = Vec::new();
+        BufReader::with_capacity(1024, file).read_until(b'\n', &mut line).at("read", &path)?;
+        Ok(serde_json::from_slice(&line).ok().filter(|found: &Realisation| !found.outputs.is_empty()))
     }
 
     /// The traces of a derivation's outputs, in their order.
@@ -89,7 +89,9 @@ impl Store {
         trace: &Trace,
     ) -> Result<(String, Realisation)> {
         let mut found = self.realisation(drv)?.unwrap_or(Realisation { outputs: Vec::new() });
-        let mut traces = if found.outputs.is_empty() { Vec::new() } else { self.traces(drv)? };
+        // A trace that cannot be read must not keep a build from being recorded: this one stands in for it.
+        let mut traces = self.traces(drv).unwrap_or_default();
+        traces.resize(found.outputs.len(), trace.clone());
         match found.outputs.iter().position(|known| known.object == output.object) {
             Some(at) => {
                 found.outputs[at] = output.clone();

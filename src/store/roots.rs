@@ -94,8 +94,17 @@ impl Store {
 impl Roots {
     /// Number of the current generation.
     pub fn current(&self) -> Result<Option<u64>> {
+        Ok(self.current_object()?.map(|(number, _)| number))
+    }
+
+    /// Number and object of the current generation, without reading all of it.
+    pub fn current_object(&self) -> Result<Option<(u64, ObjectId)>> {
         let text = fs::optional(fs::read_text(&self.dir.join("current")))?;
-        Ok(text.and_then(|text| text.trim().parse().ok()))
+        let parse = |text: String| {
+            let (number, object) = text.trim().split_once(' ')?;
+            Some((number.parse().ok()?, object.parse().ok()?))
+        };
+        Ok(text.and_then(parse))
     }
 
     /// Numbers of the generations that are kept, oldest first.
@@ -157,13 +166,13 @@ impl Roots {
                 number
             }
         };
-        self.set_current(session, number)?;
+        self.set_current(session, number, object)?;
         Ok(number)
     }
 
     /// Makes a kept generation current.
-    pub fn set_current(&self, session: &Session, number: u64) -> Result<()> {
-        session.put(&self.dir.join("current"), format!("{number}\n").as_bytes())
+    pub fn set_current(&self, session: &Session, number: u64, object: ObjectId) -> Result<()> {
+        session.put(&self.dir.join("current"), format!("{number} {object}\n").as_bytes())
     }
 
     /// Every object that these roots keep, but for the generations `without`.

@@ -41,11 +41,14 @@ pub struct Using {
 pub struct DrvLock {
     _exclusive: File,
     path: PathBuf,
+    /// A name in the session's directory.
+    away: PathBuf,
 }
 
 impl Drop for DrvLock {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path); // left behind it does no harm: nobody holds it
+        // Not removed until the session ends: ext4 without a journal makes new files slowly after many were deleted.
+        let _ = fs::rename(&self.path, &self.away); // left behind it does no harm: nobody holds it
     }
 }
 
@@ -117,11 +120,12 @@ impl Session {
         if self.is_reading() { Ok(Using { _shared: None }) } else { self.store.hold_off_gc() }
     }
 
-    /// Says that this session uses an object, so that gc leaves it alone until the session ends.
-    pub fn claim(&self, _while: &Using, id: ObjectId) -> Result<()> {
+    /// Says that this session uses objects, so that gc leaves them alone until the session ends.
+    pub fn claim(&self, _while: &Using, ids: &[ObjectId]) -> Result<()> {
         let Some(Work { dir, claims }) = &self.work else { return Ok(()) };
         let mut claims = claims;
-        Ok(claims.write_all(format!("{id}\n").as_bytes()).at("write", dir)?)
+        let lines: String = ids.iter().flat_map(|id| [id.to_string(), "\n".to_owned()]).collect();
+        Ok(claims.write_all(lines.as_bytes()).at("write", dir)?)
     }
 
     /// The right to build a derivation; none if another process has it.
@@ -138,7 +142,7 @@ impl Session {
             // Whoever had it may have removed the file: then ours is not the one that others see.
             let ours = file.metadata().at("look at", &path)?.ino();
             if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
-                return Ok(Some(DrvLock { _exclusive: file, path }));
+                return Ok(Some(DrvLock { _exclusive: file, path, away: self.fresh("lock-")? }));
             }
         }
     }
@@ -176,7 +180,7 @@ impl Session {
     pub fn publish(&self, staged: &Staged) -> Result<Output> {
         let using = self.using()?;
         let id = staged.name.id;
-        self.claim(&using, id)?;
+        self.claim(&using, &[id])?;
         // A manifest that cannot be read vouches for nothing: it is replaced below.
         if let Some((name, _)) = self.store.manifest(id).unwrap_or(None)
             && fs::exists(&self.store.path_of(&name))?
@@ -195,8 +199,8 @@ impl Session {
             fs::rename(&path, &staged.dir.join("stray"))?;
             fs::rename(&tree, &path)?;
         }
+        // The empty staging directory stays until the session ends, for the reason that `DrvLock` has.
         self.store.vouch(&staged.dir.join("manifest"), &staged.name, staged.mode)?;
-        fs::remove_all(&staged.dir)?;
         Ok(Output { object: id, name: staged.name.name.clone() })
     }
 
@@ -212,6 +216,17 @@ impl Session {
         let beside = self.fresh("put-")?;
         fs::write_new(&beside, bytes, 0o644)?;
         Ok(fs::rename(&beside, path)?)
+    }
+
+    /// Takes an object out of the store, in the reverse order of [`Session::publish`]: if the process dies half-way, the
+    /// clean-up finds a manifest whose tree is still in place, and puts the manifest back.
+    pub(super) fn retire(&self, name: &ObjectName) -> Result<()> {
+        let dir = self.fresh("gone-")?;
+        fs::create_dir(&dir, 0o700)?;
+        fs::optional(fs::rename(&self.store.manifest_path(name.id), &dir.join("manifest")))?;
+        let path = self.store.path_of(name);
+        fs::set_mode(&path, 0o700)?; // moving a directory writes its `..`
+        Ok(fs::rename(&path, &dir.join("tree"))?)
     }
 
     /// Moves something out of the way, to be removed when the session ends or is cleaned up.
@@ -242,7 +257,7 @@ impl Store {
     }
 
     /// Cleans up after sessions that died: what they had moved into the store is vouched for, the rest removed.
-    fn clean_up(&self) -> Result<()> {
+    pub(super) fn clean_up(&self) -> Result<()> {
         let tmp = self.part("tmp");
         if fs::list(&tmp)?.is_empty() {
             return Ok(());
@@ -253,7 +268,8 @@ impl Store {
         }
         let _using = self.hold_off_gc()?;
         for dir in self.sessions(|held| !held)? {
-            for entry in fs::list(&dir)? {
+            // A session that ends this moment removes its directory itself.
+            for entry in fs::optional(fs::list(&dir))?.unwrap_or_default() {
                 self.recover(&dir.join(entry))?;
             }
             fs::remove_all(&dir)?;
@@ -283,6 +299,9 @@ impl Store {
     /// Finishes the publication of a tree that was moved before its process died.
     fn recover(&self, dir: &Path) -> Result<()> {
         let manifest = dir.join("manifest");
+        if !fs::optional(fs::metadata(dir))?.is_some_and(|found| found.is_dir()) {
+            return Ok(()); // the session's lock, or a small file that was not put in place
+        }
         if fs::exists(&dir.join("tree"))? || !fs::exists(&manifest)? {
             return Ok(());
         }
@@ -292,7 +311,7 @@ impl Store {
         else {
             return Ok(());
         };
-        let listing = super::objects::parse_listing(name.id, listing)?;
+        let Ok(listing) = super::objects::parse_listing(name.id, listing) else { return Ok(()) };
         if fs::exists(&self.path_of(&name))? && !fs::exists(&self.manifest_path(name.id))? {
             self.vouch(&manifest, &name, listing.root().mode())?;
         }
@@ -331,5 +350,25 @@ impl Store {
         let file = fs::open_lock(&path)?;
         file.lock().at("lock", &path).map_err(StoreError::from)?;
         Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_died_is_cleaned_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path()).unwrap();
+        let dead = store.part("tmp").join("session-dead");
+        fs::create_dirs(&dead.join("output-0")).unwrap();
+        for file in ["lock", "put-1", "lock-2"] {
+            fs::write_new(&dead.join(file), b"", 0o600).unwrap();
+        }
+        let session = Session::open(&store, None).unwrap();
+        assert_eq!(fs::list(&store.part("tmp")).unwrap().len(), 1, "only the new session is there");
+        drop(session);
+        assert!(fs::list(&store.part("tmp")).unwrap().is_empty());
     }
 }

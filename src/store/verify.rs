@@ -71,10 +71,28 @@ type Seen = Mutex<BTreeMap<(u64, bool), std::result::Result<Digest, String>>>;
 impl Store {
     /// Re-hashes everything. Bad content is reported, not returned as an error.
     pub fn verify(&self) -> Result<Verification> {
+        // What a killed process left half-done is finished first. Where nothing can be written, nothing was left.
+        let _ = self.clean_up();
+        let mut found = self.look(|_| true)?;
+        if found.findings.is_empty() {
+            return Ok(found);
+        }
+        // A build or gc at work beside us looks like damage for a moment: look again at what seems bad, while neither is.
+        let Ok(_exclusive) = self.lock_gc() else { return Ok(found) };
+        let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
+        found.findings = self.look(|name| bad.contains(&name.id))?.findings;
+        Ok(found)
+    }
+
+    /// Hashes the objects that are wanted, and looks at all that leads to objects.
+    fn look(&self, wanted: impl Fn(&ObjectName) -> bool + Sync) -> Result<Verification> {
         let names = self.objects()?;
         let seen = Seen::default();
-        let mut findings: Vec<Finding> =
-            names.par_iter().flat_map_iter(|name| self.verify_object(name, &seen)).collect();
+        let mut findings: Vec<Finding> = names
+            .par_iter()
+            .filter(|name| wanted(name))
+            .flat_map_iter(|name| self.verify_object(name, &seen))
+            .collect();
         findings.extend(self.dangling(&names)?);
         findings.extend(self.bad_links(&seen)?);
         findings.sort();
@@ -131,18 +149,27 @@ impl Store {
                 .to_str()
                 .map(|name| name.trim_end_matches(".x"))
                 .and_then(|name| name.parse::<Digest>().ok());
-            let is = |digest: std::result::Result<Digest, String>| {
-                digest.ok().is_some_and(|digest| Some(digest) == wanted)
+            let is = |(_, digest): &(bool, std::result::Result<Digest, String>)| {
+                digest.as_ref().is_ok_and(|digest| Some(*digest) == wanted)
             };
-            let known =
-                [false, true].into_iter().filter_map(|secret| seen.get(&(found.ino(), secret)).cloned());
+            let known = [false, true].map(|secret| (secret, seen.get(&(found.ino(), secret)).cloned()));
+            let known = known.into_iter().filter_map(|(secret, digest)| Some((secret, digest?)));
             let hashes = || {
-                std::iter::once(hash(&path, Hashing(None), false))
-                    .chain(keys.iter().map(|key| hash(&path, Hashing(Some(key)), true)))
+                std::iter::once((false, hash(&path, Hashing(None), false)))
+                    .chain(keys.iter().map(|key| (true, hash(&path, Hashing(Some(key)), true))))
             };
-            if !known.into_iter().any(is) && !hashes().any(is) {
+            let Some((secret, _)) = known.into_iter().find(is).or_else(|| hashes().find(is)) else {
                 let detail = "its bytes are not those that its name says".to_owned();
                 findings.push(Finding { path, kind: FindingKind::Changed, detail, object: None });
+                continue;
+            };
+            let exec = name.to_str().is_some_and(|name| name.ends_with(".x"));
+            let kind = Kind::File { exec, size: found.len() };
+            let wanted = Entry { kind, secret, digest: wanted.unwrap_or([0; 32].into()) }.mode();
+            let mode = found.mode() & 0o7777;
+            if mode != wanted {
+                let detail = format!("its mode is {mode:04o}, not {wanted:04o}");
+                findings.push(Finding { path, kind: FindingKind::Altered, detail, object: None });
             }
         }
         Ok(findings)

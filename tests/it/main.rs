@@ -1,0 +1,36 @@
+//! The whole program, tested from outside: sessions of the command line, and bad days.
+//!
+//! | module | what it proves |
+//! |---|---|
+//! | `session` | what every verb prints, and that no secret is ever printed |
+//! | `tweak` | an edit builds what names it, and nothing else; `why` says so |
+//! | `identity` | the same files and seed give the same ids everywhere |
+//! | `recipes` | every mistake in a recipe is named with its place |
+//! | `store` | a damaged, full, read-only or foreign store: a clear error, and a way back |
+//! | `collect` | gc frees what no root needs, and nothing else |
+//! | `crash` | `kill -9`, Ctrl-C, and several processes at once |
+//! | `layers` | no module of `src/` uses one above it |
+//!
+//! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
+//! a failure.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests"
+)]
+
+mod collect;
+mod crash;
+mod docs;
+mod harness;
+mod identity;
+mod infra;
+mod layers;
+mod recipes;
+mod session;
+mod store;
+mod tweak;

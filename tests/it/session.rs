@@ -1,0 +1,836 @@
+//! Whole sessions of the command line, as a user sees them.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+
+use super::harness::{Workspace, mode, names, set_mode, tree};
+
+/// The first steps of the README, from nothing to a second build that builds nothing.
+#[test]
+fn init_build_build_again() {
+    let ws = Workspace::empty();
+    insta::assert_snapshot!(ws.run(&["init"]), @"
+    [DIR]/install-config.yaml
+    [DIR]/cluster.yaml
+    [DIR]/cluster.lock
+    [DIR]/cluster.seed
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["init"]), @"
+    [stderr]
+    error: `[DIR]/install-config.yaml` is there already, and is left as it is
+    hint: `tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config
+    [exit 1]
+    ");
+    insta::assert_snapshot!(ws.run(&["build"]), @"
+    [STORE]/[ID]-cluster
+    [stderr]
+    built check/infra ([MS] ms)
+    built check/manifests ([MS] ms)
+    built cluster ([MS] ms)
+    built infra/haproxy ([MS] ms)
+    built infra/haproxy-pivoted ([MS] ms)
+    built infra/network ([MS] ms)
+    built infra/pool ([MS] ms)
+    built manifest/00-namespaces ([MS] ms)
+    built manifest/01-rbac ([MS] ms)
+    built manifest/cluster-config ([MS] ms)
+    built manifest/cluster-dns-02-config ([MS] ms)
+    built manifest/cluster-ingress-02-config ([MS] ms)
+    built manifest/cluster-network-02-config ([MS] ms)
+    built manifest/cluster-network-03-config ([MS] ms)
+    built manifest/cluster-proxy-01-config ([MS] ms)
+    built manifest/cluster-scheduler-02-config ([MS] ms)
+    built manifest/openshift-config-secret-pull-secret ([MS] ms)
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["build"]), @"
+    [STORE]/[ID]-cluster
+    [exit 0]
+    ");
+    assert_eq!(ws.build(&[]), [""; 0]);
+    let result = fs::read_link(ws.dir.join("result")).unwrap();
+    assert_eq!(result, ws.path_of("cluster"));
+    insta::assert_snapshot!(tree(&result).into_keys().collect::<Vec<_>>().join("\n"), @"
+    checks.json
+    infra/haproxy-pivoted.cfg
+    infra/haproxy.cfg
+    infra/network.xml
+    infra/pool.xml
+    manifests/00-namespaces.yaml
+    manifests/01-rbac.yaml
+    manifests/cluster-config.yaml
+    manifests/cluster-dns-02-config.yml
+    manifests/cluster-ingress-02-config.yml
+    manifests/cluster-network-02-config.yml
+    manifests/cluster-network-03-config.yml
+    manifests/cluster-proxy-01-config.yaml
+    manifests/cluster-scheduler-02-config.yml
+    manifests/openshift-config-secret-pull-secret.yaml
+    ");
+    assert_eq!(mode(&ws.dir.join("cluster.seed")), 0o600);
+}
+
+/// A directory without lock and seed: `build` makes them and says so, and touches them never again.
+#[test]
+fn build_makes_what_is_missing_once() {
+    let ws = Workspace::example();
+    fs::remove_file(ws.dir.join("cluster.lock")).unwrap();
+    fs::remove_file(ws.dir.join("cluster.seed")).unwrap();
+    insta::assert_snapshot!(ws.run(&["build", "infra/pool"]), @"
+    [STORE]/[ID]-infra-pool
+    [stderr]
+    note: wrote cluster.lock: the epoch is pinned; commit this file
+    note: wrote cluster.seed: the identity of this cluster; back it up, and never commit it
+    built infra/pool ([MS] ms)
+    [exit 0]
+    ");
+    let files = || ["cluster.lock", "cluster.seed"].map(|name| fs::read(ws.dir.join(name)).unwrap());
+    let before = files();
+    insta::assert_snapshot!(ws.run(&["build", "infra/pool"]), @"
+    [STORE]/[ID]-infra-pool
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["lock"]), @"
+    everything is pinned
+    [exit 0]
+    ");
+    assert_eq!(files(), before);
+    insta::assert_snapshot!(ws.run(&["lock", "--update", "epoch=2027-01-01T00:00:00Z", "--json"]).replace(
+        &String::from_utf8_lossy(&before[0]).lines().last().unwrap()["epoch = ".len()..], "[BEFORE]"), @r#"
+    {
+      "moved": [
+        {
+          "field": "epoch",
+          "from": "[TIME]",
+          "to": "[TIME]"
+        }
+      ],
+      "seed_made": false
+    }
+    [exit 0]
+    "#);
+}
+
+/// `init --from` makes the cluster.yaml for an install-config, which then builds.
+#[test]
+fn init_from_an_install_config() {
+    let ws = Workspace::example();
+    for name in ["cluster.yaml", "cluster.lock", "cluster.seed"] {
+        fs::remove_file(ws.dir.join(name)).unwrap();
+    }
+    insta::assert_snapshot!(ws.run(&["init", "--from", "install-config.yaml"]), @"
+    [DIR]/cluster.yaml
+    [DIR]/cluster.lock
+    [DIR]/cluster.seed
+    [exit 0]
+    ");
+    assert!(!ws.build(&[]).is_empty());
+}
+
+/// What is shown of an artifact; secrets are masked.
+#[test]
+fn show() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(ws.run(&["show", "infra/pool"]), @"
+    [stderr]
+    error: `infra/pool` is not built
+    hint: run `tinderbox build infra/pool`
+    [exit 1]
+    ");
+    ws.build(&[]);
+    insta::assert_snapshot!(ws.run(&["show", "infra/pool"]), @r#"
+    <pool type="dir">
+      <name>ocp4</name>
+      <target>
+        <path>/var/lib/libvirt/images/ocp4</path>
+      </target>
+    </pool>
+    [exit 0]
+    "#);
+    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
+    KIND          SIZE     PATH
+    file          1.1 KiB  checks.json
+    file          1.6 KiB  infra/haproxy-pivoted.cfg
+    file          1.7 KiB  infra/haproxy.cfg
+    file          2.3 KiB  infra/network.xml
+    file          115 B    infra/pool.xml
+    file          4.4 KiB  manifests/00-namespaces.yaml
+    file          1.3 KiB  manifests/01-rbac.yaml
+    file          625 B    manifests/cluster-config.yaml
+    file          219 B    manifests/cluster-dns-02-config.yml
+    file          360 B    manifests/cluster-ingress-02-config.yml
+    file          626 B    manifests/cluster-network-02-config.yml
+    file          346 B    manifests/cluster-network-03-config.yml
+    file          190 B    manifests/cluster-proxy-01-config.yaml
+    file          246 B    manifests/cluster-scheduler-02-config.yml
+    file  secret  225 B    manifests/openshift-config-secret-pull-secret.yaml
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["show", "cluster:manifests/cluster-dns-02-config.yml"]), @"
+    apiVersion: config.openshift.io/v1
+    kind: DNS
+    metadata:
+      name: cluster
+    spec:
+      # The CLUSTER domain, not install-config's baseDomain: with the latter every name would be wrong.
+      baseDomain: ocp4.example.com
+    status: {}
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["show", "cluster:manifests/cluster-dns-02-config.yaml"]), @"
+    [stderr]
+    error: `cluster` has no `manifests/cluster-dns-02-config.yaml`
+    hint: did you mean `manifests/cluster-dns-02-config.yml`?
+    [exit 1]
+    ");
+    insta::assert_snapshot!(ws.run(&["show", "manifest/openshift-config-secret-pull-secret"]), @"
+    (secret)
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["show", "manifest/openshift-config-secret-pull-secret", "--reveal"]), @"
+    [stderr]
+    error: `--reveal` shows secrets on a terminal only
+    hint: `tinderbox export DIR` copies them, for their owner only
+    [exit 2]
+    ");
+}
+
+/// What a field reaches, by its name in the model and in the user's file.
+#[test]
+fn affects() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(ws.run(&["affects", "nodes.worker-0.ip"]), @"
+    nodes.worker-0.addresses.0.family (cluster.yaml:30: nodes.worker-0.ip)
+    nodes.worker-0.addresses.0.ip (cluster.yaml:30: nodes.worker-0.ip)
+    nodes.worker-0.ip (cluster.yaml:30: nodes.worker-0.ip)
+    nodes.worker-0.ips.0 (cluster.yaml:30: nodes.worker-0.ip)
+    3 derivations name it:
+      infra/haproxy
+      infra/haproxy-pivoted
+      infra/network
+    2 more need those, and are rebuilt if what they need really changes:
+      check/infra
+      cluster
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["affects", "networking.serviceNetwork"]), @"
+    installConfig.networking.serviceNetwork.0 (install-config.yaml:32: networking.serviceNetwork.0)
+    networks.service.0 (install-config.yaml:32: networking.serviceNetwork.0)
+    service.dns.0 (install-config.yaml:32: networking.serviceNetwork.0)
+    service.kubernetes.0 (install-config.yaml:32: networking.serviceNetwork.0)
+    4 derivations name it:
+      manifest/cluster-config
+      manifest/cluster-network-02-config
+      manifest/cluster-network-03-config
+      manifest/cluster-proxy-01-config
+    2 more need those, and are rebuilt if what they need really changes:
+      check/manifests
+      cluster
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["affects", "nodes.worker-0.pi"]), @"
+    [stderr]
+    error: there is no config field `nodes.worker-0.pi`
+    hint: did you mean `nodes.worker-0.ip`?
+    [exit 2]
+    ");
+}
+
+/// The graph in every format has the same derivations.
+#[test]
+fn graph() {
+    let ws = Workspace::example();
+    let document = ws.json(&["graph"]);
+    let derivations = document["derivations"].as_array().unwrap();
+    let known: Vec<&str> = derivations.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    insta::assert_snapshot!(known.join("\n"), @"
+    manifest/00-namespaces
+    manifest/01-rbac
+    manifest/cluster-config
+    manifest/cluster-dns-02-config
+    manifest/cluster-ingress-02-config
+    manifest/cluster-network-02-config
+    manifest/cluster-network-03-config
+    manifest/cluster-proxy-01-config
+    manifest/cluster-scheduler-02-config
+    manifest/openshift-config-secret-pull-secret
+    infra/haproxy
+    infra/haproxy-pivoted
+    infra/network
+    infra/pool
+    check/infra
+    check/manifests
+    cluster
+    ");
+    let text = |format: &str| String::from_utf8(ws.output(&["graph", "--format", format]).stdout).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text("json")).unwrap(), document);
+    for name in known {
+        assert!(text("dot").contains(&format!("\"{name}\"")), "{name}");
+        let leaf = name.rsplit('/').next().unwrap();
+        assert!(text("mermaid").contains(leaf) && text("svg").contains(leaf), "{name}");
+    }
+    insta::assert_snapshot!(ws.run(&["graph", "check/infra", "--format", "dot"]), @r#"
+    digraph tinderbox {
+      rankdir=LR;
+      node [shape=box, style=rounded];
+      subgraph "cluster_infra" {
+        label="infra";
+        "infra/haproxy";
+        "infra/haproxy-pivoted";
+      }
+      subgraph "cluster_check" {
+        label="check";
+        "check/infra";
+      }
+      "infra/haproxy" -> "check/infra";
+      "infra/haproxy-pivoted" -> "check/infra";
+    }
+    [exit 0]
+    "#);
+}
+
+/// Generations are made by builds whose `cluster` is new; `rollback` goes back, and a build goes forward again.
+#[test]
+fn generations_and_rollback() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    insta::assert_snapshot!(ws.run(&["rollback"]), @"
+    [stderr]
+    error: there is no generation before the current one
+    hint: `tinderbox generations` lists what is kept
+    [exit 2]
+    ");
+    ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.120");
+    ws.build(&[]);
+    ws.build(&[]);
+    insta::assert_snapshot!(ws.run(&["generations"]), @"
+    GENERATION  MADE                           PATH
+    1           [TIME]           [STORE]/[ID]-cluster
+    2           [TIME]  current  [STORE]/[ID]-cluster
+    [exit 0]
+    ");
+    let second = fs::read_link(ws.dir.join("result")).unwrap();
+    insta::assert_snapshot!(ws.run(&["rollback"]), @"
+    generation 1: [STORE]/[ID]-cluster
+    [exit 0]
+    ");
+    let first = fs::read_link(ws.dir.join("result")).unwrap();
+    assert_ne!(first, second);
+    assert!(fs::read_to_string(first.join("infra/haproxy.cfg")).unwrap().contains("192.168.126.110"));
+    insta::assert_snapshot!(ws.run(&["rollback", "7"]), @"
+    [stderr]
+    error: there is no generation 7
+    hint: there is 1, 2
+    [exit 1]
+    ");
+    assert_eq!(ws.build(&[]), [""; 0]);
+    assert_eq!(fs::read_link(ws.dir.join("result")).unwrap(), second);
+    assert_eq!(ws.json(&["generations"]).as_array().unwrap().len(), 2);
+}
+
+/// `store ls`, `du` and `path`.
+#[test]
+fn store_listing() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(ws.run(&["store", "ls"]), @"
+    [stderr]
+    error: `[STORE]` is not a store
+    hint: `tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE
+    [exit 1]
+    ");
+    ws.build(&["infra"]);
+    insta::assert_snapshot!(ws.run(&["store", "ls"]), @"
+    NAME                   SIZE     FILES    OBJECT
+    infra-haproxy          1.7 KiB  1        [ID]
+    infra-haproxy-pivoted  1.6 KiB  1        [ID]
+    infra-network          2.3 KiB  1        [ID]
+    infra-pool             115 B    1        [ID]
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["store", "du"]), @"
+    5.7 KiB	[STORE]
+    4 objects; 5.7 KiB if equal files counted every time
+    [exit 0]
+    ");
+    let object = ws.json(&["show", "infra/pool"])["object"].as_str().unwrap().to_owned();
+    assert_eq!(ws.json(&["store", "path", &object[..8]])["object"], object);
+    insta::assert_snapshot!(ws.run(&["store", "path", &object]), @"
+    [STORE]/[ID]-infra-pool
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["store", "path", "zzzzzzzzzzzz"]), @"
+    [stderr]
+    error: no object in the store begins with `zzzzzzzzzzzz`
+    hint: `tinderbox store ls` lists all objects
+    [exit 1]
+    ");
+    insta::assert_snapshot!(ws.run(&["store", "path", "UPPER"]), @"
+    [stderr]
+    error: no object in the store begins with `UPPER`
+    hint: `tinderbox store ls` lists all objects
+    [exit 1]
+    ");
+}
+
+/// A plain copy: public files 0644, secret ones 0600, and never over something that is there.
+#[test]
+fn export() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @"
+    [DIR]/out: 15 files, 1 of them secret
+    [exit 0]
+    ");
+    let modes: Vec<String> =
+        tree(&ws.dir.join("out")).iter().map(|(path, (mode, _))| format!("{mode:04o} {path}")).collect();
+    insta::assert_snapshot!(modes.join("\n"), @"
+    0644 checks.json
+    0644 infra/haproxy-pivoted.cfg
+    0644 infra/haproxy.cfg
+    0644 infra/network.xml
+    0644 infra/pool.xml
+    0644 manifests/00-namespaces.yaml
+    0644 manifests/01-rbac.yaml
+    0644 manifests/cluster-config.yaml
+    0644 manifests/cluster-dns-02-config.yml
+    0644 manifests/cluster-ingress-02-config.yml
+    0644 manifests/cluster-network-02-config.yml
+    0644 manifests/cluster-network-03-config.yml
+    0644 manifests/cluster-proxy-01-config.yaml
+    0644 manifests/cluster-scheduler-02-config.yml
+    0600 manifests/openshift-config-secret-pull-secret.yaml
+    ");
+    insta::assert_snapshot!(ws.run(&["export", "out"]), @"
+    [stderr]
+    error: `out` is there already, and is left as it is
+    hint: export to a new or an empty directory
+    [exit 1]
+    ");
+    assert!(!ws.dir.join("result").exists(), "export leaves `result` alone");
+    ws.write("recipes/20-demo/bad.toml", "builder = 'template'\n[files]\n'a' = 'a.j2'\n");
+    ws.write("recipes/20-demo/a.j2", "{{ nothing }}\n");
+    insta::assert_snapshot!(ws.run(&["export", "bad", "demo/bad", "-q"]), @"
+    [stderr]
+    error: `demo/bad` cannot be built (recipes/20-demo/bad.toml)
+    caused by: recipes/20-demo/a.j2:1: undefined value: `nothing` is undefined
+    [exit 1]
+    ");
+    assert!(!ws.dir.join("bad").exists());
+    insta::assert_snapshot!(ws.run(&["export", "other", "infra"]), @"
+    [stderr]
+    error: `infra` is 4 derivations
+    hint: export one, for example `cluster`
+    [exit 2]
+    ");
+}
+
+/// Every check is listed with its rule and what breaks without it.
+#[test]
+fn checks() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(ws.run(&["check", "--list"]), @"
+    addresses
+      rule:   VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
+      breaks: silent address conflicts: a node answers for another, or for the API
+    bootstrapper-rbac
+      rule:   User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
+      breaks: kubelets cannot create CSRs
+    cluster-config-v1
+      rule:   ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
+      breaks: the network operator cannot start; a pull secret in a ConfigMap is there for every user to read
+    dns-base-domain
+      rule:   DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
+      breaks: wrong names for everything
+    families
+      rule:   machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
+      breaks: the network operator refuses the configuration, or pods of one family reach nothing
+    haproxy-tcp-checks
+      rule:   HAProxy uses TCP checks only, in TCP mode
+      breaks: HTTP checks against TLS backends mark every server DOWN
+    kubelet-access
+      rule:   User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
+      breaks: logs, exec and port-forward are refused
+    manifest-parses
+      rule:   every manifest is valid YAML with apiVersion, kind and metadata.name
+      breaks: bootkube stops at the first file that the API refuses
+    networks-disjoint
+      rule:   machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
+      breaks: pods cannot reach nodes
+    operator-network
+      rule:   both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
+      breaks: the network operator reports that no operator Network exists and never deploys OVN
+    replicas
+      rule:   the nodes listed agree with controlPlane.replicas and compute[].replicas
+      breaks: operators wait for nodes that never come
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["check", "-q"]), @"
+            CHECK               RULE
+    passed  addresses           VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
+    passed  bootstrapper-rbac   User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
+    passed  cluster-config-v1   ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
+    passed  dns-base-domain     DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
+    passed  families            machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
+    passed  haproxy-tcp-checks  HAProxy uses TCP checks only, in TCP mode
+    passed  kubelet-access      User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
+    passed  manifest-parses     every manifest is valid YAML with apiVersion, kind and metadata.name
+    passed  networks-disjoint   machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
+    passed  operator-network    both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
+    passed  replicas            the nodes listed agree with controlPlane.replicas and compute[].replicas
+    [exit 0]
+    ");
+}
+
+/// A target that is not there is answered with the one that was probably meant.
+#[test]
+fn unknown_target() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(ws.run(&["build", "infra/haprox"]), @"
+    [stderr]
+    error: there is no derivation `infra/haprox`
+    hint: did you mean `infra/haproxy`?
+    [exit 1]
+    ");
+    insta::assert_snapshot!(ws.run(&["build", "manifests"]), @"
+    [stderr]
+    error: there is no derivation `manifests`
+    hint: did you mean `manifest`?
+    [exit 1]
+    ");
+    insta::assert_snapshot!(ws.run(&["why", "nothing-like-it"]), @"
+    [stderr]
+    error: there is no derivation `nothing-like-it`
+    hint: `tinderbox graph --format json` lists all derivations
+    [exit 1]
+    ");
+}
+
+/// Wrong usage exits with 2, and nothing is touched.
+#[test]
+fn usage_errors() {
+    let ws = Workspace::example();
+    let code = |args: &[&str]| ws.output(args).status.code();
+    for args in [
+        &["bild"][..],
+        &["build", "--no-such-flag"],
+        &["build", "--jobs", "0"],
+        &["build", "--dry-run", "--check"],
+        &["build", "-q", "-v"],
+        &["store", "gc", "--older-than", "3 moons"],
+        &["store", "gc", "--max-size", "10X"],
+        &["affects", "no.such.field"],
+        &["lock", "--update", "epoch=yesterday"],
+        &[],
+    ] {
+        assert_eq!(code(args), Some(2), "{args:?}");
+    }
+    assert_eq!(code(&["--help"]), Some(0));
+    assert_eq!(code(&["--version"]), Some(0));
+    assert!(!ws.store.exists());
+    insta::assert_snapshot!(ws.run(&["lock", "--update", "release"]), @"
+    [stderr]
+    error: `release` is not in the lock
+    hint: the lock has `epoch`
+    [exit 2]
+    ");
+}
+
+/// Somewhere else.
+#[test]
+fn not_a_cluster_directory() {
+    let ws = Workspace::empty();
+    insta::assert_snapshot!(ws.run(&["build"]), @"
+    [stderr]
+    error: `[DIR]` is not a cluster directory: it has no install-config.yaml
+    hint: `tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory
+    [exit 1]
+    ");
+    insta::assert_snapshot!(ws.run(&["-C", "nowhere", "build"]), @"
+    [stderr]
+    error: cannot find `nowhere`
+    caused by: No such file or directory (os error 2)
+    [exit 1]
+    ");
+    ws.write("install-config.yaml", "{}");
+    insta::assert_snapshot!(ws.run(&["generations"]), @"
+    [stderr]
+    error: `[DIR]` is not a cluster directory: it has no cluster.yaml
+    hint: `tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory
+    [exit 1]
+    ");
+    assert!(!ws.store.exists());
+}
+
+/// All problems of both files in one go, each with its place.
+#[test]
+fn many_config_problems_at_once() {
+    let ws = Workspace::example();
+    ws.edit("install-config.yaml", "baseDomain: example.com", "baseDomian: example.com");
+    ws.edit("install-config.yaml", "replicas: 2", "replicas: 5");
+    ws.edit("install-config.yaml", "172.30.0.0/16", "10.128.0.0/16");
+    ws.edit("install-config.yaml", "none: {}", "aws: {region: x}");
+    ws.edit("cluster.yaml", "ip: 192.168.126.101", "ip: 192.168.126.102");
+    ws.edit("cluster.yaml", "ingress: 192.168.126.11\n", "ingress: 192.168.126.300\n");
+    ws.edit("cluster.yaml", "gateway:", "gatewy:");
+    insta::assert_snapshot!(ws.run(&["build"]), @"
+    [stderr]
+    error: 9 problems:
+    cluster.yaml:11: vips.ingress: `192.168.126.300` is not an IP address
+      hint: for example: 192.168.126.10
+    cluster.yaml:14: network.gateway: required, and not given
+      hint: it is an IP address or a list of them
+    cluster.yaml:15: network.gatewy: unknown field
+      hint: did you mean `gateway`?
+    cluster.yaml:28: nodes.master-1.ip: `192.168.126.102` is also the address of `nodes.master-0.ip` [addresses]
+      hint: every VIP, node and gateway needs an address of its own
+    install-config.yaml:3: baseDomain: required, and not given
+      hint: for example: example.com
+    install-config.yaml:9: baseDomian: unknown field
+      hint: did you mean `baseDomain`?
+    install-config.yaml:18: compute.worker.replicas: 5 worker replicas, but cluster.yaml lists 2 [replicas]
+      hint: set replicas to 2, or list 5 worker nodes
+    install-config.yaml:32: networking.serviceNetwork.0: `10.128.0.0/16` overlaps `10.128.0.0/14` of `networking.clusterNetwork.0` [networks-disjoint]
+      hint: choose networks that share no address
+    install-config.yaml:36: platform.aws: the installer knows this field, tinderbox does not support it
+      hint: tinderbox builds clusters for `platform: {none: {}}`
+    [exit 1]
+    ");
+    let output = ws.output(&["build", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["problems"].as_array().unwrap().len() > 4);
+}
+
+/// With `--json`, every verb prints exactly one document; an error is a document too.
+#[test]
+fn json_of_every_verb_is_one_document() {
+    let ws = Workspace::example();
+    ws.write("recipes/10-demo/unused.j2", "");
+    for args in [
+        &["init", "fresh"][..],
+        &["lock"],
+        &["build", "--dry-run"],
+        &["build"],
+        &["build", "--check"],
+        &["build", "-v", "infra"],
+        &["check"],
+        &["check", "--list"],
+        &["why", "cluster"],
+        &["affects", "nodes.worker-0.ip"],
+        &["graph"],
+        &["graph", "--format", "dot"],
+        &["show", "cluster"],
+        &["export", "out"],
+        &["generations"],
+        &["rollback", "1"],
+        &["store", "ls"],
+        &["store", "du"],
+        &["store", "add", "cluster.yaml"],
+        &["store", "verify"],
+        &["store", "repair"],
+        &["store", "gc", "--dry-run"],
+        &["store", "gc"],
+        &["schema"],
+    ] {
+        ws.json(args); // parses all of stdout as one document
+    }
+    let object = names(&serde_json::json!([ws.json(&["show", "cluster"])["object"]])).remove(0);
+    ws.json(&["store", "path", &object]);
+    for args in [
+        &["build", "nothing"][..],
+        &["why", "nothing"],
+        &["store", "path", "zzzz"],
+        &["-C", "/nowhere", "build"],
+    ] {
+        let output = ws.output(&[args, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(document["error"].is_string(), "{args:?}: {document}");
+    }
+}
+
+/// `--events` writes one JSON object a line, and the same names as `--json`.
+#[test]
+fn events() {
+    let ws = Workspace::example();
+    let document = ws.json(&["build", "--events", "events.jsonl"]);
+    let text = fs::read_to_string(ws.dir.join("events.jsonl")).unwrap();
+    let events: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let built: Vec<&str> = events
+        .iter()
+        .filter(|event| event["event"] == "built")
+        .map(|event| event["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(built, names(&document["built"]));
+    assert!(events.iter().any(|event| event["event"] == "planned"));
+}
+
+/// Completions know the verbs, and the schema the fields.
+#[test]
+fn completions_and_schema() {
+    let ws = Workspace::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = ws.output(&["completions", shell]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.success() && text.contains("rollback") && text.contains("older-than"),
+            "{shell}"
+        );
+    }
+    let schema = ws.json(&["schema"]);
+    for field in ["release", "vips", "network", "nodes", "libvirt", "pki"] {
+        assert!(schema["properties"][field].is_object(), "{field}");
+    }
+}
+
+/// The store is found without `--store`: the nearest one above the directory, else the user's data directory.
+#[test]
+fn the_store_is_found() {
+    let ws = Workspace::example();
+    let run = |ws: &Workspace| {
+        let output =
+            ws.command(&["build", "infra/pool", "-q"]).env_remove("TINDERBOX_STORE").output().unwrap();
+        ws.text(&output)
+    };
+    insta::assert_snapshot!(run(&ws), @"
+    [TEMP]/.local/share/tinderbox/store/[ID]-infra-pool
+    [exit 0]
+    ");
+    ws.build(&["infra/pool"]); // makes the one beside the directory
+    insta::assert_snapshot!(run(&ws), @"
+    [STORE]/[ID]-infra-pool
+    [exit 0]
+    ");
+}
+
+/// The value of the pull secret, and the forms in which it could hide: itself, and its base64 at any alignment.
+fn forms(secret: &str) -> Vec<String> {
+    let encode = |bytes: String| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let mut forms = vec![secret.to_owned()];
+    for (before, skip) in [("", 0), ("x", 2), ("xx", 3)] {
+        let whole = encode(format!("{before}{secret}"));
+        forms.push(whole[skip..whole.len() - 4].to_owned());
+    }
+    forms
+}
+
+fn leaks(bytes: &[u8], secrets: &[&str]) -> bool {
+    let forms = secrets.iter().flat_map(|secret| forms(secret));
+    forms.into_iter().any(|form| bytes.windows(form.len()).any(|window| window == form.as_bytes()))
+}
+
+/// The pull secret is never printed, never among events, and in the store only in files that are for their owner.
+#[test]
+fn secrets_stay_secret() {
+    let (one, other) = ("b25lOnNlY3JldCBvZiBhIHJlZ2lzdHJ5", "YW5vdGhlcjpzZWNyZXQgb2YgYSByZWdpc3RyeQ");
+    let secrets = [one, other];
+    let ws = Workspace::with(&[
+        // Mistakes close to the secret must not show it either.
+        (
+            "recipes/60-demo/undefined.toml",
+            "builder = 'template'\n[config]\npull = 'pullSecret'\n[files]\n'a' = 'a.j2'\n",
+        ),
+        ("recipes/60-demo/a.j2", "{{ pull }} {{ pul }}\n"),
+        (
+            "recipes/60-demo/wrong.toml",
+            "builder = 'template'\n[config]\nx = 'pullSecret'\n[files]\n'b' = 'b.j2'\n",
+        ),
+        ("recipes/60-demo/b.j2", "{{ x.y.z }} {{ x + 1 }}\n"),
+        (
+            "recipes/60-demo/copy.toml",
+            "builder = 'template'\n[config]\nx = 'pullSecret'\n[files]\n'c' = 'c.j2'\n",
+        ),
+        ("recipes/60-demo/c.j2", "{{ x }} {{ x | b64 }}\n"),
+        (
+            "recipes/61-more/user.toml",
+            "builder = 'template'\n[inputs]\nx = 'demo/copy'\n[files]\n'd' = 'd.j2'\n",
+        ),
+        ("recipes/61-more/d.j2", "{{ x['c'] }}\n"),
+    ]);
+    ws.edit("install-config.yaml", "ZGVtbzpkZW1v", one);
+    let object = || ws.json(&["show", "manifest/openshift-config-secret-pull-secret"])["object"].to_string();
+    let session = |args: &[&str]| {
+        let output = ws.output(args);
+        for stream in [&output.stdout, &output.stderr] {
+            assert!(!leaks(stream, &secrets), "{args:?}: {}", ws.text(&output));
+        }
+    };
+    let everything = |round: &str| {
+        session(&["build", "-k", "-v", "cluster", "demo", "more", "--events", round]);
+        let target = "manifest/openshift-config-secret-pull-secret";
+        for json in [&[][..], &["--json"]] {
+            for args in [
+                &["build", "-k", "demo", "more"][..],
+                &["build", "--check", "more", "cluster"],
+                &["build", "demo/undefined"],
+                &["build", "demo/wrong"],
+                &["show", target],
+                &["show", "more/user"],
+                &["show", "demo/copy:c"],
+                &["why", target],
+                &["why", "cluster"],
+                &["why", "more/user"],
+                &["affects", "pullSecret"],
+                &["graph", "--format", "json"],
+                &["check"],
+                &["generations"],
+                &["store", "ls"],
+                &["store", "verify"],
+                &["store", "gc", "--dry-run"],
+            ] {
+                session(&[args, json].concat());
+            }
+        }
+    };
+    everything("first.jsonl");
+    let before = object();
+    ws.edit("install-config.yaml", one, other);
+    session(&["why", "cluster"]);
+    session(&["build", "--dry-run", "--json"]);
+    everything("second.jsonl");
+    assert_ne!(before, object());
+    for log in ["first.jsonl", "second.jsonl"] {
+        assert!(!leaks(&fs::read(ws.dir.join(log)).unwrap(), &secrets), "{log}");
+    }
+    let kept = tree(&ws.store);
+    assert!(kept.len() > 50);
+    let mut owner_only = 0;
+    for (path, (mode, bytes)) in &kept {
+        if leaks(bytes, &secrets) {
+            assert_eq!(*mode, 0o400, "{path}");
+            owner_only += 1;
+        }
+    }
+    assert!(owner_only >= 6, "the secret is where it belongs, and this test can see it");
+    let seed = super::harness::SEED;
+    assert!(
+        kept.values().all(|(_, bytes)| !bytes.windows(32).any(|window| window == seed)),
+        "the seed is never stored"
+    );
+    for (path, (mode, _)) in kept.iter().filter(|(path, _)| path.starts_with(".tinderbox/keys/")) {
+        assert_eq!(*mode, 0o600, "{path}");
+    }
+    set_mode(Path::new(&ws.dir), 0o755);
+}
+
+/// A pull secret that cannot be understood is not quoted in the error.
+#[test]
+fn a_broken_pull_secret_is_not_quoted() {
+    let ws = Workspace::example();
+    ws.edit(
+        "install-config.yaml",
+        r#"{"auths":{"example.invalid":{"auth":"ZGVtbzpkZW1v"}}}"#,
+        r#"{"auths": dG9wOnNlY3JldA"#,
+    );
+    let output = ws.output(&["build"]);
+    assert!(!leaks(&output.stderr, &["dG9wOnNlY3JldA"]), "{}", ws.text(&output));
+    insta::assert_snapshot!(ws.text(&output), @r#"
+    [stderr]
+    error: 1 problem:
+    install-config.yaml:40: pullSecret: this is not a pull secret: JSON with `auths`, each with an `auth` or a `credsStore`
+      hint: for example: {"auths":{"registry.example.com":{"auth":"…"}}}
+    [exit 1]
+    "#);
+}
