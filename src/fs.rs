@@ -151,6 +151,16 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     })
 }
 
+/// [`replace`] for content that is written piece by piece; if `write` fails, what was there stays.
+pub fn replace_with(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    with_sibling(path, |beside| {
+        let mut file = create_new(beside, mode)?;
+        write(&mut file)?;
+        file.sync_all().at("sync", path)?;
+        rename(beside, path)
+    })
+}
+
 /// Makes a symbolic link, or points an existing one elsewhere, in one step.
 pub fn replace_link(target: &Path, path: &Path) -> Result<()> {
     with_sibling(path, |beside| {

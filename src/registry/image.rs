@@ -10,6 +10,33 @@ pub type MediaType = String;
 /// Architectures as OCI names them: `amd64`, `arm64`, `ppc64le`, `s390x`.
 pub type Architecture = str;
 
+/// No manifest is larger: registries refuse such ones, and so do we before they fill the memory.
+pub(super) const MANIFEST_LIMIT: u64 = 8 << 20;
+
+/// Media types of manifests and manifest lists, Docker's and OCI's.
+pub(super) const MANIFEST_TYPES: [&str; 4] = [
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.oci.image.index.v1+json",
+];
+
+/// The media type that a manifest gives itself; OCI's by its shape if it gives none.
+pub(super) fn media_type_of(bytes: &[u8]) -> MediaType {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Shape {
+        media_type: Option<String>,
+        manifests: Option<serde::de::IgnoredAny>,
+    }
+    let [.., manifest, index] = MANIFEST_TYPES;
+    match serde_json::from_slice(bytes) {
+        Ok(Shape { media_type: Some(own), .. }) => own,
+        Ok(Shape { manifests: Some(_), .. }) => index.to_owned(),
+        _ => manifest.to_owned(),
+    }
+}
+
 /// Names some bytes: what they are, how many, and their digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Descriptor {
@@ -99,6 +126,26 @@ pub fn image(
         config: descriptor(config)?,
         layers: layers.into_iter().map(descriptor).collect::<Result<_>>()?,
     })
+}
+
+/// The manifests that a manifest list names, all of them or those for linux on one architecture; none if it is no list.
+pub(super) fn children(
+    name: &ImageName,
+    bytes: &[u8],
+    architecture: Option<&Architecture>,
+) -> Result<Option<Vec<Sha256>>> {
+    let malformed = |problem: String| RegistryError::Malformed { image: name.to_string(), problem };
+    let raw: Raw = serde_json::from_slice(bytes)
+        .map_err(|error| malformed(format!("its manifest is not JSON: {error}")))?;
+    let Some(list) = raw.manifests else { return Ok(None) };
+    if let Some(architecture) = architecture {
+        return Ok(Some(vec![choose(name, &list, architecture)?]));
+    }
+    let digest = |one: &RawDescriptor| {
+        let problem = || malformed(format!("`{}` in its manifest list is not a digest", one.digest));
+        one.digest.parse().map_err(|_| problem())
+    };
+    list.iter().map(digest).collect::<Result<_>>().map(Some)
 }
 
 fn choose(name: &ImageName, list: &[RawDescriptor], architecture: &Architecture) -> Result<Sha256> {

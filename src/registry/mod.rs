@@ -4,13 +4,28 @@
 //! digest before it is returned; a blob is verified while it streams, and reading it to its end fails if the bytes are
 //! not those that its digest names.
 
+mod archive;
+mod cache;
+mod copy;
+mod directory;
 mod image;
+mod layout;
 mod name;
+mod open;
+pub mod remote;
+mod verify;
 
 use std::io::Read;
 
+pub use cache::Cached;
+pub use copy::{Copied, Platforms, Progress, copy_image};
+pub use directory::Directory;
 pub use image::{Architecture, Descriptor, Manifest, MediaType, image};
-pub use name::{ImageName, NameError, Reference, Sha256};
+pub use layout::Layout;
+pub use name::{DEMO, ImageName, LAYOUT, NameError, Reference, Sha256};
+pub use open::{Opened, open};
+pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
+pub use verify::Verified;
 
 use crate::hint::Hint;
 
@@ -121,6 +136,14 @@ pub enum RegistryError {
         image: String,
         /// Every place, with what it said.
         tried: Vec<String>,
+        /// What to do about the first that has advice.
+        advice: Option<String>,
+    },
+    /// The settings for registries cannot be used: pull secret, certificates, proxy.
+    #[error("{problem}")]
+    Access {
+        /// What is wrong, without any secret value.
+        problem: String,
     },
     /// The disk refused.
     #[error(transparent)]
@@ -174,7 +197,10 @@ impl RegistryError {
             Self::Architecture { image, wanted, found } => {
                 Self::Architecture { image: image.clone(), wanted: wanted.clone(), found: found.clone() }
             }
-            Self::NoMirror { image, tried } => Self::NoMirror { image: image.clone(), tried: tried.clone() },
+            Self::NoMirror { image, tried, advice } => {
+                Self::NoMirror { image: image.clone(), tried: tried.clone(), advice: advice.clone() }
+            }
+            Self::Access { problem } => Self::Access { problem: problem.clone() },
             Self::Fs(error) => {
                 Self::Fs(crate::fs::Error::new(error.action, &error.path, std::io::Error::from(error.kind())))
             }
@@ -191,13 +217,13 @@ impl Hint for RegistryError {
             Self::Denied { place, .. } => {
                 Some(format!("add credentials for {place} to install-config's pullSecret"))
             }
-            Self::Unreachable { advice, .. } => advice.clone(),
+            Self::Unreachable { advice, .. } | Self::NoMirror { advice, .. } => advice.clone(),
             Self::Mismatch { .. } => Some("the source is damaged or lies; nothing of it was kept".into()),
             Self::Architecture { .. } => {
                 Some("set `architecture` in cluster.yaml, or use another release".into())
             }
             Self::Fs(error) => error.hint(),
-            Self::NotFound { .. } | Self::Malformed { .. } | Self::NoMirror { .. } => None,
+            Self::NotFound { .. } | Self::Malformed { .. } | Self::Access { .. } => None,
         }
     }
 }

@@ -77,7 +77,15 @@ pub enum Reference {
     Digest(Sha256),
 }
 
+/// The registry of names that mean an OCI layout on disk; no real registry can be called so.
+pub const LAYOUT: &str = "oci";
+
+/// The registry of names that mean the built-in demo release.
+pub const DEMO: &str = "demo";
+
 /// `registry/path:tag` or `registry/path@sha256:…`.
+///
+/// What is not in a registry has a name too, and is printed as users write it: `oci:path:tag`, `demo:4.18`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageName {
     /// The registry, with its port.
@@ -98,7 +106,11 @@ impl ImageName {
 
 impl fmt::Display for ImageName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.registry, self.repository)?;
+        match (self.registry.as_str(), &self.reference) {
+            (DEMO, Reference::Tag(version)) => return write!(f, "demo:{version}"),
+            (LAYOUT | DEMO, _) => write!(f, "{}:{}", self.registry, self.repository)?,
+            _ => write!(f, "{}/{}", self.registry, self.repository)?,
+        }
         match &self.reference {
             Reference::Tag(tag) => write!(f, ":{tag}"),
             Reference::Digest(digest) => write!(f, "@{digest}"),
@@ -158,6 +170,16 @@ mod tests {
         assert_eq!("quay.io/a".parse::<ImageName>().unwrap().to_string(), "quay.io/a:latest");
         let both = format!("quay.io/a:v1@{digest}").parse::<ImageName>().unwrap();
         assert_eq!(both.to_string(), format!("quay.io/a@{digest}"));
+    }
+
+    #[test]
+    fn what_is_in_no_registry_is_printed_as_users_write_it() {
+        let name = |registry: &str, repository: &str, tag: &str| {
+            let reference = Reference::Tag(tag.into());
+            ImageName { registry: registry.into(), repository: repository.into(), reference }.to_string()
+        };
+        assert_eq!(name(LAYOUT, "../images", "4.18.1"), "oci:../images:4.18.1");
+        assert_eq!(name(DEMO, "release", "4.18"), "demo:4.18");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `store` | a damaged, full, read-only or foreign store: a clear error, and a way back |
 //! | `collect` | gc frees what no root needs, and nothing else |
 //! | `crash` | `kill -9`, Ctrl-C, and several processes at once |
+//! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -31,6 +32,7 @@ mod identity;
 mod infra;
 mod layers;
 mod recipes;
+mod registry;
 mod session;
 mod store;
 mod tweak;

@@ -1,0 +1,68 @@
+//! From `release:` in cluster.yaml to a source of images and the release's name in it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{
+    Access, DEMO, ImageName, Images, LAYOUT, Layout, NameError, Reference, RegistryError, Remote, Result,
+};
+use crate::config::{self, Release};
+
+/// A source of images, and what the release is called there.
+#[derive(Clone)]
+pub struct Opened {
+    /// Where the release and its components come from.
+    pub images: Arc<dyn Images>,
+    /// The release.
+    pub name: ImageName,
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Opened({})", self.name)
+    }
+}
+
+/// Opens the source that a release names. Nothing is asked of a registry yet.
+///
+/// A layout's path is relative to `directory`. An `Access` is needed for registries only.
+pub fn open(release: &Release, directory: &Path, access: Access) -> Result<Opened> {
+    match release {
+        Release::Registry { repository, reference } => {
+            let name = format!("{repository}{reference}").parse().map_err(|error: NameError| {
+                RegistryError::Malformed { image: release.to_string(), problem: error.reason.to_owned() }
+            })?;
+            Ok(Opened { images: Arc::new(Remote::new(access)?), name })
+        }
+        Release::Layout { directory: path, reference } => Ok(Opened {
+            images: Arc::new(Layout::open(&directory.join(path))?),
+            name: ImageName {
+                registry: LAYOUT.to_owned(),
+                repository: path.clone(),
+                reference: of(release, reference)?,
+            },
+        }),
+        Release::Demo { version } => demo(version),
+    }
+}
+
+fn of(release: &Release, reference: &config::Reference) -> Result<Reference> {
+    match reference {
+        config::Reference::Tag(tag) => Ok(Reference::Tag(tag.clone())),
+        config::Reference::Digest(digest) => {
+            digest.parse().map(Reference::Digest).map_err(|error: NameError| RegistryError::Malformed {
+                image: release.to_string(),
+                problem: error.reason.to_owned(),
+            })
+        }
+    }
+}
+
+fn demo(version: &str) -> Result<Opened> {
+    Err(RegistryError::NotFound {
+        image: format!("{DEMO}:{version}"),
+        what: "the demo release".into(),
+        place: "this build of tinderbox".into(),
+    })
+}

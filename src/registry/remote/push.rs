@@ -1,0 +1,150 @@
+//! Images to a registry. Blobs are streamed up in one request each, by oci-client.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use futures_util::stream;
+use oci_client::RegistryOperation;
+use oci_client::errors::OciDistributionError;
+use reqwest::header::HeaderValue;
+use reqwest::{Method, StatusCode};
+use tokio::sync::mpsc::channel;
+
+use super::super::{Descriptor, ImageName, MediaType, RegistryError, Result, Sha256, Target, Verified};
+use super::authorize::authorize;
+use super::http::{Ask, Http};
+use super::mirrors::Place;
+use super::{Remote, failure};
+
+/// How much is read at once for an upload.
+const CHUNK: usize = 256 * 1024;
+
+impl Target for Remote {
+    fn has_blob(&self, image: &ImageName, blob: &Descriptor) -> Result<bool> {
+        let name = image.to_string();
+        let what = format!("blob {}", blob.digest);
+        let mut ask = Ask::get(&name, &what, format!("blobs/{}", blob.digest));
+        ask.method = Method::HEAD;
+        match self.runtime().block_on(self.http.send(&Place::of(image), &ask)) {
+            Ok(_) => Ok(true),
+            Err(RegistryError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn put_blob(&self, image: &ImageName, blob: &Descriptor, bytes: &mut dyn Read) -> Result<()> {
+        let (sender, chunks) = channel::<std::result::Result<Bytes, OciDistributionError>>(4);
+        let upload = self.runtime().spawn(upload(self.http.clone(), image.clone(), blob.clone(), chunks));
+        let mut bytes = Verified::new(bytes, image, blob);
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            match bytes.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    if sender.blocking_send(Ok(Bytes::copy_from_slice(&buffer[..count]))).is_err() {
+                        break; // the upload ended early and says why
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // Breaks the upload off: a registry keeps nothing of it.
+                    let _ = sender.blocking_send(Err(OciDistributionError::PushNoDataError));
+                    drop(sender);
+                    let _ = self.runtime().block_on(upload);
+                    return Err(RegistryError::from_io(error).unwrap_or_else(|other| {
+                        RegistryError::Malformed {
+                            image: image.to_string(),
+                            problem: format!("blob {} cannot be read: {other}", blob.digest),
+                        }
+                    }));
+                }
+            }
+        }
+        drop(sender);
+        self.runtime().block_on(upload).unwrap_or_else(|_| Err(stopped(image, "the upload was given up")))
+    }
+
+    fn put_manifest(
+        &self,
+        image: &ImageName,
+        media_type: &MediaType,
+        bytes: &[u8],
+        tag: Option<&str>,
+    ) -> Result<()> {
+        let name = image.to_string();
+        let digest = Sha256::of(bytes).to_string();
+        let mut ask = Ask::get(&name, "its repository", format!("manifests/{}", tag.unwrap_or(&digest)));
+        ask.method = Method::PUT;
+        let problem = || format!("`{}` is not a media type", media_type.escape_debug());
+        let media_type = HeaderValue::from_str(media_type)
+            .map_err(|_| RegistryError::Malformed { image: name.clone(), problem: problem() })?;
+        ask.body = Some((media_type, Bytes::copy_from_slice(bytes)));
+        self.runtime().block_on(self.http.send(&Place::of(image), &ask)).map(drop)
+    }
+}
+
+fn stopped(image: &ImageName, reason: &str) -> RegistryError {
+    RegistryError::Unreachable {
+        image: image.to_string(),
+        place: image.registry.clone(),
+        reason: reason.to_owned(),
+        advice: None,
+    }
+}
+
+async fn upload(
+    http: Arc<Http>,
+    image: ImageName,
+    blob: Descriptor,
+    chunks: tokio::sync::mpsc::Receiver<std::result::Result<Bytes, OciDistributionError>>,
+) -> Result<()> {
+    let place = Place::of(&image);
+    let client = http.theirs(&place)?;
+    let shown = http.credentials.of(&place.registry, &place.repository).is_some();
+    let reference = http.reference(&place);
+    let name = image.to_string();
+    let ask = Ask::get(&name, "its repository", String::new());
+    // Beforehand, with tries: oci-client would pass over a login that fails, and send the blob without.
+    authorize(&http, &place, &ask, RegistryOperation::Push).await?;
+    let taken = Arc::new(AtomicU64::new(0));
+    let counter = taken.clone();
+    let stream = stream::unfold((chunks, counter), |(mut chunks, counter)| async move {
+        counter.fetch_add(1, Ordering::Relaxed); // odd: it is the source that we wait for
+        let chunk = chunks.recv().await;
+        counter.fetch_add(1, Ordering::Relaxed);
+        chunk.map(|chunk| (chunk, (chunks, counter)))
+    });
+    let digest = blob.digest.to_string();
+    let push = client.push_blob_stream(&reference, stream, &digest, Some(blob.size));
+    let done = match select(Box::pin(push), Box::pin(stall(&taken, http.access.patience.idle))).await {
+        Either::Left((done, _)) => done,
+        Either::Right(_) => return Err(stopped(&image, "it takes no more of an upload")),
+    };
+    match done {
+        Ok(_) => Ok(()),
+        Err(OciDistributionError::RequestError(error)) => Err(failure::transport(&ask, &place, error).0),
+        Err(OciDistributionError::ServerError { code, .. }) => {
+            let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            Err(failure::answer(&ask, &place, status, shown))
+        }
+        // Other messages may quote URLs.
+        Err(_) => Err(stopped(&image, "it answers to an upload as no registry should")),
+    }
+}
+
+/// Ends when nothing was taken for that long although something was there.
+async fn stall(taken: &AtomicU64, idle: Duration) {
+    let mut before = u64::MAX;
+    loop {
+        let now = taken.load(Ordering::Relaxed);
+        if now == before && now.is_multiple_of(2) {
+            return;
+        }
+        before = now;
+        tokio::time::sleep(idle).await;
+    }
+}

@@ -1,0 +1,13 @@
+//! Images from layouts, archives and registries: one suite for all of them, the real docker-registry, and a registry of our
+//! own that misbehaves in every way the real one cannot. Only loopback is reached.
+
+mod bad;
+mod cache;
+mod copy;
+mod layout;
+mod mirrors;
+mod proxy;
+mod real;
+mod sample;
+mod server;
+mod suite;
