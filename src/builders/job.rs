@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::BuildError;
 use crate::fs;
 use crate::hint::{Hint, did_you_mean};
-use crate::registry::Opened;
+use crate::registry::{Deferred, Opened};
 use crate::secret::Secret;
 use crate::tree::{Entry, Kind, Listing};
 use crate::value::Value;
@@ -21,7 +22,7 @@ pub struct Job<'a> {
     /// Secret config values by alias.
     pub secrets: &'a BTreeMap<String, Secret>,
     /// Images, if the builder has the grant.
-    pub images: Option<&'a Opened>,
+    pub images: Option<&'a Deferred>,
 }
 
 impl std::fmt::Debug for Job<'_> {
@@ -158,8 +159,8 @@ fn read_text(full: &Path, alias: &str, path: &str) -> Result<String, JobError> {
 
 impl Job<'_> {
     /// The source of images, for builders that have the grant.
-    pub fn images(&self) -> Result<&Opened, JobError> {
-        self.images.ok_or(JobError::NoImages)
+    pub fn images(&self) -> Result<&Opened, BuildError> {
+        Ok(self.images.ok_or(JobError::NoImages)?.get()?)
     }
 
     /// The input of an alias that is no group.

@@ -24,7 +24,7 @@ use crate::digest::{DrvId, ObjectId};
 use crate::event::Events;
 use crate::hint::{Hint, Place, did_you_mean};
 use crate::recipe::{Graph, Node};
-use crate::registry::Opened;
+use crate::registry::Deferred;
 use crate::store::{Output, Session, StoreError};
 
 /// What a build works with.
@@ -39,7 +39,7 @@ pub struct Context<'a> {
     /// Set when the user wants to stop.
     pub cancel: &'a AtomicBool,
     /// Where images come from, for builders that may use them.
-    pub images: Option<&'a Opened>,
+    pub images: Option<&'a Deferred>,
 }
 
 /// How to build.

@@ -86,7 +86,7 @@ pub(super) fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> 
 }
 
 fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, reference: &str) -> Result<LockedRelease> {
-    let origin = Origin::open(env, directory.path(), cluster, reference)?;
+    let origin = Origin::new(env, directory.path(), cluster, reference)?;
     origin.pin(&cluster.release.to_string(), reference, cluster.architecture.as_str())
 }
 

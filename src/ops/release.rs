@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,8 @@ use crate::exec::{self, Options};
 use crate::fs;
 use crate::lock::LockedRelease;
 use crate::registry::{
-    self, Access, ImageName, Manifest, MirrorRule, Opened, Platforms, Reference, RegistryError, Sha256, Target, copy_image,
+    self, Access, Cached, ImageName, Manifest, MirrorRule, Opened, Platforms, Reference, RegistryError,
+    Sha256, Target, copy_image,
 };
 use crate::store::Object;
 
@@ -24,10 +26,13 @@ const RELEASE_LABEL: &str = "io.openshift.release";
 /// No configuration of an image is larger.
 const CONFIG_LIMIT: u64 = 8 << 20;
 
-/// A release that can be read.
+/// Where a release comes from, and how to get there.
 pub(super) struct Origin {
-    /// Its images, and the name of the release image.
-    pub(super) opened: Opened,
+    release: Release,
+    directory: PathBuf,
+    access: Access,
+    /// Where downloaded blobs are kept; none before there is a store.
+    blobs: Option<PathBuf>,
 }
 
 /// What the configuration of a release image says.
@@ -74,48 +79,83 @@ fn access(env: Env<'_>, cluster: &Cluster) -> Access {
 }
 
 impl Origin {
-    /// Opens what a reference names, with the access that the cluster's files give.
-    pub(super) fn open(env: Env<'_>, directory: &Path, cluster: &Cluster, reference: &str) -> Result<Self> {
-        Ok(Self { opened: registry::open(&parse(reference)?, directory, access(env, cluster))? })
+    /// What a reference names, with the access that the cluster's files give. Nothing is asked yet.
+    pub(super) fn new(env: Env<'_>, directory: &Path, cluster: &Cluster, reference: &str) -> Result<Self> {
+        Ok(Self {
+            release: parse(reference)?,
+            directory: directory.to_owned(),
+            access: access(env, cluster),
+            blobs: super::workspace::open(env.store, directory).ok().map(|store| store.blobs()),
+        })
+    }
+
+    /// Opens it. What comes over a network is kept, so that releases that share layers download them once.
+    fn open(&self) -> registry::Result<Opened> {
+        let opened = registry::open(&self.release, &self.directory, self.access.clone())?;
+        match (&self.release, &self.blobs) {
+            (Release::Registry { .. }, Some(blobs)) => {
+                Ok(Opened { images: Arc::new(Cached::new(blobs.clone(), opened.images)?), name: opened.name })
+            }
+            _ => Ok(opened),
+        }
+    }
+
+    /// Opens it for a build: a demo release of another tinderbox is refused with a word about how to go on.
+    pub(super) fn open_pinned(&self, pinned: &str) -> registry::Result<Opened> {
+        let opened = self.open()?;
+        if let Release::Demo { version } = &self.release {
+            let digest = opened.images.resolve(&opened.name)?;
+            if pinned.split_once('@').is_none_or(|(_, pinned)| pinned != digest.to_string()) {
+                return Err(RegistryError::Malformed {
+                    image: pinned.to_owned(),
+                    problem: format!(
+                        "cluster.lock pins the demo release {version} of another tinderbox; \
+                         `tinderbox lock --update release` pins this one's"
+                    ),
+                });
+            }
+        }
+        Ok(opened)
     }
 
     /// What the release is now, by digest.
     pub(super) fn pin(&self, asked: &str, reference: &str, architecture: &str) -> Result<LockedRelease> {
-        let digest = self.opened.images.resolve(&self.opened.name)?;
-        let (_, config) = self.read(&digest, architecture)?;
+        let opened = self.open()?;
+        let digest = opened.images.resolve(&opened.name)?;
+        let (_, config) = read(&opened, &digest, architecture)?;
         Ok(LockedRelease {
             asked: asked.to_owned(),
             reference: reference.to_owned(),
-            image: self.opened.name.at(digest).to_string(),
+            image: opened.name.at(digest).to_string(),
             version: config.config.labels.unwrap_or_default().remove(RELEASE_LABEL).unwrap_or_default(),
             architecture: architecture.to_owned(),
         })
     }
+}
 
-    /// The release image's manifest and configuration; an error if it is not a release for this architecture.
-    fn read(&self, digest: &Sha256, architecture: &str) -> Result<(Manifest, ImageConfig)> {
-        let Opened { images, name } = &self.opened;
-        let manifest = registry::image(images.as_ref(), name, digest, architecture)?;
-        let malformed = |problem: String| RegistryError::Malformed { image: name.to_string(), problem };
-        let mut bytes = Vec::new();
-        let mut blob = images.blob(name, &manifest.config)?.take(CONFIG_LIMIT);
-        blob.read_to_end(&mut bytes).map_err(|error| {
-            let unreadable = |error| malformed(format!("its configuration cannot be read: {error}"));
-            RegistryError::from_io(error).unwrap_or_else(unreadable)
-        })?;
-        let config: ImageConfig = serde_json::from_slice(&bytes)
-            .map_err(|error| malformed(format!("its configuration is not JSON: {error}")))?;
-        if !config.architecture.is_empty() && config.architecture != architecture {
-            let (image, wanted) = (name.to_string(), architecture.to_owned());
-            let found = vec![format!("linux/{}", config.architecture)];
-            return Err(RegistryError::Architecture { image, wanted, found }.into());
-        }
-        let labels = config.config.labels.as_ref();
-        if labels.and_then(|labels| labels.get(RELEASE_LABEL)).is_none_or(String::is_empty) {
-            return Err(malformed(format!("it is not a release image: it has no label {RELEASE_LABEL}")).into());
-        }
-        Ok((manifest, config))
+/// The release image's manifest and configuration; an error if it is not a release for this architecture.
+fn read(opened: &Opened, digest: &Sha256, architecture: &str) -> Result<(Manifest, ImageConfig)> {
+    let Opened { images, name } = opened;
+    let manifest = registry::image(images.as_ref(), name, digest, architecture)?;
+    let malformed = |problem: String| RegistryError::Malformed { image: name.to_string(), problem };
+    let mut bytes = Vec::new();
+    let mut blob = images.blob(name, &manifest.config)?.take(CONFIG_LIMIT);
+    blob.read_to_end(&mut bytes).map_err(|error| {
+        let unreadable = |error| malformed(format!("its configuration cannot be read: {error}"));
+        RegistryError::from_io(error).unwrap_or_else(unreadable)
+    })?;
+    let config: ImageConfig = serde_json::from_slice(&bytes)
+        .map_err(|error| malformed(format!("its configuration is not JSON: {error}")))?;
+    if !config.architecture.is_empty() && config.architecture != architecture {
+        let (image, wanted) = (name.to_string(), architecture.to_owned());
+        let found = vec![format!("linux/{}", config.architecture)];
+        return Err(RegistryError::Architecture { image, wanted, found }.into());
     }
+    let labels = config.config.labels.as_ref();
+    if labels.and_then(|labels| labels.get(RELEASE_LABEL)).is_none_or(String::is_empty) {
+        return Err(malformed(format!("it is not a release image: it has no label {RELEASE_LABEL}")).into());
+    }
+    Ok((manifest, config))
 }
 
 /// What a release is.
@@ -153,7 +193,7 @@ fn named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
         (reference, _) => {
             let asked = cluster.release.to_string();
             let reference = reference.unwrap_or(&asked);
-            let origin = Origin::open(env, directory.path(), &cluster, reference)?;
+            let origin = Origin::new(env, directory.path(), &cluster, reference)?;
             origin.pin(&asked, reference, cluster.architecture.as_str())
         }
     }
@@ -163,12 +203,11 @@ fn named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
 pub fn info(env: Env<'_>, reference: Option<&str>) -> Result<Info> {
     let release = named(env, reference)?;
     let workspace = Workspace::load_release(env, &release)?;
-    let opened = workspace.opened()?.clone();
-    let digest = digest_of(&release)?;
-    let (manifest, config) = Origin { opened }.read(&digest, &release.architecture)?;
+    let (manifest, config) = read(workspace.opened()?, &digest_of(&release)?, &release.architecture)?;
     let session = workspace.session(env)?;
     let context = workspace.context(env, &session);
-    let targets = workspace.select(&["release/payload".into(), "release/images".into(), "release/crds".into()])?;
+    let targets =
+        workspace.select(&["release/payload".into(), "release/images".into(), "release/crds".into()])?;
     let outcome = exec::build(context, &targets, Options { jobs: 2, keep_going: false })?;
     if let Some((_, error)) = outcome.failed.into_iter().next() {
         return Err(OpsError::Failed(error));
@@ -240,13 +279,18 @@ pub fn mirror(env: Env<'_>, reference: Option<&str>, destination: &str, all: boo
     };
     let release_digest = digest_of(&release)?;
     let mut jobs = vec![("release".to_owned(), opened.name.at(release_digest), to.clone())];
-    for (component, spec) in info.components.iter().filter(|(component, _)| all || needed.contains(component.as_str())) {
+    for (component, spec) in
+        info.components.iter().filter(|(component, _)| all || needed.contains(component.as_str()))
+    {
         let name: ImageName = spec.parse().map_err(|error: registry::NameError| OpsError::Usage {
             message: error.to_string(),
             advice: None,
         })?;
         if to.registry != registry::LAYOUT {
-            let pair = (format!("{}/{}", name.registry, name.repository), format!("{}/{}", to.registry, to.repository));
+            let pair = (
+                format!("{}/{}", name.registry, name.repository),
+                format!("{}/{}", to.registry, to.repository),
+            );
             if !done.image_digest_sources.contains(&pair) {
                 done.image_digest_sources.push(pair);
             }
@@ -258,8 +302,13 @@ pub fn mirror(env: Env<'_>, reference: Option<&str>, destination: &str, all: boo
         let Reference::Digest(digest) = from.reference else { continue };
         env.events.emit(Event::Started { name: component.clone(), builder: "mirror".into() });
         let platforms = Platforms::Only(&release.architecture);
-        let copied = copy_image(opened.images.as_ref(), target.as_ref(), &from, &to, &digest, platforms, &mut |_| {})?;
-        env.events.emit(Event::Built { name: component.clone(), object: digest.to_string(), milliseconds: 0 });
+        let copied =
+            copy_image(opened.images.as_ref(), target.as_ref(), &from, &to, &digest, platforms, &mut |_| {})?;
+        env.events.emit(Event::Built {
+            name: component.clone(),
+            object: digest.to_string(),
+            milliseconds: 0,
+        });
         done.blobs += copied.blobs;
         done.bytes += copied.bytes;
         done.skipped += copied.skipped;

@@ -15,7 +15,7 @@ use crate::fs;
 use crate::hint::{Place, Problem, Problems, did_you_mean, near};
 use crate::lock::{Lock, LockedRelease};
 use crate::recipe::{self, Graph};
-use crate::registry::Opened;
+use crate::registry::{Deferred, Opened};
 use crate::secret::IdKey;
 use crate::store::{Roots, Session, Store, StoreError};
 
@@ -39,7 +39,7 @@ pub struct Workspace {
     /// All derivations.
     pub graph: Graph,
     /// Where the images of the pinned release come from.
-    images: Option<Opened>,
+    images: Option<Deferred>,
     seed: Seed,
 }
 
@@ -70,21 +70,26 @@ impl Workspace {
         Self::assemble(env, directory, cluster, &lock, seed)
     }
 
-    fn assemble(env: Env<'_>, directory: ClusterDir, cluster: Cluster, lock: &Lock, seed: Seed) -> Result<Self> {
+    fn assemble(
+        env: Env<'_>,
+        directory: ClusterDir,
+        cluster: Cluster,
+        lock: &Lock,
+        seed: Seed,
+    ) -> Result<Self> {
         let origin: config::Origins = [Place::file(LOCK)].into();
         let fields = cluster.fields().with("lock", Field::data(lock.value(), &origin));
         let graph = recipe::load(&directory.recipes()?, &fields)?;
-        let images = match &lock.release {
-            Some(release) => Some(open_images(env, &directory, &cluster, release)?),
-            None => None,
-        };
+        let release = lock.release.as_ref();
+        let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
         Ok(Self { directory, cluster, fields, graph, images, seed })
     }
 
     /// Where the images of the pinned release come from.
     pub(super) fn opened(&self) -> Result<&Opened> {
-        let nothing = || OpsError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
-        self.images.as_ref().ok_or_else(nothing)
+        let nothing =
+            || OpsError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
+        Ok(self.images.as_ref().ok_or_else(nothing)?.get()?)
     }
 
     /// The key of secret ids.
@@ -248,13 +253,16 @@ pub(super) fn pinned(directory: &ClusterDir) -> Result<Option<LockedRelease>> {
     }
 }
 
-fn open_images(
+/// The images of a pinned release, opened when the first one is needed.
+fn images(
     env: Env<'_>,
     directory: &ClusterDir,
     cluster: &Cluster,
     release: &LockedRelease,
-) -> Result<Opened> {
-    Ok(Origin::open(env, directory.path(), cluster, &release.reference)?.opened)
+) -> Result<Deferred> {
+    let origin = Origin::new(env, directory.path(), cluster, &release.reference)?;
+    let pinned = release.image.clone();
+    Ok(Deferred::new(move || origin.open_pinned(&pinned)))
 }
 
 fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Seed> {

@@ -23,7 +23,7 @@ pub use directory::Directory;
 pub use image::{Architecture, Descriptor, Manifest, MediaType, image};
 pub use layout::Layout;
 pub use name::{DEMO, ImageName, LAYOUT, NameError, Reference, Sha256};
-pub use open::{Opened, open};
+pub use open::{Deferred, Opened, open};
 pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
 pub use verify::Verified;
 

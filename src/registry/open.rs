@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{
     Access, DEMO, ImageName, Images, LAYOUT, Layout, NameError, Reference, RegistryError, Remote, Result,
@@ -21,6 +21,34 @@ pub struct Opened {
 impl fmt::Debug for Opened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Opened({})", self.name)
+    }
+}
+
+/// A source that is opened when it is first asked for: a build with nothing to fetch must not pay for a TLS client.
+pub struct Deferred {
+    open: Box<dyn Fn() -> Result<Opened> + Send + Sync>,
+    opened: OnceLock<Opened>,
+}
+
+impl Deferred {
+    /// Remembers how to open.
+    pub fn new(open: impl Fn() -> Result<Opened> + Send + Sync + 'static) -> Self {
+        Self { open: Box::new(open), opened: OnceLock::new() }
+    }
+
+    /// Opens, the first time.
+    pub fn get(&self) -> Result<&Opened> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let opened = (self.open)()?;
+        Ok(self.opened.get_or_init(|| opened))
+    }
+}
+
+impl fmt::Debug for Deferred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Deferred({:?})", self.opened.get())
     }
 }
 

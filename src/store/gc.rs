@@ -150,8 +150,11 @@ impl Store {
         let kept = self.blobs().join("sha256");
         for name in fs::optional(fs::list(&kept))?.unwrap_or_default() {
             let path = kept.join(name);
-            let Some(found) = fs::optional(fs::metadata(&path))?.filter(|found| found.is_file()) else { continue };
-            let age = found.modified().ok().and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
+            let Some(found) = fs::optional(fs::metadata(&path))?.filter(|found| found.is_file()) else {
+                continue;
+            };
+            let age =
+                found.modified().ok().and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
             if options.older_than.is_none_or(|limit| age >= limit) {
                 old.push(path);
             }

@@ -202,7 +202,7 @@ impl<'a> TreeWriter<'a> {
         Ok(())
     }
 
-    /// A new directory beside the tree, on the same file system, that is gone once the tree is published.
+    /// A new directory beside the tree, on the same file system, that is gone when it is dropped.
     pub fn scratch(&self, name: &str) -> Result<Scratch<'_>, TreeError> {
         check_path(name).map_err(|error| refused(name, error))?;
         let dir = self.root.with_file_name(format!("scratch-{name}"));
@@ -325,6 +325,12 @@ pub enum FillError {
     Read(io::Error),
     /// The disk.
     Write(TreeError),
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_all(&self.dir); // what stays goes with the session
+    }
 }
 
 impl Scratch<'_> {

@@ -58,8 +58,10 @@ pub(super) enum Item {
 }
 
 /// What a layer says about the wanted paths and the way to them.
-#[derive(Debug, Default)]
-pub(super) struct Layer {
+#[derive(Debug)]
+pub(super) struct Layer<'a> {
+    /// Where its files are.
+    scratch: Scratch<'a>,
     /// Paths that it has, in order of path.
     pub(super) items: BTreeMap<String, Item>,
     /// Paths of lower layers that it removes.
@@ -68,36 +70,35 @@ pub(super) struct Layer {
     pub(super) opaque: Vec<String>,
 }
 
-impl Layer {
+impl<'a> Layer<'a> {
     /// Reads a whole layer. `out` gives a place for the files of layer number `at`.
     pub(super) fn read(
         images: &dyn Images,
         name: &ImageName,
         descriptor: &Descriptor,
         wanted: &Wanted,
-        out: &TreeWriter<'_>,
+        out: &'a TreeWriter<'_>,
         at: usize,
     ) -> Result<Self, BuildError> {
         let scratch = out.scratch(&format!("layer-{at}"))?;
         let mut blob = BufReader::with_capacity(256 * 1024, images.blob(name, descriptor)?);
         let limit = SMALL.max(descriptor.size.saturating_mul(GROWTH));
-        let mut layer = Self::default();
+        let (items, removed, opaque) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let mut layer = Self { scratch, items, removed, opaque };
         let read = match compression(&descriptor.media_type) {
-            Compression::Gzip => {
-                layer.unpack(Limited::new(MultiGzDecoder::new(&mut blob), limit), wanted, &scratch)
-            }
+            Compression::Gzip => layer.unpack(Limited::new(MultiGzDecoder::new(&mut blob), limit), wanted),
             Compression::Zstd => match ruzstd::decoding::StreamingDecoder::new(&mut blob) {
-                Ok(decoder) => layer.unpack(Limited::new(decoder, limit), wanted, &scratch),
+                Ok(decoder) => layer.unpack(Limited::new(decoder, limit), wanted),
                 Err(error) => Err(io::Error::other(error.to_string()).into()),
             },
-            Compression::None => layer.unpack(Limited::new(&mut blob, limit), wanted, &scratch),
+            Compression::None => layer.unpack(Limited::new(&mut blob, limit), wanted),
         };
         // Whatever follows the archive belongs to the blob too, and only its end is verified.
         let read = read.and_then(|()| io::copy(&mut blob, &mut io::sink()).map(drop).map_err(Problem::from));
         read.map(|()| layer).map_err(|problem| problem.explain(name, descriptor))
     }
 
-    fn unpack(&mut self, reader: impl Read, wanted: &Wanted, scratch: &Scratch<'_>) -> Result<(), Problem> {
+    fn unpack(&mut self, reader: impl Read, wanted: &Wanted) -> Result<(), Problem> {
         let mut archive = tar::Archive::new(reader);
         for entry in archive.entries()? {
             let mut entry = entry?;
@@ -109,7 +110,7 @@ impl Layer {
                 let hidden = if parent.is_empty() { hidden.to_owned() } else { format!("{parent}/{hidden}") };
                 self.removed.push(hidden);
             } else if wanted.has(&path) || (wanted.leads_to(&path) && !path.is_empty()) {
-                self.keep(&mut entry, path, wanted, scratch)?;
+                self.keep(&mut entry, path, wanted)?;
             }
         }
         // The decoder's own end: a truncated archive is found here.
@@ -122,7 +123,6 @@ impl Layer {
         entry: &mut tar::Entry<'_, impl Read>,
         path: String,
         wanted: &Wanted,
-        scratch: &Scratch<'_>,
     ) -> Result<(), Problem> {
         let header = entry.header();
         let item = match header.entry_type() {
@@ -131,7 +131,7 @@ impl Layer {
             EntryType::Link => Item::Same(clean(target(entry)?.as_bytes())?),
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse if wanted.has(&path) => {
                 let exec = header.mode()? & 0o100 != 0;
-                let (place, entry) = scratch.fill(entry, exec)?;
+                let (place, entry) = self.scratch.fill(entry, exec)?;
                 Item::File(place, entry)
             }
             // Devices and pipes have no place in an output; files on the way to a wanted path are not wanted.

@@ -69,7 +69,7 @@ impl Builder for Image {
             .par_iter()
             .enumerate()
             .map(|(at, descriptor)| Layer::read(images, &name, descriptor, &wanted, out, at))
-            .collect::<Result<Vec<Layer>, BuildError>>()?;
+            .collect::<Result<Vec<Layer<'_>>, BuildError>>()?;
         overlay::compose(&name, &wanted, &layers, out)
     }
 }

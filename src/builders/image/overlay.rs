@@ -14,7 +14,7 @@ const MAX_LINKS: usize = 40;
 pub(super) fn compose(
     name: &ImageName,
     wanted: &Wanted,
-    layers: &[Layer],
+    layers: &[Layer<'_>],
     out: &TreeWriter<'_>,
 ) -> Result<(), BuildError> {
     let mut merged: BTreeMap<String, &Item> = BTreeMap::new();
