@@ -39,8 +39,14 @@ pub enum OpsError {
     Moved {
         /// What cluster.yaml says now.
         asked: String,
-        /// What it said when it was pinned; none if nothing is pinned.
+        /// What it said when it was pinned.
         pinned: String,
+    },
+    /// The lock pins no release.
+    #[error("cluster.lock pins no release, and cluster.yaml asks for `{asked}`")]
+    Unpinned {
+        /// What cluster.yaml says.
+        asked: String,
     },
     /// Not a config field.
     #[error(transparent)]
@@ -136,6 +142,7 @@ impl Hint for OpsError {
             Self::Failed(error) => error.hint(),
             Self::Field(error) => error.hint(),
             Self::Registry(error) => error.hint(),
+            Self::Unpinned { .. } => Some("`tinderbox lock` fills in what is missing".into()),
             Self::Moved { .. } => {
                 Some("`tinderbox lock --update release` pins what cluster.yaml asks for".into())
             }

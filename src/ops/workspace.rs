@@ -225,12 +225,14 @@ fn read_lock(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, missing: M
     let asked = cluster.release.to_string();
     if let Some(text) = fs::optional(fs::read_text(&path))? {
         let lock = Lock::parse(LOCK, &text)?;
-        let pinned = lock.release.as_ref().map(|release| release.asked.as_str());
-        if missing == Missing::Make && pinned != Some(&asked) {
-            let pinned = pinned.unwrap_or("no release").to_owned();
-            return Err(OpsError::Moved { asked, pinned });
-        }
-        return Ok(lock);
+        return match &lock.release {
+            _ if missing == Missing::Imagine => Ok(lock),
+            None => Err(OpsError::Unpinned { asked }),
+            Some(release) if release.asked != asked => {
+                Err(OpsError::Moved { asked, pinned: release.asked.clone() })
+            }
+            Some(_) => Ok(lock),
+        };
     }
     match missing {
         Missing::Imagine => Ok(Lock { epoch: this_second(), release: None }),

@@ -97,6 +97,12 @@ impl Workspace {
         set_mode(&path, 0o600);
     }
 
+    /// Pins the release that cluster.yaml asks for.
+    pub(crate) fn relock(&self) {
+        let output = self.output(&["lock", "--update", "release"]);
+        assert!(output.status.success(), "{}", self.text(&output));
+    }
+
     /// Replaces a text that a file of the cluster directory has exactly once.
     pub(crate) fn edit(&self, path: &str, from: &str, to: &str) {
         let text = fs::read_to_string(self.dir.join(path)).unwrap();

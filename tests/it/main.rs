@@ -33,6 +33,7 @@ mod infra;
 mod layers;
 mod recipes;
 mod registry;
+mod release;
 mod session;
 mod store;
 mod tweak;

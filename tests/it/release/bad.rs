@@ -1,0 +1,246 @@
+//! Images and releases that are not as they should be: each is refused with what is wrong, and nothing of it is kept.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::harness::{Workspace, list, mode};
+use crate::release::pack::{Layer, Pack, Release, gzip, name};
+
+/// A workspace on a release in a layout, and a recipe `demo/image` that unpacks `paths` of a made-up component.
+struct Made {
+    ws: Workspace,
+    pack: Pack,
+}
+
+impl Made {
+    fn new() -> Self {
+        let ws = Workspace::example();
+        let pack = Pack::create(&ws.dir.join("layout"));
+        ws.edit("cluster.yaml", "release: demo:4.18", "release: oci:layout:made");
+        Self { ws, pack }
+    }
+
+    /// A release whose component `made` is the image of these layers.
+    fn layers(&self, layers: &[(&str, Vec<u8>)], paths: &str) -> &Workspace {
+        let made = self.pack.image(layers, &json!({}), None);
+        let tag = |name: &str| json!({"name": name, "from": {"name": format!("registry.example.com/ocp/art@{made}")}});
+        let references =
+            json!({"kind": "ImageStream", "spec": {"tags": [tag("made"), tag("cluster-config-api")]}});
+        let release = Release {
+            version: "4.18.0".into(),
+            payload: vec![("0000_x.yaml".into(), "kind: X\n".into())],
+            references: Some(references.to_string()),
+            ..Release::default()
+        };
+        release.put(&self.pack, "made");
+        let recipe = format!(
+            "# A component.\nbuilder = 'image'\n[inputs]\nreference = 'release/images:components/made'\n[config]\n\
+             architecture = 'lock.release.architecture'\n[params]\npaths = {paths}\n"
+        );
+        self.ws.write("recipes/20-demo/image.toml", &recipe);
+        self.ws.relock();
+        &self.ws
+    }
+
+    fn gzip(&self, layers: Vec<Layer>, paths: &str) -> &Workspace {
+        let layers: Vec<_> = layers
+            .into_iter()
+            .map(|layer| ("application/vnd.oci.image.layer.v1.tar+gzip", layer.gzip()))
+            .collect();
+        self.layers(&layers, paths)
+    }
+}
+
+fn tree(ws: &Workspace) -> PathBuf {
+    ws.build(&["demo/image"]);
+    ws.path_of("demo/image")
+}
+
+fn refused(ws: &Workspace) -> String {
+    let text = ws.run(&["build", "demo/image", "-q"]);
+    assert!(text.contains("[exit 1]"), "{text}");
+    ws.assert_sound();
+    text
+}
+
+/// Whiteouts, opaque directories, replaced directories, hard links, links of all kinds, modes, devices.
+#[test]
+fn layers_are_laid_over_each_other() {
+    let made = Made::new();
+    let lower = Layer::new()
+        .dir("etc/")
+        .file("etc/keep", "lower")
+        .file("etc/gone", "x")
+        .file("etc/over", "lower")
+        .dir("opaque/")
+        .file("opaque/old", "x")
+        .dir("dir/")
+        .file("dir/in", "x")
+        .dir("usr/")
+        .dir("usr/bin/")
+        .symlink("bin", "usr/bin")
+        .program("usr/bin/setuid", 0o4755)
+        .device("dev/null")
+        .symlink("absolute", "/usr/bin/setuid")
+        .symlink("climbing", "../../../etc/keep")
+        .hard_link("etc/same", "etc/keep");
+    let upper = Layer::new()
+        .file("etc/.wh.gone", "")
+        .file("etc/over", "upper")
+        .file("opaque/.wh..wh..opq", "")
+        .file("opaque/new", "y")
+        .file("dir", "a file now")
+        .program("bin/through", 0o755);
+    let root = tree(made.gzip(vec![lower, upper], "['/']"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    assert_eq!(
+        (read("etc/keep"), read("etc/over"), read("etc/same")),
+        ("lower".into(), "upper".into(), "lower".into())
+    );
+    assert_eq!(list(&root.join("etc")), ["keep", "over", "same"].map(str::to_owned).into());
+    assert_eq!(list(&root.join("opaque")), ["new".to_owned()].into());
+    assert_eq!(read("dir"), "a file now");
+    assert_eq!(mode(&root.join("usr/bin/setuid")), 0o555, "setuid is dropped");
+    assert!(root.join("usr/bin/through").exists() && !root.join("dev/null").exists());
+    let link = |path: &str| std::fs::read_link(root.join(path)).unwrap().display().to_string();
+    assert_eq!(
+        (link("absolute"), link("climbing"), link("bin")),
+        ("usr/bin/setuid".into(), "etc/keep".into(), "usr/bin".into())
+    );
+}
+
+/// Only what was asked for is there, and a path that is not in the image is named.
+#[test]
+fn only_what_was_asked_for() {
+    let layers = || vec![Layer::new().file("a/b/c", "1").file("a/bc", "2").file("d", "3")];
+    let made = Made::new();
+    let root = tree(made.gzip(layers(), "['/a/b', '/d']"));
+    assert_eq!(list(&root), ["a", "d"].map(str::to_owned).into());
+    assert_eq!(list(&root.join("a")), ["b".to_owned()].into());
+    let text = refused(made.gzip(layers(), "['/a/b', '/nothing']"));
+    assert!(text.contains("has no `/nothing`"), "{text}");
+    let text =
+        refused(made.gzip(vec![Layer::new().symlink("bin", "usr/bin").file("usr/bin/x", "")], "['/bin/x']"));
+    assert!(text.contains("`/bin` is a link to `usr/bin`"), "{text}");
+}
+
+/// zstd and plain layers are layers too.
+#[test]
+fn other_compressions() {
+    let made = Made::new();
+    let plain = ("application/vnd.oci.image.layer.v1.tar", Layer::new().file("plain", "1").tar());
+    let zstd = ruzstd::encoding::compress_to_vec(
+        Layer::new().file("zstd", "2").tar().as_slice(),
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let zstd = ("application/vnd.oci.image.layer.v1.tar+zstd", zstd);
+    let docker =
+        ("application/vnd.docker.image.rootfs.diff.tar.gzip", Layer::new().file("docker", "3").gzip());
+    let root = tree(made.layers(&[plain, zstd, docker], "['/']"));
+    assert_eq!(list(&root), ["docker", "plain", "zstd"].map(str::to_owned).into());
+}
+
+/// Paths that lead out of the root.
+#[test]
+fn layers_that_climb() {
+    let made = Made::new();
+    let text = refused(made.gzip(vec![Layer::new().file("a/../../etc/passwd", "x")], "['/']"));
+    assert!(text.contains("has the path `a/../../etc/passwd`, which leads out of the root"), "{text}");
+    let text = refused(made.gzip(vec![Layer::new().hard_link("x", "../../etc/shadow")], "['/']"));
+    assert!(text.contains("`../../etc/shadow`, which leads out of the root"), "{text}");
+    let text = refused(made.gzip(vec![Layer::new().hard_link("x", "etc/shadow")], "['/']"));
+    assert!(text.contains("`/x` is another name of `/etc/shadow`"), "{text}");
+    assert!(!made.ws.dir.join("etc").exists());
+}
+
+/// Bytes that end too early, are no archive, or are far too many.
+#[test]
+fn layers_that_cannot_be_unpacked() {
+    let made = Made::new();
+    let kind = "application/vnd.oci.image.layer.v1.tar+gzip";
+    let mut short = Layer::new().file("a", vec![7; 100_000]).gzip();
+    short.truncate(short.len() / 2);
+    let text = refused(made.layers(&[(kind, short)], "['/']"));
+    assert!(text.contains("ends too early"), "{text}");
+    let text = refused(made.layers(&[(kind, b"not gzip at all".to_vec())], "['/']"));
+    assert!(text.contains("cannot be unpacked"), "{text}");
+    // 10 GiB of zeros in 10 MiB: the same member again and again.
+    let member = gzip(&vec![0; 64 << 20]);
+    let bomb = member.repeat((10 << 30) / (64 << 20));
+    let text = refused(made.layers(&[(kind, bomb)], "['/']"));
+    assert!(text.contains("more than a hundred times its size"), "{text}");
+}
+
+/// Bytes that are not what the manifest says.
+#[test]
+fn a_layer_that_was_changed_on_disk() {
+    let made = Made::new();
+    let layer = Layer::new().file("a", "x").gzip();
+    let digest = tinderbox::registry::Sha256::of(&layer);
+    let ws = made.layers(&[("application/vnd.oci.image.layer.v1.tar+gzip", layer.clone())], "['/a']");
+    let blob = ws.dir.join("layout/blobs/sha256").join(digest.hex());
+    std::fs::remove_file(&blob).unwrap();
+    std::fs::write(&blob, Layer::new().file("a", "y").gzip()).unwrap();
+    let text = refused(ws);
+    assert!(
+        text.contains(&digest.to_string()) && text.contains("expected") && text.contains("found"),
+        "{text}"
+    );
+}
+
+/// image-references that are missing, no JSON, double, or lack what a recipe needs.
+#[test]
+fn image_references() {
+    let build = |references: Option<&str>, payload: &[(&str, &str)], target: &str| {
+        let made = Made::new();
+        let release = Release {
+            version: "4.18.0".into(),
+            payload: payload.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect(),
+            references: references.map(str::to_owned),
+            ..Release::default()
+        };
+        release.put(&made.pack, "made");
+        made.ws.relock();
+        let text = made.ws.run(&["build", target, "-q"]);
+        made.ws.assert_sound();
+        text
+    };
+    let manifest = ("0000_x.yaml", "kind: X\n");
+    let text = build(Some("{"), &[manifest], "release/images");
+    assert!(text.contains("is not an ImageStream"), "{text}");
+    let image = format!("quay.io/a/b@sha256:{}", "0".repeat(64));
+    let tag = |name: &str| json!({"name": name, "from": {"name": image}});
+    let twice = json!({"kind": "ImageStream", "spec": {"tags": [tag("etcd"), tag("etcd")]}}).to_string();
+    let text = build(Some(&twice), &[manifest], "release/images");
+    assert!(text.contains("lists component `etcd` twice"), "{text}");
+    let lacking = json!({"kind": "ImageStream", "spec": {"tags": [tag("cluster-config-apis")]}}).to_string();
+    let text = build(Some(&lacking), &[manifest], "release/crds");
+    assert!(
+        text.contains("`release/config-api` needs `components/cluster-config-api` of `release/images`"),
+        "{text}"
+    );
+    assert!(
+        text.contains("config-api.toml") && text.contains("did you mean `components/cluster-config-apis`"),
+        "{text}"
+    );
+    let text = build(None, &[], "release/payload");
+    assert!(text.contains("/release-manifests has no manifests"), "{text}");
+}
+
+/// An image that is no release, one of another architecture, and a tag that is not there.
+#[test]
+fn what_is_no_release() {
+    let made = Made::new();
+    made.pack.plain(vec![Layer::new().file("a", "x")], Some("made"));
+    let text = made.ws.run(&["lock"]);
+    assert!(text.contains("it is not a release image: it has no label io.openshift.release"), "{text}");
+    Release { version: "4.18.0".into(), ..Release::default() }.put(&made.pack, "made");
+    made.ws.edit("cluster.yaml", "release: oci:layout:made", "release: oci:layout:mad\narchitecture: arm64");
+    let text = made.ws.run(&["lock"]);
+    assert!(text.contains("mad") && text.contains("[exit 1]"), "{text}");
+    made.ws.edit("cluster.yaml", "oci:layout:mad", "oci:layout:made");
+    let text = made.ws.run(&["lock"]);
+    assert!(text.contains("there is no image for linux/arm64, only for linux/amd64"), "{text}");
+    assert_eq!(name("x").registry, "registry.example.com");
+}

@@ -1,0 +1,5 @@
+//! Releases: fetched, read, pinned and copied.
+
+mod bad;
+mod data;
+pub(crate) mod pack;
