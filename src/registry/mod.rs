@@ -4,6 +4,7 @@
 //! digest before it is returned; a blob is verified while it streams, and reading it to its end fails if the bytes are
 //! not those that its digest names.
 
+pub mod demo;
 mod image;
 mod name;
 
