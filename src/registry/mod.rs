@@ -7,6 +7,7 @@
 mod archive;
 mod cache;
 mod copy;
+pub mod demo;
 mod directory;
 mod image;
 mod layout;

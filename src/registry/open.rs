@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{
     Access, DEMO, ImageName, Images, LAYOUT, Layout, NameError, Reference, RegistryError, Remote, Result,
+    demo,
 };
 use crate::config::{self, Release};
 
@@ -88,9 +89,13 @@ fn of(release: &Release, reference: &config::Reference) -> Result<Reference> {
 }
 
 fn demo(version: &str) -> Result<Opened> {
-    Err(RegistryError::NotFound {
-        image: format!("{DEMO}:{version}"),
-        what: "the demo release".into(),
-        place: "this build of tinderbox".into(),
-    })
+    let Some(demo) = demo::open(version) else {
+        return Err(RegistryError::NotFound {
+            image: format!("{DEMO}:{version}"),
+            what: format!("a demo release of this version (there is {})", demo::versions().join(" and ")),
+            place: "this tinderbox".into(),
+        });
+    };
+    let (name, digest) = demo.release();
+    Ok(Opened { images: Arc::new(demo), name: name.at(digest) })
 }

@@ -137,7 +137,12 @@ impl Store {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     let beside = ours.with_file_name(format!(".{}", fs::random_name()));
                     match fs::hard_link(&kept, &beside) {
-                        Ok(()) => Ok(fs::rename(&beside, &ours)?),
+                        Ok(()) => {
+                            fs::rename(&beside, &ours)?;
+                            // If ours was that very file, rename did nothing.
+                            fs::optional(fs::remove_file(&beside))?;
+                            Ok(())
+                        }
                         // No more links to it, or gc took it this moment: our copy is as good.
                         Err(error) if is_no_link(error.kind()) => Ok(()),
                         Err(error) => Err(error.into()),

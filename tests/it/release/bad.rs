@@ -165,7 +165,7 @@ fn layers_that_cannot_be_unpacked() {
     assert!(text.contains("ends too early"), "{text}");
     let text = refused(made.layers(&[(kind, b"not gzip at all".to_vec())], "['/']"));
     assert!(text.contains("cannot be unpacked"), "{text}");
-    // 10 GiB of zeros in 10 MiB: the same member again and again.
+    // 10 GiB of zeros in some MiB: the same member again and again. The limit is reached after one of them.
     let member = gzip(&vec![0; 64 << 20]);
     let bomb = member.repeat((10 << 30) / (64 << 20));
     let text = refused(made.layers(&[(kind, bomb)], "['/']"));

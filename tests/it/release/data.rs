@@ -68,7 +68,7 @@ fn real_releases_yield_one_crd_per_name() {
             let name = text.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap();
             assert!(seen.insert(name.to_owned()), "{name} twice");
         }
-        println!("{version}: {} CRDs of {} names apply", seen.len(), names.len());
+        eprintln!("{version}: {} CRDs of {} names apply", seen.len(), names.len());
         assert!(seen.len() > 40 && seen.is_subset(&names));
         for needed in [
             "infrastructures.config.openshift.io",
