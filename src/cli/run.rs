@@ -16,8 +16,7 @@ use crate::hint::Hint;
 use crate::ops::affects::Affected;
 use crate::ops::build::{BuildReport, BuildRequest};
 use crate::ops::why::{Cause, CauseKind, Status, Why};
-use crate::ops::{self, Env, OpsError, Result, StoreChoice};
-use crate::registry::ProxySettings;
+use crate::ops::{self, Env, OpsError, ProxySettings, Result, StoreChoice};
 use crate::store::{GcOptions, GcPlan, Verification};
 
 /// Does what was asked.

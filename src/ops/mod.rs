@@ -28,7 +28,7 @@ pub use error::OpsError;
 pub use workspace::{Missing, Workspace};
 
 use crate::event::Events;
-use crate::registry::ProxySettings;
+pub use crate::registry::ProxySettings;
 
 /// What every verb is given.
 #[derive(Clone, Copy)]

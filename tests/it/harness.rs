@@ -17,8 +17,15 @@ use serde_json::Value;
 /// The seed of every workspace: fixed, so that ids are.
 pub(crate) const SEED: [u8; 32] = [7; 32];
 
-/// The lock of every workspace.
-pub(crate) const LOCK: &str = "version = 1\nepoch = \"2026-11-16T00:00:00Z\"\n";
+/// The lock of every workspace: a fixed epoch, and this tinderbox's demo release.
+pub(crate) fn lock() -> String {
+    let (name, digest) = tinderbox::registry::demo::open("4.18").unwrap().release();
+    format!(
+        "version = 1\nepoch = \"2026-11-16T00:00:00Z\"\n[release]\nasked = \"demo:4.18\"\nreference = \"demo:4.18\"\n\
+         image = \"{}\"\nversion = \"4.18.0-demo\"\narchitecture = \"amd64\"\n",
+        name.at(digest)
+    )
+}
 
 /// A cluster directory with a store of its own.
 pub(crate) struct Workspace {
@@ -66,7 +73,7 @@ impl Workspace {
         for name in ["install-config.yaml", "cluster.yaml"] {
             self.write(name, &fs::read_to_string(source("examples/ocp4").join(name)).unwrap());
         }
-        self.write("cluster.lock", LOCK);
+        self.write("cluster.lock", &lock());
         self.write_seed(&SEED);
         self
     }

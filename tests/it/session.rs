@@ -14,7 +14,6 @@ fn init_build_build_again() {
     insta::assert_snapshot!(ws.run(&["init"]), @"
     [DIR]/install-config.yaml
     [DIR]/cluster.yaml
-    [DIR]/cluster.lock
     [DIR]/cluster.seed
     [exit 0]
     ");
@@ -27,6 +26,8 @@ fn init_build_build_again() {
     insta::assert_snapshot!(ws.run(&["build"]), @"
     [STORE]/[ID]-cluster
     [stderr]
+    note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
+    built check/crds ([MS] ms)
     built check/infra ([MS] ms)
     built check/manifests ([MS] ms)
     built cluster ([MS] ms)
@@ -36,6 +37,7 @@ fn init_build_build_again() {
     built infra/pool ([MS] ms)
     built manifest/00-namespaces ([MS] ms)
     built manifest/01-rbac ([MS] ms)
+    built manifest/99_feature-gate ([MS] ms)
     built manifest/cluster-config ([MS] ms)
     built manifest/cluster-dns-02-config ([MS] ms)
     built manifest/cluster-ingress-02-config ([MS] ms)
@@ -44,6 +46,12 @@ fn init_build_build_again() {
     built manifest/cluster-proxy-01-config ([MS] ms)
     built manifest/cluster-scheduler-02-config ([MS] ms)
     built manifest/openshift-config-secret-pull-secret ([MS] ms)
+    built release/config-api ([MS] ms)
+    built release/crds ([MS] ms)
+    built release/featuregate ([MS] ms)
+    built release/image ([MS] ms)
+    built release/images ([MS] ms)
+    built release/payload ([MS] ms)
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["build"]), @"
@@ -55,12 +63,39 @@ fn init_build_build_again() {
     assert_eq!(result, ws.path_of("cluster"));
     insta::assert_snapshot!(tree(&result).into_keys().collect::<Vec<_>>().join("\n"), @"
     checks.json
+    crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
+    crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
+    crds/0000_03_config-operator_01_proxies.crd.yaml
+    crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
+    crds/0000_10_config-operator_01_apiservers.crd.yaml
+    crds/0000_10_config-operator_01_dnses.crd.yaml
+    crds/0000_10_config-operator_01_featuregates.crd.yaml
+    crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
+    crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
+    crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
+    crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
+    crds/0000_10_config-operator_01_ingresses.crd.yaml
+    crds/0000_10_config-operator_01_networks.crd.yaml
+    crds/0000_10_config-operator_01_nodes-Default.crd.yaml
+    crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
+    crds/0000_12_etcd_01_etcds-Default.crd.yaml
+    crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
+    crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
+    crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
+    crds/0000_70_network_01_networks-Default.crd.yaml
+    crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
+    crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
+    crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
+    crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
+    crds/0000_80_machine-config_01_machineconfigs.crd.yaml
+    images.json
     infra/haproxy-pivoted.cfg
     infra/haproxy.cfg
     infra/network.xml
     infra/pool.xml
     manifests/00-namespaces.yaml
     manifests/01-rbac.yaml
+    manifests/99_feature-gate.yaml
     manifests/cluster-config.yaml
     manifests/cluster-dns-02-config.yml
     manifests/cluster-ingress-02-config.yml
@@ -82,7 +117,7 @@ fn build_makes_what_is_missing_once() {
     insta::assert_snapshot!(ws.run(&["build", "infra/pool"]), @"
     [STORE]/[ID]-infra-pool
     [stderr]
-    note: wrote cluster.lock: the epoch is pinned; commit this file
+    note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
     note: wrote cluster.seed: the identity of this cluster; back it up, and never commit it
     built infra/pool ([MS] ms)
     [exit 0]
@@ -123,7 +158,6 @@ fn init_from_an_install_config() {
     }
     insta::assert_snapshot!(ws.run(&["init", "--from", "install-config.yaml"]), @"
     [DIR]/cluster.yaml
-    [DIR]/cluster.lock
     [DIR]/cluster.seed
     [exit 0]
     ");
@@ -152,13 +186,40 @@ fn show() {
     "#);
     insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
     KIND          SIZE     PATH
-    file          1.1 KiB  checks.json
+    file          1.3 KiB  checks.json
+    file          3.1 KiB  crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
+    file          8.3 KiB  crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
+    file          2.5 KiB  crds/0000_03_config-operator_01_proxies.crd.yaml
+    file          2.4 KiB  crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
+    file          4.0 KiB  crds/0000_10_config-operator_01_apiservers.crd.yaml
+    file          3.3 KiB  crds/0000_10_config-operator_01_dnses.crd.yaml
+    file          5.7 KiB  crds/0000_10_config-operator_01_featuregates.crd.yaml
+    file          1.9 KiB  crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
+    file          2.9 KiB  crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
+    file          2.9 KiB  crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
+    file          9.5 KiB  crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
+    file          6.6 KiB  crds/0000_10_config-operator_01_ingresses.crd.yaml
+    file          6.3 KiB  crds/0000_10_config-operator_01_networks.crd.yaml
+    file          3.2 KiB  crds/0000_10_config-operator_01_nodes-Default.crd.yaml
+    file          2.3 KiB  crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
+    file          7.0 KiB  crds/0000_12_etcd_01_etcds-Default.crd.yaml
+    file          6.8 KiB  crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
+    file          7.0 KiB  crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
+    file          6.8 KiB  crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
+    file          8.5 KiB  crds/0000_70_network_01_networks-Default.crd.yaml
+    file          4.1 KiB  crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
+    file          5.6 KiB  crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
+    file          4.8 KiB  crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
+    file          8.0 KiB  crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
+    file          2.3 KiB  crds/0000_80_machine-config_01_machineconfigs.crd.yaml
+    file          3.9 KiB  images.json
     file          1.6 KiB  infra/haproxy-pivoted.cfg
     file          1.7 KiB  infra/haproxy.cfg
     file          2.3 KiB  infra/network.xml
     file          115 B    infra/pool.xml
     file          4.4 KiB  manifests/00-namespaces.yaml
     file          1.3 KiB  manifests/01-rbac.yaml
+    file          1.1 KiB  manifests/99_feature-gate.yaml
     file          625 B    manifests/cluster-config.yaml
     file          219 B    manifests/cluster-dns-02-config.yml
     file          360 B    manifests/cluster-ingress-02-config.yml
@@ -226,7 +287,8 @@ fn affects() {
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
       manifest/cluster-proxy-01-config
-    2 more need those, and are rebuilt if what they need really changes:
+    3 more need those, and are rebuilt if what they need really changes:
+      check/crds
       check/manifests
       cluster
     [exit 0]
@@ -247,8 +309,15 @@ fn graph() {
     let derivations = document["derivations"].as_array().unwrap();
     let known: Vec<&str> = derivations.iter().map(|one| one["name"].as_str().unwrap()).collect();
     insta::assert_snapshot!(known.join("\n"), @"
+    release/image
+    release/payload
+    release/featuregate
+    release/images
+    release/config-api
+    release/crds
     manifest/00-namespaces
     manifest/01-rbac
+    manifest/99_feature-gate
     manifest/cluster-config
     manifest/cluster-dns-02-config
     manifest/cluster-ingress-02-config
@@ -261,6 +330,7 @@ fn graph() {
     infra/haproxy-pivoted
     infra/network
     infra/pool
+    check/crds
     check/infra
     check/manifests
     cluster
@@ -380,19 +450,46 @@ fn store_listing() {
 fn export() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @"
-    [DIR]/out: 15 files, 1 of them secret
+    [DIR]/out: 42 files, 1 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =
         tree(&ws.dir.join("out")).iter().map(|(path, (mode, _))| format!("{mode:04o} {path}")).collect();
     insta::assert_snapshot!(modes.join("\n"), @"
     0644 checks.json
+    0644 crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
+    0644 crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
+    0644 crds/0000_03_config-operator_01_proxies.crd.yaml
+    0644 crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
+    0644 crds/0000_10_config-operator_01_apiservers.crd.yaml
+    0644 crds/0000_10_config-operator_01_dnses.crd.yaml
+    0644 crds/0000_10_config-operator_01_featuregates.crd.yaml
+    0644 crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
+    0644 crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
+    0644 crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
+    0644 crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
+    0644 crds/0000_10_config-operator_01_ingresses.crd.yaml
+    0644 crds/0000_10_config-operator_01_networks.crd.yaml
+    0644 crds/0000_10_config-operator_01_nodes-Default.crd.yaml
+    0644 crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
+    0644 crds/0000_12_etcd_01_etcds-Default.crd.yaml
+    0644 crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
+    0644 crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
+    0644 crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
+    0644 crds/0000_70_network_01_networks-Default.crd.yaml
+    0644 crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
+    0644 crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
+    0644 crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
+    0644 crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
+    0644 crds/0000_80_machine-config_01_machineconfigs.crd.yaml
+    0644 images.json
     0644 infra/haproxy-pivoted.cfg
     0644 infra/haproxy.cfg
     0644 infra/network.xml
     0644 infra/pool.xml
     0644 manifests/00-namespaces.yaml
     0644 manifests/01-rbac.yaml
+    0644 manifests/99_feature-gate.yaml
     0644 manifests/cluster-config.yaml
     0644 manifests/cluster-dns-02-config.yml
     0644 manifests/cluster-ingress-02-config.yml
@@ -440,6 +537,9 @@ fn checks() {
     cluster-config-v1
       rule:   ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
       breaks: the network operator cannot start; a pull secret in a ConfigMap is there for every user to read
+    crds-before-cvo
+      rule:   every custom resource of ours has its CRD in this release, each in exactly one variant
+      breaks: our own resources cannot be created; with several variants the last one wins, and a TechPreview schema goes live
     dns-base-domain
       rule:   DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
       breaks: wrong names for everything
@@ -471,6 +571,7 @@ fn checks() {
     passed  addresses           VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
     passed  bootstrapper-rbac   User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
     passed  cluster-config-v1   ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
+    passed  crds-before-cvo     every custom resource of ours has its CRD in this release, each in exactly one variant
     passed  dns-base-domain     DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
     passed  families            machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
     passed  haproxy-tcp-checks  HAProxy uses TCP checks only, in TCP mode
@@ -529,10 +630,10 @@ fn usage_errors() {
     assert_eq!(code(&["--help"]), Some(0));
     assert_eq!(code(&["--version"]), Some(0));
     assert!(!ws.store.exists());
-    insta::assert_snapshot!(ws.run(&["lock", "--update", "release"]), @"
+    insta::assert_snapshot!(ws.run(&["lock", "--update", "seed"]), @"
     [stderr]
-    error: `release` is not in the lock
-    hint: the lock has `epoch`
+    error: `seed` is not in the lock
+    hint: the lock has `epoch` and `release`
     [exit 2]
     ");
 }

@@ -110,11 +110,12 @@ fn why_masks_secrets() {
     root cause
       config field pullSecret (install-config.yaml:40: pullSecret): (secret) → (secret)
     what follows
+      check/crds
       check/manifests
       cluster
     [exit 0]
     ");
-    assert_eq!(ws.build(&[]), ["check/manifests", "cluster", "manifest/openshift-config-secret-pull-secret"]);
+    assert_eq!(ws.build(&[]), ["check/crds", "check/manifests", "cluster", "manifest/openshift-config-secret-pull-secret"]);
     insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
     manifest/openshift-config-secret-pull-secret is up to date; its last change was this
     root cause
@@ -204,7 +205,7 @@ fn user_recipes_add_and_replace() {
     ws.build(&[]);
     ws.write("recipes/50-manifest/motd.toml", "# A greeting.\nbuilder = 'template'\n[config]\nd = 'cluster.domain'\n[files]\n'motd.yaml' = 'motd.yaml.j2'\n");
     ws.write("recipes/50-manifest/motd.yaml.j2", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: motd, namespace: openshift-config}\ndata: {motd: '{{ d }}'}\n");
-    assert_eq!(ws.build(&[]), ["check/manifests", "cluster", "manifest/motd"]);
+    assert_eq!(ws.build(&[]), ["check/crds", "check/manifests", "cluster", "manifest/motd"]);
     let file = ws.dir.join("result/manifests/motd.yaml");
     assert!(std::fs::read_to_string(&file).unwrap().contains("motd: 'ocp4.example.com'"));
     ws.write(

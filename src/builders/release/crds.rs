@@ -83,16 +83,16 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
         }
         chosen.append(&mut here);
     }
-    for (name, (file, text)) in chosen {
-        // The file's own name keeps the order in which a release applies them; a file may hold several.
-        let leaf = file
-            .rsplit('/')
-            .next()
-            .unwrap_or(&file)
-            .trim_end_matches(".yaml")
-            .trim_end_matches(".yml")
-            .to_owned();
-        out.write(&format!("{leaf}.{name}.yaml"), text.as_bytes(), false)?;
+    let mut of_file: BTreeMap<&str, usize> = BTreeMap::new();
+    chosen.values().for_each(|(file, _)| *of_file.entry(file).or_default() += 1);
+    for (name, (file, text)) in &chosen {
+        // The file's own name keeps the order in which a release applies them.
+        let leaf = file.rsplit('/').next().unwrap_or(file);
+        let path = match of_file.get(file.as_str()) {
+            Some(1) => leaf.to_owned(),
+            _ => format!("{}.{name}.yaml", leaf.rsplit_once('.').map_or(leaf, |(stem, _)| stem)),
+        };
+        out.write(&path, text.as_bytes(), false)?;
     }
     Ok(())
 }

@@ -233,14 +233,14 @@ fn image_references() {
 fn what_is_no_release() {
     let made = Made::new();
     made.pack.plain(vec![Layer::new().file("a", "x")], Some("made"));
-    let text = made.ws.run(&["lock"]);
+    let text = made.ws.run(&["lock", "--update", "release"]);
     assert!(text.contains("it is not a release image: it has no label io.openshift.release"), "{text}");
     Release { version: "4.18.0".into(), ..Release::default() }.put(&made.pack, "made");
     made.ws.edit("cluster.yaml", "release: oci:layout:made", "release: oci:layout:mad\narchitecture: arm64");
-    let text = made.ws.run(&["lock"]);
+    let text = made.ws.run(&["lock", "--update", "release"]);
     assert!(text.contains("mad") && text.contains("[exit 1]"), "{text}");
     made.ws.edit("cluster.yaml", "oci:layout:mad", "oci:layout:made");
-    let text = made.ws.run(&["lock"]);
+    let text = made.ws.run(&["lock", "--update", "release"]);
     assert!(text.contains("there is no image for linux/arm64, only for linux/amd64"), "{text}");
     assert_eq!(name("x").registry, "registry.example.com");
 }
