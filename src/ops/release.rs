@@ -339,7 +339,8 @@ fn destination_of(
 ) -> Result<(Box<dyn Target>, ImageName)> {
     if let Some(place) = destination.strip_prefix("oci:") {
         let (path, tag) = place.rsplit_once(':').unwrap_or((place, &release.version));
-        let target = registry::Directory::create(Path::new(path))?;
+        // Relative to the cluster directory, as `release: oci:DIR` is.
+        let target = registry::Directory::create(&workspace.directory.path().join(path))?;
         let name = ImageName {
             registry: registry::LAYOUT.to_owned(),
             repository: path.to_owned(),

@@ -115,7 +115,10 @@ fn why_masks_secrets() {
       cluster
     [exit 0]
     ");
-    assert_eq!(ws.build(&[]), ["check/crds", "check/manifests", "cluster", "manifest/openshift-config-secret-pull-secret"]);
+    assert_eq!(
+        ws.build(&[]),
+        ["check/crds", "check/manifests", "cluster", "manifest/openshift-config-secret-pull-secret"]
+    );
     insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
     manifest/openshift-config-secret-pull-secret is up to date; its last change was this
     root cause

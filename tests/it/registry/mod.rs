@@ -7,7 +7,7 @@ mod copy;
 mod layout;
 mod mirrors;
 mod proxy;
-mod real;
+pub(crate) mod real;
 mod sample;
 mod server;
 mod suite;

@@ -19,10 +19,11 @@ use crate::registry::sample::{Sample, TAG, name};
 use crate::registry::server::hasty;
 use crate::registry::suite;
 
-struct Registry {
+/// A registry that runs until it is dropped; user `me`, password `hunter2`.
+pub(crate) struct Registry {
     child: Child,
-    address: String,
-    ca: String,
+    pub(crate) address: String,
+    pub(crate) ca: String,
     _dir: TempDir,
 }
 
@@ -34,7 +35,7 @@ impl Drop for Registry {
 }
 
 /// Whether a program is there; says which package is missing if not.
-fn have(program: &str, package: &str) -> bool {
+pub(crate) fn have(program: &str, package: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if found.is_err() {
         left_out("a real registry", &format!("{program}, of Debian's {package}"));
@@ -48,7 +49,7 @@ fn run(program: &str, args: &[&str], dir: &Path) {
 }
 
 impl Registry {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         if !have("docker-registry", "docker-registry")
             || !have("openssl", "openssl")
             || !have("htpasswd", "apache2-utils")

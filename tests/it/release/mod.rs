@@ -3,3 +3,5 @@
 mod bad;
 mod data;
 pub(crate) mod pack;
+mod real;
+mod story;

@@ -1,0 +1,123 @@
+//! A release in the real docker-registry, pushed with the real skopeo: the same ids as from the layout, and from a mirror
+//! alone.
+
+use std::process::Command;
+
+use serde_json::Value;
+use tinderbox::registry::{Directory, demo};
+
+use crate::harness::{Workspace, names};
+use crate::registry::real::{Registry, have};
+
+const TAG: &str = "4.18.0-demo";
+const TARGETS: [&str; 3] = ["release/images", "release/crds", "release/featuregate"];
+
+/// Derivation and object of every target.
+fn ids(ws: &Workspace) -> Vec<(String, String, String)> {
+    let report = ws.json(&[&["build"], &TARGETS[..]].concat());
+    let text = |target: &Value, key: &str| target[key].as_str().unwrap().to_owned();
+    let targets = report["targets"].as_array().unwrap();
+    targets.iter().map(|target| (text(target, "name"), text(target, "drv"), text(target, "object"))).collect()
+}
+
+/// The example on a release in a registry, with credentials, CA and a mirror for the components.
+fn on_registry(registry: &Registry, repository: &str, components: &str) -> Workspace {
+    let ws = Workspace::example();
+    let auth = "bWU6aHVudGVyMg=="; // me:hunter2
+    let secret = format!(r#"{{"auths":{{"{}":{{"auth":"{auth}"}}}}}}"#, registry.address);
+    ws.edit("install-config.yaml", r#"{"auths":{"example.invalid":{"auth":"ZGVtbzpkZW1v"}}}"#, &secret);
+    let ca: String = registry.ca.lines().map(|line| format!("  {line}\n")).collect();
+    let more = format!(
+        "additionalTrustBundle: |\n{ca}imageDigestSources:\n- source: demo.invalid/openshift/components\n  mirrors: [{components}]\n\
+         baseDomain:"
+    );
+    ws.edit("install-config.yaml", "baseDomain:", &more);
+    ws.edit(
+        "cluster.yaml",
+        "release: demo:4.18",
+        &format!("release: {}/{repository}:{TAG}", registry.address),
+    );
+    ws
+}
+
+#[test]
+fn the_same_ids_from_layout_registry_and_mirror() {
+    if !have("skopeo", "skopeo") {
+        return;
+    }
+    let Some(first) = Registry::start() else { return };
+    let demo = demo::open("4.18").unwrap();
+    let local = Workspace::example();
+    demo.copy_to(&Directory::create(&local.dir.join("layout")).unwrap()).unwrap();
+    local.edit("cluster.yaml", "release: demo:4.18", &format!("release: oci:layout:{TAG}"));
+    local.relock();
+    let from_layout = ids(&local);
+
+    // Everything that has content, with skopeo.
+    let certificates = local.temp().join("certificates");
+    std::fs::create_dir(&certificates).unwrap();
+    std::fs::write(certificates.join("ca.crt"), &first.ca).unwrap();
+    for (component, _, _) in demo.images() {
+        let (tag, repository) = match component.as_ref() {
+            "release" => (TAG, "openshift/release"),
+            component => (component, "openshift/components"),
+        };
+        let (from, to) = (
+            format!("oci:{}:{tag}", local.dir.join("layout").display()),
+            format!("docker://{}/{repository}:{tag}", first.address),
+        );
+        let output = Command::new("skopeo")
+            .args([
+                "copy",
+                "--quiet",
+                "--preserve-digests",
+                "--insecure-policy",
+                "--dest-creds",
+                "me:hunter2",
+                "--dest-cert-dir",
+            ])
+            .arg(&certificates)
+            .args([from, to])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let remote = on_registry(&first, "openshift/release", &format!("{}/openshift/components", first.address));
+    remote.relock();
+    assert_eq!(ids(&remote), from_layout);
+
+    // A copy in a second registry is enough: the first one is gone.
+    let Some(second) = Registry::start() else { return };
+    let both = on_registry(&first, "openshift/release", &format!("{}/openshift/components", first.address));
+    let auths = format!(r#"{{"auths":{{"{}":"#, first.address);
+    both.edit(
+        "install-config.yaml",
+        &auths,
+        &format!(r#"{{"auths":{{"{}":{{"auth":"bWU6aHVudGVyMg=="}},"{}":"#, second.address, first.address),
+    );
+    let ca: String = second.ca.lines().map(|line| format!("  {line}\n")).collect();
+    both.edit(
+        "install-config.yaml",
+        "additionalTrustBundle: |\n",
+        &format!("additionalTrustBundle: |\n{ca}"),
+    );
+    both.relock();
+    let done = both.json(&["release", "mirror", &format!("{}/mirror/ocp", second.address)]);
+    assert_eq!(names(&done["images"]), ["release", "cluster-config-api"], "what a build reads, and no more");
+    let again = both.json(&["release", "mirror", &format!("{}/mirror/ocp", second.address)]);
+    assert_eq!(again["blobs"], 0, "{again}");
+    drop(first);
+    let alone = on_registry(&second, "mirror/ocp", &format!("{}/mirror/ocp", second.address));
+    alone.relock();
+    assert_eq!(ids(&alone), from_layout);
+
+    // And one in a layout.
+    both.write("cluster.yaml", &std::fs::read_to_string(alone.dir.join("cluster.yaml")).unwrap());
+    let layout = alone.dir.join("copy");
+    alone.json(&["release", "mirror", &format!("oci:{}:copied", layout.display())]);
+    drop(second);
+    let offline = Workspace::example();
+    offline.edit("cluster.yaml", "release: demo:4.18", &format!("release: oci:{}:copied", layout.display()));
+    offline.relock();
+    assert_eq!(ids(&offline), from_layout);
+}

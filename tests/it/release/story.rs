@@ -1,0 +1,92 @@
+//! The release in a user's hands: pinning, moving on, looking.
+
+use tinderbox::registry::demo;
+
+use crate::harness::{Workspace, names};
+
+/// A version bump: what moved is said, what the move reaches is built, and going back builds nothing.
+#[test]
+fn moving_to_the_next_version_and_back() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    let moved = ws.json(&["lock", "--update", "release=demo:4.19"]);
+    let fields: Vec<&str> =
+        moved["moved"].as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["release.reference", "release.version", "release.image"]);
+    let built = ws.build(&[]);
+    for name in [
+        "release/image",
+        "release/payload",
+        "release/images",
+        "release/crds",
+        "release/featuregate",
+        "cluster",
+    ] {
+        assert!(built.contains(&name.to_owned()), "{name}: {built:?}");
+    }
+    assert!(!built.iter().any(|name| name.starts_with("infra/")), "{built:?}");
+    assert_eq!(ws.json(&["generations"]).as_array().unwrap().len(), 2);
+    let why = ws.json(&["why", "release/payload"]);
+    assert_eq!(why["causes"][0]["what"], "lock.release.digest", "{why}");
+    ws.json(&["lock", "--update", "release"]);
+    assert_eq!(ws.build(&[]), [""; 0]);
+}
+
+/// A build never asks what a tag means: cluster.yaml that moved on without the lock is an error, and so is a lock of
+/// another tinderbox's demo release.
+#[test]
+fn the_lock_decides() {
+    let ws = Workspace::example();
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
+    insta::assert_snapshot!(ws.run(&["build"]), @"
+    [stderr]
+    error: cluster.yaml asks for release `demo:4.19`, and cluster.lock pins `demo:4.18`
+    hint: `tinderbox lock --update release` pins what cluster.yaml asks for
+    [exit 1]
+    ");
+    ws.edit("cluster.yaml", "release: demo:4.19", "release: demo:4.18");
+    let digest = demo::open("4.18").unwrap().release().1.hex();
+    ws.edit("cluster.lock", &digest, &"0".repeat(64));
+    insta::assert_snapshot!(ws.run(&["build", "release/image", "-q"]), @"
+    [stderr]
+    error: `release/image` cannot be built (built-in recipes/10-release/image.toml)
+    caused by: demo.invalid/openshift/release@sha256:0000000000000000000000000000000000000000000000000000000000000000: cluster.lock pins the demo release 4.18 of another tinderbox; `tinderbox lock --update release` pins this one's
+    [exit 1]
+    ");
+    ws.write("cluster.lock", "version = 1\nepoch = \"2026-11-16T00:00:00Z\"\n");
+    insta::assert_snapshot!(ws.run(&["build"]), @"
+    [stderr]
+    error: cluster.lock pins no release, and cluster.yaml asks for `demo:4.18`
+    hint: `tinderbox lock` fills in what is missing
+    [exit 1]
+    ");
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.17");
+    insta::assert_snapshot!(ws.run(&["lock"]), @"
+    [stderr]
+    error: demo:4.17: a demo release of this version (there is 4.18 and 4.19) is not there (this tinderbox)
+    [exit 1]
+    ");
+}
+
+/// `release info` says what a release is, pinned or not.
+#[test]
+fn info() {
+    let ws = Workspace::example();
+    for version in demo::versions() {
+        let info = ws.json(&["release", "info", &format!("demo:{version}")]);
+        assert_eq!(info["version"], format!("{version}.0-demo"));
+        let components = info["components"].as_object().unwrap();
+        assert!(components.contains_key("machine-config-operator") && components.len() > 20);
+        assert!(info["manifests"].as_u64().unwrap() > 20 && info["crds"].as_u64().unwrap() > 10);
+    }
+    assert_eq!(ws.json(&["release", "info"])["reference"], "demo:4.18");
+    let copied = ws.json(&["release", "mirror", "--from", "demo:4.19", "oci:copy"]);
+    assert_eq!(names(&copied["images"]), ["release", "cluster-config-api"]);
+    assert!(
+        ws.dir.join("copy/index.json").exists(),
+        "relative to the cluster directory, as `release: oci:` is"
+    );
+    // Most components of the demo release are names only.
+    let text = ws.run(&["release", "mirror", "--all", "oci:all", "-q"]);
+    assert!(text.contains("the demo release has no content for this component"), "{text}");
+}
