@@ -128,7 +128,7 @@ pub(super) struct Init {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Lock {
-    /// Change what is pinned: `epoch`, `epoch=TIME`, `release` or `release=REFERENCE`
+    /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE` or `rhcos`
     #[arg(long, value_name = "FIELD[=VALUE]")]
     pub(super) update: Vec<String>,
 }
@@ -235,15 +235,18 @@ pub(super) enum Release {
         reference: Option<String>,
     },
     /// Copy a release to a registry or a layout; the copy builds with no other access
-    #[command(after_help = "Examples:
+    #[command(
+        allow_missing_positional = true,
+        after_help = "Examples:
   tinderbox release mirror oci:mirror                     the pinned release, what a build needs of it
-  tinderbox release mirror --all registry.example.com:5000/ocp/release")]
+  tinderbox release mirror --all demo:4.19 registry.example.com:5000/ocp/release"
+    )]
     Mirror {
-        /// Where to: `oci:DIR[:TAG]` or `registry/repository[:tag]`
-        destination: String,
         /// The release; default: the pinned one
-        #[arg(long, value_name = "REFERENCE")]
-        from: Option<String>,
+        reference: Option<String>,
+        /// Where to: `oci:DIR[:TAG]` or `registry/repository[:tag]`
+        #[arg(required = true)]
+        destination: String,
         /// All components, not only those that this cluster's build reads
         #[arg(long)]
         all: bool,

@@ -389,8 +389,8 @@ fn release(env: Env<'_>, json: bool, release: Release) -> Result<()> {
                 }
             });
         }
-        Release::Mirror { destination, from, all } => {
-            let done = ops::release::mirror(env, from.as_deref(), &destination, all)?;
+        Release::Mirror { reference, destination, all } => {
+            let done = ops::release::mirror(env, reference.as_deref(), &destination, all)?;
             say(json, &done, || {
                 line(format!("{} images at {}", done.images.len(), done.destination));
                 line(format!(

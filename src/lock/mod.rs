@@ -8,6 +8,7 @@
 //! | `release.reference` | where the release comes from; the same, unless `lock --update release=…` moved on |
 //! | `release.image` | the release image by digest |
 //! | `release.version`, `release.architecture` | what that image says it is |
+//! | `rhcos.iso`, `rhcos.qcow2` | the node OS that goes with it: where it is, and its sha256 |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,6 +31,28 @@ pub struct Lock {
     pub epoch: OffsetDateTime,
     /// The release; none in a lock that was made before there was one.
     pub release: Option<LockedRelease>,
+    /// The node OS.
+    pub rhcos: Rhcos,
+}
+
+/// The node OS, pinned: each image is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rhcos {
+    /// The live ISO.
+    pub iso: Option<Artifact>,
+    /// The image for QEMU.
+    pub qcow2: Option<Artifact>,
+}
+
+/// A file outside of the store, pinned.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// A URL, or a path relative to the cluster directory.
+    pub location: String,
+    /// 64 hex digits.
+    pub sha256: String,
 }
 
 /// A release, pinned.
@@ -54,6 +77,8 @@ struct Raw {
     version: Spanned<i64>,
     epoch: Spanned<String>,
     release: Option<LockedRelease>,
+    #[serde(default)]
+    rhcos: Rhcos,
 }
 
 impl Lock {
@@ -86,12 +111,12 @@ impl Lock {
             let problem = Problem::new(place(Some(raw.epoch.span().start), "epoch"), message);
             return Err(one(problem.hint("write it as 2026-11-16T00:00:00Z".to_owned())));
         };
-        Ok(Self { epoch: epoch.to_offset(time::UtcOffset::UTC), release: raw.release })
+        Ok(Self { epoch: epoch.to_offset(time::UtcOffset::UTC), release: raw.release, rhcos: raw.rhcos })
     }
 
     /// The file's text.
     pub fn encode(&self) -> String {
-        let Self { epoch, release } = self;
+        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 } } = self;
         let mut text = format!(
             "# What the outside world said, pinned by `tinderbox lock`. Commit this file: with it, the configuration and the\n\
              # seed, every artifact can be made again, byte for byte. `tinderbox lock --update` changes what is here.\n\
@@ -114,14 +139,29 @@ impl Lock {
                 let _ = writeln!(text, "{field} = {}", Value::from(value.as_str()));
             }
         }
+        for (name, artifact) in [("iso", iso), ("qcow2", qcow2)] {
+            if let Some(Artifact { location, sha256 }) = artifact {
+                let (location, sha256) = (Value::from(location.as_str()), Value::from(sha256.as_str()));
+                let _ = write!(text, "\n[rhcos.{name}]\nlocation = {location}\nsha256 = {sha256}\n");
+            }
+        }
         text
     }
 
     /// What recipes see below `lock`. Everything is there in every lock, so that every recipe can be read.
     pub fn value(&self) -> Value {
-        let Self { epoch, release } = self;
+        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 } } = self;
         let of = |get: fn(&LockedRelease) -> &String| {
             Value::from(release.as_ref().map(|release| get(release).clone()))
+        };
+        let file = |artifact: &Option<Artifact>| {
+            let of = |get: fn(&Artifact) -> &String| {
+                Value::from(artifact.as_ref().map(|artifact| get(artifact).clone()))
+            };
+            Value::Map(BTreeMap::from([
+                ("location".to_owned(), of(|artifact| &artifact.location)),
+                ("sha256".to_owned(), of(|artifact| &artifact.sha256)),
+            ]))
         };
         let image = release.as_ref().map(|release| release.image.as_str());
         let digest =
@@ -136,6 +176,13 @@ impl Lock {
         Value::Map(BTreeMap::from([
             ("epoch".to_owned(), Value::from(show(*epoch))),
             ("release".to_owned(), Value::Map(release)),
+            (
+                "rhcos".to_owned(),
+                Value::Map(BTreeMap::from([
+                    ("iso".to_owned(), file(iso)),
+                    ("qcow2".to_owned(), file(qcow2)),
+                ])),
+            ),
         ]))
     }
 }
@@ -152,7 +199,8 @@ mod tests {
 
     #[test]
     fn text_round_trips() {
-        let mut lock = Lock { epoch: datetime!(2026-11-16 02:03:04 UTC), release: None };
+        let mut lock =
+            Lock { epoch: datetime!(2026-11-16 02:03:04 UTC), release: None, rhcos: Rhcos::default() };
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
         lock.release = Some(LockedRelease {
             asked: "demo:4.18".into(),
@@ -161,6 +209,7 @@ mod tests {
             version: "4.18.1".into(),
             architecture: "amd64".into(),
         });
+        lock.rhcos.qcow2 = Some(Artifact { location: "rhcos.qcow2".into(), sha256: "0".repeat(64) });
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
     }
 
@@ -176,7 +225,7 @@ mod tests {
           hint: use the tinderbox that wrote it
         ");
         insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @r"
-        cluster.lock:2: unknown field `epch`, expected `version` or `epoch`
+        cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `release`, `rhcos`
           hint: `tinderbox lock` writes this file; delete it to pin anew
         ");
     }

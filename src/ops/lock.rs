@@ -6,17 +6,18 @@ use time::format_description::well_known::Rfc3339;
 
 use super::directory::LOCK;
 use super::release::{self, Origin};
+use super::rhcos;
 use super::seed::Seed;
 use super::workspace::{read_cluster, this_second};
 use super::{ClusterDir, Env, OpsError, Result};
 use crate::config::Cluster;
 use crate::fs;
-use crate::lock::{Lock, LockedRelease};
+use crate::lock::{Artifact, Lock, LockedRelease, Rhcos};
 
 /// What `lock` is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct LockRequest {
-    /// `epoch`, `epoch=TIME`, `release` or `release=REFERENCE`: to be changed although it is there.
+    /// `epoch`, `epoch=TIME`, `release`, `release=REFERENCE` or `rhcos`: to be changed although it is there.
     pub update: Vec<String>,
 }
 
@@ -44,6 +45,7 @@ pub struct Moved {
 enum Update {
     Epoch(OffsetDateTime),
     Release(Option<String>),
+    Rhcos,
 }
 
 /// Pins.
@@ -56,19 +58,31 @@ pub fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
         Some(text) => Some(Lock::parse(LOCK, &text)?),
         None => None,
     };
-    let mut after = before.clone().unwrap_or(Lock { epoch: this_second(), release: None });
-    for update in &updates {
+    let mut after = before.clone().unwrap_or_else(|| Lock {
+        epoch: this_second(),
+        release: None,
+        rhcos: Rhcos::default(),
+    });
+    let wants_rhcos = updates.iter().any(|update| matches!(update, Update::Rhcos));
+    for update in updates {
         match update {
-            Update::Epoch(epoch) => after.epoch = *epoch,
+            Update::Epoch(epoch) => after.epoch = epoch,
             Update::Release(reference) => {
-                let reference = reference.clone().unwrap_or_else(|| cluster.release.to_string());
+                let reference = reference.unwrap_or_else(|| cluster.release.to_string());
                 after.release = Some(pin(env, &directory, &cluster, &reference)?);
             }
+            Update::Rhcos => {}
         }
     }
-    if after.release.is_none() {
-        after.release = Some(pin(env, &directory, &cluster, &cluster.release.to_string())?);
+    let release = match after.release.take() {
+        Some(release) => release,
+        None => pin(env, &directory, &cluster, &cluster.release.to_string())?,
+    };
+    let moved_on = before.as_ref().and_then(|before| before.release.as_ref()) != Some(&release);
+    if moved_on || wants_rhcos || after.rhcos == Rhcos::default() {
+        after.rhcos = rhcos::pin(env, &release)?;
     }
+    after.release = Some(release);
     if before.as_ref() != Some(&after) {
         fs::replace(&path, after.encode().as_bytes(), 0o644)?;
     }
@@ -82,7 +96,8 @@ pub fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
 /// A lock for a directory that has none.
 pub(super) fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
     let release = pin(env, directory, cluster, &cluster.release.to_string())?;
-    Ok(Lock { epoch: this_second(), release: Some(release) })
+    let rhcos = rhcos::pin(env, &release)?;
+    Ok(Lock { epoch: this_second(), release: Some(release), rhcos })
 }
 
 fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, reference: &str) -> Result<LockedRelease> {
@@ -98,6 +113,11 @@ fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
             fields.push(("release.version", version.clone()));
             fields.push(("release.image", image.clone()));
             fields.push(("release.architecture", architecture.clone()));
+        }
+        for (field, artifact) in [("rhcos.iso", &lock.rhcos.iso), ("rhcos.qcow2", &lock.rhcos.qcow2)] {
+            if let Some(Artifact { location, sha256 }) = artifact {
+                fields.push((field, format!("{location} sha256:{sha256}")));
+            }
         }
         fields
     }
@@ -127,6 +147,7 @@ fn parse_update(update: &str) -> Result<Update> {
             value.map(release::parse).transpose()?;
             Ok(Update::Release(value.map(str::to_owned)))
         }
-        _ => usage(format!("`{field}` is not in the lock"), "the lock has `epoch` and `release`"),
+        ("rhcos", None) => Ok(Update::Rhcos),
+        _ => usage(format!("`{field}` is not in the lock"), "the lock has `epoch`, `release` and `rhcos`"),
     }
 }

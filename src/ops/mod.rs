@@ -13,6 +13,7 @@ pub mod graph;
 pub mod init;
 pub mod lock;
 pub mod release;
+mod rhcos;
 mod seed;
 pub mod show;
 pub mod store;

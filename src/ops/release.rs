@@ -190,6 +190,8 @@ fn named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
     let pinned = super::workspace::pinned(&directory)?;
     match (reference, pinned) {
         (None, Some(pinned)) => Ok(pinned),
+        // What is pinned is not asked for again: a tag may have moved.
+        (Some(reference), Some(pinned)) if pinned.reference == reference => Ok(pinned),
         (reference, _) => {
             let asked = cluster.release.to_string();
             let reference = reference.unwrap_or(&asked);

@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::exec::Context;
 use crate::fs;
 use crate::hint::{Place, Problem, Problems, did_you_mean, near};
-use crate::lock::{Lock, LockedRelease};
+use crate::lock::{Lock, LockedRelease, Rhcos};
 use crate::recipe::{self, Graph};
 use crate::registry::{Deferred, Opened};
 use crate::secret::IdKey;
@@ -235,7 +235,7 @@ fn read_lock(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, missing: M
         };
     }
     match missing {
-        Missing::Imagine => Ok(Lock { epoch: this_second(), release: None }),
+        Missing::Imagine => Ok(Lock { epoch: this_second(), release: None, rhcos: Rhcos::default() }),
         Missing::Make => {
             let lock = super::lock::first(env, directory, cluster)?;
             fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;

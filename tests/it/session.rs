@@ -26,6 +26,8 @@ fn init_build_build_again() {
     insta::assert_snapshot!(ws.run(&["build"]), @"
     [STORE]/[ID]-cluster
     [stderr]
+    built release/image ([MS] ms)
+    built release/payload ([MS] ms)
     note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
     built check/crds ([MS] ms)
     built check/infra ([MS] ms)
@@ -49,9 +51,7 @@ fn init_build_build_again() {
     built release/config-api ([MS] ms)
     built release/crds ([MS] ms)
     built release/featuregate ([MS] ms)
-    built release/image ([MS] ms)
     built release/images ([MS] ms)
-    built release/payload ([MS] ms)
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["build"]), @"
@@ -117,6 +117,8 @@ fn build_makes_what_is_missing_once() {
     insta::assert_snapshot!(ws.run(&["build", "infra/pool"]), @"
     [STORE]/[ID]-infra-pool
     [stderr]
+    built release/image ([MS] ms)
+    built release/payload ([MS] ms)
     note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
     note: wrote cluster.seed: the identity of this cluster; back it up, and never commit it
     built infra/pool ([MS] ms)
@@ -633,7 +635,7 @@ fn usage_errors() {
     insta::assert_snapshot!(ws.run(&["lock", "--update", "seed"]), @"
     [stderr]
     error: `seed` is not in the lock
-    hint: the lock has `epoch` and `release`
+    hint: the lock has `epoch`, `release` and `rhcos`
     [exit 2]
     ");
 }

@@ -412,7 +412,6 @@ fn a_full_disk() {
     2 objects, 2 files, 2.4 KiB: all sound
     verify: 0
     full: 1
-    everything is pinned
     full: 1
     2 objects, 2 files, 2.4 KiB: all sound
     verify: 0

@@ -12,11 +12,9 @@ fn moving_to_the_next_version_and_back() {
     let moved = ws.json(&["lock", "--update", "release=demo:4.19"]);
     let fields: Vec<&str> =
         moved["moved"].as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap()).collect();
-    assert_eq!(fields, ["release.reference", "release.version", "release.image"]);
-    let built = ws.build(&[]);
+    assert_eq!(fields, ["release.reference", "release.version", "release.image", "rhcos.iso", "rhcos.qcow2"]);
+    let built = ws.build(&[]); // `lock` has read the payload already
     for name in [
-        "release/image",
-        "release/payload",
         "release/images",
         "release/crds",
         "release/featuregate",
@@ -80,7 +78,7 @@ fn info() {
         assert!(info["manifests"].as_u64().unwrap() > 20 && info["crds"].as_u64().unwrap() > 10);
     }
     assert_eq!(ws.json(&["release", "info"])["reference"], "demo:4.18");
-    let copied = ws.json(&["release", "mirror", "--from", "demo:4.19", "oci:copy"]);
+    let copied = ws.json(&["release", "mirror", "demo:4.19", "oci:copy"]);
     assert_eq!(names(&copied["images"]), ["release", "cluster-config-api"]);
     assert!(
         ws.dir.join("copy/index.json").exists(),
@@ -89,4 +87,26 @@ fn info() {
     // Most components of the demo release are names only.
     let text = ws.run(&["release", "mirror", "--all", "oci:all", "-q"]);
     assert!(text.contains("the demo release has no content for this component"), "{text}");
+}
+
+/// The node OS: what the release says, or the user's own file, each by sha256.
+#[test]
+fn the_node_os_is_pinned() {
+    let ws = Workspace::example();
+    ws.relock();
+    let lock = || std::fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+    assert!(lock().contains("[rhcos.iso]\nlocation = \"https://demo.invalid/rhcos/4.18/"), "{}", lock());
+    ws.write("my.iso", "an image");
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.18\nrhcos: {iso: my.iso}");
+    ws.json(&["lock", "--update", "rhcos"]);
+    let sha256 = tinderbox::registry::Sha256::of(b"an image").hex();
+    assert!(
+        lock().contains(&format!("[rhcos.iso]\nlocation = \"my.iso\"\nsha256 = \"{sha256}\"")),
+        "{}",
+        lock()
+    );
+    assert!(lock().contains("[rhcos.qcow2]\nlocation = \"https://demo.invalid"), "{}", lock());
+    ws.edit("cluster.yaml", "my.iso", "yours.iso");
+    let text = ws.run(&["lock", "--update", "rhcos"]);
+    assert!(text.contains("cannot open `[DIR]/yours.iso`") && text.contains("[exit 1]"), "{text}");
 }
