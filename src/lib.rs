@@ -9,11 +9,11 @@
 //! ```text
 //! main.rs        parse, dispatch, exit code
 //! cli/        6  one argument struct per verb; tables, progress, colour                   → ops, store's outcomes
-//! ops/        5  one file per verb: reads the files, hands text and values down           → exec builders store
-//! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store
-//! builders/   3  the trait, and one file or folder per builder: template, tree, validate
+//! ops/        5  one file per verb: reads the files, hands text and values down           → all of 2-4
+//! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store registry
+//! builders/   3  the trait, and one file or folder per builder                            → registry
 //! store/      2  objects, realisations, sessions, roots, gc, verify
-//! registry/   2  images: registries, OCI layouts, the demo release; verified bytes
+//! registry/   2  images: registries, OCI layouts, the demo release; verified bytes        → config's release
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields and projection
 //! lock/       1  what comes from outside, pinned
