@@ -5,6 +5,7 @@ mod error;
 mod output;
 mod progress;
 mod run;
+mod show;
 
 use std::process::ExitCode;
 use std::sync::Arc;

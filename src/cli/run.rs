@@ -11,13 +11,12 @@ use super::args::{Args, Build, Gc, Global, GraphFormat, Jobs, Release, Show, Sto
 use super::error::explain;
 use super::output::{self, Colour, line, size, stdout_paint, table};
 use super::progress::{Level, Progress};
+use super::show;
 use crate::fs;
 use crate::hint::Hint;
-use crate::ops::affects::Affected;
 use crate::ops::build::{BuildReport, BuildRequest};
-use crate::ops::why::{Cause, CauseKind, Status, Why};
 use crate::ops::{self, Env, OpsError, ProxySettings, Result, StoreChoice};
-use crate::store::{GcOptions, GcPlan, Verification};
+use crate::store::GcOptions;
 
 /// Does what was asked.
 pub(super) fn run(args: Args, cancel: &AtomicBool) -> Result<ExitCode> {
@@ -82,11 +81,11 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         }
         Verb::Why(target) => {
             let why = ops::why::why(env, &target.target)?;
-            say(json, &why, || show_why(&why));
+            say(json, &why, || show::why(&why));
         }
         Verb::Affects(affects) => {
             let found = ops::affects::affects(env, &affects.field)?;
-            say(json, &found, || show_affected(&found));
+            say(json, &found, || show::affected(&found));
         }
         Verb::Graph(graph) => {
             let format = match (json, graph.format) {
@@ -242,65 +241,6 @@ fn show(env: Env<'_>, json: bool, show: &Show) -> Result<()> {
     Ok(())
 }
 
-fn show_affected(found: &Affected) {
-    for (field, places) in &found.fields {
-        let places: Vec<String> = places.iter().map(ToString::to_string).collect();
-        line(format!("{} ({})", stdout_paint(field, Colour::Cyan), places.join("; ")));
-    }
-    line(format!("{} derivations name it:", found.direct.len()));
-    found.direct.iter().for_each(|name| line(format!("  {name}")));
-    line(format!(
-        "{} more need those, and are rebuilt if what they need really changes:",
-        found.cascade.len()
-    ));
-    found.cascade.iter().for_each(|name| line(format!("  {name}")));
-}
-
-fn show_why(why: &Why) {
-    line(match why.status {
-        Status::New => format!("{} was not built before", why.target),
-        Status::Changed => format!("{} is not as it was at the last build", why.target),
-        Status::UpToDate => format!("{} is up to date; its last change was this", why.target),
-        Status::Unchanged => format!("{} is up to date, and never was anything else", why.target),
-    });
-    if !why.causes.is_empty() {
-        line(stdout_paint("root cause", Colour::Cyan));
-        // One line of a file may decide several fields that several derivations name: that is one cause.
-        let mut shown: Vec<&Cause> = Vec::new();
-        for cause in &why.causes {
-            let same =
-                |one: &&Cause| (&one.places, &one.from, &one.to) == (&cause.places, &cause.from, &cause.to);
-            if !shown.iter().any(same) {
-                shown.push(cause);
-            }
-        }
-        shown.into_iter().map(show_cause).for_each(line);
-    }
-    if !why.cascade.is_empty() {
-        line(stdout_paint("cascade", Colour::Cyan));
-        why.cascade.iter().for_each(|way| line(format!("  {}", way.join(" → "))));
-    }
-    if !why.follows.is_empty() && why.status == Status::Changed {
-        line(stdout_paint("what follows", Colour::Cyan));
-        why.follows.iter().for_each(|name| line(format!("  {name}")));
-    }
-}
-
-fn show_cause(cause: &Cause) -> String {
-    let kind = match cause.kind {
-        CauseKind::Config => "config field",
-        CauseKind::File => "file",
-        CauseKind::Parameter => "parameter",
-        CauseKind::Inputs => "input",
-        CauseKind::Builder => "builder",
-        CauseKind::Forgotten => return format!("  unknown: {}", cause.what),
-    };
-    let places: Vec<String> = cause.places.iter().map(ToString::to_string).collect();
-    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
-    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "(nothing)".into());
-    format!("  {kind} {}{places}: {} → {}", cause.what, side(&cause.from), side(&cause.to))
-}
-
 fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
     match store {
         Store::Ls => {
@@ -340,7 +280,7 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
         }
         Store::Verify => {
             let found = ops::store::verify(env)?;
-            say(json, &found, || show_findings(&found));
+            say(json, &found, || show::findings(&found));
             return Ok(if found.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Store::Repair(args) => {
@@ -356,13 +296,13 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
                         directories.iter().map(|path| path.display().to_string()).collect();
                     line(format!("  {object} belongs to {}: run `tinderbox build` there", shown.join(", ")));
                 }
-                show_findings(&done.left);
+                show::findings(&done.left);
             });
             return Ok(if done.left.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Store::Gc(gc) => {
             let plan = ops::store::gc(env, &options(&gc), gc.dry_run)?;
-            say(json, &plan, || show_gc(&plan, gc.dry_run));
+            say(json, &plan, || show::gc(&plan, gc.dry_run));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -413,30 +353,4 @@ fn release(env: Env<'_>, json: bool, release: Release) -> Result<()> {
 
 fn options(gc: &Gc) -> GcOptions {
     GcOptions { keep_last: gc.keep_last, older_than: gc.older_than, max_size: gc.max_size, now: None }
-}
-
-fn show_findings(found: &Verification) {
-    for finding in &found.findings {
-        line(format!("{} {}: {}", stdout_paint("bad", Colour::Red), finding.path.display(), finding.detail));
-    }
-    let bad = match found.findings.len() {
-        0 => "all sound".to_owned(),
-        1 => "1 bad path".to_owned(),
-        bad => format!("{bad} bad paths"),
-    };
-    line(format!("{} objects, {} files, {}: {bad}", found.objects, found.files, size(found.bytes)));
-}
-
-fn show_gc(plan: &GcPlan, dry_run: bool) {
-    for (directory, number) in &plan.generations {
-        line(format!("generation {number} of {}", directory.display()));
-    }
-    for doomed in &plan.objects {
-        line(format!("{}\t{}", size(doomed.size), doomed.name));
-    }
-    if plan.blobs > 0 {
-        line(format!("{} downloaded blobs", plan.blobs));
-    }
-    let verb = if dry_run { "would free" } else { "freed" };
-    line(format!("{verb} {} in {} objects; {} stay", size(plan.freed), plan.objects.len(), plan.kept));
 }

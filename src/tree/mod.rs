@@ -11,12 +11,14 @@
 //! id. Times, owners and the remaining permission bits are canonical in the store and not part of any digest.
 
 mod listing;
+mod scratch;
 mod writer;
 
 use std::collections::BTreeMap;
 
 pub use listing::{Listing, ListingError};
-pub use writer::{FileWriter, FillError, Scratch, TreeError, TreeWriter, Written};
+pub use scratch::{FillError, Scratch};
+pub use writer::{FileWriter, TreeError, TreeWriter, Written};
 
 use crate::digest::Digest;
 use crate::secret::IdKey;

@@ -5,17 +5,17 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
+use super::scratch::Scratch;
 use super::{Entry, Hashing, Kind, Listing, PathError, check_link, check_path};
 use crate::fs::{self, At};
 use crate::hint::Hint;
 
 /// Bytes that are read, hashed and written at a time: large enough for BLAKE3's wide lanes, small enough for a cache.
-const CHUNK: usize = 128 * 1024;
+pub(super) const CHUNK: usize = 128 * 1024;
 
 /// Why a tree could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -206,8 +206,7 @@ impl<'a> TreeWriter<'a> {
     pub fn scratch(&self, name: &str) -> Result<Scratch<'_>, TreeError> {
         check_path(name).map_err(|error| refused(name, error))?;
         let dir = self.root.with_file_name(format!("scratch-{name}"));
-        fs::create_dir(&dir, 0o700)?;
-        Ok(Scratch { dir, hashing: self.hashing, secret: self.secret, next: AtomicU64::new(0) })
+        Scratch::create(dir, self.hashing, self.secret)
     }
 
     /// Copies a foreign file or directory below `path` (`""`: the root), in parallel, hashing on the way.
@@ -307,58 +306,6 @@ fn copy(from: &Path, to: &Path, entry: &Entry) -> Result<(), TreeError> {
     io::copy(&mut fs::open(from)?, &mut file).at("copy", to)?;
     fs::set_canonical_time_of(&file, to)?;
     Ok(())
-}
-
-/// Room for files that may or may not become part of a tree: hashed while they are written, like the tree's own.
-#[derive(Debug)]
-pub struct Scratch<'a> {
-    dir: PathBuf,
-    hashing: Hashing<'a>,
-    secret: bool,
-    next: AtomicU64,
-}
-
-/// Why a scratch file could not be filled: its source failed, or the disk did.
-#[derive(Debug)]
-pub enum FillError {
-    /// The source.
-    Read(io::Error),
-    /// The disk.
-    Write(TreeError),
-}
-
-impl Drop for Scratch<'_> {
-    fn drop(&mut self) {
-        let _ = fs::remove_all(&self.dir); // what stays goes with the session
-    }
-}
-
-impl Scratch<'_> {
-    /// Copies everything from `source` to a new file. Returns where it is, and its entry.
-    pub fn fill(&self, source: &mut impl Read, exec: bool) -> Result<(PathBuf, Entry), FillError> {
-        let write = |error: fs::Error| FillError::Write(error.into());
-        let path = self.dir.join(self.next.fetch_add(1, Ordering::Relaxed).to_string());
-        let mut entry =
-            Entry { kind: Kind::File { exec, size: 0 }, secret: self.secret, digest: [0; 32].into() };
-        let mut file = fs::create_new(&path, entry.mode()).map_err(write)?;
-        let mut hasher = self.hashing.content(self.secret).ok_or(FillError::Write(TreeError::NoKey))?;
-        let (mut chunk, mut size) = (vec![0; CHUNK], 0);
-        loop {
-            let read = match source.read(&mut chunk) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(FillError::Read(error)),
-            };
-            file.write_all(&chunk[..read]).at("write", &path).map_err(write)?;
-            hasher.update(&chunk[..read]);
-            size += read as u64;
-        }
-        fs::set_canonical_time_of(&file, &path).map_err(write)?;
-        entry.kind = Kind::File { exec, size };
-        entry.digest = hasher.finalize().into();
-        Ok((path, entry))
-    }
 }
 
 /// One file of a tree in the making. Dropped without [`FileWriter::finish`], it makes the tree unusable.

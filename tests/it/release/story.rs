@@ -14,12 +14,7 @@ fn moving_to_the_next_version_and_back() {
         moved["moved"].as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap()).collect();
     assert_eq!(fields, ["release.reference", "release.version", "release.image", "rhcos.iso", "rhcos.qcow2"]);
     let built = ws.build(&[]); // `lock` has read the payload already
-    for name in [
-        "release/images",
-        "release/crds",
-        "release/featuregate",
-        "cluster",
-    ] {
+    for name in ["release/images", "release/crds", "release/featuregate", "cluster"] {
         assert!(built.contains(&name.to_owned()), "{name}: {built:?}");
     }
     assert!(!built.iter().any(|name| name.starts_with("infra/")), "{built:?}");

@@ -1,0 +1,91 @@
+//! Outcomes as text for people.
+
+use super::output::{Colour, line, size, stdout_paint};
+use crate::ops::affects::Affected;
+use crate::ops::why::{Cause, CauseKind, Status, Why};
+use crate::store::{GcPlan, Verification};
+
+pub(super) fn affected(found: &Affected) {
+    for (field, places) in &found.fields {
+        let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+        line(format!("{} ({})", stdout_paint(field, Colour::Cyan), places.join("; ")));
+    }
+    line(format!("{} derivations name it:", found.direct.len()));
+    found.direct.iter().for_each(|name| line(format!("  {name}")));
+    line(format!(
+        "{} more need those, and are rebuilt if what they need really changes:",
+        found.cascade.len()
+    ));
+    found.cascade.iter().for_each(|name| line(format!("  {name}")));
+}
+
+pub(super) fn why(why: &Why) {
+    line(match why.status {
+        Status::New => format!("{} was not built before", why.target),
+        Status::Changed => format!("{} is not as it was at the last build", why.target),
+        Status::UpToDate => format!("{} is up to date; its last change was this", why.target),
+        Status::Unchanged => format!("{} is up to date, and never was anything else", why.target),
+    });
+    if !why.causes.is_empty() {
+        line(stdout_paint("root cause", Colour::Cyan));
+        // One line of a file may decide several fields that several derivations name: that is one cause.
+        let mut shown: Vec<&Cause> = Vec::new();
+        for cause in &why.causes {
+            let same =
+                |one: &&Cause| (&one.places, &one.from, &one.to) == (&cause.places, &cause.from, &cause.to);
+            if !shown.iter().any(same) {
+                shown.push(cause);
+            }
+        }
+        shown.into_iter().map(cause).for_each(line);
+    }
+    if !why.cascade.is_empty() {
+        line(stdout_paint("cascade", Colour::Cyan));
+        why.cascade.iter().for_each(|way| line(format!("  {}", way.join(" → "))));
+    }
+    if !why.follows.is_empty() && why.status == Status::Changed {
+        line(stdout_paint("what follows", Colour::Cyan));
+        why.follows.iter().for_each(|name| line(format!("  {name}")));
+    }
+}
+
+fn cause(cause: &Cause) -> String {
+    let kind = match cause.kind {
+        CauseKind::Config => "config field",
+        CauseKind::File => "file",
+        CauseKind::Parameter => "parameter",
+        CauseKind::Inputs => "input",
+        CauseKind::Builder => "builder",
+        CauseKind::Forgotten => return format!("  unknown: {}", cause.what),
+    };
+    let places: Vec<String> = cause.places.iter().map(ToString::to_string).collect();
+    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
+    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "(nothing)".into());
+    format!("  {kind} {}{places}: {} → {}", cause.what, side(&cause.from), side(&cause.to))
+}
+
+pub(super) fn findings(found: &Verification) {
+    for finding in &found.findings {
+        line(format!("{} {}: {}", stdout_paint("bad", Colour::Red), finding.path.display(), finding.detail));
+    }
+    let bad = match found.findings.len() {
+        0 => "all sound".to_owned(),
+        1 => "1 bad path".to_owned(),
+        bad => format!("{bad} bad paths"),
+    };
+    line(format!("{} objects, {} files, {}: {bad}", found.objects, found.files, size(found.bytes)));
+}
+
+pub(super) fn gc(plan: &GcPlan, dry_run: bool) {
+    for (directory, number) in &plan.generations {
+        line(format!("generation {number} of {}", directory.display()));
+    }
+    for doomed in &plan.objects {
+        line(format!("{}\t{}", size(doomed.size), doomed.name));
+    }
+    if plan.blobs > 0 {
+        line(format!("{} downloaded blobs", plan.blobs));
+    }
+    let verb = if dry_run { "would free" } else { "freed" };
+    line(format!("{verb} {} in {} objects; {} stay", size(plan.freed), plan.objects.len(), plan.kept));
+}
