@@ -15,6 +15,9 @@ use super::{ObjectName, Result, Roots, Session, Store};
 use crate::digest::ObjectId;
 use crate::fs;
 
+/// No download takes longer: what is older was left behind by a process that is gone.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+
 /// What to collect. The default removes everything that no root needs.
 #[derive(Debug, Clone, Default)]
 pub struct GcOptions {
@@ -143,11 +146,22 @@ impl Store {
         self.part("blobs")
     }
 
-    /// Downloaded blobs that may go: all, or those that are old enough.
+    /// Downloaded blobs that may go: all, or those that are old enough; and what killed downloads left behind.
     fn old_blobs(&self, options: &GcOptions) -> Result<Vec<PathBuf>> {
+        let mut old = self.blobs_older_than(options, "sha256", options.older_than)?;
+        old.append(&mut self.blobs_older_than(options, "tmp", Some(ABANDONED))?);
+        Ok(old)
+    }
+
+    fn blobs_older_than(
+        &self,
+        options: &GcOptions,
+        part: &str,
+        limit: Option<Duration>,
+    ) -> Result<Vec<PathBuf>> {
         let now = options.now.unwrap_or(SystemTime::UNIX_EPOCH);
         let mut old = Vec::new();
-        let kept = self.blobs().join("sha256");
+        let kept = self.blobs().join(part);
         for name in fs::optional(fs::list(&kept))?.unwrap_or_default() {
             let path = kept.join(name);
             let Some(found) = fs::optional(fs::metadata(&path))?.filter(|found| found.is_file()) else {
@@ -155,7 +169,7 @@ impl Store {
             };
             let age =
                 found.modified().ok().and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
-            if options.older_than.is_none_or(|limit| age >= limit) {
+            if limit.is_none_or(|limit| age >= limit) {
                 old.push(path);
             }
         }

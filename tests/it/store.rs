@@ -325,7 +325,7 @@ fn a_read_only_store_as_a_plain_user() {
 }
 
 /// A script in a mount namespace of its own, with `$T` the program and `$S` the store.
-fn script(ws: &Workspace, flags: &[&str], script: &str) -> String {
+pub(crate) fn script(ws: &Workspace, flags: &[&str], script: &str) -> String {
     let mut command = ws.command_of(Path::new("unshare"), flags);
     command.args(["sh", "-c", script]).env("T", env!("CARGO_BIN_EXE_tinderbox")).env("S", &ws.store);
     ws.text(&command.output().unwrap())

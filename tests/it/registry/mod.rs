@@ -8,6 +8,6 @@ mod layout;
 mod mirrors;
 mod proxy;
 pub(crate) mod real;
-mod sample;
+pub(crate) mod sample;
 mod server;
 mod suite;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::harness::{Workspace, list, mode};
+use crate::harness::{Workspace, in_mount_namespace, list, mode};
 use crate::release::pack::{Layer, Pack, Release, gzip, name};
+use crate::store::script;
 
 /// A workspace on a release in a layout, and a recipe `demo/image` that unpacks `paths` of a made-up component.
 struct Made {
@@ -246,4 +247,32 @@ fn what_is_no_release() {
     let text = made.ws.run(&["lock", "--update", "release"]);
     assert!(text.contains("there is no image for linux/arm64, only for linux/amd64"), "{text}");
     assert_eq!(name("x").registry, "registry.example.com");
+}
+
+/// A disk that fills up while a layer is unpacked: a clear error, a sound store, and a build that succeeds later.
+#[test]
+fn a_full_disk_while_unpacking() {
+    let Some(flags) = in_mount_namespace("a full disk") else { return };
+    let made = Made::new();
+    let large = crate::registry::sample::noise(6 << 20, 7);
+    let ws = made.gzip(vec![Layer::new().file("large", large)], "['/large']");
+    let text = script(
+        ws,
+        &flags,
+        "mount -t tmpfs -o size=10m,mode=755 tinderbox $S
+         $T build -q release/images >/dev/null; echo small: $?
+         head -c 5m /dev/zero > $S/filler
+         $T build -q demo/image; echo full: $?
+         $T store verify >/dev/null; echo verify: $?
+         ls $S/.tinderbox/tmp
+         rm $S/filler
+         $T build -q demo/image >/dev/null; echo room: $?
+         $T store verify >/dev/null; echo verify: $?",
+    );
+    let (stdout, stderr) = text.split_once("[stderr]\n").unwrap();
+    assert_eq!(stdout, "small: 0\nfull: 1\nverify: 0\nroom: 0\nverify: 0\n");
+    assert!(
+        stderr.contains("No space left on device") && stderr.contains("hint: the disk is full"),
+        "{stderr}"
+    );
 }
