@@ -1,0 +1,127 @@
+//! Our side: recipes built by the real scheduler, in this process or in one of its own.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use tinderbox::config::{Field, Fields};
+use tinderbox::exec::{self, Context, Options};
+use tinderbox::hint::Place as Source;
+use tinderbox::recipe::{self, Graph, Sources};
+use tinderbox::registry::{Cached, Deferred, ImageName, Images, Opened, Sha256};
+use tinderbox::store::{Session, Store};
+use tinderbox::value::Value;
+
+use crate::place::{self, Place};
+
+/// The first argument of a child process.
+pub(crate) const HIDDEN: &str = "--fetch";
+
+/// Files of an image, as `recipes/10-release/image.toml` asks for them.
+pub(crate) fn image_recipe(digest: &str, paths: &str) -> String {
+    format!(
+        "# Files of an image.\nbuilder = \"image\"\n\n[config]\ndigest = \"lock.release.{digest}\"\n\
+         architecture = \"lock.release.architecture\"\n\n[params]\npaths = [{paths}]\n"
+    )
+}
+
+/// A graph of these recipes of stage `release`, with these fields below `lock.release`.
+pub(crate) fn graph(recipes: &[(&str, String)], release: &[(&str, String)]) -> Graph {
+    let mut sources = Sources::default();
+    for (name, text) in recipes {
+        sources.add(format!("10-release/{name}.toml"), (*name).to_owned(), text.clone());
+    }
+    let mut fields: BTreeMap<String, Value> =
+        release.iter().map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str()))).collect();
+    fields.insert("architecture".into(), "amd64".into());
+    let lock = Value::Map([("release".to_owned(), Value::Map(fields))].into());
+    let origins = [Source::file("cluster.lock")].into();
+    let roots = [("lock", lock), ("featureSet", Value::from(""))];
+    let roots = roots.map(|(name, value)| (name.to_owned(), Field::data(value, &origins)));
+    recipe::load(&sources, &Fields::new(roots.into())).unwrap()
+}
+
+/// Builds targets of a graph; all of them must be new and succeed. Says where they are.
+pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&str]) -> Vec<PathBuf> {
+    let store = Store::open_or_create(store).unwrap();
+    let session = Session::open(&store, None).unwrap();
+    let cancel = AtomicBool::new(false);
+    let context = Context { graph, session: &session, events: &(), cancel: &cancel, images: Some(images) };
+    let targets: Vec<usize> = targets.iter().map(|name| graph.find(name).unwrap()).collect();
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let outcome = exec::build(context, &targets, Options { jobs, keep_going: false }).unwrap();
+    if let Some((name, error)) = outcome.failed.first() {
+        panic!("{name}: {}", tinderbox::hint::chain(&**error));
+    }
+    assert_eq!(outcome.built.len(), targets.len(), "{:?} were there already", outcome.cached);
+    targets.iter().map(|at| exec::path_of(context, &outcome.done[at].output)).collect()
+}
+
+/// A source that is open already.
+pub(crate) fn opened(images: Arc<dyn Images>, name: ImageName) -> Deferred {
+    Deferred::new(move || Ok(Opened { images: Arc::clone(&images), name: name.clone() }))
+}
+
+/// What a child process did.
+pub(crate) struct Fetched {
+    /// From its start to its end.
+    pub(crate) time: Duration,
+    /// The most memory that it had.
+    pub(crate) memory: u64,
+    /// Bytes that it read from files; the network does not count.
+    pub(crate) read: u64,
+    /// Bytes that it wrote.
+    pub(crate) written: u64,
+    /// Where the output is.
+    pub(crate) path: PathBuf,
+}
+
+/// Fetches paths of an image into a store, in a process of its own. With `blobs`, layers are kept there too.
+pub(crate) fn fetch(
+    place: &Place,
+    digest: &Sha256,
+    paths: &str,
+    store: &Path,
+    blobs: Option<&Path>,
+) -> Fetched {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.arg(HIDDEN).arg(place.argument()).arg(place.name().to_string()).arg(digest.to_string());
+    command.arg(paths).arg(store).args(blobs).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let start = Instant::now();
+    let output = command.output().unwrap();
+    let time = start.elapsed();
+    assert!(output.status.success(), "{command:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (path, numbers) = text.split_once('\n').unwrap();
+    let mut numbers = numbers.split_whitespace().map(|number| number.parse().unwrap());
+    let mut number = || numbers.next().unwrap();
+    Fetched { time, memory: number(), read: number(), written: number(), path: path.into() }
+}
+
+/// The child's side of [`fetch`]: builds, and prints what the system says about this process.
+pub(crate) fn child(arguments: &[String]) {
+    let [place, name, digest, paths, store, blobs @ ..] = arguments else { panic!("too few arguments") };
+    let mut images = place::open(place);
+    if let Some(blobs) = blobs.first() {
+        images = Arc::new(Cached::new(blobs, images).unwrap());
+    }
+    let graph = graph(&[("image", image_recipe("digest", paths))], &[("digest", digest.clone())]);
+    let images = opened(images, name.parse().unwrap());
+    let built = build(&graph, Path::new(store), &images, &["release/image"]);
+    let memory = field("/proc/self/status", "VmHWM:") * 1024;
+    println!(
+        "{}\n{memory} {} {}",
+        built[0].display(),
+        field("/proc/self/io", "rchar:"),
+        field("/proc/self/io", "wchar:")
+    );
+}
+
+fn field(file: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
