@@ -105,3 +105,28 @@ fn the_node_os_is_pinned() {
     let text = ws.run(&["lock", "--update", "rhcos"]);
     assert!(text.contains("cannot open `[DIR]/yours.iso`") && text.contains("[exit 1]"), "{text}");
 }
+
+/// `check/crds` names the custom resource that this release does not know, by kind and by version.
+#[test]
+fn a_resource_without_its_crd_is_named() {
+    let recipe =
+        "# A resource that nobody knows, for a test.\nbuilder = 'template'\n[files]\n'odd.yaml' = 'odd.j2'\n";
+    for (resource, wanted) in [
+        (
+            "config.openshift.io/v1\nkind: Nothing",
+            "odd.yaml:2: kind: no CRD of this release has config.openshift.io Nothing",
+        ),
+        ("config.openshift.io/v7\nkind: DNS", "has no version `v7`"),
+    ] {
+        let odd = format!("apiVersion: {resource}\nmetadata:\n  name: odd\n");
+        let ws = Workspace::with(&[
+            ("recipes/50-manifest/odd.toml", recipe),
+            ("recipes/50-manifest/odd.j2", &odd),
+        ]);
+        let text = ws.run(&["check", "-q"]);
+        assert!(
+            text.contains(wanted) && text.contains("[crds-before-cvo]") && text.contains("[exit 1]"),
+            "{text}"
+        );
+    }
+}
