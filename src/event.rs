@@ -69,6 +69,9 @@ pub enum Event {
 pub trait Events: Sync {
     /// Takes one event.
     fn emit(&self, event: Event);
+
+    /// The work is done, and the answer follows: whatever is drawn must be gone when this returns.
+    fn settle(&self) {}
 }
 
 /// Nowhere.

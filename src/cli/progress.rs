@@ -31,7 +31,7 @@ const SHOWN: usize = 8;
 /// Takes events and shows them. Dropping it ends the view.
 pub(super) struct Progress {
     level: Level,
-    live: Option<Live>,
+    live: Mutex<Option<Live>>,
     log: Option<Mutex<File>>,
 }
 
@@ -49,7 +49,7 @@ impl Progress {
             let view = std::thread::spawn(move || View::default().run(&events));
             Live { events: sender, view }
         });
-        Self { level, live, log: log.map(Mutex::new) }
+        Self { level, live: Mutex::new(live), log: log.map(Mutex::new) }
     }
 }
 
@@ -61,7 +61,7 @@ impl Events for Progress {
                 let _ = writeln!(log, "{line}"); // a full disk must not stop the build that was asked for
             }
         }
-        match &self.live {
+        match &*self.live.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(live) => drop(live.events.send(event)),
             None => {
                 if let Some(line) = plain(&event, self.level) {
@@ -70,14 +70,19 @@ impl Events for Progress {
             }
         }
     }
+
+    fn settle(&self) {
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Live { events, view }) = live {
+            drop(events);
+            let _ = view.join(); // a view that panicked has nothing more to show
+        }
+    }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(Live { events, view }) = self.live.take() {
-            drop(events);
-            let _ = view.join(); // a view that panicked has nothing more to show
-        }
+        self.settle();
     }
 }
 

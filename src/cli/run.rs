@@ -40,7 +40,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Init(init) => {
             let directory = init.dir.as_deref().unwrap_or(&global.directory);
             let done = ops::init::init(directory, init.from.as_deref())?;
-            say(json, &done, || {
+            say(env, json, &done, || {
                 for file in &done.written {
                     line(done.directory.join(file).display());
                 }
@@ -48,7 +48,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         }
         Verb::Lock(lock) => {
             let done = ops::lock::lock(env, &ops::lock::LockRequest { update: lock.update })?;
-            say(json, &done, || {
+            say(env, json, &done, || {
                 for moved in &done.moved {
                     line(format!(
                         "{}: {} → {}",
@@ -66,10 +66,10 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             });
         }
         Verb::Build(build) => return self::build(env, json, build),
-        Verb::Check(check) if check.list => list_checks(json),
+        Verb::Check(check) if check.list => list_checks(env, json),
         Verb::Check(check) => {
             let checked = ops::check::check(env, jobs(&check.jobs))?;
-            say(json, &checked, || {
+            say(env, json, &checked, || {
                 let rows = checked
                     .checks
                     .iter()
@@ -81,11 +81,11 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         }
         Verb::Why(target) => {
             let why = ops::why::why(env, &target.target)?;
-            say(json, &why, || show::why(&why));
+            say(env, json, &why, || show::why(&why));
         }
         Verb::Affects(affects) => {
             let found = ops::affects::affects(env, &affects.field)?;
-            say(json, &found, || show::affected(&found));
+            say(env, json, &found, || show::affected(&found));
         }
         Verb::Graph(graph) => {
             let format = match (json, graph.format) {
@@ -99,7 +99,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Show(show) => self::show(env, json, &show)?,
         Verb::Export(export) => {
             let done = ops::export::export(env, &export.target, &export.dir, jobs(&export.jobs))?;
-            say(json, &done, || {
+            say(env, json, &done, || {
                 line(format!(
                     "{}: {} files, {} of them secret",
                     done.directory.display(),
@@ -110,7 +110,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         }
         Verb::Generations => {
             let all = ops::generations::generations(env)?;
-            say(json, &all, || {
+            say(env, json, &all, || {
                 let rows = all.iter().map(|one| {
                     let mark = if one.current { "current" } else { "" };
                     let path =
@@ -122,7 +122,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         }
         Verb::Rollback(rollback) => {
             let done = ops::generations::rollback(env, rollback.number)?;
-            say(json, &done, || line(format!("generation {}: {}", done.to, done.path.display())));
+            say(env, json, &done, || line(format!("generation {}: {}", done.to, done.path.display())));
         }
         Verb::Release(release) => self::release(env, json, release)?,
         Verb::Store(store) => return self::store(env, json, store),
@@ -132,13 +132,15 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             clap_complete::generate(completions.shell, &mut Args::command(), "tinderbox", &mut text);
             let script = String::from_utf8_lossy(&text);
             let document = json!({"shell": completions.shell.to_string(), "script": script});
-            say(json, &document, || output::text(&script));
+            say(env, json, &document, || output::text(&script));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn say(json: bool, document: &impl serde::Serialize, text: impl FnOnce()) {
+/// Prints the answer, and nothing of the progress stays with it.
+fn say(env: Env<'_>, json: bool, document: &impl serde::Serialize, text: impl FnOnce()) {
+    env.events.settle();
     if json { output::json(document) } else { text() }
 }
 
@@ -179,14 +181,14 @@ fn build(env: Env<'_>, json: bool, build: Build) -> Result<ExitCode> {
     };
     if build.dry_run {
         let report = ops::build::dry_run(env, &request)?;
-        say(json, &report, || report.would_build.iter().flatten().for_each(line));
+        say(env, json, &report, || report.would_build.iter().flatten().for_each(line));
         return Ok(ExitCode::SUCCESS);
     }
-    Ok(finish_build(json, &ops::build::build(env, &request)?))
+    Ok(finish_build(env, json, &ops::build::build(env, &request)?))
 }
 
-fn finish_build(json: bool, report: &BuildReport) -> ExitCode {
-    say(json, report, || {
+fn finish_build(env: Env<'_>, json: bool, report: &BuildReport) -> ExitCode {
+    say(env, json, report, || {
         for target in &report.targets {
             line(target.path.display());
         }
@@ -204,9 +206,9 @@ fn finish_build(json: bool, report: &BuildReport) -> ExitCode {
     if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn list_checks(json: bool) {
+fn list_checks(env: Env<'_>, json: bool) {
     let all = ops::check::list();
-    say(json, &all, || {
+    say(env, json, &all, || {
         for check in &all {
             line(stdout_paint(check.name, Colour::Green));
             line(format!("  rule:   {}\n  breaks: {}", check.rule, check.breaks));
@@ -223,7 +225,7 @@ fn show(env: Env<'_>, json: bool, show: &Show) -> Result<()> {
         });
     }
     let shown = ops::show::show(env, &show.target, show.reveal)?;
-    say(json, &shown, || match &shown.file {
+    say(env, json, &shown, || match &shown.file {
         Some(file) => {
             output::text(&file.content);
             if !file.content.ends_with('\n') {
@@ -245,7 +247,7 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
     match store {
         Store::Ls => {
             let all = ops::store::ls(env)?;
-            say(json, &all, || {
+            say(env, json, &all, || {
                 let rows = all.iter().map(|one| {
                     let secret = if one.secret { "secret" } else { "" };
                     vec![
@@ -261,7 +263,7 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
         }
         Store::Du => {
             let usage = ops::store::du(env)?;
-            say(json, &usage, || {
+            say(env, json, &usage, || {
                 line(format!("{}\t{}", size(usage.stored), usage.store.display()));
                 line(format!(
                     "{} objects; {} if equal files counted every time",
@@ -272,20 +274,22 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
         }
         Store::Path { prefix } => {
             let (name, path) = ops::store::path(env, &prefix)?;
-            say(json, &json!({"object": name.id, "name": name.name, "path": path}), || line(path.display()));
+            say(env, json, &json!({"object": name.id, "name": name.name, "path": path}), || {
+                line(path.display())
+            });
         }
         Store::Add { path } => {
             let (object, path) = ops::store::add(env, &path)?;
-            say(json, &json!({"object": object, "path": path}), || line(path.display()));
+            say(env, json, &json!({"object": object, "path": path}), || line(path.display()));
         }
         Store::Verify => {
             let found = ops::store::verify(env)?;
-            say(json, &found, || show::findings(&found));
+            say(env, json, &found, || show::findings(&found));
             return Ok(if found.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Store::Repair(args) => {
             let done = ops::store::repair(env, jobs(&args))?;
-            say(json, &done, || {
+            say(env, json, &done, || {
                 line(format!(
                     "{} bad objects removed, {} derivations built again",
                     done.removed.len(),
@@ -302,7 +306,7 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
         }
         Store::Gc(gc) => {
             let plan = ops::store::gc(env, &options(&gc), gc.dry_run)?;
-            say(json, &plan, || show::gc(&plan, gc.dry_run));
+            say(env, json, &plan, || show::gc(&plan, gc.dry_run));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -312,7 +316,7 @@ fn release(env: Env<'_>, json: bool, release: Release) -> Result<()> {
     match release {
         Release::Info { reference } => {
             let info = ops::release::info(env, reference.as_deref())?;
-            say(json, &info, || {
+            say(env, json, &info, || {
                 line(format!(
                     "{}  {}  linux/{}",
                     stdout_paint(&info.version, Colour::Green),
@@ -331,7 +335,7 @@ fn release(env: Env<'_>, json: bool, release: Release) -> Result<()> {
         }
         Release::Mirror { reference, destination, all } => {
             let done = ops::release::mirror(env, reference.as_deref(), &destination, all)?;
-            say(json, &done, || {
+            say(env, json, &done, || {
                 line(format!("{} images at {}", done.images.len(), done.destination));
                 line(format!(
                     "{} blobs sent ({}), {} were there",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 
-use super::harness::{Workspace, mode, names, set_mode, tree};
+use super::harness::{Workspace, left_out, mode, names, set_mode, tree};
 
 /// The first steps of the README, from nothing to a second build that builds nothing.
 #[test]
@@ -936,4 +936,21 @@ fn a_broken_pull_secret_is_not_quoted() {
       hint: for example: {"auths":{"registry.example.com":{"auth":"…"}}}
     [exit 1]
     "#);
+}
+
+/// On a terminal the progress view is gone before the answer is printed, and never takes the answer with it.
+#[test]
+fn on_a_terminal_the_answer_stays() {
+    let ws = Workspace::example();
+    let mut command =
+        ws.command_of(Path::new("script"), &["-qec", "\"$T\" --store \"$S\" build", "/dev/null"]);
+    command.env("T", env!("CARGO_BIN_EXE_tinderbox")).env("S", &ws.store);
+    let Ok(output) = command.output() else {
+        return left_out("a terminal", "script, of Debian's bsdutils");
+    };
+    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    assert!(output.status.success(), "{text}");
+    // Nothing is cleared after the path, which is the last thing on the screen.
+    let (_, shown) = text.rsplit_once("\x1b[J").unwrap_or(("", &text));
+    assert!(shown.starts_with(&*ws.store.to_string_lossy()) && shown.ends_with("-cluster\n"), "{text:?}");
 }
