@@ -126,7 +126,10 @@ pub(super) fn stage(
     builder.check(&job).map_err(in_build(node))?;
     let secret = tainted && !builder.declassifies(&job);
     let tree = context.session.stage(secret).map_err(in_store(node))?;
-    builder.build(&job, &tree).map_err(in_build(node))?;
+    if let Err(error) = builder.build(&job, &tree) {
+        context.session.abandon(tree);
+        return Err(in_build(node)(error));
+    }
     context.session.finish(tree, &node.name).map_err(in_store(node))
 }
 

@@ -154,6 +154,13 @@ impl Session {
         Ok(TreeWriter::create(dir.join("tree"), Hashing(self.key.as_ref()), secret)?)
     }
 
+    /// Gives an output up, and its space back: others may need it now.
+    pub fn abandon(&self, tree: TreeWriter<'_>) {
+        if let Some(dir) = tree.root().parent() {
+            let _ = fs::remove_all(dir); // what stays goes with the session
+        }
+    }
+
     /// Finishes an output: shares equal files, seals it, writes its listing. It is durable after [`Session::sync`].
     pub fn finish(&self, tree: TreeWriter<'_>, label: &str) -> Result<Staged> {
         let tree = tree.finish()?;

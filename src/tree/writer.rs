@@ -122,6 +122,11 @@ impl<'a> TreeWriter<'a> {
         Ok(Self { root, hashing, secret, state: Mutex::default() })
     }
 
+    /// Where the tree is written.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Writes one file.
     pub fn write(&self, path: &str, bytes: &[u8], exec: bool) -> Result<(), TreeError> {
         self.start(path, exec, self.secret)?.put(bytes)

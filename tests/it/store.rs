@@ -391,7 +391,7 @@ fn a_full_disk() {
         "mount -t tmpfs -o size=8m,mode=755 tinderbox $S
          $T build infra/pool; echo built: $?
          head -c 7m /dev/zero > $S/filler
-         $T build -k demo infra/network; echo full: $?
+         $T build -k -j 1 demo infra/network; echo full: $?
          $T store verify; echo verify: $?
          ls $S/.tinderbox/tmp
          cat /dev/zero >> $S/filler 2>/dev/null
