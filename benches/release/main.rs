@@ -23,6 +23,8 @@
     reason = "a benchmark: it stops at the first thing that is wrong, and prints"
 )]
 
+#[path = "../engine/bench.rs"]
+mod bench;
 mod crds;
 mod fetch;
 mod made;
@@ -36,69 +38,12 @@ mod peers;
 mod place;
 mod unpack;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// One part: its name, and what it does.
-type Part = (&'static str, fn(&Bench));
-
-/// Where everything happens, and how large it is.
-pub(crate) struct Bench {
-    root: PathBuf,
-    dirs: AtomicU32,
-    /// Small sizes and few runs.
-    pub(crate) quick: bool,
-}
-
-impl Bench {
-    fn new(quick: bool) -> Self {
-        // Below target/: a temporary directory in memory would hide what durability costs.
-        let root =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-release-{}", std::process::id()));
-        tinderbox::fs::create_dirs(&root).unwrap();
-        Self { root, dirs: AtomicU32::new(0), quick }
-    }
-
-    /// A new, empty directory. All of them stay until the end, as in the engine's benchmark.
-    pub(crate) fn dir(&self, name: &str) -> PathBuf {
-        let dir = self.root.join(format!("{}-{name}", self.dirs.fetch_add(1, Ordering::Relaxed)));
-        std::fs::create_dir(&dir).unwrap();
-        dir
-    }
-
-    /// One of two sizes.
-    pub(crate) fn size<T>(&self, full: T, quick: T) -> T {
-        if self.quick { quick } else { full }
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        if let Err(error) = tinderbox::fs::remove_all(&self.root) {
-            eprintln!("{error}: {}", error.source);
-        }
-    }
-}
+pub(crate) use bench::Bench;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some((fetch::HIDDEN, rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return fetch::child(rest);
     }
-    // `cargo bench` says `--bench`; `cargo test --all-targets` does not, and wants to see that it works.
-    let quick =
-        arguments.iter().any(|argument| argument == "--quick") || !arguments.iter().any(|a| a == "--bench");
-    let wanted: Vec<&str> = arguments.iter().map(String::as_str).filter(|a| !a.starts_with('-')).collect();
-    let parts: [Part; 3] = [("unpack", unpack::run), ("manifests", manifests::run), ("crds", crds::run)];
-    if let Some(unknown) = wanted.iter().find(|name| !parts.iter().any(|(part, _)| part == *name)) {
-        eprintln!("there is no part `{unknown}`; there are unpack, manifests and crds");
-        std::process::exit(2);
-    }
-    let bench = Bench::new(quick);
-    measure::machine(&bench.root);
-    for (name, run) in parts {
-        if wanted.is_empty() || wanted.contains(&name) {
-            run(&bench);
-        }
-    }
+    bench::run(&[("unpack", unpack::run), ("manifests", manifests::run), ("crds", crds::run)]);
 }
