@@ -44,6 +44,11 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     near(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }
 
+/// The line, from 1, of an offset in a text.
+pub fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}
+
 /// Where in a user's file something is: the file as the user knows it, the line (from 1), the field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Place {

@@ -98,7 +98,7 @@ fn attempt(
     Ok(None)
 }
 
-/// Runs the builder into a staging tree.
+/// Runs the builder into a staging tree. The job was checked before the first one was begun.
 pub(super) fn stage(
     context: Context<'_>,
     node: &Node,
@@ -123,7 +123,6 @@ pub(super) fn stage(
         secrets: &node.secrets,
         images: context.images.filter(|_| builder.grants().images),
     };
-    builder.check(&job).map_err(in_build(node))?;
     let secret = tainted && !builder.declassifies(&job);
     let tree = context.session.stage(secret).map_err(in_store(node))?;
     if let Err(error) = builder.build(&job, &tree) {

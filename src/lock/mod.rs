@@ -18,7 +18,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use toml::Spanned;
 
-use crate::hint::{Place, Problem, Problems};
+use crate::hint::{Place, Problem, Problems, line_of};
 use crate::value::Value;
 
 /// The format that this program reads and writes.
@@ -85,12 +85,8 @@ impl Lock {
     /// Reads the file's text; `name` is the file as the user knows it.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problems> {
         let place = |offset: Option<usize>, field: &str| {
-            let newlines = |offset: usize| text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
-            Place {
-                file: name.to_owned(),
-                line: offset.map(|offset| 1 + newlines(offset)),
-                field: field.to_owned(),
-            }
+            let line = offset.map(|offset| line_of(text, offset));
+            Place { file: name.to_owned(), line, field: field.to_owned() }
         };
         let one = |problem: Problem| Problems(vec![problem]);
         let hint = || "`tinderbox lock` writes this file; delete it to pin anew".to_owned();

@@ -12,7 +12,7 @@ use crate::exec::{self, Options};
 use crate::fs;
 use crate::hint::Problems;
 use crate::lock::{Artifact, LockedRelease, Rhcos};
-use crate::yaml::{self, Data, Source};
+use crate::yaml::{self, Source};
 
 /// What the payload's ConfigMap coreos-bootimages holds.
 #[derive(Deserialize)]
@@ -97,18 +97,7 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
 /// The text of `data.stream`.
 fn stream_of(file: &str, text: &str) -> Option<String> {
     let root = yaml::documents(Source { name: file, text }, &mut Problems::default()).pop()?;
-    ["data", "stream"]
-        .iter()
-        .try_fold(root, |node, key| match node.data {
-            Data::Map(entries) => {
-                entries.into_iter().find(|entry| entry.key == *key).map(|entry| entry.value)
-            }
-            _ => None,
-        })
-        .and_then(|node| match node.data {
-            Data::Scalar { text, .. } => Some(text),
-            _ => None,
-        })
+    root.get("data")?.get("stream")?.text().map(str::to_owned)
 }
 
 fn hash(path: &Path) -> Result<String> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::sources::{SourceFile, Sources};
-use crate::hint::{Place, Problem, Problems, did_you_mean};
+use crate::hint::{Place, Problem, Problems, did_you_mean, line_of};
 use crate::value::Value;
 
 /// A recipe as it was written.
@@ -141,10 +141,6 @@ pub(super) fn is_name(text: &str) -> bool {
 
 fn summary(text: &str) -> String {
     text.lines().next().and_then(|line| line.strip_prefix('#')).unwrap_or_default().trim().to_owned()
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }
 
 fn explain(error: &toml::de::Error, file: &SourceFile) -> Problem {

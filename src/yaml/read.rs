@@ -67,6 +67,22 @@ impl Node {
         matches!(&self.data, Data::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
+    /// The entry of a mapping.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        match &self.data {
+            Data::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
+            _ => None,
+        }
+    }
+
+    /// The text of a scalar.
+    pub fn text(&self) -> Option<&str> {
+        match &self.data {
+            Data::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
     /// How many nodes and how many levels; recursion is bounded by [`MAX_DEPTH`].
     fn measure(&self) -> (usize, usize) {
         let below = |nodes: &mut dyn Iterator<Item = &Node>| {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::super::{BuildError, Builder, Job, JobError};
-use super::select::{Manifest, documents, get, scalar};
+use super::select::{Manifest, documents};
 use crate::drv::BuilderId;
 use crate::tree::TreeWriter;
 use crate::yaml::{Data, Node, Source};
@@ -148,11 +148,7 @@ fn has_profile_key(manifest: &Manifest<'_>) -> bool {
 /// `spec.featureSet`; absent means Default.
 fn feature_set_of(manifest: &Manifest<'_>) -> String {
     let root = whole(manifest.text);
-    let set = root
-        .as_ref()
-        .and_then(|root| get(root, "spec"))
-        .and_then(|spec| get(spec, "featureSet"))
-        .and_then(scalar);
+    let set = root.as_ref().and_then(|root| root.get("spec")?.get("featureSet")?.text());
     set.filter(|set| !set.is_empty()).unwrap_or("Default").to_owned()
 }
 
@@ -163,15 +159,15 @@ fn whole(text: &str) -> Option<Node> {
 /// The text with `status.featureGates[].version` filled in where it is empty; the rest stays byte for byte.
 fn with_version(text: &str, version: &str) -> Option<String> {
     let root = whole(text)?;
-    let gates = get(get(&root, "status")?, "featureGates")?;
+    let gates = root.get("status")?.get("featureGates")?;
     let Data::List(gates) = &gates.data else { return None };
     let empty: Vec<usize> = gates
         .iter()
-        .filter_map(|gate| get(gate, "version"))
-        .filter(|node| scalar(node) == Some(""))
+        .filter_map(|gate| gate.get("version"))
+        .filter(|node| node.text() == Some(""))
         .map(|node| node.line)
         .collect();
-    let known = gates.iter().any(|gate| get(gate, "version").and_then(scalar) == Some(version));
+    let known = gates.iter().any(|gate| gate.get("version").and_then(Node::text) == Some(version));
     if empty.is_empty() && !known {
         return None;
     }

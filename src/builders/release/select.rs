@@ -1,7 +1,7 @@
 //! Manifests of a release, and which of their variants apply: said by annotations, not by file names.
 
 use crate::hint::Problems;
-use crate::yaml::{self, Data, Node, Source};
+use crate::yaml::{self, Node, Source};
 
 /// One document of a manifest file, its head understood.
 #[derive(Debug)]
@@ -20,9 +20,7 @@ pub(super) struct Manifest<'a> {
 impl Manifest<'_> {
     /// An annotation.
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
-        scalar(
-            get(get(&self.head, "metadata")?, "annotations").and_then(|annotations| get(annotations, key))?,
-        )
+        self.head.get("metadata")?.get("annotations")?.get(key)?.text()
     }
 
     /// Whether the CVO applies it under a profile.
@@ -49,9 +47,9 @@ pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest
                 Some(problem) => return Err(format!("`{file}` is not YAML: {}", problem.message)),
             }
         };
-        let text_of = |node: Option<&Node>| node.and_then(scalar).unwrap_or_default().to_owned();
-        let kind = text_of(get(&head, "kind"));
-        let name = text_of(get(&head, "metadata").and_then(|metadata| get(metadata, "name")));
+        let text_of = |node: Option<&Node>| node.and_then(Node::text).unwrap_or_default().to_owned();
+        let kind = text_of(head.get("kind"));
+        let name = text_of(head.get("metadata").and_then(|metadata| metadata.get("name")));
         found.push(Manifest { file, text: document, kind, name, head });
     }
     Ok(found)
@@ -92,20 +90,6 @@ fn head_of(document: &str) -> String {
         }
     }
     head
-}
-
-pub(super) fn get<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
-    match &node.data {
-        Data::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
-        _ => None,
-    }
-}
-
-pub(super) fn scalar(node: &Node) -> Option<&str> {
-    match &node.data {
-        Data::Scalar { text, .. } => Some(text),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -61,18 +61,14 @@ impl Document {
     /// The node at `metadata.name`, `subjects.0.name`.
     pub(super) fn get(&self, path: &str) -> Option<&Node> {
         path.split('.').try_fold(&self.root, |node, step| match &node.data {
-            Data::Map(entries) => entries.iter().find(|entry| entry.key == step).map(|entry| &entry.value),
             Data::List(items) => items.get(step.parse::<usize>().ok()?),
-            Data::Scalar { .. } => None,
+            _ => node.get(step),
         })
     }
 
     /// The scalar there.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
-        match &self.get(path)?.data {
-            Data::Scalar { text, .. } => Some(text),
-            _ => None,
-        }
+        self.get(path)?.text()
     }
 
     /// The line of what is there, or else of the document.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::artifacts::{Artifacts, Document, meaning};
 use super::{Check, Report};
-use crate::yaml::{self, Data, Node, Source};
+use crate::yaml::{self, Node, Source};
 
 /// What cannot be read is refused by the API server, late.
 pub(super) const PARSES: Check = Check {
@@ -100,7 +100,7 @@ pub(super) const CLUSTER_CONFIG: Check = Check {
         let text = document.text(field).unwrap_or_default();
         let mut problems = crate::hint::Problems::default();
         let inner = yaml::parse(Source { name: &document.file, text }, &mut problems);
-        let has = |inner: &Node, key: &str| matches!(&inner.data, Data::Map(entries) if entries.iter().any(|entry| entry.key == key));
+        let has = |inner: &Node, key: &str| inner.get(key).is_some();
         match inner {
             None => report.add(&document.file, document.line(field), field, "it is not YAML"),
             Some(inner) => {
@@ -153,19 +153,13 @@ fn one(
 
 /// Whether a ClusterRoleBinding gives `role` to the user `user`.
 fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &str) {
-    let text = |node: &Node, key: &str| match &node.data {
-        Data::Map(entries) => {
-            entries.iter().find(|entry| entry.key == key).map(|entry| meaning(&entry.value))
-        }
-        _ => None,
-    };
     let mut bindings = artifacts.kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
     let given = bindings.any(|binding| {
         binding.text("roleRef.kind") == Some("ClusterRole")
             && binding.text("roleRef.name") == Some(role)
             && binding.list("subjects").iter().any(|subject| {
-                text(subject, "kind").as_deref() == Some("\"User\"")
-                    && text(subject, "name") == Some(format!("{user:?}"))
+                subject.get("kind").and_then(Node::text) == Some("User")
+                    && subject.get("name").and_then(Node::text) == Some(user)
             })
     });
     if !given {
@@ -203,13 +197,8 @@ pub(super) const CRDS: Check = Check {
                     report.add(&document.file, document.line("kind"), "kind", message);
                 }
                 Some(crd) => {
-                    let served = crd.list("spec.versions").iter().any(|one| match &one.data {
-                        Data::Map(entries) => entries.iter().any(|entry| {
-                            entry.key == "name"
-                                && matches!(&entry.value.data, Data::Scalar { text, .. } if text == version)
-                        }),
-                        _ => false,
-                    });
+                    let mut versions = crd.list("spec.versions").iter();
+                    let served = versions.any(|one| one.get("name").and_then(Node::text) == Some(version));
                     if !served {
                         let message = format!("`{}` has no version `{version}`", crd.file);
                         report.add(&document.file, document.line("apiVersion"), "apiVersion", message);
