@@ -7,7 +7,7 @@ use super::BuildError;
 use crate::fs;
 use crate::hint::{Hint, did_you_mean};
 use crate::registry::{Deferred, Opened};
-use crate::secret::Secret;
+use crate::secret::{Secret, Seed};
 use crate::tree::{Entry, Kind, Listing};
 use crate::value::Value;
 
@@ -23,6 +23,8 @@ pub struct Job<'a> {
     pub secrets: &'a BTreeMap<String, Secret>,
     /// Images, if the builder has the grant.
     pub images: Option<&'a Deferred>,
+    /// The cluster's seed, if the builder has the grant.
+    pub seed: Option<&'a Seed>,
 }
 
 impl std::fmt::Debug for Job<'_> {
@@ -93,6 +95,9 @@ pub enum JobError {
     /// A builder that asks for images without the grant, or a build that has no source of them.
     #[error("there is no source of images here")]
     NoImages,
+    /// A builder that asks for the seed without the grant.
+    #[error("there is no seed here")]
+    NoSeed,
     /// An input that cannot be read.
     #[error(transparent)]
     Fs(#[from] fs::Error),
@@ -161,6 +166,11 @@ impl Job<'_> {
     /// The source of images, for builders that have the grant.
     pub fn images(&self) -> Result<&Opened, BuildError> {
         Ok(self.images.ok_or(JobError::NoImages)?.get()?)
+    }
+
+    /// The seed, for builders that have the grant.
+    pub fn seed(&self) -> Result<&Seed, JobError> {
+        self.seed.ok_or(JobError::NoSeed)
     }
 
     /// The input of an alias that is no group.

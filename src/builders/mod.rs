@@ -43,6 +43,9 @@ pub trait Builder: Sync {
 pub struct Grants {
     /// Images, by digest.
     pub images: bool,
+    /// Streams of the cluster's seed. The seed is part of the derivation's id, and what is made of it is secret unless
+    /// the builder declassifies it.
+    pub seed: bool,
 }
 
 /// All builders.

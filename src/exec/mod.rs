@@ -25,6 +25,7 @@ use crate::event::Events;
 use crate::hint::{Hint, Place, did_you_mean};
 use crate::recipe::{Graph, Node};
 use crate::registry::Deferred;
+use crate::secret::Seed;
 use crate::store::{Output, Session, StoreError};
 
 /// What a build works with.
@@ -40,6 +41,8 @@ pub struct Context<'a> {
     pub cancel: &'a AtomicBool,
     /// Where images come from, for builders that may use them.
     pub images: Option<&'a Deferred>,
+    /// Where keys and names come from, for builders that may use it.
+    pub seed: Option<&'a Seed>,
 }
 
 /// How to build.

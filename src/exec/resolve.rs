@@ -9,6 +9,9 @@ use crate::drv::{Derivation, Explanation, Input, InputKind};
 use crate::recipe::{Edge, Node};
 use crate::store::{Output, Realisation, Using};
 
+/// What the seed is called among the secrets of a derivation; no recipe can give that name to another.
+const SEED: &str = "cluster.seed";
+
 /// The derivation of a node whose inputs are all done.
 pub(super) fn derivation(
     context: Context<'_>,
@@ -20,14 +23,18 @@ pub(super) fn derivation(
         let Some(from) = done.get(&edge.node) else { continue }; // the caller made sure that there is none such
         inputs.insert(alias.clone(), input(context, node, edge, from.output.object)?);
     }
+    let builder = builder_of(node)?;
+    let no_seed = || ExecError::NoSeed { name: node.name.clone() };
     let mut secrets = BTreeMap::new();
     for (alias, secret) in &node.secrets {
-        let key = context.session.key().ok_or_else(|| ExecError::NoSeed { name: node.name.clone() })?;
-        secrets.insert(alias.clone(), key.digest_value(secret));
+        secrets.insert(alias.clone(), context.session.key().ok_or_else(no_seed)?.digest_value(secret));
+    }
+    if builder.grants().seed {
+        secrets.insert(SEED.to_owned(), context.seed.ok_or_else(no_seed)?.digest());
     }
     Ok(Derivation {
         label: node.name.clone(),
-        builder: builder_of(node)?.id(),
+        builder: builder.id(),
         inputs,
         params: node.params.clone(),
         secrets,
@@ -72,7 +79,14 @@ pub(super) fn look_up(
 /// A job without the content of its inputs, for [`crate::builders::Builder::check`].
 pub(super) fn outline(node: &Node) -> Job<'_> {
     let inputs = node.inputs.keys().map(|alias| (alias.clone(), InputTree::default())).collect();
-    Job { aliases: &node.aliases, inputs, params: &node.params, secrets: &node.secrets, images: None }
+    Job {
+        aliases: &node.aliases,
+        inputs,
+        params: &node.params,
+        secrets: &node.secrets,
+        images: None,
+        seed: None,
+    }
 }
 
 /// What a build would do.

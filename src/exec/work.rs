@@ -114,14 +114,16 @@ pub(super) fn stage(
             InputTree { root: object.path, listing: Some(Arc::new(object.listing)), path },
         );
     }
-    let tainted =
-        !node.secrets.is_empty() || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
+    let tainted = builder.grants().seed
+        || !node.secrets.is_empty()
+        || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
     let job = Job {
         aliases: &node.aliases,
         inputs: trees,
         params: &node.params,
         secrets: &node.secrets,
         images: context.images.filter(|_| builder.grants().images),
+        seed: context.seed.filter(|_| builder.grants().seed),
     };
     let secret = tainted && !builder.declassifies(&job);
     let tree = context.session.stage(secret).map_err(in_store(node))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::directory::{CLUSTER, INSTALL_CONFIG, SEED};
-use super::seed::{self, Seed};
+use super::seed;
 use super::{OpsError, Result};
 use crate::config::{self, Source};
 use crate::fs;
@@ -56,8 +56,8 @@ pub fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
             written.push(name.to_owned());
         }
     }
-    if Seed::read(&directory)?.is_none() {
-        Seed::make(&directory)?;
+    if seed::read(&directory)?.is_none() {
+        seed::make(&directory)?;
         written.push(SEED.to_owned());
     }
     seed::ignore(&directory)?;

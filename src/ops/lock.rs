@@ -7,7 +7,7 @@ use time::format_description::well_known::Rfc3339;
 use super::directory::LOCK;
 use super::release::{self, Origin};
 use super::rhcos;
-use super::seed::Seed;
+use super::seed;
 use super::workspace::{read_cluster, this_second};
 use super::{ClusterDir, Env, OpsError, Result};
 use crate::config::Cluster;
@@ -86,9 +86,9 @@ pub fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
     if before.as_ref() != Some(&after) {
         fs::replace(&path, after.encode().as_bytes(), 0o644)?;
     }
-    let seed_made = Seed::read(directory.path())?.is_none();
+    let seed_made = seed::read(directory.path())?.is_none();
     if seed_made {
-        Seed::make(directory.path())?;
+        seed::make(directory.path())?;
     }
     Ok(Locked { moved: moved(before.as_ref(), &after), seed_made })
 }

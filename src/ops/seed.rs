@@ -8,59 +8,49 @@ use zeroize::Zeroizing;
 use super::directory::SEED;
 use super::{OpsError, Result};
 use crate::fs;
-use crate::secret::{IdKey, KEY_LENGTH};
+use crate::secret::{KEY_LENGTH, Seed};
 
-/// The seed of a cluster.
-pub(super) struct Seed(Zeroizing<[u8; KEY_LENGTH]>);
-
-impl Seed {
-    /// The key of secret ids.
-    pub(super) fn id_key(&self) -> IdKey {
-        IdKey::from_seed(&self.0)
+/// Reads the seed of a cluster directory; none if there is none. One that others can read is refused.
+pub(super) fn read(directory: &Path) -> Result<Option<Seed>> {
+    let path = directory.join(SEED);
+    let Some(found) = fs::optional(fs::metadata(&path))? else { return Ok(None) };
+    let wrong = |problem, advice: String| Err(OpsError::Seed { path: path.clone(), problem, advice });
+    if !found.is_file() {
+        return wrong("is not a plain file", "put the file itself there".into());
     }
-
-    /// Reads the seed of a cluster directory; none if there is none. One that others can read is refused.
-    pub(super) fn read(directory: &Path) -> Result<Option<Self>> {
-        let path = directory.join(SEED);
-        let Some(found) = fs::optional(fs::metadata(&path))? else { return Ok(None) };
-        let wrong = |problem, advice: String| Err(OpsError::Seed { path: path.clone(), problem, advice });
-        if !found.is_file() {
-            return wrong("is not a plain file", "put the file itself there".into());
-        }
-        if found.permissions().mode() & 0o077 != 0 {
-            let advice = format!("if nobody else has read it: `chmod 600 {}`", path.display());
-            return wrong("can be read by others", advice);
-        }
-        if found.size() != KEY_LENGTH as u64 {
-            return wrong(
-                "is not 32 bytes long",
-                "restore it from your backup: a new seed is a new cluster".into(),
-            );
-        }
-        let bytes = Zeroizing::new(fs::read(&path)?);
-        let mut seed = Zeroizing::new([0; KEY_LENGTH]);
-        seed.copy_from_slice(&bytes);
-        Ok(Some(Self(seed)))
+    if found.permissions().mode() & 0o077 != 0 {
+        let advice = format!("if nobody else has read it: `chmod 600 {}`", path.display());
+        return wrong("can be read by others", advice);
     }
-
-    /// Makes the seed of a cluster directory that has none, and keeps git away from it.
-    pub(super) fn make(directory: &Path) -> Result<Self> {
-        let mut seed = Zeroizing::new([0; KEY_LENGTH]);
-        let path = directory.join(SEED);
-        getrandom::fill(seed.as_mut()).map_err(|_| OpsError::Seed {
-            path: path.clone(),
-            problem: "cannot be made: the system has no randomness",
-            advice: "check that getrandom(2) works here".into(),
-        })?;
-        ignore(directory)?;
-        fs::write_whole(&path, seed.as_ref(), 0o600)?;
-        Ok(Self(seed))
+    if found.size() != KEY_LENGTH as u64 {
+        return wrong(
+            "is not 32 bytes long",
+            "restore it from your backup: a new seed is a new cluster".into(),
+        );
     }
+    let bytes = Zeroizing::new(fs::read(&path)?);
+    let mut seed = Zeroizing::new([0; KEY_LENGTH]);
+    seed.copy_from_slice(&bytes);
+    Ok(Some(Seed::new(seed)))
+}
 
-    /// A seed that nobody keeps, for a dry run in a directory that has none.
-    pub(super) fn imagined() -> Self {
-        Self(Zeroizing::new([0; KEY_LENGTH]))
-    }
+/// Makes the seed of a cluster directory that has none, and keeps git away from it.
+pub(super) fn make(directory: &Path) -> Result<Seed> {
+    let mut seed = Zeroizing::new([0; KEY_LENGTH]);
+    let path = directory.join(SEED);
+    getrandom::fill(seed.as_mut()).map_err(|_| OpsError::Seed {
+        path: path.clone(),
+        problem: "cannot be made: the system has no randomness",
+        advice: "check that getrandom(2) works here".into(),
+    })?;
+    ignore(directory)?;
+    fs::write_whole(&path, seed.as_ref(), 0o600)?;
+    Ok(Seed::new(seed))
+}
+
+/// A seed that nobody keeps, for a dry run in a directory that has none.
+pub(super) fn imagined() -> Seed {
+    Seed::new(Zeroizing::new([0; KEY_LENGTH]))
 }
 
 /// Makes sure that git ignores what must not be committed.

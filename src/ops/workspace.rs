@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 use super::directory::{CLUSTER, INSTALL_CONFIG, LOCK};
 use super::release::Origin;
-use super::seed::Seed;
+use super::seed;
 use super::{ClusterDir, Env, OpsError, Result, StoreChoice};
 use crate::config::{self, Cluster, Field, Fields, Source};
 use crate::event::Event;
@@ -16,7 +16,7 @@ use crate::hint::{Place, Problem, Problems, did_you_mean, near};
 use crate::lock::{Lock, LockedRelease, Rhcos};
 use crate::recipe::{self, Graph};
 use crate::registry::{Deferred, Opened};
-use crate::secret::IdKey;
+use crate::secret::{IdKey, Seed};
 use crate::store::{Roots, Session, Store, StoreError};
 
 /// What to do when lock or seed are missing.
@@ -117,6 +117,7 @@ impl Workspace {
             events: env.events,
             cancel: env.cancel,
             images: self.images.as_ref(),
+            seed: Some(&self.seed),
         }
     }
 
@@ -268,11 +269,11 @@ fn images(
 }
 
 fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Seed> {
-    match (Seed::read(directory.path())?, missing) {
+    match (seed::read(directory.path())?, missing) {
         (Some(seed), _) => Ok(seed),
-        (None, Missing::Imagine) => Ok(Seed::imagined()),
+        (None, Missing::Imagine) => Ok(seed::imagined()),
         (None, Missing::Make) => {
-            let seed = Seed::make(directory.path())?;
+            let seed = seed::make(directory.path())?;
             let text = "wrote cluster.seed: the identity of this cluster; back it up, and never commit it"
                 .to_owned();
             env.events.emit(Event::Notice { text });

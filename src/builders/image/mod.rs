@@ -29,7 +29,7 @@ impl Builder for Image {
     }
 
     fn grants(&self) -> Grants {
-        Grants { images: true }
+        Grants { images: true, ..Grants::default() }
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
