@@ -18,6 +18,7 @@
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields and projection
 //! lock/       1  what comes from outside, pinned
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
+//! pki/        1  keys and certificates: made out of the seed, read from users' files
 //! tree/       0  what an output may hold, how it becomes an id, its listing, its writer
 //! yaml/       0  reading with lines, writing canonically
 //! digest.rs fs.rs event.rs hint.rs secret.rs value.rs                                   0
@@ -54,6 +55,7 @@ pub mod fs;
 pub mod hint;
 pub mod lock;
 pub mod ops;
+pub mod pki;
 pub mod recipe;
 pub mod registry;
 pub mod secret;
