@@ -16,7 +16,7 @@
 //! registry/   2  images: registries, OCI layouts, the demo release; verified bytes        → config's release
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields and projection
-//! lock/       1  what comes from outside, pinned
+//! lock/       1  what comes from outside, pinned; which certificates were renewed
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
 //! pki/        1  keys and certificates: made out of the seed, read from users' files
 //! tree/       0  what an output may hold, how it becomes an id, its listing, its writer

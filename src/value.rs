@@ -35,6 +35,14 @@ impl Value {
         }
     }
 
+    /// The number, if it is one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// The entry of a map.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {

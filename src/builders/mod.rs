@@ -2,8 +2,10 @@
 //!
 //! A closed set, each versioned. A builder sees its job and nothing else: no store, clock, environment or terminal.
 
+mod identity;
 mod image;
 mod job;
+mod pki;
 mod release;
 mod template;
 mod tree;
@@ -13,6 +15,7 @@ pub use job::{InputTree, Job, JobError};
 
 use crate::drv::BuilderId;
 use crate::hint::Hint;
+use crate::pki::PkiError;
 use crate::registry::RegistryError;
 use crate::tree::{TreeError, TreeWriter};
 
@@ -49,11 +52,15 @@ pub struct Grants {
 }
 
 /// All builders.
-const ALL: [&dyn Builder; 7] = [
+const ALL: [&dyn Builder; 11] = [
     &image::Image,
     &release::Payload,
     &release::Images,
     &release::Crds,
+    &identity::Identity,
+    &pki::Keypair,
+    &pki::Authority,
+    &pki::Certificate,
     &template::Template,
     &tree::Tree,
     &validate::Validate,
@@ -81,6 +88,34 @@ pub enum BuildError {
     /// The job itself is wrong.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// A key or certificate that cannot be read or made.
+    #[error("{what}")]
+    Pki {
+        /// Which, and whose.
+        what: String,
+        /// Why not.
+        source: PkiError,
+    },
+    /// An authority of the user's that cannot do the work.
+    #[error("your certificate of `{name}` {problem}")]
+    Brought {
+        /// Which authority.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do.
+        advice: String,
+    },
+    /// A certificate that would be valid longer than what vouches for it.
+    #[error("`{name}` would outlive its issuer `{issuer}`, which ends {}", until.date())]
+    Outlives {
+        /// Which certificate.
+        name: String,
+        /// The subject of its issuer.
+        issuer: String,
+        /// When that ends.
+        until: time::OffsetDateTime,
+    },
     /// A template that cannot be rendered.
     #[error("{file}:{line}: {message}")]
     Template {
@@ -113,6 +148,11 @@ impl Hint for BuildError {
             Self::Tree(error) => error.hint(),
             Self::Registry(error) => error.hint(),
             Self::Job(error) => error.hint(),
+            Self::Pki { source, .. } => source.hint(),
+            Self::Brought { advice, .. } => Some(advice.clone()),
+            Self::Outlives { .. } => {
+                Some("shorten `pki.validity` in cluster.yaml, or `tinderbox renew` the issuer".into())
+            }
             Self::Template { hint, .. } => hint.clone(),
             Self::Checks { .. } => None,
         }

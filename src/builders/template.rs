@@ -2,8 +2,8 @@
 //! so is a name that the recipe gives and no template uses: what is named is rebuilt for.
 //!
 //! `files` holds the templates by output path; a path whose last part begins with `_` is a part to include, not an
-//! output. Names in a template are the recipe's `config` aliases and its inputs: a file is its text, a directory a map
-//! from path to text. `exec` lists the outputs that can be executed.
+//! output. Names in a template are the recipe's `config` aliases, its `values` and its inputs: a file is its text, a
+//! directory a map from path to text. `exec` lists the outputs that can be executed.
 //!
 //! Filters beyond minijinja's own: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`.
 
@@ -30,7 +30,8 @@ impl Builder for Template {
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
-        job.only(&["config", "files", "exec"])?;
+        job.only(&["config", "files", "exec", "values"])?;
+        values(job)?;
         let files = job.text_map("files")?;
         if !files.keys().any(|path| is_output(path)) {
             return Err(JobError::Expected {
@@ -53,6 +54,7 @@ impl Builder for Template {
             .config()
             .into_keys()
             .chain(job.secrets.keys().map(String::as_str))
+            .chain(values(job)?.keys().map(String::as_str))
             .chain(job.aliases())
             .collect();
         match given.iter().find(|name| !used.contains(**name)) {
@@ -78,6 +80,16 @@ impl Builder for Template {
             out.write(path, text.as_bytes(), executables.contains(path))?;
         }
         Ok(())
+    }
+}
+
+/// What the recipe itself says, by name.
+fn values<'a>(job: &'a Job<'_>) -> Result<&'a BTreeMap<String, Value>, JobError> {
+    static NONE: BTreeMap<String, Value> = BTreeMap::new();
+    match job.params.get("values") {
+        None => Ok(&NONE),
+        Some(Value::Map(values)) => Ok(values),
+        Some(_) => Err(JobError::Expected { name: "values".into(), expected: "a table" }),
     }
 }
 
@@ -110,6 +122,9 @@ fn context(job: &Job<'_>) -> Result<BTreeMap<String, Jinja>, JobError> {
     let mut context = BTreeMap::new();
     for (alias, value) in job.config() {
         context.insert(alias.to_owned(), Jinja::from(Serde(value)));
+    }
+    for (name, value) in values(job)? {
+        context.insert(name.clone(), Jinja::from(Serde(value)));
     }
     for (alias, secret) in job.secrets {
         let wrong = || JobError::Input { alias: alias.clone(), problem: "is not text".into() };

@@ -100,6 +100,18 @@ pub(super) enum Verb {
     Generations,
     /// Point result/ to an earlier generation
     Rollback(Rollback),
+    /// List all certificates, the soonest to end first, and until when the artifacts can still boot
+    #[command(after_help = "Examples:
+  tinderbox expiry
+  tinderbox expiry installer-tls --json")]
+    Expiry(Expiry),
+    /// Give certificates new dates, or single ones a new key; the next build makes them
+    #[command(after_help = "Examples:
+  tinderbox renew                              all dates from now on; every key stays
+  tinderbox renew etcd-server                  one certificate
+  tinderbox renew --rekey admin                a new key, and what is made from it
+  tinderbox renew --dry-run                    what would be built again")]
+    Renew(Renew),
     /// Look into a release, or copy it
     #[command(subcommand)]
     Release(Release),
@@ -216,6 +228,25 @@ pub(super) struct Export {
     pub(super) target: String,
     #[command(flatten)]
     pub(super) jobs: Jobs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Expiry {
+    /// Derivations or folders of them; default: cluster
+    pub(super) targets: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Renew {
+    /// Certificates by name; default: all
+    #[arg(value_name = "NAME")]
+    pub(super) names: Vec<String>,
+    /// New keys too, for the named ones
+    #[arg(long)]
+    pub(super) rekey: bool,
+    /// Only say what would be built again
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, ClapArgs)]

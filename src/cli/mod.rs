@@ -4,6 +4,7 @@ mod args;
 mod error;
 mod output;
 mod progress;
+mod renew;
 mod run;
 mod show;
 

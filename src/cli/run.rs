@@ -11,6 +11,7 @@ use super::args::{Args, Build, Gc, Global, GraphFormat, Jobs, Release, Show, Sto
 use super::error::explain;
 use super::output::{self, Colour, line, size, stdout_paint, table};
 use super::progress::{Level, Progress};
+use super::renew;
 use super::show;
 use crate::fs;
 use crate::hint::Hint;
@@ -49,14 +50,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Lock(lock) => {
             let done = ops::lock::lock(env, &ops::lock::LockRequest { update: lock.update })?;
             say(env, json, &done, || {
-                for moved in &done.moved {
-                    line(format!(
-                        "{}: {} → {}",
-                        moved.field,
-                        moved.from.as_deref().unwrap_or("(missing)"),
-                        moved.to
-                    ));
-                }
+                renew::moved(&done.moved);
                 if done.seed_made {
                     line("cluster.seed: made; back it up, and never commit it");
                 }
@@ -123,6 +117,15 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Rollback(rollback) => {
             let done = ops::generations::rollback(env, rollback.number)?;
             say(env, json, &done, || line(format!("generation {}: {}", done.to, done.path.display())));
+        }
+        Verb::Expiry(expiry) => {
+            let found = ops::expiry::expiry(env, &expiry.targets)?;
+            say(env, json, &found, || renew::expiry(&found));
+        }
+        Verb::Renew(asked) => {
+            let (names, rekey, dry_run) = (asked.names, asked.rekey, asked.dry_run);
+            let done = ops::renew::renew(env, &ops::renew::RenewRequest { names, rekey, dry_run })?;
+            say(env, json, &done, || renew::renewal(&done, dry_run));
         }
         Verb::Release(release) => self::release(env, json, release)?,
         Verb::Store(store) => return self::store(env, json, store),

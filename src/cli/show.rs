@@ -51,6 +51,7 @@ pub(super) fn why(why: &Why) {
 
 fn cause(cause: &Cause) -> String {
     let kind = match cause.kind {
+        CauseKind::Seed => "seed",
         CauseKind::Config => "config field",
         CauseKind::File => "file",
         CauseKind::Parameter => "parameter",

@@ -69,6 +69,13 @@ impl Cluster {
         self.networks.service.iter().filter_map(|network| nth(network, 10)).collect()
     }
 
+    /// Where a node finds itself. Programs of an IPv6 cluster still use 127.0.0.1, so that is always there.
+    pub fn loopbacks(&self) -> Vec<IpAddr> {
+        let v6 = self.networks.machine.iter().any(|network| matches!(network, IpNet::V6(_)));
+        let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
+        if v6 { vec![v4, Ipv6Addr::LOCALHOST.into()] } else { vec![v4] }
+    }
+
     /// The nodes of a role, in the order written.
     pub fn nodes_of(&self, role: Role) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(move |node| node.role == role)

@@ -10,6 +10,7 @@
 //! | `networks.type`, `networks.{machine,service}[]`, `networks.cluster[].{cidr,hostPrefix}`, `networks.internalJoinSubnet` | networks | `networking` |
 //! | `service.{kubernetes,dns}[]` | first and tenth address of each service network | `networking.serviceNetwork` |
 //! | `network.{gateways,dns}[]`, `network.dhcp.{start,end}` | what interfaces need | `network` |
+//! | `network.loopbacks[]` | 127.0.0.1, and ::1 where there is IPv6 | `networking.machineNetwork` |
 //! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three show elements of `nodes` | `nodes` |
 //! | `proxy.{httpProxy,httpsProxy,noProxy}`, `trustBundle.{certificates,policy}`, `mirrors[].{source,mirrors,sourcePolicy}` | access to the outside | the same |
 //! | `sshKeys[]`, `fips`, `publish`, `featureSet`, `featureGates[]`, `cpuPartitioning` | options | the same |
@@ -20,6 +21,9 @@
 //! | `libvirt.{uri,pool,network,bridge,domainType}`, `rhcos.{iso,qcow2}` | where machines are made | the same |
 //! | `pki.{keyAlgorithm,authorityKeyAlgorithm}`, `pki.validity.{authorityHours,leafHours}`, `pki.authorities.NAME.{certificate,key}` | certificates | `pki` |
 //! | `checks.disabled[]` | checks that are not run | `checks` |
+//!
+//! Two roots come from beside the model: `lock.…` (see [`crate::lock`]), and `authorities.NAME.{certificate,key}`, the
+//! texts of the files that `pki.authorities` names; `key` is secret.
 //!
 //! A node: `name`, `role`, `fqdn`, `index` (within its role), `etcdName` (`etcd-0`, of masters), `ip` (the first), `ips[]`,
 //! `addresses[].{ip,prefix,gateway,family}`, `mac` (null: from the seed), `vcpus`, `memoryMiB`, `diskGB`.

@@ -42,6 +42,10 @@ impl Lookup<'_> {
         if self.0.place(file, new).line.is_some() { new } else { self.written(file, old, new) }
     }
 
+    pub(super) fn machine(&self) -> &'static str {
+        self.either(File::Install, "networking.machineNetwork", "networking.machineCIDR")
+    }
+
     pub(super) fn service(&self) -> &'static str {
         self.either(File::Install, "networking.serviceNetwork", "networking.serviceCIDR")
     }

@@ -66,6 +66,7 @@ impl Cluster {
             ("gateways", at.list(gateways, Ours, "network.gateway")),
             ("dns", at.list(dns, Ours, at.either(Ours, "network.dns", "network.gateway"))),
             ("dhcp", Field::map(range)),
+            ("loopbacks", at.list(&self.loopbacks(), Install, at.machine())),
         ];
         let service = [
             ("kubernetes", at.list(&self.kubernetes_ips(), Install, at.service())),
@@ -140,7 +141,6 @@ fn count(cluster: &Cluster, role: Role) -> i64 {
 
 fn network_fields(networks: &Networks, at: &Lookup<'_>) -> Field {
     let Networks { machine, cluster, service, internal_join } = networks;
-    let machine_field = at.either(Install, "networking.machineNetwork", "networking.machineCIDR");
     let pods_field = at.either(Install, "networking.clusterNetwork", "networking.clusterNetworks");
     let pods = cluster.iter().enumerate().map(|(index, network)| {
         let field = |name: &str| {
@@ -159,7 +159,7 @@ fn network_fields(networks: &Networks, at: &Lookup<'_>) -> Field {
                 at.one(Install, at.either(Install, "networking.networkType", "networking.type")),
             ),
         ),
-        ("machine", at.list(machine, Install, machine_field)),
+        ("machine", at.list(machine, Install, at.machine())),
         ("cluster", Field::List(pods.collect())),
         ("service", at.list(service, Install, at.service())),
         (
@@ -173,7 +173,7 @@ fn network_fields(networks: &Networks, at: &Lookup<'_>) -> Field {
 fn node_fields(cluster: &Cluster, domain: &Origins) -> [Field; 4] {
     let at = Lookup(&cluster.sources);
     // The same for every node: looked up once.
-    let machine = at.one(Install, at.either(Install, "networking.machineNetwork", "networking.machineCIDR"));
+    let machine = at.one(Install, at.machine());
     let gateway = at.one(Ours, "network.gateway");
     let mut by_role: BTreeMap<Role, Vec<Field>> = BTreeMap::new();
     let all = cluster.nodes.iter().map(|node| {

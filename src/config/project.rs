@@ -6,6 +6,7 @@
 //! | `nodes.worker-0`, `nodes.2` | an element of a list, by name or index |
 //! | `workers.*.ip` | a list: the rest of the path for every element |
 //! | `nodes.*.{name,ip}` | at the end: a map of these fields |
+//! | `lock.certificates.admin?` | at the end: null if there is no such field, below a root that there is |
 //!
 //! Invariant: the reads of a projection are the leaves that its value was made of, by canonical path, and no others.
 
@@ -115,8 +116,9 @@ fn parse(path: &str) -> Result<Vec<Segment<'_>>, FieldError> {
         ),
         None => (path, None),
     };
-    let is_name =
-        |name: &str| !name.is_empty() && !name.contains(['{', '}', '*', ',', '.']) && name.trim() == name;
+    let is_name = |name: &str| {
+        !name.is_empty() && !name.contains(['{', '}', '*', ',', '.', '?']) && name.trim() == name
+    };
     let mut segments = Vec::new();
     for segment in rest.split('.') {
         match segment {
@@ -139,6 +141,15 @@ fn parse(path: &str) -> Result<Vec<Segment<'_>>, FieldError> {
 impl Fields {
     /// The value at a path, and the leaves it is made of.
     pub fn project(&self, path: &str) -> Result<Projection, FieldError> {
+        if let Some(path) = path.strip_suffix('?') {
+            return match self.project(path) {
+                Err(FieldError::Unknown { parent, .. }) if !parent.is_empty() => {
+                    let read = Read { path: path.to_owned(), origins: [].into() };
+                    Ok(Projection { value: Projected::Plain(Value::Null), reads: vec![read] })
+                }
+                found => found,
+            };
+        }
         let segments = parse(path)?;
         let (field, rest) = self.enter(path, &segments)?;
         let mut walk = Walk { path, reads: Vec::new() };

@@ -9,6 +9,7 @@
 //! | `release.image` | the release image by digest |
 //! | `release.version`, `release.architecture` | what that image says it is |
 //! | `rhcos.iso`, `rhcos.qcow2` | the node OS that goes with it: where it is, and its sha256 |
+//! | `certificates.NAME` | a certificate that was renewed by itself: its own epoch, and how many keys it has had |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,6 +34,24 @@ pub struct Lock {
     pub release: Option<LockedRelease>,
     /// The node OS.
     pub rhcos: Rhcos,
+    /// Certificates that were renewed by themselves, by name.
+    pub certificates: BTreeMap<String, Renewed>,
+}
+
+/// What is special about one certificate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Renewed {
+    /// From when on it is valid, if not from the epoch of all.
+    pub epoch: Option<OffsetDateTime>,
+    /// Which key it has, counted from 1: every generation is another key.
+    pub generation: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRenewed {
+    epoch: Option<Spanned<String>>,
+    generation: Option<u32>,
 }
 
 /// The node OS, pinned: each image is optional.
@@ -79,9 +98,16 @@ struct Raw {
     release: Option<LockedRelease>,
     #[serde(default)]
     rhcos: Rhcos,
+    #[serde(default)]
+    certificates: BTreeMap<String, RawRenewed>,
 }
 
 impl Lock {
+    /// A lock that pins nothing but the time.
+    pub fn new(epoch: OffsetDateTime) -> Self {
+        Self { epoch, release: None, rhcos: Rhcos::default(), certificates: BTreeMap::new() }
+    }
+
     /// Reads the file's text; `name` is the file as the user knows it.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problems> {
         let place = |offset: Option<usize>, field: &str| {
@@ -100,19 +126,28 @@ impl Lock {
             let problem = Problem::new(place(Some(raw.version.span().start), "version"), message);
             return Err(one(problem.hint("use the tinderbox that wrote it".to_owned())));
         }
-        let epoch =
-            OffsetDateTime::parse(raw.epoch.get_ref(), &Rfc3339).ok().filter(|time| time.nanosecond() == 0);
-        let Some(epoch) = epoch else {
-            let message = format!("`{}` is not a time", raw.epoch.get_ref());
-            let problem = Problem::new(place(Some(raw.epoch.span().start), "epoch"), message);
-            return Err(one(problem.hint("write it as 2026-11-16T00:00:00Z".to_owned())));
+        let time = |text: &Spanned<String>, field: &str| {
+            let time = OffsetDateTime::parse(text.get_ref(), &Rfc3339).ok();
+            let time =
+                time.filter(|time| time.nanosecond() == 0).map(|time| time.to_offset(time::UtcOffset::UTC));
+            time.ok_or_else(|| {
+                let message = format!("`{}` is not a time", text.get_ref());
+                let problem = Problem::new(place(Some(text.span().start), field), message);
+                one(problem.hint("write it as 2026-11-16T00:00:00Z".to_owned()))
+            })
         };
-        Ok(Self { epoch: epoch.to_offset(time::UtcOffset::UTC), release: raw.release, rhcos: raw.rhcos })
+        let mut certificates = BTreeMap::new();
+        for (name, RawRenewed { epoch, generation }) in raw.certificates {
+            let field = format!("certificates.{name}.epoch");
+            let epoch = epoch.map(|epoch| time(&epoch, &field)).transpose()?;
+            certificates.insert(name, Renewed { epoch, generation });
+        }
+        Ok(Self { epoch: time(&raw.epoch, "epoch")?, release: raw.release, rhcos: raw.rhcos, certificates })
     }
 
     /// The file's text.
     pub fn encode(&self) -> String {
-        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 } } = self;
+        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
         let mut text = format!(
             "# What the outside world said, pinned by `tinderbox lock`. Commit this file: with it, the configuration and the\n\
              # seed, every artifact can be made again, byte for byte. `tinderbox lock --update` changes what is here.\n\
@@ -141,12 +176,24 @@ impl Lock {
                 let _ = write!(text, "\n[rhcos.{name}]\nlocation = {location}\nsha256 = {sha256}\n");
             }
         }
+        if !certificates.is_empty() {
+            text.push_str("\n# Certificates that `tinderbox renew` gave a date or a key of their own.\n");
+        }
+        for (name, Renewed { epoch, generation }) in certificates {
+            let _ = writeln!(text, "[certificates.{}]", Value::from(name.as_str()));
+            if let Some(epoch) = epoch {
+                let _ = writeln!(text, "epoch = \"{}\"", show(*epoch));
+            }
+            if let Some(generation) = generation {
+                let _ = writeln!(text, "generation = {generation}");
+            }
+        }
         text
     }
 
     /// What recipes see below `lock`. Everything is there in every lock, so that every recipe can be read.
     pub fn value(&self) -> Value {
-        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 } } = self;
+        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
         let of = |get: fn(&LockedRelease) -> &String| {
             Value::from(release.as_ref().map(|release| get(release).clone()))
         };
@@ -169,7 +216,13 @@ impl Lock {
             ("reference".to_owned(), of(|release| &release.reference)),
             ("version".to_owned(), of(|release| &release.version)),
         ]);
+        let renewed = certificates.iter().map(|(name, Renewed { epoch, generation })| {
+            let epoch = epoch.map(|epoch| ("epoch".to_owned(), Value::from(show(epoch))));
+            let generation = generation.map(|number| ("generation".to_owned(), Value::Int(number.into())));
+            (name.clone(), Value::Map(epoch.into_iter().chain(generation).collect()))
+        });
         Value::Map(BTreeMap::from([
+            ("certificates".to_owned(), Value::Map(renewed.collect())),
             ("epoch".to_owned(), Value::from(show(*epoch))),
             ("release".to_owned(), Value::Map(release)),
             (
@@ -195,8 +248,7 @@ mod tests {
 
     #[test]
     fn text_round_trips() {
-        let mut lock =
-            Lock { epoch: datetime!(2026-11-16 02:03:04 UTC), release: None, rhcos: Rhcos::default() };
+        let mut lock = Lock::new(datetime!(2026-11-16 02:03:04 UTC));
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
         lock.release = Some(LockedRelease {
             asked: "demo:4.18".into(),
@@ -205,6 +257,9 @@ mod tests {
             version: "4.18.1".into(),
             architecture: "amd64".into(),
         });
+        lock.certificates.insert("admin".into(), Renewed { epoch: None, generation: Some(2) });
+        let epoch = Some(datetime!(2026-12-01 00:00:00 UTC));
+        lock.certificates.insert("installer-tls/root-ca".into(), Renewed { epoch, generation: None });
         lock.rhcos.qcow2 = Some(Artifact { location: "rhcos.qcow2".into(), sha256: "0".repeat(64) });
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
     }
@@ -221,7 +276,7 @@ mod tests {
           hint: use the tinderbox that wrote it
         ");
         insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @r"
-        cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `release`, `rhcos`
+        cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `release`, `rhcos`, `certificates`
           hint: `tinderbox lock` writes this file; delete it to pin anew
         ");
     }

@@ -122,6 +122,7 @@ pub fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
         }
         kept => kept?,
     };
+    super::expiry::warn(env, &workspace, session.store(), &outcome.done)?;
     let disabled_checks = workspace.cluster.disabled_checks.clone();
     Ok(BuildReport { generation, check, disabled_checks, ..report(context, &targets, outcome) })
 }

@@ -6,6 +6,7 @@ use crate::config::FieldError;
 use crate::exec::ExecError;
 use crate::fs;
 use crate::hint::{Hint, Problems};
+use crate::pki::PkiError;
 use crate::registry::RegistryError;
 use crate::store::StoreError;
 
@@ -91,6 +92,14 @@ pub enum OpsError {
         /// Which.
         target: String,
     },
+    /// An output that should be certificates and cannot be read as such.
+    #[error("the output of `{derivation}` cannot be read")]
+    Certificate {
+        /// Which derivation.
+        derivation: String,
+        /// Why not.
+        source: PkiError,
+    },
     /// A path that an artifact does not have.
     #[error("`{target}` has no `{path}`")]
     NoPath {
@@ -155,6 +164,7 @@ impl Hint for OpsError {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`tinderbox graph --format json` lists all derivations".into(),
             }),
+            Self::Certificate { .. } => Some("`tinderbox store verify` finds what is broken".into()),
             Self::NotBuilt { target } => Some(format!("run `tinderbox build {target}`")),
             Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),
             Self::Result { source, .. } => source

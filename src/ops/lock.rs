@@ -12,7 +12,7 @@ use super::workspace::{read_cluster, this_second};
 use super::{ClusterDir, Env, OpsError, Result};
 use crate::config::Cluster;
 use crate::fs;
-use crate::lock::{Artifact, Lock, LockedRelease, Rhcos};
+use crate::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
 
 /// What `lock` is asked for.
 #[derive(Debug, Clone, Default)]
@@ -34,11 +34,11 @@ pub struct Locked {
 #[derive(Debug, Serialize)]
 pub struct Moved {
     /// Which.
-    pub field: &'static str,
+    pub field: String,
     /// Before; none if it was missing.
     pub from: Option<String>,
-    /// After.
-    pub to: String,
+    /// After; none if it is gone.
+    pub to: Option<String>,
 }
 
 /// A field to change, and to what; without a value, to what the outside says now.
@@ -58,11 +58,7 @@ pub fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
         Some(text) => Some(Lock::parse(LOCK, &text)?),
         None => None,
     };
-    let mut after = before.clone().unwrap_or_else(|| Lock {
-        epoch: this_second(),
-        release: None,
-        rhcos: Rhcos::default(),
-    });
+    let mut after = before.clone().unwrap_or_else(|| Lock::new(this_second()));
     let wants_rhcos = updates.iter().any(|update| matches!(update, Update::Rhcos));
     for update in updates {
         match update {
@@ -97,7 +93,7 @@ pub fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
 pub(super) fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
     let release = pin(env, directory, cluster, &cluster.release.to_string())?;
     let rhcos = rhcos::pin(env, &release)?;
-    Ok(Lock { epoch: this_second(), release: Some(release), rhcos })
+    Ok(Lock { release: Some(release), rhcos, ..Lock::new(this_second()) })
 }
 
 fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, reference: &str) -> Result<LockedRelease> {
@@ -105,29 +101,38 @@ fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, reference: &str)
     origin.pin(&cluster.release.to_string(), reference, cluster.architecture.as_str())
 }
 
-fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
-    fn fields(lock: &Lock) -> Vec<(&'static str, String)> {
-        let mut fields = vec![("epoch", lock.epoch.format(&Rfc3339).unwrap_or_default())];
+pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
+    fn fields(lock: &Lock) -> Vec<(String, String)> {
+        let mut fields = vec![("epoch".to_owned(), lock.epoch.format(&Rfc3339).unwrap_or_default())];
         if let Some(LockedRelease { asked: _, reference, image, version, architecture }) = &lock.release {
-            fields.push(("release.reference", reference.clone()));
-            fields.push(("release.version", version.clone()));
-            fields.push(("release.image", image.clone()));
-            fields.push(("release.architecture", architecture.clone()));
+            fields.push(("release.reference".to_owned(), reference.clone()));
+            fields.push(("release.version".to_owned(), version.clone()));
+            fields.push(("release.image".to_owned(), image.clone()));
+            fields.push(("release.architecture".to_owned(), architecture.clone()));
         }
         for (field, artifact) in [("rhcos.iso", &lock.rhcos.iso), ("rhcos.qcow2", &lock.rhcos.qcow2)] {
             if let Some(Artifact { location, sha256 }) = artifact {
-                fields.push((field, format!("{location} sha256:{sha256}")));
+                fields.push((field.to_owned(), format!("{location} sha256:{sha256}")));
             }
+        }
+        for (name, Renewed { epoch, generation }) in &lock.certificates {
+            let epoch = epoch.map(|epoch| ("epoch", epoch.format(&Rfc3339).unwrap_or_default()));
+            let generation = generation.map(|generation| ("generation", generation.to_string()));
+            let own = epoch.into_iter().chain(generation);
+            fields.extend(own.map(|(field, value)| (format!("certificates.{name}.{field}"), value)));
         }
         fields
     }
     let old = before.map(fields).unwrap_or_default();
-    let new = fields(after).into_iter().filter(|field| !old.contains(field));
-    new.map(|(field, to)| {
-        let from = old.iter().find(|(known, _)| *known == field).map(|(_, from)| from.clone());
-        Moved { field, from, to }
-    })
-    .collect()
+    let new = fields(after);
+    let find = |list: &[(String, String)], field: &str| {
+        list.iter().find(|(known, _)| known == field).map(|(_, value)| value.clone())
+    };
+    let gone = old.iter().filter(|(field, _)| find(&new, field).is_none());
+    let names = new.iter().filter(|field| !old.contains(field)).chain(gone).map(|(field, _)| field);
+    names
+        .map(|field| Moved { field: field.clone(), from: find(&old, field), to: find(&new, field) })
+        .collect()
 }
 
 fn parse_update(update: &str) -> Result<Update> {

@@ -3,16 +3,19 @@
 //! Nothing here prints, and nothing reads the environment: `cli` does both.
 
 pub mod affects;
+mod authorities;
 pub mod build;
 pub mod check;
 mod directory;
 mod error;
+pub mod expiry;
 pub mod export;
 pub mod generations;
 pub mod graph;
 pub mod init;
 pub mod lock;
 pub mod release;
+pub mod renew;
 mod rhcos;
 mod seed;
 pub mod show;

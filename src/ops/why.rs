@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::directory::SEED;
 use super::{Env, Missing, OpsError, Result, Workspace};
 use crate::digest::DrvId;
 use crate::drv::{Change, Explanation, Fact};
@@ -66,6 +67,8 @@ pub struct Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseKind {
+    /// The seed.
+    Seed,
     /// A field of the configuration or the lock.
     Config,
     /// A text file of a recipe.
@@ -219,6 +222,8 @@ impl Tracker<'_> {
         let path = change.path.as_str();
         let (kind, what, places) = if path == "builder" {
             (CauseKind::Builder, "builder".to_owned(), vec![])
+        } else if path.strip_prefix("secrets.").is_some_and(|name| name.trim_matches('"') == SEED) {
+            (CauseKind::Seed, SEED.to_owned(), vec![Place::file(SEED)])
         } else if let Some(rest) =
             path.strip_prefix("params.config.").or_else(|| path.strip_prefix("secrets."))
         {
@@ -244,7 +249,7 @@ impl Tracker<'_> {
         let Some((_, pattern, reads)) = node.reads.iter().find(|(known, _, _)| known == alias) else {
             return (rest.to_owned(), vec![]);
         };
-        let concrete = concrete(pattern, &rest[alias.len()..]);
+        let concrete = concrete(pattern.trim_end_matches('?'), &rest[alias.len()..]);
         let exact = self.history.workspace.fields.project(&concrete).ok().map(|found| found.reads);
         let reads = exact.filter(|exact| !exact.is_empty()).unwrap_or_else(|| reads.clone());
         let what = match reads.as_slice() {

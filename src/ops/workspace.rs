@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::exec::Context;
 use crate::fs;
 use crate::hint::{Place, Problem, Problems, did_you_mean, near};
-use crate::lock::{Lock, LockedRelease, Rhcos};
+use crate::lock::{Lock, LockedRelease};
 use crate::recipe::{self, Graph};
 use crate::registry::{Deferred, Opened};
 use crate::secret::{IdKey, Seed};
@@ -62,10 +62,15 @@ impl Workspace {
 
     /// Reads everything, as if this release were pinned. Nothing is written in the directory.
     pub(super) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
+        Self::load_changed(env, |lock| lock.release = Some(release.clone()))
+    }
+
+    /// Reads everything, as if the lock were changed like this. Nothing is written in the directory.
+    pub(super) fn load_changed(env: Env<'_>, change: impl FnOnce(&mut Lock)) -> Result<Self> {
         let directory = ClusterDir::open(env.directory)?;
         let cluster = read_cluster(&directory)?;
         let mut lock = read_lock(env, &directory, &cluster, Missing::Imagine)?;
-        lock.release = Some(release.clone());
+        change(&mut lock);
         let seed = read_seed(env, &directory, Missing::Imagine)?;
         Self::assemble(env, directory, cluster, &lock, seed)
     }
@@ -79,7 +84,9 @@ impl Workspace {
     ) -> Result<Self> {
         let origin: config::Origins = [Place::file(LOCK)].into();
         let fields = cluster.fields().with("lock", Field::data(lock.value(), &origin));
+        let fields = fields.with("authorities", super::authorities::read(env, &directory, &cluster)?);
         let graph = recipe::load(&directory.recipes()?, &fields)?;
+        super::authorities::check(&cluster, &graph)?;
         let release = lock.release.as_ref();
         let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
         Ok(Self { directory, cluster, fields, graph, images, seed })
@@ -236,7 +243,7 @@ fn read_lock(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, missing: M
         };
     }
     match missing {
-        Missing::Imagine => Ok(Lock { epoch: this_second(), release: None, rhcos: Rhcos::default() }),
+        Missing::Imagine => Ok(Lock::new(this_second())),
         Missing::Make => {
             let lock = super::lock::first(env, directory, cluster)?;
             fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;

@@ -3,7 +3,7 @@
 //! ```toml
 //! # One sentence: what the artifact is and why it must exist.
 //! builder = "template"
-//! for_each = "masters"            # optional: `nodes`, `masters` or `workers`
+//! for_each = "masters"            # optional: `nodes`, `masters`, `workers`, or a list of names
 //! name = "etcd-peer-{node}"       # optional: the file's stem otherwise
 //! when = "proxy"                  # optional: the derivation is absent unless this config field is set
 //!
@@ -13,7 +13,7 @@
 //! [config]                        # alias → config field, projected: `workers.*.{name,ip}`, `node.ip`
 //! domain = "cluster.domain"
 //!
-//! [files]                         # alias → text file beside the recipe
+//! [files]                         # alias → text file beside the recipe, or `/stage/file` of another folder
 //! "dns.yaml" = "dns.yaml.j2"
 //!
 //! [params]                        # whatever else the builder wants
@@ -21,7 +21,7 @@
 //!
 //! A recipe lives in a numbered stage folder (`50-manifest/dns.toml` is `manifest/dns`) or beside the folders
 //! (`99-cluster.toml` is `cluster`). Inputs come from the same or a lower stage. `{node}` in any text of a `for_each`
-//! recipe is the node's name. This module is pure: text in, graph out.
+//! recipe is the node's name; where the recipe lists the names itself, it is `{each}`. This module is pure: text in, graph out.
 
 mod graph;
 mod parse;

@@ -25,7 +25,7 @@ pub(super) struct Recipe {
     /// Its first comment line.
     pub(super) summary: String,
     pub(super) builder: At,
-    pub(super) for_each: Option<At>,
+    pub(super) for_each: Option<ForEach>,
     pub(super) name: Option<At>,
     pub(super) when: Option<At>,
     pub(super) inputs: BTreeMap<String, At>,
@@ -41,6 +41,15 @@ pub(super) struct At {
     pub(super) line: usize,
 }
 
+/// What a recipe is made for.
+#[derive(Debug)]
+pub(super) enum ForEach {
+    /// The nodes of a list, by its name.
+    Nodes(At),
+    /// These names, and the line of the list.
+    Names(Vec<String>, usize),
+}
+
 impl Recipe {
     pub(super) fn place(&self, line: usize, field: impl Into<String>) -> Place {
         Place { file: self.shown.clone(), line: Some(line), field: field.into() }
@@ -53,7 +62,7 @@ const FIELDS: [&str; 8] = ["builder", "for_each", "name", "when", "inputs", "con
 #[serde(deny_unknown_fields)]
 struct Raw {
     builder: Spanned<String>,
-    for_each: Option<Spanned<String>>,
+    for_each: Option<Spanned<toml::Value>>,
     name: Option<Spanned<String>>,
     when: Option<Spanned<String>>,
     #[serde(default)]
@@ -122,7 +131,7 @@ fn recipe(path: &str, file: &SourceFile) -> Result<Recipe, Box<Problem>> {
         shown: file.shown.clone(),
         summary: summary(&file.text),
         builder: at(raw.builder),
-        for_each: raw.for_each.map(at),
+        for_each: raw.for_each.map(|value| for_each(value, file)).transpose()?,
         name: raw.name.map(at),
         when: raw.when.map(at),
         inputs: all(raw.inputs),
@@ -130,6 +139,26 @@ fn recipe(path: &str, file: &SourceFile) -> Result<Recipe, Box<Problem>> {
         files: all(raw.files),
         params,
     })
+}
+
+fn for_each(value: Spanned<toml::Value>, file: &SourceFile) -> Result<ForEach, Box<Problem>> {
+    let line = line_of(&file.text, value.span().start);
+    let wrong = || {
+        let place = Place { file: file.shown.clone(), line: Some(line), field: "for_each".into() };
+        let hint = "write `for_each = \"masters\"` or `for_each = [\"one\", \"other\"]`".to_owned();
+        Box::new(Problem::new(place, "must be the name of a list of nodes, or a list of names").hint(hint))
+    };
+    match value.into_inner() {
+        toml::Value::String(text) => Ok(ForEach::Nodes(At { text, line })),
+        toml::Value::Array(list) => {
+            let names = list.into_iter().map(|item| match item {
+                toml::Value::String(text) => Ok(text),
+                _ => Err(wrong()),
+            });
+            Ok(ForEach::Names(names.collect::<Result<_, _>>()?, line))
+        }
+        _ => Err(wrong()),
+    }
 }
 
 /// Whether a text can be a part of a derivation's name.

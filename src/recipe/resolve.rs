@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::graph::{Edge, Node};
-use super::parse::{At, Recipe, is_name};
+use super::parse::{At, ForEach, Recipe, is_name};
 use super::sources::Sources;
 use crate::config::{Fields, Projected};
 use crate::hint::{Problem, Problems, did_you_mean};
@@ -18,10 +18,29 @@ const LISTS: [&str; 3] = ["nodes", "masters", "workers"];
 pub(super) struct Draft {
     recipe: usize,
     name: String,
-    /// The cluster node of a `for_each` instance.
-    node: Option<String>,
+    /// What it is made for, if its recipe has a `for_each`.
+    each: Option<Each>,
     /// The condition that keeps it out of the graph, if one does.
     absent: Option<String>,
+}
+
+/// What one instance of a `for_each` recipe is made for.
+#[derive(Debug, Clone)]
+enum Each {
+    /// A cluster node, `{node}` in the recipe's texts.
+    Node(String),
+    /// A name that the recipe lists, `{each}` in its texts.
+    Name(String),
+}
+
+impl Each {
+    /// What stands for it in texts, and its name.
+    fn pair(&self) -> (&'static str, &str) {
+        match self {
+            Self::Node(name) => ("{node}", name),
+            Self::Name(name) => ("{each}", name),
+        }
+    }
 }
 
 /// Instances of all recipes, absent ones included, so that a reference to one can say why it is not there.
@@ -29,9 +48,9 @@ pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problem
     let mut drafts = Vec::new();
     for (at, recipe) in recipes.iter().enumerate() {
         let absent = recipe.when.as_ref().and_then(|when| condition(recipe, when, fields, problems));
-        for node in instances(recipe, fields, problems) {
+        for each in instances(recipe, fields, problems) {
             let written = recipe.name.as_ref().map_or(&recipe.stem, |name| &name.text);
-            let leaf = substitute(written, node.as_deref());
+            let leaf = substitute(written, each.as_ref());
             if !is_name(&leaf) {
                 let line = recipe.name.as_ref().map_or(1, |name| name.line);
                 let message = format!("`{}` is not a name", leaf.escape_debug());
@@ -41,7 +60,7 @@ pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problem
                 continue;
             }
             let name = if recipe.folder.is_empty() { leaf } else { format!("{}/{leaf}", recipe.folder) };
-            drafts.push(Draft { recipe: at, name, node, absent: absent.clone() });
+            drafts.push(Draft { recipe: at, name, each, absent: absent.clone() });
         }
     }
     drafts.sort_by(|one, other| one.name.cmp(&other.name));
@@ -71,45 +90,57 @@ fn condition(recipe: &Recipe, when: &At, fields: &Fields, problems: &mut Problem
     }
 }
 
-/// The cluster nodes that a recipe is made for; one nameless instance without `for_each`.
-fn instances(recipe: &Recipe, fields: &Fields, problems: &mut Problems) -> Vec<Option<String>> {
-    let Some(list) = &recipe.for_each else { return vec![None] };
+/// What a recipe is made for; one nameless instance without `for_each`.
+fn instances(recipe: &Recipe, fields: &Fields, problems: &mut Problems) -> Vec<Option<Each>> {
+    let (line, placeholder) = match &recipe.for_each {
+        None => return vec![None],
+        Some(ForEach::Nodes(list)) => (list.line, "{node}"),
+        Some(ForEach::Names(_, line)) => (*line, "{each}"),
+    };
+    if recipe.name.as_ref().is_none_or(|name| !name.text.contains(placeholder)) {
+        let hint = format!("write for example `name = \"{placeholder}\"`");
+        let message = format!("needs a `name` with `{placeholder}` in it");
+        problems.push(Problem::new(recipe.place(line, "for_each"), message).hint(hint));
+        return Vec::new();
+    }
+    match &recipe.for_each {
+        Some(ForEach::Names(names, _)) => names.iter().cloned().map(Each::Name).map(Some).collect(),
+        Some(ForEach::Nodes(list)) => nodes(recipe, list, fields, problems),
+        None => Vec::new(),
+    }
+}
+
+fn nodes(recipe: &Recipe, list: &At, fields: &Fields, problems: &mut Problems) -> Vec<Option<Each>> {
     if !LISTS.contains(&list.text.as_str()) {
         let hint = did_you_mean(&list.text, LISTS).or_else(|| Some(format!("known: {}", LISTS.join(", "))));
         let message = format!("there is no list `{}`", list.text);
         problems.push(Problem::new(recipe.place(list.line, "for_each"), message).hint(hint));
         return Vec::new();
     }
-    if recipe.name.as_ref().is_none_or(|name| !name.text.contains("{node}")) {
-        let hint = "write for example `name = \"{node}\"`".to_owned();
-        problems.push(
-            Problem::new(recipe.place(list.line, "for_each"), "needs a `name` with `{node}` in it")
-                .hint(hint),
-        );
-        return Vec::new();
-    }
-    let names = fields.project(&format!("{}.*.name", list.text)).map(|found| found.value);
-    match names {
+    match fields.project(&format!("{}.*.name", list.text)).map(|found| found.value) {
         Ok(Projected::Plain(Value::List(names))) => {
-            names.iter().map(|name| Some(name.as_text().unwrap_or_default().to_owned())).collect()
+            let node = |name: &Value| Some(Each::Node(name.as_text().unwrap_or_default().to_owned()));
+            names.iter().map(node).collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn substitute(text: &str, node: Option<&str>) -> String {
-    node.map_or_else(|| text.to_owned(), |node| text.replace("{node}", node))
+fn substitute(text: &str, each: Option<&Each>) -> String {
+    match each.map(Each::pair) {
+        Some((placeholder, name)) => text.replace(placeholder, name),
+        None => text.to_owned(),
+    }
 }
 
-fn substitute_value(value: &Value, node: &str) -> Value {
+fn substitute_value(value: &Value, each: &Each) -> Value {
+    let text = |text: &str| substitute(text, Some(each));
     match value {
-        Value::Text(text) => Value::Text(text.replace("{node}", node)),
-        Value::List(list) => Value::List(list.iter().map(|item| substitute_value(item, node)).collect()),
-        Value::Map(map) => Value::Map(
-            map.iter()
-                .map(|(key, item)| (key.replace("{node}", node), substitute_value(item, node)))
-                .collect(),
-        ),
+        Value::Text(value) => Value::Text(text(value)),
+        Value::List(list) => Value::List(list.iter().map(|item| substitute_value(item, each)).collect()),
+        Value::Map(map) => {
+            Value::Map(map.iter().map(|(key, item)| (text(key), substitute_value(item, each))).collect())
+        }
         other => other.clone(),
     }
 }
@@ -141,7 +172,7 @@ struct Connector<'a> {
 impl Connector<'_> {
     fn node(&self, draft: &Draft, problems: &mut Problems) -> Node {
         let recipe = &self.recipes[draft.recipe];
-        let node = draft.node.as_deref();
+        let each = draft.each.as_ref();
         let mut made = Node {
             name: draft.name.clone(),
             stage: recipe.stage,
@@ -150,11 +181,11 @@ impl Connector<'_> {
             builder: (recipe.builder.text.clone(), recipe.place(recipe.builder.line, "builder")),
             aliases: recipe.inputs.keys().cloned().collect(),
             inputs: BTreeMap::new(),
-            params: match node {
-                Some(node) => recipe
+            params: match each {
+                Some(each) => recipe
                     .params
                     .iter()
-                    .map(|(key, value)| (key.clone(), substitute_value(value, node)))
+                    .map(|(key, value)| (key.clone(), substitute_value(value, each)))
                     .collect(),
                 None => recipe.params.clone(),
             },
@@ -165,8 +196,8 @@ impl Connector<'_> {
         for (alias, spec) in &recipe.inputs {
             self.input(recipe, draft, alias, spec, &mut made, problems);
         }
-        self.config(recipe, node, &mut made, problems);
-        self.files(recipe, node, &mut made, problems);
+        self.config(recipe, each, &mut made, problems);
+        self.files(recipe, each, &mut made, problems);
         made
     }
 
@@ -184,7 +215,7 @@ impl Connector<'_> {
             problems.push(Problem::new(place(), format!("`{alias}` is a config alias too, or has a `/`")));
             return;
         }
-        let text = substitute(&spec.text, draft.node.as_deref());
+        let text = substitute(&spec.text, draft.each.as_ref());
         let (wanted, path) =
             text.split_once(':').map_or((text.as_str(), None), |(name, path)| (name, Some(path)));
         if let Some(Err(error)) = path.map(check_path) {
@@ -239,13 +270,13 @@ impl Connector<'_> {
         )
     }
 
-    fn config(&self, recipe: &Recipe, node: Option<&str>, made: &mut Node, problems: &mut Problems) {
+    fn config(&self, recipe: &Recipe, each: Option<&Each>, made: &mut Node, problems: &mut Problems) {
         let mut config = BTreeMap::new();
         for (alias, path) in &recipe.config {
             // `node` is the cluster node of this instance.
-            let bound = match (node, path.text.strip_prefix("node.")) {
-                (Some(node), Some(rest)) => format!("nodes.{node}.{rest}"),
-                _ => path.text.clone(),
+            let bound = match (each, path.text.strip_prefix("node.")) {
+                (Some(Each::Node(node)), Some(rest)) => format!("nodes.{node}.{rest}"),
+                _ => substitute(&path.text, each),
             };
             match self.fields.project(&bound) {
                 Ok(found) => {
@@ -265,21 +296,22 @@ impl Connector<'_> {
         self.reserve(recipe, "config", config, made, problems);
     }
 
-    fn files(&self, recipe: &Recipe, node: Option<&str>, made: &mut Node, problems: &mut Problems) {
+    fn files(&self, recipe: &Recipe, each: Option<&Each>, made: &mut Node, problems: &mut Problems) {
         let mut files = BTreeMap::new();
         for (alias, file) in &recipe.files {
-            let alias = substitute(alias, node);
+            let alias = substitute(alias, each);
             let place = recipe.place(file.line, format!("files.{}", alias.escape_debug()));
-            let name = substitute(&file.text, node);
+            let name = substitute(&file.text, each);
+            // With a leading `/`, a file of another folder that several share.
+            let (directory, name) = match name.strip_prefix('/') {
+                Some(name) => ("", name.to_owned()),
+                None => (recipe.directory.as_str(), name),
+            };
             if let Err(error) = check_path(&name).and_then(|()| check_path(&alias)) {
                 problems.push(Problem::new(place, format!("`{}`: {error}", name.escape_debug())));
                 continue;
             }
-            let path = if recipe.directory.is_empty() {
-                name.clone()
-            } else {
-                format!("{}/{name}", recipe.directory)
-            };
+            let path = if directory.is_empty() { name.clone() } else { format!("{directory}/{name}") };
             match self.sources.get(&path) {
                 Some(found) => {
                     files.insert(alias.clone(), Value::from(found.text.as_ref()));

@@ -11,18 +11,27 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
 /// The seed of every workspace: fixed, so that ids are.
 pub(crate) const SEED: [u8; 32] = [7; 32];
 
-/// The lock of every workspace: a fixed epoch, and this tinderbox's demo release.
+/// The epoch of every workspace: the first second of today, so that certificates are valid whenever tests run.
+pub(crate) fn epoch() -> &'static str {
+    static EPOCH: LazyLock<String> =
+        LazyLock::new(|| format!("{}T00:00:00Z", time::OffsetDateTime::now_utc().date()));
+    &EPOCH
+}
+
+/// The lock of every workspace: one epoch for all, and this tinderbox's demo release.
 pub(crate) fn lock() -> String {
     let (name, digest) = tinderbox::registry::demo::open("4.18").unwrap().release();
     format!(
-        "version = 1\nepoch = \"2026-11-16T00:00:00Z\"\n[release]\nasked = \"demo:4.18\"\nreference = \"demo:4.18\"\n\
+        "version = 1\nepoch = \"{}\"\n[release]\nasked = \"demo:4.18\"\nreference = \"demo:4.18\"\n\
          image = \"{}\"\nversion = \"4.18.0-demo\"\narchitecture = \"amd64\"\n",
+        epoch(),
         name.at(digest)
     )
 }

@@ -10,6 +10,7 @@
 //! | `collect` | gc frees what no root needs, and nothing else |
 //! | `crash` | `kill -9`, Ctrl-C, and several processes at once |
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
+//! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -31,6 +32,7 @@ mod harness;
 mod identity;
 mod infra;
 mod layers;
+mod pki;
 mod recipes;
 mod registry;
 mod release;

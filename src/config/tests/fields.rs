@@ -227,6 +227,7 @@ fn every_path_exists_in_the_smallest_cluster() {
         "masters.*.name",
         "workers.*.name",
         "bootstrap.ip",
+        "network.loopbacks",
         "proxy.{httpProxy,httpsProxy,noProxy}",
         "trustBundle.{certificates,policy}",
         "mirrors.*.{source,mirrors,sourcePolicy}",

@@ -1,0 +1,191 @@
+//! `authority`: a certificate that signs others; its own issuer is another authority, or itself.
+//!
+//! Files: `<name>.crt`, and `<name>-bundle.crt`: the same with everything up to the root, for verifiers that do not stop
+//! at an intermediate (OpenSSL); `bundle = false` leaves it out. With `own`, a certificate that the user brought stands in its place, with the rest of
+//! its chain behind it in the same file.
+
+use time::OffsetDateTime;
+
+use super::certificate::CONFIG;
+use super::terms::{Terms, Validity};
+use super::{about, key, only, stem};
+use crate::builders::{BuildError, Builder, Grants, Job, JobError};
+use crate::drv::BuilderId;
+use crate::pki::{self, Certificate, Issuer, KeyUsage, PrivateKey, Request};
+use crate::tree::TreeWriter;
+
+pub(in crate::builders) struct Authority;
+
+impl Builder for Authority {
+    fn id(&self) -> BuilderId {
+        BuilderId::new("authority", 1)
+    }
+
+    fn grants(&self) -> Grants {
+        Grants { seed: true, ..Grants::default() }
+    }
+
+    /// A certificate is public.
+    fn declassifies(&self, _: &Job<'_>) -> bool {
+        true
+    }
+
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
+        job.only(&["config", "name", "subject", "path_length", "key_usages", "hours", "bundle"])?;
+        match job.aliases().contains("issuer") {
+            true => job.exactly(&["key", "issuer", "issuer-key"])?,
+            false => job.exactly(&["key"])?,
+        }
+        let terms = Terms(job);
+        terms.only(&[&CONFIG[..], &["own", "leaf_hours"]].concat())?;
+        terms.name()?;
+        terms.domain()?;
+        terms.validity()?;
+        terms.subject()?;
+        terms.key_usages()?;
+        terms.count("leaf_hours")?;
+        terms.is("bundle")?;
+        path_length(job)?;
+        Ok(())
+    }
+
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let name = Terms(job).name()?;
+        let own = key(job, "key")?;
+        let chain = match Terms(job).text("own") {
+            Some(text) => brought(job, text, &own)?,
+            None => issued(job, &own)?,
+        };
+        let bundle: String = chain.iter().map(Certificate::to_pem).collect();
+        let first = chain.first().map(Certificate::to_pem).unwrap_or_default();
+        out.write(&format!("{}.crt", stem(name)), first.as_bytes(), false)?;
+        if job.params.contains_key("bundle") && !Terms(job).is("bundle")? {
+            return Ok(());
+        }
+        Ok(out.write(&format!("{}-bundle.crt", stem(name)), bundle.as_bytes(), false)?)
+    }
+}
+
+/// How many authorities may stand below; none leaves it open.
+fn path_length(job: &Job<'_>) -> Result<Option<u8>, JobError> {
+    let wrong = || JobError::Expected {
+        name: "path_length".into(),
+        expected: "how many authorities may stand below",
+    };
+    match job.params.get("path_length") {
+        None => Ok(None),
+        Some(value) => {
+            value.as_int().and_then(|length| u8::try_from(length).ok()).map(Some).ok_or_else(wrong)
+        }
+    }
+}
+
+/// A new certificate, and those above it.
+fn issued(job: &Job<'_>, own: &PrivateKey) -> Result<Vec<Certificate>, BuildError> {
+    let terms = Terms(job);
+    let name = terms.name()?;
+    let Validity { not_before, not_after, .. } = terms.validity()?;
+    let above = match job.aliases().contains("issuer") {
+        true => {
+            let bundle = only(job, "issuer", "-bundle.crt")?;
+            Certificate::chain_from_pem(&bundle).map_err(about("input `issuer`"))?
+        }
+        false => Vec::new(),
+    };
+    if let Some(issuer) = above.first().filter(|issuer| not_after > issuer.not_after()) {
+        let (issuer, until) = (issuer.subject(), issuer.not_after());
+        return Err(BuildError::Outlives { name: stem(name).to_owned(), issuer, until });
+    }
+    let request = Request {
+        subject: terms.subject()?,
+        not_before,
+        not_after,
+        authority: Some(pki::Authority { path_length: path_length(job)? }),
+        key_usages: terms.key_usages()?.unwrap_or_else(|| vec![KeyUsage::CertSign, KeyUsage::CrlSign]),
+        server: false,
+        client: false,
+        dns: Vec::new(),
+        ips: Vec::new(),
+        key: own,
+    };
+    let issuer_key = if above.is_empty() { None } else { Some(key(job, "issuer-key")?) };
+    let issuer = above.first().zip(issuer_key.as_ref()).map(|(certificate, key)| Issuer { certificate, key });
+    let made = pki::issue(job.seed()?, terms.domain()?, name, terms.generation(), &request, issuer)
+        .map_err(about(format!("the authority `{}`", stem(name))))?;
+    Ok(std::iter::once(made).chain(above).collect())
+}
+
+/// The user's certificate and the rest of its chain, after a look at whether it can do the work.
+fn brought(job: &Job<'_>, text: &str, own: &PrivateKey) -> Result<Vec<Certificate>, BuildError> {
+    let terms = Terms(job);
+    let name = stem(terms.name()?);
+    let chain = Certificate::chain_from_pem(text).map_err(about(format!("your certificate of `{name}`")))?;
+    let wrong = |problem: String, advice: &str| {
+        Err(BuildError::Brought { name: name.to_owned(), problem, advice: advice.to_owned() })
+    };
+    let Some(first) = chain.first() else { return wrong("is empty".into(), "put a PEM certificate there") };
+    if !first.belongs_to(own) {
+        return wrong(
+            "does not belong to your key of that name".into(),
+            "name the two files that belong together",
+        );
+    }
+    if !first.is_authority() {
+        return wrong(
+            "is not an authority: basicConstraints has no CA:TRUE".into(),
+            "have it issued as an authority",
+        );
+    }
+    if !first.key_usages().is_empty() && !first.key_usages().contains(&KeyUsage::CertSign) {
+        return wrong(
+            "may not sign: keyUsage has no keyCertSign".into(),
+            "have it issued with keyCertSign and cRLSign",
+        );
+    }
+    let wanted = path_length(job)?;
+    if let (Some(has), Some(wanted)) = (first.path_length(), wanted)
+        && has < wanted
+    {
+        let problem = format!("has a path length of {has}, and {wanted} stand below it");
+        return wrong(problem, "have it issued with a longer path length, or without one");
+    }
+    if let Some(pair) = chain.windows(2).find(|pair| !pair[0].is_issued_by(&pair[1])) {
+        let problem = format!(
+            "has a chain that does not hold: `{}` is not issued by `{}`",
+            pair[0].subject(),
+            pair[1].subject()
+        );
+        return wrong(problem, "order the file from your authority up to its root");
+    }
+    if let Some(problem) = too_short(&terms, &chain)? {
+        return wrong(problem, "bring one that lasts, or shorten `pki.validity` in cluster.yaml");
+    }
+    Ok(chain)
+}
+
+/// What is wrong with the dates of a chain: it must be valid at the epoch, and longer than what is signed with it.
+fn too_short(terms: &Terms<'_>, chain: &[Certificate]) -> Result<Option<String>, JobError> {
+    let epoch = terms.validity()?.epoch;
+    let hours = terms.count("leaf_hours")?.unwrap_or_default();
+    let leaves = epoch.saturating_add(time::Duration::hours(i64::try_from(hours).unwrap_or(i64::MAX)));
+    let day = |time: OffsetDateTime| time.date();
+    let problem = chain.iter().find_map(|one| {
+        if one.not_before() > epoch {
+            Some(format!(
+                "is not valid yet at the epoch of the lock: `{}` begins {}",
+                one.subject(),
+                day(one.not_before())
+            ))
+        } else if one.not_after() < leaves {
+            Some(format!(
+                "ends {}, before what it signs ({}): `{}`",
+                day(one.not_after()),
+                day(leaves),
+                one.subject()
+            ))
+        } else {
+            None
+        }
+    });
+    Ok(problem)
+}

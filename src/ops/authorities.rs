@@ -1,0 +1,51 @@
+//! Authorities that the user brings: `pki.authorities` in cluster.yaml names the files, and recipes see their texts.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+
+use super::directory::CLUSTER;
+use super::{ClusterDir, Env, Result};
+use crate::config::{AuthorityFiles, Cluster, Field, Origins};
+use crate::event::Event;
+use crate::fs;
+use crate::hint::{Place, Problem, Problems, did_you_mean};
+use crate::recipe::Graph;
+use crate::secret::Secret;
+
+/// The field `authorities.NAME.{certificate,key}`: the texts of the files, the keys as secrets.
+pub(super) fn read(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Field> {
+    let mut fields = Vec::new();
+    for (name, AuthorityFiles { certificate, key }) in &cluster.pki.authorities {
+        let origins = |file: &str| -> Origins { [Place::file(file)].into() };
+        let text = fs::read_text(&directory.file(certificate))?;
+        let path = directory.file(key);
+        if fs::metadata(&path)?.permissions().mode() & 0o077 != 0 {
+            let text = format!("the key of your authority `{name}` can be read by others: `chmod 600 {key}`");
+            env.events.emit(Event::Warning { text });
+        }
+        let secret = Field::Secret { value: Secret::new(fs::read(&path)?), origins: origins(key) };
+        fields.push((
+            name.as_str(),
+            Field::map([("certificate", Field::leaf(text, origins(certificate))), ("key", secret)]),
+        ));
+    }
+    Ok(Field::map(fields))
+}
+
+/// An authority that no recipe asks for is probably misspelt, and would be ignored without a word.
+pub(super) fn check(cluster: &Cluster, graph: &Graph) -> Result<()> {
+    let read = graph
+        .nodes()
+        .iter()
+        .flat_map(|node| &node.reads)
+        .filter_map(|(_, path, _)| path.strip_prefix("authorities."));
+    let known: BTreeSet<&str> = read.filter_map(|rest| rest.split('.').next()).collect();
+    let mut problems = Problems::default();
+    for name in cluster.pki.authorities.keys().filter(|name| !known.contains(name.as_str())) {
+        let place = Place { file: CLUSTER.into(), line: None, field: format!("pki.authorities.{name}") };
+        let hint = did_you_mean(name, known.iter().copied())
+            .unwrap_or_else(|| format!("known: {}", known.iter().copied().collect::<Vec<_>>().join(", ")));
+        problems.push(Problem::new(place, format!("there is no authority `{name}`")).hint(hint));
+    }
+    Ok(problems.or(())?)
+}

@@ -1,0 +1,172 @@
+//! `expiry`: every certificate of an artifact set, the soonest to end first, and until when the set can still boot.
+//!
+//! The clock is asked here and never inside a derivation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime};
+
+use super::workspace::this_second;
+use super::{Env, Missing, OpsError, Result, Workspace};
+use crate::event::Event;
+use crate::exec::{self, Done};
+use crate::fs;
+use crate::pki::Certificate;
+use crate::store::{Session, Store};
+
+/// How long a boot takes at most, from the first machine to the last operator: a set that ends sooner is of no use.
+const BOOT: Duration = Duration::hours(2);
+/// `build` warns when less than this is left.
+const SOON: Duration = Duration::hours(24);
+/// Builders whose outputs are certificates.
+const BUILDERS: [&str; 2] = ["authority", "certificate"];
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub struct Expiry {
+    /// Now, as the machine's clock says.
+    pub now: String,
+    /// The time after which this set cannot finish a boot; none if there is no certificate.
+    pub boots_until: Option<String>,
+    /// Whether that is past.
+    pub expired: bool,
+    /// All certificates, the soonest to end first.
+    pub certificates: Vec<Row>,
+}
+
+/// One certificate.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// Its name: the file's, or its subject for one that came in a chain of the user's.
+    pub name: String,
+    /// The derivation that has it.
+    pub derivation: String,
+    /// Whom it is about.
+    pub subject: String,
+    /// Who vouches for it.
+    pub issuer: String,
+    /// Whether it signs others.
+    pub authority: bool,
+    /// From when on it is valid.
+    pub not_before: String,
+    /// Until when.
+    pub not_after: String,
+    /// Hours from now until then; negative if that is past.
+    pub hours_left: i64,
+    #[serde(skip)]
+    ends: OffsetDateTime,
+    #[serde(skip)]
+    begins: OffsetDateTime,
+}
+
+/// Lists the certificates of these targets; without any, those of `cluster`.
+pub fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let selected = workspace.select(targets)?;
+    let not_built = |at: usize| OpsError::NotBuilt { target: workspace.graph.nodes()[at].name.clone() };
+    let store = super::workspace::open_if_there(env.store, workspace.directory.path())?;
+    let store = store.ok_or_else(|| not_built(selected.first().copied().unwrap_or_default()))?;
+    let session = Session::reading(&store, Some(workspace.id_key()));
+    let plan = exec::plan(workspace.context(env, &session), &selected)?;
+    let missing = plan.missing.iter().find(|at| is_certificate(&workspace, **at));
+    if let Some(at) = missing {
+        return Err(not_built(*at));
+    }
+    let now = this_second();
+    let certificates = rows(&workspace, &store, &plan.done, now)?;
+    let until = certificates.first().map(|first| first.ends - BOOT);
+    Ok(Expiry {
+        now: show(now),
+        boots_until: until.map(show),
+        expired: until.is_some_and(|until| until < now),
+        certificates,
+    })
+}
+
+/// Says so when a set that was just built, or found, is about to end or has not begun.
+pub(super) fn warn(
+    env: Env<'_>,
+    workspace: &Workspace,
+    store: &Store,
+    done: &BTreeMap<usize, Done>,
+) -> Result<()> {
+    let now = this_second();
+    let rows = rows(workspace, store, done, now)?;
+    let Some(first) = rows.first() else { return Ok(()) };
+    let text = if first.ends <= now {
+        format!("the certificate `{}` ended {}: run `tinderbox renew`", first.name, first.not_after)
+    } else if first.ends - now < SOON {
+        let left = (first.ends - now).whole_hours();
+        format!(
+            "the certificate `{}` ends in {left} h, at {}: run `tinderbox renew`",
+            first.name, first.not_after
+        )
+    } else if let Some(early) = rows.iter().find(|row| row.begins > now) {
+        format!(
+            "the certificate `{}` is not valid before {}: is the clock right?",
+            early.name, early.not_before
+        )
+    } else {
+        return Ok(());
+    };
+    env.events.emit(Event::Warning { text });
+    Ok(())
+}
+
+fn is_certificate(workspace: &Workspace, at: usize) -> bool {
+    BUILDERS.contains(&workspace.graph.nodes()[at].builder.0.as_str())
+}
+
+/// Every certificate once, sorted.
+fn rows(
+    workspace: &Workspace,
+    store: &Store,
+    done: &BTreeMap<usize, Done>,
+    now: OffsetDateTime,
+) -> Result<Vec<Row>> {
+    let mut seen = BTreeSet::new();
+    let mut rows = Vec::new();
+    // The ones that are first in their file before those that stand in another's bundle, so that each has its own name.
+    let mut behind = Vec::new();
+    for (at, done) in done.iter().filter(|(at, _)| is_certificate(workspace, **at)) {
+        let derivation = &workspace.graph.nodes()[*at].name;
+        let object = store.object(done.output.object)?;
+        for (path, _) in object.listing.leaves("").filter(|(path, _)| path.ends_with(".crt")) {
+            let text = fs::read_text(&object.path.join(path))?;
+            let unreadable = |source| OpsError::Certificate { derivation: derivation.clone(), source };
+            let mut chain = Certificate::chain_from_pem(&text).map_err(unreadable)?.into_iter();
+            if let Some(first) = chain.next().filter(|first| seen.insert(first.fingerprint())) {
+                rows.push(row(path.trim_end_matches(".crt").to_owned(), derivation, &first, now));
+            }
+            behind.extend(chain.map(|one| (derivation, one)));
+        }
+    }
+    for (derivation, one) in behind {
+        if seen.insert(one.fingerprint()) {
+            rows.push(row(one.subject(), derivation, &one, now));
+        }
+    }
+    rows.sort_by(|one, other| (one.ends, &one.name).cmp(&(other.ends, &other.name)));
+    Ok(rows)
+}
+
+fn row(name: String, derivation: &str, certificate: &Certificate, now: OffsetDateTime) -> Row {
+    Row {
+        name,
+        derivation: derivation.to_owned(),
+        subject: certificate.subject(),
+        issuer: certificate.issuer(),
+        authority: certificate.is_authority(),
+        not_before: show(certificate.not_before()),
+        not_after: show(certificate.not_after()),
+        hours_left: (certificate.not_after() - now).whole_hours(),
+        ends: certificate.not_after(),
+        begins: certificate.not_before(),
+    }
+}
+
+fn show(time: OffsetDateTime) -> String {
+    time.format(&Rfc3339).unwrap_or_default()
+}

@@ -1,0 +1,206 @@
+//! Authorities that the user brings: used if they can do the work, refused with a reason if not.
+
+use std::fs;
+
+use tinderbox::pki::Certificate;
+
+use super::openssl;
+use crate::harness::{Workspace, set_mode};
+
+/// Makes an authority with openssl, self-signed, with these extensions. False, and a word about it, without openssl.
+fn make(ws: &Workspace, name: &str, algorithm: &[&str], days: &str, extensions: &[&str]) -> bool {
+    let (key, certificate) = (format!("{name}.key"), format!("{name}.crt"));
+    let subject = format!("/C=CH/O=Example, Ltd./CN=My {name}");
+    let mut args = vec![
+        "req",
+        "-x509",
+        "-new",
+        "-nodes",
+        "-keyout",
+        &key,
+        "-out",
+        &certificate,
+        "-days",
+        days,
+        "-subj",
+        &subject,
+    ];
+    args.extend(algorithm);
+    extensions.iter().for_each(|extension| args.extend(["-addext", extension]));
+    let Some((made, text)) = openssl(&ws.dir, &args) else { return false };
+    assert!(made, "{text}");
+    set_mode(&ws.dir.join(&key), 0o600);
+    true
+}
+
+fn bring(ws: &Workspace, authorities: &str) {
+    let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
+    ws.write("cluster.yaml", &format!("{text}pki: {{authorities: {{{authorities}}}}}\n"));
+}
+
+const RSA: [&str; 2] = ["-newkey", "rsa:2048"];
+const SIGNS: &str = "keyUsage=critical,keyCertSign,cRLSign";
+
+/// A root of the user's signs our authorities; its name stays as it was written, byte by byte.
+#[test]
+fn a_root_of_ones_own_signs_the_rest() {
+    let ws = Workspace::example();
+    if !make(&ws, "corporate", &RSA, "3660", &[SIGNS]) {
+        return;
+    }
+    bring(&ws, "root-ca: {certificate: corporate.crt, key: corporate.key}");
+    // Ours must not outlive it.
+    let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
+    ws.write("cluster.yaml", &text.replace("pki: {", "pki: {validity: {authorities: 5y}, "));
+    ws.build(&[]);
+    let pki = ws.dir.join("result/pki");
+    let read = |name: &str| Certificate::from_pem(&fs::read_to_string(pki.join(name)).unwrap()).unwrap();
+    let root = read("root-ca.crt");
+    assert_eq!(root.to_pem(), read_back(&ws, "corporate.crt"));
+    assert!(read("kubernetes-ca.crt").is_issued_by(&root));
+    let args =
+        ["verify", "-purpose", "sslserver", "-CAfile", "kubernetes-ca-bundle.crt", "kube-apiserver.crt"];
+    let (accepted, text) = openssl(&pki, &args).unwrap();
+    assert!(accepted, "{text}");
+    // The key is the user's, written in our form.
+    let public = |dir, file| openssl(dir, &["pkey", "-in", file, "-pubout"]).unwrap().1;
+    assert_eq!(public(&pki, "root-ca.key"), public(&ws.dir, "corporate.key"));
+    // Bringing it changed nobody else's key.
+    let other = Workspace::example();
+    other.build(&["key/admin"]);
+    let key = |ws: &Workspace| fs::read(ws.path_of("key/admin").join("admin.key")).unwrap();
+    assert_eq!(key(&ws), key(&other));
+}
+
+fn read_back(ws: &Workspace, name: &str) -> String {
+    Certificate::from_pem(&fs::read_to_string(ws.dir.join(name)).unwrap()).unwrap().to_pem()
+}
+
+/// An authority in the middle, signed by somebody else's root, brings its chain along.
+#[test]
+fn an_intermediate_brings_its_chain() {
+    let ws = Workspace::example();
+    if !make(&ws, "corporate", &RSA, "7300", &[SIGNS]) {
+        return;
+    }
+    let run = |args: &[&str]| {
+        let (done, text) = openssl(&ws.dir, args).unwrap();
+        assert!(done, "{text}");
+    };
+    run(&[
+        "req",
+        "-new",
+        "-nodes",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-keyout",
+        "kube.key",
+        "-out",
+        "kube.csr",
+        "-subj",
+        "/CN=kube",
+    ]);
+    ws.write("kube.ext", "basicConstraints=critical,CA:TRUE,pathlen:1\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=hash\n");
+    run(&[
+        "x509",
+        "-req",
+        "-in",
+        "kube.csr",
+        "-CA",
+        "corporate.crt",
+        "-CAkey",
+        "corporate.key",
+        "-CAcreateserial",
+        "-days",
+        "7000",
+        "-extfile",
+        "kube.ext",
+        "-out",
+        "kube.crt",
+    ]);
+    set_mode(&ws.dir.join("kube.key"), 0o600);
+    let chain = read_back(&ws, "kube.crt") + &read_back(&ws, "corporate.crt");
+    ws.write("chain.crt", &chain);
+    bring(&ws, "kubernetes-ca: {certificate: chain.crt, key: kube.key}");
+    ws.build(&[]);
+    let pki = ws.dir.join("result/pki");
+    assert_eq!(fs::read_to_string(pki.join("kubernetes-ca-bundle.crt")).unwrap(), chain);
+    let args = ["verify", "-purpose", "sslclient", "-CAfile", "kubernetes-ca-bundle.crt", "admin.crt"];
+    let (accepted, text) = openssl(&pki, &args).unwrap();
+    assert!(accepted, "{text}");
+    let bundle = fs::read_to_string(pki.join("kubelet-client-ca-bundle.crt")).unwrap();
+    let names: Vec<String> = Certificate::chain_from_pem(&bundle)
+        .unwrap()
+        .iter()
+        .map(|one| one.common_name().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["kube", "kubelet-ca", "My corporate"]);
+}
+
+/// What cannot do the work is refused before anything is signed with it.
+#[test]
+fn what_cannot_sign_is_refused() {
+    let ws = Workspace::example();
+    if !make(&ws, "good", &RSA, "7300", &[SIGNS]) {
+        return;
+    }
+    make(&ws, "other", &RSA, "7300", &[SIGNS]);
+    make(&ws, "leaf", &RSA, "7300", &["basicConstraints=critical,CA:FALSE"]);
+    make(&ws, "short", &RSA, "7300", &["basicConstraints=critical,CA:TRUE,pathlen:0", SIGNS]);
+    make(&ws, "mute", &RSA, "7300", &["keyUsage=critical,digitalSignature"]);
+    make(&ws, "brief", &RSA, "30", &[SIGNS]);
+    make(&ws, "odd", &["-newkey", "ed25519"], "7300", &[SIGNS]);
+    let plain = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
+    let mut said = String::new();
+    for (certificate, key) in [
+        ("good.crt", "other.key"),
+        ("leaf.crt", "leaf.key"),
+        ("short.crt", "short.key"),
+        ("mute.crt", "mute.key"),
+        ("brief.crt", "brief.key"),
+        ("odd.crt", "odd.key"),
+        ("good.key", "good.key"),
+        ("nothing.crt", "good.key"),
+    ] {
+        ws.write("cluster.yaml", &plain);
+        bring(&ws, &format!("root-ca: {{certificate: {certificate}, key: {key}}}"));
+        let text = ws.run(&["build", "pki/root-ca"]);
+        let shown = text
+            .lines()
+            .filter(|line| ["error", "caused by", "hint"].iter().any(|word| line.starts_with(word)));
+        said.push_str(&format!("{certificate} {key}\n"));
+        shown.for_each(|line| said.push_str(&format!("  {line}\n")));
+        assert!(!text.contains("PRIVATE KEY"), "{text}");
+    }
+    // Dates are of today.
+    let day = |text: &str| {
+        text.split(' ')
+            .map(|word| {
+                if word.len() >= 10 && word.starts_with("20") && word.as_bytes()[4] == b'-' {
+                    "[DAY]"
+                } else {
+                    word
+                }
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    insta::assert_snapshot!(day(&said), @"");
+}
+
+/// A name that nothing asks for would be ignored without a word.
+#[test]
+fn a_misspelt_authority_is_named() {
+    let ws = Workspace::example();
+    if !make(&ws, "good", &RSA, "7300", &[SIGNS]) {
+        return;
+    }
+    bring(&ws, "rot-ca: {certificate: good.crt, key: good.key}");
+    insta::assert_snapshot!(ws.run(&["build", "pki"]), @"");
+    // Others can read the key: a warning, since it is the user's file.
+    set_mode(&ws.dir.join("good.key"), 0o644);
+    ws.edit("cluster.yaml", "rot-ca", "root-ca");
+    assert!(ws.run(&["build", "key/root-ca"]).contains("can be read by others"));
+}

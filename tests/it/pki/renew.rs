@@ -1,0 +1,128 @@
+//! Dates: when certificates end, and how they go on.
+
+use std::fs;
+
+use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime};
+
+use crate::harness::{Workspace, names};
+
+fn folder(built: &[String], folder: &str) -> Vec<String> {
+    built.iter().filter(|name| name.starts_with(folder)).cloned().collect()
+}
+
+fn kubeconfig(ws: &Workspace) -> Vec<u8> {
+    fs::read(ws.dir.join("result/auth/kubeconfig")).unwrap()
+}
+
+/// New dates for all, and every key stays.
+#[test]
+fn renew_moves_the_epoch_and_keeps_the_keys() {
+    let ws = Workspace::example();
+    let before = ws.build(&[]);
+    let planned = ws.json(&["renew", "--dry-run"]);
+    assert_eq!(ws.build(&[]), [""; 0], "a dry run changes nothing");
+    let done = ws.json(&["renew"]);
+    assert_eq!(planned["would_build"], done["would_build"]);
+    assert_eq!(done["moved"][0]["field"], "epoch");
+    let built = ws.build(&[]);
+    assert_eq!(folder(&built, "key/"), [""; 0]);
+    assert_eq!(folder(&built, "pki/"), folder(&before, "pki/"));
+    assert_eq!(folder(&built, "manifest/"), [""; 0]);
+    let foretold = names(&done["would_build"]);
+    assert!(built.iter().all(|name| foretold.contains(name)), "{built:?}");
+}
+
+/// One certificate, with a new date or a new key: what does not hang on it stays, byte by byte.
+#[test]
+fn one_certificate_is_renewed_alone() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    let admin = kubeconfig(&ws);
+    ws.json(&["renew", "etcd-server"]);
+    assert_eq!(folder(&ws.build(&[]), "pki/"), ["pki/etcd-server"]);
+    ws.json(&["renew", "--rekey", "etcd-client"]);
+    let built = ws.build(&[]);
+    assert_eq!(folder(&built, "key/"), ["key/etcd-client"]);
+    assert_eq!(folder(&built, "pki/"), ["pki/etcd-client"]);
+    assert_eq!(kubeconfig(&ws), admin, "the administrator's stays valid");
+    let rekeyed = ws.json(&["renew", "--rekey", "admin"]);
+    assert_eq!(rekeyed["moved"].as_array().unwrap().len(), 2);
+    let built = ws.build(&[]);
+    assert_eq!(folder(&built, "key/"), ["key/admin"]);
+    assert_ne!(kubeconfig(&ws), admin);
+    let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+    assert!(lock.contains("[certificates.\"admin\"]\n") && lock.contains("generation = 2\n"), "{lock}");
+    // All dates from now on: the single ones are gone, the generations stay.
+    ws.json(&["renew"]);
+    let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+    assert!(!lock.contains("etcd-server") && lock.contains("generation = 2\n"), "{lock}");
+    ws.assert_sound();
+}
+
+/// An authority that is only re-dated leaves what it signed as it was.
+#[test]
+fn a_redated_authority_leaves_its_leaves() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    let admin = fs::read(ws.dir.join("result/pki/admin.crt")).unwrap();
+    let authority = fs::read(ws.dir.join("result/pki/kubernetes-ca.crt")).unwrap();
+    ws.json(&["renew", "kubernetes-ca"]);
+    ws.build(&[]);
+    assert_ne!(fs::read(ws.dir.join("result/pki/kubernetes-ca.crt")).unwrap(), authority);
+    assert_eq!(fs::read(ws.dir.join("result/pki/admin.crt")).unwrap(), admin);
+}
+
+#[test]
+fn typos_and_impossible_wishes() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(ws.run(&["renew", "etcd-sever"]), @"");
+    insta::assert_snapshot!(ws.run(&["renew", "--rekey"]), @"");
+    insta::assert_snapshot!(ws.run(&["renew", "service-account"]), @"");
+    insta::assert_snapshot!(ws.run(&["expiry"]), @"");
+}
+
+/// The calendar: the soonest first, and the day after which it is too late.
+#[test]
+fn expiry_lists_every_certificate() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    let found = ws.json(&["expiry"]);
+    let rows = found["certificates"].as_array().unwrap();
+    assert_eq!(rows.len(), 19);
+    let ends: Vec<&str> = rows.iter().map(|row| row["not_after"].as_str().unwrap()).collect();
+    assert!(ends.is_sorted());
+    assert_eq!(rows.iter().filter(|row| row["authority"] == true).count(), 5);
+    let time = |text: &str| OffsetDateTime::parse(text, &Rfc3339).unwrap();
+    assert!(time(found["boots_until"].as_str().unwrap()) < time(ends[0]));
+    assert_eq!(found["expired"], false);
+    let text = ws.run(&["expiry"]);
+    assert!(text.contains("These artifacts can boot until [TIME]."), "{text}");
+    assert!(text.contains("etcd-peer-master-0") && text.contains("CN=root-ca"), "{text}");
+}
+
+/// `build` warns when a day or less is left, and when it is too late.
+#[test]
+fn build_warns_before_the_end() {
+    let ws = Workspace::example();
+    let shift = |left: Duration| {
+        let epoch = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap() + left - Duration::days(365);
+        let update = format!("epoch={}", epoch.format(&Rfc3339).unwrap());
+        assert!(ws.output(&["lock", "--update", &update]).status.success());
+        let text = ws.run(&["build"]);
+        assert!(text.contains("[exit 0]"), "{text}");
+        text.lines()
+            .filter(|line| line.contains("certificate"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert_eq!(shift(Duration::days(3)), "");
+    let soon = shift(Duration::hours(20) + Duration::minutes(30));
+    assert!(soon.contains("ends in 20 h, at [TIME]: run `tinderbox renew`"), "{soon}");
+    let late = shift(Duration::hours(-1));
+    assert!(late.contains("ended [TIME]: run `tinderbox renew`"), "{late}");
+    assert_eq!(ws.json(&["expiry"])["expired"], true);
+    ws.json(&["renew"]);
+    assert!(!ws.run(&["build"]).contains("certificate `"));
+}
