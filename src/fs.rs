@@ -305,6 +305,11 @@ pub fn remove_all(path: &Path) -> Result<()> {
     optional(std::fs::remove_dir(path).at("remove", path)).map(Option::unwrap_or_default)
 }
 
+/// Makes the names in a directory durable: files that were made, renamed or removed in it.
+pub fn sync_dir(path: &Path) -> Result<()> {
+    open(path)?.sync_all().at("sync", path)
+}
+
 /// Makes everything written so far on the file system of `path` durable, in one system call.
 pub fn sync_file_system(path: &Path) -> Result<()> {
     rustix::fs::syncfs(open(path)?).at("sync", path)

@@ -12,7 +12,7 @@
 //! ops/        5  one file per verb: reads the files, hands text and values down           → all of 2-4
 //! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store registry
 //! builders/   3  the trait, and one file or folder per builder                            → registry
-//! store/      2  objects, realisations, sessions, roots, gc, verify
+//! store/      2  objects, realisations, sessions, roots, gc, verify, scan
 //! registry/   2  images: registries, OCI layouts, the demo release; verified bytes        → config's release
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields and projection
@@ -43,6 +43,7 @@
 //!
 //! The seed, the pull secret and what is made from them are tainted: such outputs are for their owner only, their digests
 //! are keyed with a key from the seed, and they are masked wherever something is shown. See [`secret`] and [`tree`].
+//! [`ops::seed`] keeps the seed, plain or encrypted; [`ops::scan`] proves that no secret is where none belongs.
 
 pub mod builders;
 pub mod cli;

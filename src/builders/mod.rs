@@ -106,9 +106,9 @@ pub enum BuildError {
         /// What to do.
         advice: String,
     },
-    /// A certificate that would be valid longer than what vouches for it.
-    #[error("`{name}` would outlive its issuer `{issuer}`, which ends {}", until.date())]
-    Outlives {
+    /// A certificate whose issuer is no longer valid.
+    #[error("`{name}` cannot be issued: its issuer `{issuer}` ended {}", until.date())]
+    IssuerEnded {
         /// Which certificate.
         name: String,
         /// The subject of its issuer.
@@ -150,9 +150,7 @@ impl Hint for BuildError {
             Self::Job(error) => error.hint(),
             Self::Pki { source, .. } => source.hint(),
             Self::Brought { advice, .. } => Some(advice.clone()),
-            Self::Outlives { .. } => {
-                Some("shorten `pki.validity` in cluster.yaml, or `tinderbox renew` the issuer".into())
-            }
+            Self::IssuerEnded { .. } => Some("`tinderbox renew` the issuer too, or bring another".into()),
             Self::Template { hint, .. } => hint.clone(),
             Self::Checks { .. } => None,
         }

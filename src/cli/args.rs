@@ -39,6 +39,9 @@ pub(super) struct Global {
     /// The store; default: the nearest `store/` above the cluster directory, else the user's data directory
     #[arg(long, value_name = "DIR", global = true, env = "TINDERBOX_STORE", hide_env = true)]
     pub(super) store: Option<PathBuf>,
+    /// The file with your age identity, to open cluster.seed.age; default: what TINDERBOX_AGE_IDENTITY names
+    #[arg(long, value_name = "FILE", global = true, env = "TINDERBOX_AGE_IDENTITY", hide_env = true)]
+    pub(super) identity: Option<std::ffi::OsString>,
     /// Print one JSON document
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -112,6 +115,9 @@ pub(super) enum Verb {
   tinderbox renew --rekey admin                a new key, and what is made from it
   tinderbox renew --dry-run                    what would be built again")]
     Renew(Renew),
+    /// Encrypt the cluster's seed for named recipients, or decrypt it
+    #[command(subcommand)]
+    Seed(super::seed::Seed),
     /// Look into a release, or copy it
     #[command(subcommand)]
     Release(Release),
@@ -302,6 +308,15 @@ pub(super) enum Store {
     },
     /// Hash everything again, and name every bad path
     Verify,
+    /// Search everything that is not secret for secrets, and name every place
+    #[command(after_help = "Examples:
+  tinderbox store scan                     the store, cluster.lock, cluster.yaml, result/
+  tinderbox store scan events.jsonl site/  and these
+
+Searches for private keys, passwords, tokens, the pull secret and the seed: as they are, in base64 (also twice), hex,
+URL encoding and JSON strings. What is compressed (image layers) is not opened. Values are never shown.
+Exit codes: 0 clean, 1 something was found or could not be read.")]
+    Scan(super::scan::Args),
     /// Remove what is bad, and build it again
     Repair(Jobs),
     /// Remove what no generation needs

@@ -6,6 +6,8 @@ mod output;
 mod progress;
 mod renew;
 mod run;
+mod scan;
+mod seed;
 mod show;
 
 use std::process::ExitCode;

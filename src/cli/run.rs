@@ -31,7 +31,14 @@ pub(super) fn run(args: Args, cancel: &AtomicBool) -> Result<ExitCode> {
     let progress = Progress::new(level, log);
     let store = StoreChoice { named: global.store.clone(), data: data_directory() };
     let proxy = proxy_settings();
-    let env = Env { directory: &global.directory, store: &store, events: &progress, cancel, proxy: &proxy };
+    let env = Env {
+        directory: &global.directory,
+        store: &store,
+        events: &progress,
+        cancel,
+        proxy: &proxy,
+        identity: super::seed::identity(global.identity.as_deref())?,
+    };
     dispatch(env, &global, verb)
 }
 
@@ -127,6 +134,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             let done = ops::renew::renew(env, &ops::renew::RenewRequest { names, rekey, dry_run })?;
             say(env, json, &done, || renew::renewal(&done, dry_run));
         }
+        Verb::Seed(verb) => super::seed::run(env, json, verb)?,
         Verb::Release(release) => self::release(env, json, release)?,
         Verb::Store(store) => return self::store(env, json, store),
         Verb::Schema => output::json(&crate::config::schema()),
@@ -142,7 +150,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
 }
 
 /// Prints the answer, and nothing of the progress stays with it.
-fn say(env: Env<'_>, json: bool, document: &impl serde::Serialize, text: impl FnOnce()) {
+pub(super) fn say(env: Env<'_>, json: bool, document: &impl serde::Serialize, text: impl FnOnce()) {
     env.events.settle();
     if json { output::json(document) } else { text() }
 }
@@ -290,6 +298,7 @@ fn store(env: Env<'_>, json: bool, store: Store) -> Result<ExitCode> {
             say(env, json, &found, || show::findings(&found));
             return Ok(if found.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Store::Scan(args) => return super::scan::run(env, json, &args),
         Store::Repair(args) => {
             let done = ops::store::repair(env, jobs(&args))?;
             say(env, json, &done, || {

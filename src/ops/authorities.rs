@@ -15,9 +15,18 @@ use crate::secret::Secret;
 /// The field `authorities.NAME.{certificate,key}`: the texts of the files, the keys as secrets.
 pub(super) fn read(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Field> {
     let mut fields = Vec::new();
+    let mut problems = Problems::default();
     for (name, AuthorityFiles { certificate, key }) in &cluster.pki.authorities {
         let origins = |file: &str| -> Origins { [Place::file(file)].into() };
         let text = fs::read_text(&directory.file(certificate))?;
+        // A certificate is public and is kept in traces as it is: a key must not come along.
+        if text.contains("PRIVATE KEY-----") {
+            let place = Place { file: certificate.clone(), line: None, field: String::new() };
+            let message = format!("the certificate of your authority `{name}` has a private key in it");
+            let hint = "keep the two in files of their own, and name each in `pki.authorities`".to_owned();
+            problems.push(Problem::new(place, message).hint(hint));
+            continue;
+        }
         let path = directory.file(key);
         if fs::metadata(&path)?.permissions().mode() & 0o077 != 0 {
             let text = format!("the key of your authority `{name}` can be read by others: `chmod 600 {key}`");
@@ -29,7 +38,7 @@ pub(super) fn read(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> R
             Field::map([("certificate", Field::leaf(text, origins(certificate))), ("key", secret)]),
         ));
     }
-    Ok(Field::map(fields))
+    Ok(problems.or(Field::map(fields))?)
 }
 
 /// An authority that no recipe asks for is probably misspelt, and would be ignored without a word.

@@ -21,6 +21,8 @@ pub(super) const CLUSTER: &str = "cluster.yaml";
 pub(super) const LOCK: &str = "cluster.lock";
 /// The cluster's identity.
 pub(super) const SEED: &str = "cluster.seed";
+/// The same, encrypted.
+pub(super) const SEALED: &str = "cluster.seed.age";
 /// The link to the current generation.
 pub(super) const RESULT: &str = "result";
 

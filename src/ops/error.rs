@@ -78,6 +78,22 @@ pub enum OpsError {
         /// What to do.
         advice: String,
     },
+    /// A file that was named as an identity file and is none.
+    #[error("the identity file `{}` {problem}", path.display())]
+    Identity {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An encrypted seed that is for somebody else.
+    #[error("no identity in `{}` can open `{}`", identity.display(), path.display())]
+    Closed {
+        /// The seed.
+        path: PathBuf,
+        /// The identity file.
+        identity: PathBuf,
+    },
     /// A target that is not in the graph.
     #[error("there is no derivation `{target}`")]
     NoTarget {
@@ -132,6 +148,9 @@ pub enum OpsError {
         /// What was finished.
         kept: usize,
     },
+    /// The user stopped something that changes nothing.
+    #[error("interrupted; nothing was changed")]
+    Stopped,
 }
 
 impl OpsError {
@@ -160,6 +179,16 @@ impl Hint for OpsError {
             ),
             Self::Exists { advice, .. } => Some((*advice).into()),
             Self::Seed { advice, .. } => Some(advice.clone()),
+            Self::Identity { .. } => Some(
+                "it has one AGE-SECRET-KEY-1… a line, as `age-keygen` writes it; one that is itself encrypted must be \
+                 decrypted first"
+                    .into(),
+            ),
+            Self::Closed { .. } => Some(
+                "use an identity whose recipient it was encrypted for, or ask one who has: `tinderbox seed \
+                 rotate-recipients` adds yours"
+                    .into(),
+            ),
             Self::NoTarget { near, .. } => Some(match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`tinderbox graph --format json` lists all derivations".into(),
@@ -170,7 +199,7 @@ impl Hint for OpsError {
             Self::Result { source, .. } => source
                 .hint()
                 .or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into())),
-            Self::Interrupted { .. } => None,
+            Self::Interrupted { .. } | Self::Stopped => None,
         }
     }
 }

@@ -56,7 +56,7 @@ pub fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
             written.push(name.to_owned());
         }
     }
-    if seed::read(&directory)?.is_none() {
+    if !seed::is_there(&directory)? {
         seed::make(&directory)?;
         written.push(SEED.to_owned());
     }

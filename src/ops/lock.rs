@@ -82,7 +82,7 @@ pub fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
     if before.as_ref() != Some(&after) {
         fs::replace(&path, after.encode().as_bytes(), 0o644)?;
     }
-    let seed_made = seed::read(directory.path())?.is_none();
+    let seed_made = !seed::is_there(directory.path())?;
     if seed_made {
         seed::make(directory.path())?;
     }

@@ -17,7 +17,8 @@ pub mod lock;
 pub mod release;
 pub mod renew;
 mod rhcos;
-mod seed;
+pub mod scan;
+pub mod seed;
 pub mod show;
 pub mod store;
 mod svg;
@@ -47,6 +48,8 @@ pub struct Env<'a> {
     pub cancel: &'a AtomicBool,
     /// How to reach registries.
     pub proxy: &'a ProxySettings,
+    /// The file with the age identity that opens an encrypted seed.
+    pub identity: Option<&'a std::path::Path>,
 }
 
 /// How the store is chosen: what the user named, else the nearest one above the cluster directory, else the default.

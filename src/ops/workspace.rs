@@ -276,7 +276,7 @@ fn images(
 }
 
 fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Seed> {
-    match (seed::read(directory.path())?, missing) {
+    match (seed::read(env, directory.path())?, missing) {
         (Some(seed), _) => Ok(seed),
         (None, Missing::Imagine) => Ok(seed::imagined()),
         (None, Missing::Make) => {

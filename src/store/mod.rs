@@ -8,6 +8,7 @@ mod keys;
 mod objects;
 mod realisations;
 mod roots;
+mod scan;
 mod session;
 mod verify;
 
@@ -17,6 +18,7 @@ pub use gc::{GcOptions, GcPlan};
 pub use objects::{Object, ObjectName};
 pub use realisations::{Output, Realisation, Trace, TraceInput};
 pub use roots::{Generation, Named, Record, Roots};
+pub use scan::{Beside, Encoding, Hit, Known, Scan, Unread};
 pub use session::{DrvLock, Session, Staged, Using};
 pub use verify::{Finding, FindingKind, Verification};
 

@@ -9,6 +9,8 @@
 //! | `store` | a damaged, full, read-only or foreign store: a clear error, and a way back |
 //! | `collect` | gc frees what no root needs, and nothing else |
 //! | `crash` | `kill -9`, Ctrl-C, and several processes at once |
+//! | `scan` | secrets stay where they belong; one that does not is found, named and not shown |
+//! | `seed` | the seed at rest, plain or encrypted: the same cluster, and never lost |
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `layers` | no module of `src/` uses one above it |
@@ -36,6 +38,8 @@ mod pki;
 mod recipes;
 mod registry;
 mod release;
+mod scan;
+mod seed;
 mod session;
 mod store;
 mod tweak;

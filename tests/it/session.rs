@@ -731,6 +731,8 @@ fn json_of_every_verb_is_one_document() {
         &["store", "du"],
         &["store", "add", "cluster.yaml"],
         &["store", "verify"],
+        &["store", "scan"],
+        &["seed", "decrypt"],
         &["store", "repair"],
         &["store", "gc", "--dry-run"],
         &["store", "gc"],

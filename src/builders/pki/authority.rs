@@ -7,7 +7,7 @@
 use time::OffsetDateTime;
 
 use super::certificate::CONFIG;
-use super::terms::{Terms, Validity};
+use super::terms::Terms;
 use super::{about, key, only, stem};
 use crate::builders::{BuildError, Builder, Grants, Job, JobError};
 use crate::drv::BuilderId;
@@ -84,7 +84,7 @@ fn path_length(job: &Job<'_>) -> Result<Option<u8>, JobError> {
 fn issued(job: &Job<'_>, own: &PrivateKey) -> Result<Vec<Certificate>, BuildError> {
     let terms = Terms(job);
     let name = terms.name()?;
-    let Validity { not_before, not_after, .. } = terms.validity()?;
+    let validity = terms.validity()?;
     let above = match job.aliases().contains("issuer") {
         true => {
             let bundle = only(job, "issuer", "-bundle.crt")?;
@@ -92,14 +92,14 @@ fn issued(job: &Job<'_>, own: &PrivateKey) -> Result<Vec<Certificate>, BuildErro
         }
         false => Vec::new(),
     };
-    if let Some(issuer) = above.first().filter(|issuer| not_after > issuer.not_after()) {
-        let (issuer, until) = (issuer.subject(), issuer.not_after());
-        return Err(BuildError::Outlives { name: stem(name).to_owned(), issuer, until });
-    }
+    let validity = match above.first() {
+        Some(issuer) => validity.within(name, issuer)?,
+        None => validity,
+    };
     let request = Request {
         subject: terms.subject()?,
-        not_before,
-        not_after,
+        not_before: validity.not_before,
+        not_after: validity.not_after,
         authority: Some(pki::Authority { path_length: path_length(job)? }),
         key_usages: terms.key_usages()?.unwrap_or_else(|| vec![KeyUsage::CertSign, KeyUsage::CrlSign]),
         server: false,

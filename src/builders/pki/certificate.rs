@@ -65,14 +65,7 @@ impl Builder for Certificate {
         let name = terms.name()?;
         let own = key(job, "key")?;
         let (issuer, issuer_key) = (certificate(job, "issuer")?, key(job, "issuer-key")?);
-        let validity = terms.validity()?;
-        if validity.not_after > issuer.not_after() {
-            return Err(BuildError::Outlives {
-                name: stem(name).to_owned(),
-                issuer: issuer.subject(),
-                until: issuer.not_after(),
-            });
-        }
+        let validity = terms.validity()?.within(name, &issuer)?;
         let (server, client) = terms.usages()?;
         let request = Request {
             subject: terms.subject()?,

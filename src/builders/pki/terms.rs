@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use crate::builders::{Job, JobError};
-use crate::pki::{KeyUsage, Name};
+use super::stem;
+use crate::builders::{BuildError, Job, JobError};
+use crate::pki::{Certificate, KeyUsage, Name};
 use crate::value::Value;
 
 /// How long before the epoch a certificate is valid, so that a machine whose clock is behind can use it.
@@ -21,6 +22,17 @@ pub(super) struct Validity {
     pub(super) not_after: OffsetDateTime,
     /// The point in time that the lock pins.
     pub(super) epoch: OffsetDateTime,
+}
+
+impl Validity {
+    /// The same, and no longer than its issuer: a verifier would stop there anyway. An error if nothing is left.
+    pub(super) fn within(self, name: &str, issuer: &Certificate) -> Result<Self, BuildError> {
+        if issuer.not_after() <= self.epoch {
+            let (issuer, until) = (issuer.subject(), issuer.not_after());
+            return Err(BuildError::IssuerEnded { name: stem(name).to_owned(), issuer, until });
+        }
+        Ok(Self { not_after: self.not_after.min(issuer.not_after()), ..self })
+    }
 }
 
 impl<'a> Terms<'a> {

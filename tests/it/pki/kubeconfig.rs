@@ -27,7 +27,7 @@ fn kubectl_reads_every_kubeconfig() {
     ws.build(&[]);
     let result = ws.dir.join("result");
     let names: Vec<String> = TABLE.iter().map(|(name, ..)| format!("{name}.kubeconfig")).collect();
-    assert_eq!(list(&result.join("kubeconfigs")).into_iter().collect::<Vec<_>>(), names);
+    assert_eq!(list(&result.join("kubeconfigs")), names.into_iter().collect());
     assert_eq!(
         std::fs::read(result.join("auth/kubeconfig")).unwrap(),
         std::fs::read(result.join("kubeconfigs/admin.kubeconfig")).unwrap()

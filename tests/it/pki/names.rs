@@ -63,7 +63,7 @@ impl Shape {
         );
         ws.edit("install-config.yaml", "  - 172.30.0.0/16\n", &networks("172.30.0.0/16", "'fd02::/112'"));
         let mut text = format!(
-            "release: demo:4.18\nvips: {{api: {}, ingress: {}}}\nnetwork: {{gateway: {}}}\npki: {{authorityKeyAlgorithm: ecdsa-p256}}\nnodes:\n",
+            "release: demo:4.18\nvips: {{api: {}, ingress: {}}}\nnetwork: {{gateway: {}}}\npki: {{authorityKeyAlgorithm: ecdsa-p256}}\nchecks: {{disabled: [replicas]}}\nnodes:\n",
             self.address(10),
             self.address(11),
             self.address(1)
