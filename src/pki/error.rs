@@ -22,7 +22,7 @@ pub enum PkiError {
         count: usize,
     },
     /// A PEM block without its other end.
-    #[error("the PEM block `{label}` does not begin and end")]
+    #[error("the PEM block `{label}` is not complete")]
     Unfinished {
         /// What the block calls itself.
         label: String,
@@ -54,7 +54,7 @@ pub enum PkiError {
     #[error("a certificate needs a subject")]
     NoSubject,
     /// It would never be valid, or has no encoding.
-    #[error("a certificate cannot be valid from {not_before} to {not_after}")]
+    #[error("a certificate cannot be valid from {} to {}", .not_before.date(), .not_after.date())]
     Validity {
         /// From.
         not_before: time::OffsetDateTime,

@@ -99,8 +99,8 @@ pub struct PrivateKey(Kind);
 
 #[derive(Clone)]
 enum Kind {
-    P256(p256::SecretKey),
-    P384(p384::SecretKey),
+    P256(p256::ecdsa::SigningKey),
+    P384(p384::ecdsa::SigningKey),
     Rsa(Rsa),
 }
 
@@ -121,12 +121,12 @@ impl PrivateKey {
         // A scalar that is zero or too large is drawn again: no number is likelier than another.
         let kind = match algorithm {
             Algorithm::EcdsaP256 => loop {
-                if let Ok(key) = p256::SecretKey::from_slice(stream.take::<32>().as_slice()) {
+                if let Ok(key) = p256::ecdsa::SigningKey::from_slice(stream.take::<32>().as_slice()) {
                     break Kind::P256(key);
                 }
             },
             Algorithm::EcdsaP384 => loop {
-                if let Ok(key) = p384::SecretKey::from_slice(stream.take::<48>().as_slice()) {
+                if let Ok(key) = p384::ecdsa::SigningKey::from_slice(stream.take::<48>().as_slice()) {
                     break Kind::P384(key);
                 }
             },
@@ -205,8 +205,8 @@ impl PrivateKey {
     /// The bit string of the public key: a PKCS#1 structure or an uncompressed point.
     pub(super) fn public_bits(&self) -> Vec<u8> {
         match &self.0 {
-            Kind::P256(key) => key.public_key().to_sec1_bytes().into(),
-            Kind::P384(key) => key.public_key().to_sec1_bytes().into(),
+            Kind::P256(key) => key.verifying_key().to_sec1_bytes().into(),
+            Kind::P384(key) => key.verifying_key().to_sec1_bytes().into(),
             Kind::Rsa(key) => key.public.clone(),
         }
     }
@@ -217,11 +217,11 @@ impl PrivateKey {
         use p256::ecdsa::signature::Signer as _;
         match &self.0 {
             Kind::P256(key) => {
-                let signature: p256::ecdsa::DerSignature = p256::ecdsa::SigningKey::from(key).sign(message);
+                let signature: p256::ecdsa::DerSignature = key.sign(message);
                 Ok(signature.as_bytes().to_vec())
             }
             Kind::P384(key) => {
-                let signature: p384::ecdsa::DerSignature = p384::ecdsa::SigningKey::from(key).sign(message);
+                let signature: p384::ecdsa::DerSignature = key.sign(message);
                 Ok(signature.as_bytes().to_vec())
             }
             Kind::Rsa(key) => {
@@ -292,8 +292,8 @@ fn from_sec1(der: &[u8], outside: Option<ObjectIdentifier>) -> Result<PrivateKey
     }
     let read = |_| damaged("its number is not on the curve");
     let found = match outside.or(inside) {
-        Some(CURVE_P256) => Kind::P256(p256::SecretKey::from_slice(key.private_key).map_err(read)?),
-        Some(CURVE_P384) => Kind::P384(p384::SecretKey::from_slice(key.private_key).map_err(read)?),
+        Some(CURVE_P256) => Kind::P256(p256::ecdsa::SigningKey::from_slice(key.private_key).map_err(read)?),
+        Some(CURVE_P384) => Kind::P384(p384::ecdsa::SigningKey::from_slice(key.private_key).map_err(read)?),
         Some(other) => return Err(unsupported(kind_of_key(EC, Some(other)))),
         None => return Err(unsupported("unnamed curve")),
     };

@@ -34,10 +34,19 @@ impl Sum {
         self.high += high + u64::from(carry);
     }
 
+    /// Column `k` of `x²`, whose pairs begin with word `from`.
     #[inline(always)]
-    fn double(&mut self) {
-        self.high = self.high << 1 | (self.low >> 127) as u64;
-        self.low <<= 1;
+    fn add_pairs<const N: usize>(&mut self, x: &[u64; N], from: usize, k: usize) {
+        let mut pairs = Self::default();
+        for i in from..k.div_ceil(2) {
+            pairs.add(x[i], x[k - i]);
+        }
+        pairs.high = pairs.high << 1 | (pairs.low >> 127) as u64;
+        pairs.low <<= 1;
+        if k.is_multiple_of(2) {
+            pairs.add(x[k / 2], x[k / 2]);
+        }
+        self.add_wide(pairs.low, pairs.high);
     }
 
     /// Takes the lowest word out: what stays is the carry into the next column.
@@ -48,6 +57,12 @@ impl Sum {
         self.high = 0;
         word
     }
+}
+
+/// `-1 / n` modulo 2^64, for an odd `n`.
+pub(super) fn negative_inverse(n: u64) -> u64 {
+    // Newton: each step doubles the number of right bits, and an odd number is its own inverse modulo 8.
+    (0..5).fold(n, |x, _| x.wrapping_mul(2u64.wrapping_sub(n.wrapping_mul(x)))).wrapping_neg()
 }
 
 /// `a - b`, and whether that was less than nothing.
@@ -70,11 +85,8 @@ impl<const N: usize> Field<N> {
         if n.first()? & 1 == 0 || n.last()? >> 63 == 0 {
             return None;
         }
-        // Newton: each step doubles the number of right bits, and an odd number is its own inverse modulo 8.
-        let inverse =
-            (0..5).fold(n[0], |x, _| x.wrapping_mul(2u64.wrapping_sub(n[0].wrapping_mul(x)))).wrapping_neg();
         let (one, _) = subtract(&[0; N], &n);
-        Some(Self { n, inverse, one })
+        Some(Self { n, inverse: negative_inverse(n[0]), one })
     }
 
     /// Brings `x + carry * 2^(64 N)`, which is below `2 n`, below `n`.
@@ -110,35 +122,30 @@ impl<const N: usize> Field<N> {
 
     /// `x²`, column by column: the square's products (each pair once, doubled), then the multiples of `n` that make
     /// the lower half vanish.
-    fn square(&self, x: &[u64; N]) -> [u64; N] {
+    #[inline(never)]
+    fn square(&self, x: &mut [u64; N]) {
         let n = &self.n;
-        let mut multiples = [0u64; N];
-        let mut result = [0u64; N];
+        let mut multiples = [0; N];
+        let mut result = [0; N];
         let mut sum = Sum::default();
-        for k in 0..2 * N - 1 {
-            let from = (k + 1).saturating_sub(N);
-            let mut pairs = Sum::default();
-            for i in from..k.div_ceil(2) {
-                pairs.add(x[i], x[k - i]);
-            }
-            pairs.double();
-            if k % 2 == 0 {
-                pairs.add(x[k / 2], x[k / 2]);
-            }
-            sum.add_wide(pairs.low, pairs.high);
-            for i in from..k.min(N) {
+        for k in 0..N {
+            sum.add_pairs(x, 0, k);
+            for i in 0..k {
                 sum.add(multiples[i], n[k - i]);
             }
-            if k < N {
-                multiples[k] = (sum.low as u64).wrapping_mul(self.inverse);
-                sum.add(multiples[k], n[0]);
-                sum.shift();
-            } else {
-                result[k - N] = sum.shift();
+            multiples[k] = (sum.low as u64).wrapping_mul(self.inverse);
+            sum.add(multiples[k], n[0]);
+            sum.shift();
+        }
+        for k in N..2 * N - 1 {
+            sum.add_pairs(x, k + 1 - N, k);
+            for i in k + 1 - N..N {
+                sum.add(multiples[i], n[k - i]);
             }
+            result[k - N] = sum.shift();
         }
         result[N - 1] = sum.shift();
-        self.reduce(result, sum.low != 0)
+        *x = self.reduce(result, sum.low != 0);
     }
 
     /// Miller and Rabin: whether `n` looks prime to a small base. A prime always does.
@@ -148,7 +155,7 @@ impl<const N: usize> Field<N> {
         let twos = (1..64 * N).find(|index| bit(*index)).unwrap_or(1);
         let mut x = self.one;
         for index in (twos..64 * N).rev() {
-            x = self.square(&x);
+            self.square(&mut x);
             if bit(index) {
                 x = self.times(&x, base);
             }
@@ -157,8 +164,75 @@ impl<const N: usize> Field<N> {
             return true;
         }
         (1..twos).any(|_| {
-            x = self.square(&x);
+            self.square(&mut x);
             x == minus_one
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crypto_bigint::modular::{BoxedMontyForm, BoxedMontyParams};
+    use crypto_bigint::{BoxedUint, Resize as _};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A number in Montgomery form, for the other arithmetic.
+    fn other<const N: usize>(x: &[u64; N], n: &[u64; N]) -> BoxedMontyForm {
+        let field = BoxedMontyParams::new_vartime(BoxedUint::from_words(*n).to_odd().unwrap());
+        BoxedMontyForm::from_montgomery(BoxedUint::from_words(*x), &field)
+    }
+
+    fn same<const N: usize>(mut n: [u64; N], x: [u64; N], factor: u64) {
+        n[0] |= 1;
+        n[N - 1] |= 1 << 63;
+        let field = Field::new(n).unwrap();
+        let x = field.reduce(x, false);
+        let theirs = other(&x, &n);
+        let ours = |number: BoxedMontyForm| number.to_montgomery().to_words().to_vec();
+        let mut squared = x;
+        field.square(&mut squared);
+        assert_eq!(squared.to_vec(), ours(theirs.square()));
+        let multiplier = BoxedUint::from(factor).resize(64 * N as u32);
+        let multiplier = BoxedMontyForm::new(multiplier, theirs.params());
+        assert_eq!(field.times(&x, factor).to_vec(), ours(theirs.mul(&multiplier)));
+        assert_eq!(field.one.to_vec(), ours(BoxedMontyForm::one(theirs.params())));
+    }
+
+    /// Words that make carries.
+    fn word() -> impl Strategy<Value = u64> {
+        prop_oneof![Just(0), Just(u64::MAX), Just(1), Just(1 << 63), any::<u64>()]
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_agree_with_crypto_bigint(
+            n in proptest::collection::vec(word(), 32),
+            x in proptest::collection::vec(word(), 32),
+            factor in 1u64..100,
+        ) {
+            same::<2>(n[..2].try_into().unwrap(), x[..2].try_into().unwrap(), factor);
+            same::<16>(n[..16].try_into().unwrap(), x[..16].try_into().unwrap(), factor);
+            same::<32>(n[..].try_into().unwrap(), x[..].try_into().unwrap(), factor);
+        }
+    }
+
+    #[test]
+    fn fields_are_odd_and_full() {
+        assert!(Field::new([2, 1 << 63]).is_none());
+        assert!(Field::new([1, 1]).is_none());
+        assert!(Field::new([1, 1 << 63]).is_some());
+    }
+
+    /// 2^64 - 59 is the largest prime of a word, 2^32 - 5 that of half a word.
+    #[test]
+    fn primes_are_seen() {
+        let prime = Field::new([u64::MAX - 58]).unwrap();
+        let square = Field::new([4294967291 * 4294967291]).unwrap();
+        for base in [2, 3, 5, 7, 11] {
+            assert!(prime.is_probable_prime(base));
+            assert!(!square.is_probable_prime(base));
+        }
     }
 }

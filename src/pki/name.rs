@@ -86,6 +86,7 @@ fn key(oid: ObjectIdentifier) -> String {
         [0x55, 4, 10] => "O".into(),
         [0x55, 4, 11] => "OU".into(),
         [0x09, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 25] => "DC".into(),
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1] => "emailAddress".into(),
         _ => oid.to_string(),
     }
 }

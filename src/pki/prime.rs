@@ -6,7 +6,7 @@ use crypto_bigint::modular::{BoxedMontyForm, BoxedMontyParams};
 use crypto_bigint::{BoxedUint, Odd, Resize as _};
 use zeroize::Zeroizing;
 
-use super::montgomery::Field;
+use super::montgomery::{Field, negative_inverse};
 
 /// How many odd numbers are looked at, the first included. Part of the definition of a key.
 pub(super) const WINDOW: usize = 8192;
@@ -18,32 +18,73 @@ pub(super) const WINDOW: usize = 8192;
 /// are the random part here, nobody can choose them to fit the bases.
 const BASES: [u64; 5] = [2, 3, 5, 7, 11];
 
-/// Primes below this are sieved out. More of them save tests and cost divisions: measured, not part of the definition.
-const SIEVE: usize = 1 << 16;
+/// Primes below this are sieved out: measured, not part of the definition. More of them save tests and cost divisions,
+/// which are slow where nothing is optimised.
+const SIEVE: usize = if cfg!(debug_assertions) { 1 << 14 } else { 1 << 19 };
 
-/// The odd primes below [`SIEVE`], in groups whose product fits 32 bits, so that one long division serves a group.
-static GROUPS: LazyLock<Vec<(u32, Vec<u32>)>> = LazyLock::new(|| {
+/// The odd primes below [`SIEVE`], and the groups that they form in that order: one long remainder serves a group.
+static PRIMES: LazyLock<(Vec<u32>, Vec<Group>)> = LazyLock::new(|| {
     let mut composite = vec![false; SIEVE];
-    let mut groups: Vec<(u32, Vec<u32>)> = Vec::new();
+    let mut primes: Vec<u32> = Vec::new();
     for number in (3..SIEVE).step_by(2) {
-        if composite[number] {
-            continue;
-        }
-        (number * number..SIEVE).step_by(number).for_each(|multiple| composite[multiple] = true);
-        let prime = number as u32;
-        match groups
-            .last_mut()
-            .and_then(|(product, primes)| Some((product.checked_mul(prime)?, product, primes)))
-        {
-            Some((more, product, primes)) => {
-                *product = more;
-                primes.push(prime);
-            }
-            None => groups.push((prime, vec![prime])),
+        if !composite[number] {
+            (number * number..SIEVE).step_by(number).for_each(|multiple| composite[multiple] = true);
+            primes.push(number as u32);
         }
     }
-    groups
+    let mut groups = Vec::new();
+    let (mut product, mut count) = (1, 0);
+    for prime in primes.iter().map(|prime| u64::from(*prime)) {
+        if product >= Group::LIMIT / prime {
+            groups.push(Group::new(product, count));
+            (product, count) = (1, 0);
+        }
+        product *= prime;
+        count += 1;
+    }
+    groups.push(Group::new(product, count));
+    (primes, groups)
 });
+
+/// Some primes and their product `m`, with what Montgomery's way of dividing by it needs.
+struct Group {
+    count: usize,
+    product: u64,
+    /// `-1 / m` modulo 2^64.
+    inverse: u64,
+    /// `2^128 mod m`.
+    square: u64,
+}
+
+impl Group {
+    /// Products stay below this, so that numbers below `2 m` can be multiplied without a last subtraction.
+    const LIMIT: u64 = 1 << 62;
+
+    fn new(product: u64, count: usize) -> Self {
+        let word = (1u128 << 64) % u128::from(product);
+        let square = (word * word % u128::from(product)) as u64;
+        Self { count, product, inverse: negative_inverse(product), square }
+    }
+
+    /// `wide / 2^64` modulo `m`, below `2 m`.
+    fn reduce(&self, wide: u128) -> u64 {
+        let multiple = (wide as u64).wrapping_mul(self.inverse);
+        ((wide + u128::from(multiple) * u128::from(self.product)) >> 64) as u64
+    }
+
+    /// Something that is `number` modulo `m`.
+    fn remainder(&self, number: &[u64]) -> u64 {
+        let multiply = |a: u64, b: u64| self.reduce(u128::from(a) * u128::from(b));
+        // Each word divides by 2^64 once more; the power of that is multiplied in at the end.
+        let divided = number.iter().fold(0, |sum, word| self.reduce(u128::from(*word) + u128::from(sum)));
+        let words = number.len().max(1);
+        let power = (0..words.ilog2()).rev().fold(self.square, |power, bit| {
+            let squared = multiply(power, power);
+            if words >> bit & 1 == 1 { multiply(squared, self.square) } else { squared }
+        });
+        multiply(divided, power)
+    }
+}
 
 /// A number as little-endian words, wiped when dropped.
 pub(super) type Words = Zeroizing<Vec<u64>>;
@@ -65,13 +106,25 @@ pub(super) fn first_prime(start: &[u64], modulus: u32, accept: impl Fn(u32) -> b
 /// Which numbers of the window have a small factor.
 fn sieve(start: &[u64]) -> Vec<bool> {
     let mut composite = vec![false; WINDOW];
-    for (product, primes) in GROUPS.iter() {
-        let remainder = remainder(start, *product);
-        for prime in primes {
-            // start + 2 i = 0 modulo the prime: half of what is missing to its next odd multiple.
-            let missing = (prime - remainder % prime) % prime;
-            let half = if missing % 2 == 0 { missing / 2 } else { (missing + prime) / 2 };
-            composite.iter_mut().skip(half as usize).step_by(*prime as usize).for_each(|flag| *flag = true);
+    let (primes, groups) = &*PRIMES;
+    let mut primes = primes.iter();
+    for group in groups {
+        let remainder = group.remainder(start);
+        for prime in primes.by_ref().take(group.count) {
+            // The first i with start + 2 i = 0 modulo the prime: half of what is missing to its next odd multiple.
+            let missing = prime - (remainder % u64::from(*prime)) as u32;
+            let half = if missing == *prime {
+                0
+            } else if missing.is_multiple_of(2) {
+                missing / 2
+            } else {
+                (missing + prime) / 2
+            };
+            let mut index = half as usize;
+            while let Some(flag) = composite.get_mut(index) {
+                *flag = true;
+                index += *prime as usize;
+            }
         }
     }
     composite
@@ -134,4 +187,62 @@ fn is_prime_portable(number: &[u64]) -> bool {
                 x == minus_one
             })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2^1024 - 105 is the largest prime of that length.
+    fn largest() -> Vec<u64> {
+        let mut words = vec![u64::MAX; 16];
+        words[0] -= 104;
+        words
+    }
+
+    #[test]
+    fn both_ways_see_the_same() {
+        let prime = largest();
+        assert!(is_prime_fast(&prime) && is_prime_portable(&prime));
+        for less in [2, 4, 6, 8] {
+            let mut other = prime.clone();
+            other[0] -= less;
+            assert!(!is_prime_fast(&other) && !is_prime_portable(&other));
+        }
+    }
+
+    #[test]
+    fn the_first_prime_is_found_within_the_length() {
+        let mut start = largest();
+        start[0] -= 2;
+        assert_eq!(*first_prime(&start, 3, |_| true).unwrap(), largest());
+        start[0] += 4;
+        assert!(first_prime(&start, 3, |_| true).is_none());
+    }
+
+    /// The sieve finds exactly the numbers with small factors.
+    #[test]
+    fn the_sieve_is_right() {
+        let start: Vec<u64> = (1..=16).map(|i| (u64::MAX / i) | 1).collect();
+        let composite = sieve(&start);
+        let (primes, _) = &*PRIMES;
+        for (index, flag) in composite.iter().enumerate().step_by(61) {
+            let number = offset(&start, 2 * index as u64).unwrap();
+            assert_eq!(*flag, primes.iter().any(|prime| remainder(&number, *prime) == 0), "{index}");
+        }
+    }
+
+    #[test]
+    fn remainders_agree() {
+        let number: Vec<u64> = (1..=24).map(|i| u64::MAX / i).collect();
+        let (primes, groups) = &*PRIMES;
+        let mut rest = primes.iter();
+        for group in groups {
+            let long = group.remainder(&number);
+            for prime in rest.by_ref().take(group.count) {
+                assert_eq!((long % u64::from(*prime)) as u32, remainder(&number, *prime));
+            }
+        }
+        assert!(rest.next().is_none());
+    }
 }

@@ -108,7 +108,7 @@ fn derive(p: &BoxedUint, q: &BoxedUint) -> Option<Numbers> {
         d: bytes(&d),
         p: bytes(p),
         q: bytes(q),
-        inverse: bytes(&*Zeroizing::new(inverse?)),
+        inverse: bytes(&Zeroizing::new(inverse?)),
     })
 }
 
