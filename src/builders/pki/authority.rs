@@ -5,6 +5,7 @@
 //! its chain behind it in the same file.
 
 use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use super::certificate::CONFIG;
 use super::terms::Terms;
@@ -157,35 +158,31 @@ fn brought(job: &Job<'_>, text: &str, own: &PrivateKey) -> Result<Vec<Certificat
         );
         return wrong(problem, "order the file from your authority up to its root");
     }
-    if let Some(problem) = too_short(&terms, &chain)? {
-        return wrong(problem, "bring one that lasts, or shorten `pki.validity` in cluster.yaml");
+    match too_short(&terms, &chain)? {
+        Some((problem, advice)) => wrong(problem, advice),
+        None => Ok(chain),
     }
-    Ok(chain)
 }
 
-/// What is wrong with the dates of a chain: it must be valid at the epoch, and longer than what is signed with it.
-fn too_short(terms: &Terms<'_>, chain: &[Certificate]) -> Result<Option<String>, JobError> {
+/// What is wrong with the dates of a chain, and what to do: it must be valid at the epoch, and longer than what is signed
+/// with it.
+fn too_short(terms: &Terms<'_>, chain: &[Certificate]) -> Result<Option<(String, &'static str)>, JobError> {
     let epoch = terms.validity()?.epoch;
     let hours = terms.count("leaf_hours")?.unwrap_or_default();
     let leaves = epoch.saturating_add(time::Duration::hours(i64::try_from(hours).unwrap_or(i64::MAX)));
-    let day = |time: OffsetDateTime| time.date();
-    let problem = chain.iter().find_map(|one| {
+    let show = |time: OffsetDateTime| time.format(&Rfc3339).unwrap_or_default();
+    Ok(chain.iter().find_map(|one| {
         if one.not_before() > epoch {
-            Some(format!(
-                "is not valid yet at the epoch of the lock: `{}` begins {}",
-                one.subject(),
-                day(one.not_before())
-            ))
+            let (begins, epoch) = (show(one.not_before()), show(epoch));
+            let problem =
+                format!("begins {begins}, after the epoch of the lock ({epoch}): `{}`", one.subject());
+            Some((problem, "`tinderbox renew` moves the epoch to now"))
         } else if one.not_after() < leaves {
-            Some(format!(
-                "ends {}, before what it signs ({}): `{}`",
-                day(one.not_after()),
-                day(leaves),
-                one.subject()
-            ))
+            let (ends, leaves) = (show(one.not_after()), show(leaves));
+            let problem = format!("ends {ends}, before what it signs ({leaves}): `{}`", one.subject());
+            Some((problem, "bring one that lasts, or shorten `pki.validity.leaves` in cluster.yaml"))
         } else {
             None
         }
-    });
-    Ok(problem)
+    }))
 }

@@ -57,7 +57,164 @@ fn extensions_are_those_of_the_facts() {
         let Some((_, said)) = openssl(&pki, &args) else { return };
         text.push_str(&said);
     }
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @"
+    subject=CN = root-ca
+    issuer=CN = root-ca
+    X509v3 Key Usage: critical
+        Certificate Sign, CRL Sign
+    X509v3 Basic Constraints: critical
+        CA:TRUE, pathlen:2
+    subject=CN = etcd-ca
+    issuer=CN = root-ca
+    X509v3 Key Usage: critical
+        Certificate Sign, CRL Sign
+    X509v3 Basic Constraints: critical
+        CA:TRUE, pathlen:0
+    subject=CN = front-proxy-ca
+    issuer=CN = root-ca
+    X509v3 Key Usage: critical
+        Certificate Sign, CRL Sign
+    X509v3 Basic Constraints: critical
+        CA:TRUE, pathlen:0
+    subject=CN = kubelet-ca
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Certificate Sign, CRL Sign
+    X509v3 Basic Constraints: critical
+        CA:TRUE, pathlen:0
+    subject=CN = kubernetes-ca
+    issuer=CN = root-ca
+    X509v3 Key Usage: critical
+        Certificate Sign, CRL Sign
+    X509v3 Basic Constraints: critical
+        CA:TRUE, pathlen:1
+    subject=O = system:masters, CN = system:admin
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = system:etcd-client
+    issuer=CN = etcd-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = etcd-peer-bootstrap
+    issuer=CN = etcd-ca
+    X509v3 Subject Alternative Name: 
+        DNS:bootstrap.ocp4.example.com, DNS:localhost, IP Address:192.168.126.100, IP Address:127.0.0.1
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Server Authentication, TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = etcd-peer-master-0
+    issuer=CN = etcd-ca
+    X509v3 Subject Alternative Name: 
+        DNS:master-0.ocp4.example.com, DNS:etcd-0.ocp4.example.com, DNS:localhost, IP Address:192.168.126.101, IP Address:127.0.0.1
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Server Authentication, TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = etcd-peer-master-1
+    issuer=CN = etcd-ca
+    X509v3 Subject Alternative Name: 
+        DNS:master-1.ocp4.example.com, DNS:etcd-1.ocp4.example.com, DNS:localhost, IP Address:192.168.126.102, IP Address:127.0.0.1
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Server Authentication, TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = etcd-peer-master-2
+    issuer=CN = etcd-ca
+    X509v3 Subject Alternative Name: 
+        DNS:master-2.ocp4.example.com, DNS:etcd-2.ocp4.example.com, DNS:localhost, IP Address:192.168.126.103, IP Address:127.0.0.1
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Server Authentication, TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = etcd-server
+    issuer=CN = etcd-ca
+    X509v3 Subject Alternative Name: 
+        DNS:localhost, DNS:etcd.ocp4.example.com, IP Address:192.168.126.100, IP Address:192.168.126.101, IP Address:192.168.126.102, IP Address:192.168.126.103, IP Address:127.0.0.1
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Server Authentication, TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = system:kube-apiserver-proxy
+    issuer=CN = front-proxy-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = kube-apiserver
+    issuer=CN = kubernetes-ca
+    X509v3 Subject Alternative Name: 
+        DNS:kubernetes, DNS:kubernetes.default, DNS:kubernetes.default.svc, DNS:kubernetes.default.svc.cluster.local, DNS:api.ocp4.example.com, DNS:api-int.ocp4.example.com, DNS:localhost, IP Address:192.168.126.10, IP Address:192.168.126.100, IP Address:192.168.126.101, IP Address:192.168.126.102, IP Address:192.168.126.103, IP Address:127.0.0.1, IP Address:172.30.0.1
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Server Authentication, TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = system:kube-apiserver
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = system:kube-controller-manager
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = system:kube-scheduler
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = system:bootstrapper
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = system:machine-config-server
+    issuer=CN = root-ca
+    X509v3 Subject Alternative Name: 
+        DNS:api-int.ocp4.example.com
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Server Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    ");
 }
 
 /// What Go insists on, and what keeps verifiers from mixing things up.

@@ -76,10 +76,30 @@ fn a_redated_authority_leaves_its_leaves() {
 #[test]
 fn typos_and_impossible_wishes() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["renew", "etcd-sever"]), @"");
-    insta::assert_snapshot!(ws.run(&["renew", "--rekey"]), @"");
-    insta::assert_snapshot!(ws.run(&["renew", "service-account"]), @"");
-    insta::assert_snapshot!(ws.run(&["expiry"]), @"");
+    insta::assert_snapshot!(ws.run(&["renew", "etcd-sever"]), @"
+    [stderr]
+    error: there is no certificate `etcd-sever`
+    hint: did you mean `etcd-server`?
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["renew", "--rekey"]), @"
+    [stderr]
+    error: `--rekey` needs names: new keys everywhere would be another cluster
+    hint: for example `tinderbox renew --rekey admin`
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["renew", "service-account"]), @"
+    [stderr]
+    error: `service-account` is a key without a certificate: it has no dates
+    hint: `tinderbox renew --rekey service-account` makes a new one
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["expiry"]), @"
+    [stderr]
+    error: `cluster` is not built
+    hint: run `tinderbox build cluster`
+    [exit 1]
+    ");
 }
 
 /// The calendar: the soonest first, and the day after which it is too late.
