@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crypto_bigint::BoxedUint;
+use der::asn1::UintRef;
+use der::{Decode as _, Encode as _};
+use pkcs1::RsaPrivateKeyRef;
 use sha2::Digest as _;
 
 use super::super::{Algorithm, Form, PkiError, PrivateKey, name};
@@ -149,6 +153,31 @@ fn damaged_numbers_are_noticed() {
     let (_, rest) = other.split_at(28 + 64);
     let error = PrivateKey::from_pem(&[first, rest].concat()).unwrap_err();
     assert!(matches!(error, PkiError::Damaged { .. }), "{error}");
+}
+
+/// Go leaves the primes in the order in which it found them: the second may be the larger one.
+#[test]
+fn primes_may_stand_in_any_order() {
+    let key = key("a", Algorithm::Rsa2048);
+    let text = key.to_pem(Form::Own);
+    let der = super::super::pem::read(&text).unwrap().remove(0).der;
+    let numbers = RsaPrivateKeyRef::from_der(&der).unwrap();
+    let [p, q] =
+        [&numbers.prime1, &numbers.prime2].map(|prime| BoxedUint::from_be_slice_vartime(prime.as_bytes()));
+    let inverse = p.invert_mod(&q.to_nz().unwrap()).unwrap().to_be_bytes();
+    let swapped = RsaPrivateKeyRef {
+        prime1: numbers.prime2,
+        prime2: numbers.prime1,
+        exponent1: numbers.exponent2,
+        exponent2: numbers.exponent1,
+        coefficient: UintRef::new(&inverse).unwrap(),
+        ..numbers.clone()
+    };
+    let swapped = super::super::pem::write("RSA PRIVATE KEY", &swapped.to_der().unwrap());
+    assert_ne!(swapped, text);
+    let swapped = PrivateKey::from_pem(&swapped).unwrap();
+    assert_eq!(swapped.sign(b"message"), key.sign(b"message"));
+    assert!(key.sign(b"message").is_ok());
 }
 
 #[test]
