@@ -21,6 +21,7 @@
 //! pki/        1  keys and certificates: made out of the seed, read from users' files
 //! tree/       0  what an output may hold, how it becomes an id, its listing, its writer
 //! yaml/       0  reading with lines, writing canonically
+//! pod.rs      0  a static pod's flags, their comments, and where the files that they name are on the node
 //! digest.rs fs.rs event.rs hint.rs secret.rs value.rs                                   0
 //! ```
 //!
@@ -57,6 +58,7 @@ pub mod hint;
 pub mod lock;
 pub mod ops;
 pub mod pki;
+pub mod pod;
 pub mod recipe;
 pub mod registry;
 pub mod secret;

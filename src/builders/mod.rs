@@ -12,6 +12,7 @@ mod tree;
 pub mod validate;
 
 pub use job::{InputTree, Job, JobError};
+pub use template::names as template_names;
 
 use crate::drv::BuilderId;
 use crate::hint::Hint;

@@ -93,6 +93,13 @@ fn values<'a>(job: &'a Job<'_>) -> Result<&'a BTreeMap<String, Value>, JobError>
     }
 }
 
+/// The names that a piece of a template uses and does not make itself; none if it is not a whole piece.
+pub fn names(piece: &str) -> BTreeSet<String> {
+    let whole =
+        |text: &str| Some(Environment::new().template_from_str(text).ok()?.undeclared_variables(false));
+    whole(piece).map(BTreeSet::from_iter).unwrap_or_default()
+}
+
 fn is_output(path: &str) -> bool {
     !path.rsplit('/').next().unwrap_or(path).starts_with('_')
 }

@@ -95,7 +95,9 @@ pub(super) enum Verb {
     /// Show an artifact, or one file of it
     #[command(after_help = "Examples:
   tinderbox show infra/haproxy
-  tinderbox show cluster:manifests/cluster-dns-02-config.yml")]
+  tinderbox show cluster:manifests/cluster-dns-02-config.yml
+  tinderbox show static-pod/kube-apiserver --explain etcd-servers
+  tinderbox show manifest/cluster-network-02-config --explain spec.serviceNetwork")]
     Show(Show),
     /// Copy an artifact tree to a plain directory; secrets get mode 0600
     Export(Export),
@@ -220,6 +222,9 @@ pub(super) enum GraphFormat {
 pub(super) struct Show {
     /// A derivation, or `DERIVATION:PATH`
     pub(super) target: String,
+    /// Say what a flag (`--etcd-servers`) or field (`spec.hostNetwork`) is for, what decides it, and who reads it
+    #[arg(long, value_name = "FLAG|FIELD", allow_hyphen_values = true, conflicts_with = "reveal")]
+    pub(super) explain: Option<String>,
     /// Show secrets; on a terminal only
     #[arg(long)]
     pub(super) reveal: bool,

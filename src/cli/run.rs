@@ -235,6 +235,11 @@ fn show(env: Env<'_>, json: bool, show: &Show) -> Result<()> {
             advice: Some("`tinderbox export DIR` copies them, for their owner only".into()),
         });
     }
+    if let Some(what) = &show.explain {
+        let explanation = ops::explain::explain(env, &show.target, what)?;
+        say(env, json, &explanation, || super::show::explanation(&explanation));
+        return Ok(());
+    }
     let shown = ops::show::show(env, &show.target, show.reveal)?;
     say(env, json, &shown, || match &shown.file {
         Some(file) => {

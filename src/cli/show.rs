@@ -1,7 +1,9 @@
 //! Outcomes as text for people.
 
 use super::output::{Colour, line, size, stdout_paint};
+use crate::hint::Place;
 use crate::ops::affects::Affected;
+use crate::ops::explain::{Explained, Explanation, NamedFile, Origin};
 use crate::ops::why::{Cause, CauseKind, Status, Why};
 use crate::store::{GcPlan, Verification};
 
@@ -63,6 +65,63 @@ fn cause(cause: &Cause) -> String {
     let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
     let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "(nothing)".into());
     format!("  {kind} {}{places}: {} → {}", cause.what, side(&cause.from), side(&cause.to))
+}
+
+pub(super) fn explanation(found: &Explanation) {
+    for one in &found.matches {
+        let Explained { name, value, line: at, comment, template, origins, reader, files } = one;
+        match value.lines().count() {
+            0 | 1 => line(format!("{}={value}", stdout_paint(name, Colour::Green))),
+            _ => line(format!("{}\n{value}", stdout_paint(name, Colour::Green))),
+        }
+        line(if comment.is_empty() { "  (no comment)".to_owned() } else { wrap(comment) });
+        fact("where", format!("{}:{}, line {at}", found.target, found.file));
+        if let Some(place) = template {
+            fact("template", place.to_string());
+        }
+        if origins.is_empty() {
+            fact("origin", "the template has it as it is".to_owned());
+        }
+        origins.iter().map(origin).for_each(|text| fact("origin", text));
+        fact("read by", reader.clone());
+        files.iter().map(named_file).for_each(|text| fact("names", text));
+    }
+    fact("goes into", found.goes_into.join(", "));
+}
+
+fn fact(name: &str, text: String) {
+    line(format!("  {}{text}", stdout_paint(&format!("{name:<10}"), Colour::Cyan)));
+}
+
+fn origin(origin: &Origin) -> String {
+    let places: Vec<String> = origin.places.iter().map(Place::to_string).collect();
+    match places.is_empty() {
+        true => format!("`{}` = {}", origin.name, origin.from),
+        false => format!("`{}` = {} ← {}", origin.name, origin.from, places.join("; ")),
+    }
+}
+
+fn named_file(file: &NamedFile) -> String {
+    let NamedFile { path, on_node, derivation } = file;
+    let on_node = match on_node {
+        Some(same) if same == path => String::new(),
+        Some(other) => format!(", on the node {other}"),
+        None => ", which is not mounted from the node".to_owned(),
+    };
+    let made = derivation.as_ref().map(|name| format!(" ← {name}")).unwrap_or_default();
+    format!("{path}{on_node}{made}")
+}
+
+/// A text in lines of at most a hundred characters, set in by two.
+fn wrap(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(last) if last.len() + 1 + word.len() <= 100 => *last = format!("{last} {word}"),
+            _ => lines.push(format!("  {word}")),
+        }
+    }
+    lines.join("\n")
 }
 
 pub(super) fn findings(found: &Verification) {

@@ -9,6 +9,7 @@ pub mod check;
 mod directory;
 mod error;
 pub mod expiry;
+pub mod explain;
 pub mod export;
 pub mod generations;
 pub mod graph;

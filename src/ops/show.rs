@@ -9,6 +9,7 @@ use crate::digest::{DrvId, ObjectId};
 use crate::exec;
 use crate::fs;
 use crate::hint::near;
+use crate::recipe::Node;
 use crate::secret::MASK;
 use crate::store::{Object, Session};
 use crate::tree::{Entry, Kind};
@@ -61,33 +62,61 @@ pub struct ShownFile {
     pub masked: bool,
 }
 
+/// A derivation that is built, and what it is.
+pub(super) struct Found {
+    pub(super) workspace: Workspace,
+    at: usize,
+    drv: DrvId,
+    pub(super) object: Object,
+}
+
+impl Found {
+    /// Looks for the output of a derivation as the files are now.
+    pub(super) fn find(env: Env<'_>, name: &str) -> Result<Self> {
+        let workspace = Workspace::load(env, Missing::Imagine)?;
+        let at = workspace.find(name)?;
+        let not_built = || OpsError::NotBuilt { target: name.to_owned() };
+        let store =
+            super::workspace::open_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
+        let session = Session::reading(&store, Some(workspace.id_key()));
+        let plan = exec::plan(workspace.context(env, &session), &[at])?;
+        let done = plan.done.get(&at).ok_or_else(not_built)?;
+        let (drv, object) = (done.drv, store.object(done.output.object)?);
+        drop(session);
+        Ok(Self { workspace, at, drv, object })
+    }
+
+    /// Its place in the graph.
+    pub(super) fn node(&self) -> &Node {
+        &self.workspace.graph.nodes()[self.at]
+    }
+
+    /// Derivations that use it.
+    pub(super) fn users(&self) -> impl Iterator<Item = &str> {
+        let users = self.workspace.graph.users().swap_remove(self.at);
+        users.into_iter().map(|user| self.workspace.graph.nodes()[user].name.as_str())
+    }
+}
+
 /// Looks at `NAME` or `NAME:PATH`.
 pub fn show(env: Env<'_>, target: &str, reveal: bool) -> Result<Shown> {
-    let workspace = Workspace::load(env, Missing::Imagine)?;
     let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
-    let at = workspace.find(name)?;
-    let not_built = || OpsError::NotBuilt { target: name.to_owned() };
-    let store =
-        super::workspace::open_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
-    let session = Session::reading(&store, Some(workspace.id_key()));
-    let plan = exec::plan(workspace.context(env, &session), &[at])?;
-    let done = plan.done.get(&at).ok_or_else(not_built)?;
-    let object = store.object(done.output.object)?;
-    let leaves: Vec<&str> = object.listing.leaves("").map(|(path, _)| path).collect();
+    let found = Found::find(env, name)?;
+    let leaves: Vec<&str> = found.object.listing.leaves("").map(|(path, _)| path).collect();
     let file = match (path, leaves.as_slice()) {
-        (Some(path), _) => Some(file(&object, name, path, reveal)?),
-        (None, [only]) => Some(file(&object, name, only, reveal)?),
+        (Some(path), _) => Some(file(&found.object, name, path, reveal)?),
+        (None, [only]) => Some(file(&found.object, name, only, reveal)?),
         (None, _) => None,
     };
-    let node = &workspace.graph.nodes()[at];
+    let node = found.node();
     Ok(Shown {
         name: name.to_owned(),
         summary: node.summary.clone(),
         recipe: node.recipe.clone(),
-        drv: done.drv,
-        object: object.id,
-        entries: object.listing.entries().skip(1).map(|(path, entry)| shown(path, entry)).collect(),
-        path: object.path,
+        drv: found.drv,
+        object: found.object.id,
+        entries: found.object.listing.entries().skip(1).map(|(path, entry)| shown(path, entry)).collect(),
+        path: found.object.path,
         file,
     })
 }
@@ -103,7 +132,7 @@ fn shown(path: &str, entry: &Entry) -> ShownEntry {
     ShownEntry { path: path.to_owned(), kind, secret: entry.secret, size: entry.size(), digest }
 }
 
-fn file(object: &Object, target: &str, path: &str, reveal: bool) -> Result<ShownFile> {
+pub(super) fn file(object: &Object, target: &str, path: &str, reveal: bool) -> Result<ShownFile> {
     let no_path = |advice| OpsError::NoPath { target: target.to_owned(), path: path.to_owned(), advice };
     if path.starts_with('/') {
         let advice = "a path with a leading `/` is a path on a node, and only `ignition/…` has those";

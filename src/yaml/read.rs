@@ -83,6 +83,14 @@ impl Node {
         }
     }
 
+    /// The elements of a sequence; none of anything else.
+    pub fn items(&self) -> &[Node] {
+        match &self.data {
+            Data::List(items) => items,
+            _ => &[],
+        }
+    }
+
     /// How many nodes and how many levels; recursion is bounded by [`MAX_DEPTH`].
     fn measure(&self) -> (usize, usize) {
         let below = |nodes: &mut dyn Iterator<Item = &Node>| {

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use crate::harness::{Workspace, left_out};
 
-/// The example as it is, and with IPv6 beside IPv4.
-fn variants() -> [Workspace; 2] {
+/// The example with IPv6 beside IPv4.
+pub(crate) fn dual_stack() -> Workspace {
     let dual = Workspace::example();
     dual.edit(
         "install-config.yaml",
@@ -26,7 +26,11 @@ fn variants() -> [Workspace; 2] {
             (format!("ip: 192.168.126.{last}}}"), format!("ip: [192.168.126.{last}, 'fd00:126::{last}']}}"));
         dual.edit("cluster.yaml", &one, &both);
     }
-    [Workspace::example(), dual]
+    dual
+}
+
+fn variants() -> [Workspace; 2] {
+    [Workspace::example(), dual_stack()]
 }
 
 fn program(name: &str, package: &str, run: &mut Command) -> Option<(bool, String)> {

@@ -13,6 +13,7 @@
 //! | `seed` | the seed at rest, plain or encrypted: the same cluster, and never lost |
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
+//! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -28,6 +29,7 @@
 )]
 
 mod collect;
+mod control_plane;
 mod crash;
 mod docs;
 mod harness;

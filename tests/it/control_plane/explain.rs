@@ -1,0 +1,161 @@
+//! `show --explain`: comment, origin and reader of a flag or a field.
+
+use crate::harness::Workspace;
+
+fn explain(ws: &Workspace, target: &str, what: &str) -> String {
+    ws.build(&[target]);
+    ws.run(&["show", target, "--explain", what])
+}
+
+#[test]
+fn a_flag_says_why_from_where_and_who_reads_it() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(explain(&ws, "static-pod/etcd", "listen-client-urls"), @r"
+    --listen-client-urls=https://127.0.0.1:2379,https://192.168.126.100:2379
+      Where clients connect: on this node (the API server, bootkube) and from outside (the etcd
+      operator, which adds the masters' members). With loopback alone the operator never sees a healthy
+      member, and no master gets etcd.
+      where     static-pod/etcd:etcd.yaml, line 30
+      template  built-in recipes/40-static-pod/etcd.yaml.j2:31
+      origin    `ip` = bootstrap.ip ← cluster.yaml:26: nodes.bootstrap.ip
+      origin    `loopbacks` = network.loopbacks ← install-config.yaml:25: networking.machineNetwork.0.cidr
+      read by   etcd, in Pod kube-system/etcd
+      goes into cluster
+    [exit 0]
+    ");
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "--etcd-certfile"), @r"
+    --etcd-certfile=/etc/kubernetes/secrets/etcd-client.crt
+      Who we are to etcd, which refuses everybody without a certificate of etcd-ca.
+      where     static-pod/kube-apiserver:kube-apiserver.yaml, line 41
+      template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:41
+      origin    the template has it as it is
+      read by   kube-apiserver, in Pod kube-system/kube-apiserver
+      names     /etc/kubernetes/secrets/etcd-client.crt, on the node /etc/kubernetes/bootstrap-secrets/etcd-client.crt ← pki/etcd-client
+      goes into cluster
+    [exit 0]
+    ");
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-controller-manager", "node-cidr-mask-size-ipv4"), @r"
+    --node-cidr-mask-size-ipv4=23
+      How large a node's part is: the network's hostPrefix. Otherwise it is a /24 (IPv6: /64), and
+      disagrees with OVN's.
+      where     static-pod/kube-controller-manager:kube-controller-manager.yaml, line 48
+      template  built-in recipes/40-static-pod/kube-controller-manager.yaml.j2:52
+      origin    `cluster` = networks.cluster ← install-config.yaml:28: networking.clusterNetwork.0.cidr; install-config.yaml:29: networking.clusterNetwork.0.hostPrefix
+      read by   kube-controller-manager, in Pod kube-system/kube-controller-manager
+      goes into cluster
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_flag_that_is_given_twice_is_explained_twice() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "service-account-key-file"), @r"
+    --service-account-key-file=/etc/kubernetes/secrets/bound-service-account-signing-key.pub
+      Whose tokens are accepted, first key: the one that new tokens are signed with, below.
+      where     static-pod/kube-apiserver:kube-apiserver.yaml, line 71
+      template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:71
+      origin    the template has it as it is
+      read by   kube-apiserver, in Pod kube-system/kube-apiserver
+      names     /etc/kubernetes/secrets/bound-service-account-signing-key.pub, on the node /etc/kubernetes/bootstrap-secrets/bound-service-account-signing-key.pub ← key/bound-service-account-signing-key
+    --service-account-key-file=/etc/kubernetes/secrets/service-account.pub
+      Second key: token Secrets of the old kind, which the controller manager signs. Without it those
+      are refused.
+      where     static-pod/kube-apiserver:kube-apiserver.yaml, line 73
+      template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:73
+      origin    the template has it as it is
+      read by   kube-apiserver, in Pod kube-system/kube-apiserver
+      names     /etc/kubernetes/secrets/service-account.pub, on the node /etc/kubernetes/bootstrap-secrets/service-account.pub ← key/service-account
+      goes into cluster
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_field_too_of_a_pod_and_of_a_manifest() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "spec.hostNetwork"), @r"
+    spec.hostNetwork=true
+      The node's own addresses: there is no pod network yet, and the load balancer sends to this node's
+      port 6443.
+      where     static-pod/kube-apiserver:kube-apiserver.yaml, line 14
+      template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:14
+      origin    the template has it as it is
+      read by   the kubelet, which runs Pod kube-system/kube-apiserver
+      goes into cluster
+    [exit 0]
+    ");
+    insta::assert_snapshot!(explain(&ws, "manifest/cluster-dns-02-config", "spec.baseDomain"), @r"
+    spec.baseDomain=ocp4.example.com
+      The CLUSTER domain, not install-config's baseDomain: with the latter every name would be wrong.
+      where     manifest/cluster-dns-02-config:cluster-dns-02-config.yml, line 7
+      template  built-in recipes/50-manifest/cluster-dns-02-config.yml.j2:7
+      origin    `domain` = cluster.domain ← install-config.yaml:8: metadata.name; install-config.yaml:9: baseDomain
+      read by   whoever reads DNS cluster
+      goes into check/crds, check/manifests, cluster
+    [exit 0]
+    ");
+    insta::assert_snapshot!(explain(&ws, "manifest/cluster-network-02-config", "spec.serviceNetwork"), @r#"
+    spec.serviceNetwork
+    serviceNetwork:
+    - "172.30.0.0/16"
+      Services. The first address is the API's, the tenth the cluster DNS's.
+      where     manifest/cluster-network-02-config:cluster-network-02-config.yml, line 14
+      template  built-in recipes/50-manifest/cluster-network-02-config.yml.j2:13
+      origin    `service` = networks.service ← install-config.yaml:32: networking.serviceNetwork.0
+      read by   whoever reads Network cluster
+      goes into check/crds, check/manifests, cluster
+    [exit 0]
+    "#);
+}
+
+#[test]
+fn what_is_not_there_gets_a_hint() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "--etcd-server"), @r"
+    [stderr]
+    error: `static-pod/kube-apiserver` has no `--etcd-server`
+    hint: did you mean `--etcd-servers`?
+    [exit 1]
+    ");
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "spec.hostNetwok"), @r"
+    [stderr]
+    error: `static-pod/kube-apiserver` has no `spec.hostNetwok`
+    hint: did you mean `spec.hostNetwork`?
+    [exit 1]
+    ");
+    insta::assert_snapshot!(explain(&ws, "infra/haproxy", "x"), @r"
+    [stderr]
+    error: `infra/haproxy:haproxy.cfg` is not YAML: it has no flags or fields to explain
+    hint: `tinderbox show infra/haproxy` prints it, with its comments
+    [exit 2]
+    ");
+    insta::assert_snapshot!(explain(&ws, "release/images", "x"), @r"
+    [stderr]
+    error: `release/images` is not made from a template: there are no comments to show
+    hint: explain one of the artifacts that go into it
+    [exit 2]
+    ");
+    let secret = explain(&ws, "manifest/openshift-config-secret-pull-secret", "metadata.name");
+    insta::assert_snapshot!(secret, @r"
+    [stderr]
+    error: `manifest/openshift-config-secret-pull-secret:openshift-config-secret-pull-secret.yaml` is secret: its lines are not explained
+    hint: its template is in the recipe built-in recipes/50-manifest/openshift-config-secret-pull-secret.toml
+    [exit 2]
+    ");
+}
+
+#[test]
+fn scripts_get_the_same_as_data() {
+    let ws = Workspace::example();
+    ws.build(&["static-pod/kube-apiserver"]);
+    let found = ws.json(&["show", "static-pod/kube-apiserver", "--explain", "--tls-cert-file"]);
+    let one = &found["matches"][0];
+    assert_eq!(one["value"], "/etc/kubernetes/secrets/kube-apiserver.crt");
+    assert_eq!(one["files"][0]["on_node"], "/etc/kubernetes/bootstrap-secrets/kube-apiserver.crt");
+    assert_eq!(one["files"][0]["derivation"], "pki/kube-apiserver");
+    let found = ws.json(&["show", "static-pod/kube-apiserver", "--explain", "advertise-address"]);
+    let origin = &found["matches"][0]["origins"][0];
+    assert_eq!((&origin["kind"], &origin["from"]), (&"config".into(), &"bootstrap.ip".into()));
+    assert_eq!(origin["places"][0]["file"], "cluster.yaml");
+}
