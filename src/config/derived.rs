@@ -1,6 +1,7 @@
 //! What follows from the cluster's data: names, URLs, service addresses, topology. Derived here and nowhere else, so that
 //! no two artifacts can disagree about it.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
@@ -74,6 +75,19 @@ impl Cluster {
         let v6 = self.networks.machine.iter().any(|network| matches!(network, IpNet::V6(_)));
         let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
         if v6 { vec![v4, Ipv6Addr::LOCALHOST.into()] } else { vec![v4] }
+    }
+
+    /// What never goes through the proxy, sorted: the cluster itself, and what the user excepts. None without a proxy.
+    /// The network operator works it out in the same way, but only once it runs, and others need it before.
+    pub fn proxy_exceptions(&self) -> Option<String> {
+        let given = self.proxy.as_ref()?.none.iter().flat_map(|none| none.split(','));
+        let mut all: BTreeSet<String> = given.map(|one| one.trim().to_owned()).collect();
+        all.extend(["127.0.0.1", "localhost", ".svc", ".cluster.local"].map(str::to_owned));
+        all.insert(format!("api-int.{}", self.domain()));
+        all.extend(self.networks.machine.iter().chain(&self.networks.service).map(ToString::to_string));
+        all.extend(self.networks.cluster.iter().map(|network| network.cidr.to_string()));
+        all.remove("");
+        Some(all.into_iter().collect::<Vec<_>>().join(","))
     }
 
     /// The nodes of a role, in the order written.

@@ -12,6 +12,7 @@
 //! | `network.{gateways,dns}[]`, `network.dhcp.{start,end}` | what interfaces need | `network` |
 //! | `network.loopbacks[]` | 127.0.0.1, and ::1 where there is IPv6 | `networking.machineNetwork` |
 //! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three show elements of `nodes` | `nodes` |
+//! | `proxy.exceptions` | what never goes through the proxy: `noProxy` and the cluster itself; null without a proxy | `proxy`, names, networks |
 //! | `proxy.{httpProxy,httpsProxy,noProxy}`, `trustBundle.{certificates,policy}`, `mirrors[].{source,mirrors,sourcePolicy}` | access to the outside | the same |
 //! | `sshKeys[]`, `fips`, `publish`, `featureSet`, `featureGates[]`, `cpuPartitioning` | options | the same |
 //! | `capabilities.{baselineCapabilitySet,additionalEnabledCapabilities[]}` | optional components | `capabilities` |

@@ -90,7 +90,7 @@ impl Cluster {
             ("masters", masters),
             ("workers", workers),
             ("bootstrap", bootstrap),
-            ("proxy", proxy_fields(proxy.as_ref(), &at)),
+            ("proxy", proxy_fields(self, proxy.as_ref(), &at)),
             ("trustBundle", Field::map(trust)),
             ("mirrors", mirror_fields(mirrors, &at)),
             ("sshKeys", at.list(ssh_keys, Install, "sshKey")),
@@ -233,7 +233,7 @@ fn one_node(
     ])
 }
 
-fn proxy_fields(proxy: Option<&Proxy>, at: &Lookup<'_>) -> Field {
+fn proxy_fields(cluster: &Cluster, proxy: Option<&Proxy>, at: &Lookup<'_>) -> Field {
     let (http, https, none) = match proxy {
         Some(Proxy { http, https, none }) => (http.clone(), https.clone(), none.clone()),
         None => (None, None, None),
@@ -241,7 +241,22 @@ fn proxy_fields(proxy: Option<&Proxy>, at: &Lookup<'_>) -> Field {
     let of = |name: &'static str, value: Option<String>| {
         (name, Field::leaf(value, at.one(Install, &join("proxy", name))))
     };
-    Field::map([of("httpProxy", http), of("httpsProxy", https), of("noProxy", none)])
+    // Without a proxy nothing else decides it: a change of a network is none of whoever reads this.
+    let decided = [
+        (Install, "proxy.noProxy"),
+        (Install, "metadata.name"),
+        (Install, "baseDomain"),
+        (Install, at.machine()),
+        (Install, at.either(Install, "networking.clusterNetwork", "networking.clusterNetworks")),
+        (Install, at.service()),
+    ];
+    let origins = if proxy.is_some() { at.all(&decided) } else { at.one(Install, "proxy") };
+    Field::map([
+        of("httpProxy", http),
+        of("httpsProxy", https),
+        of("noProxy", none),
+        ("exceptions", Field::leaf(cluster.proxy_exceptions(), origins)),
+    ])
 }
 
 fn mirror_fields(mirrors: &[Mirror], at: &Lookup<'_>) -> Field {

@@ -126,6 +126,48 @@ impl Workspace {
         self.write(path, &text.replace(from, to));
     }
 
+    /// Makes the example dual-stack: IPv6 beside IPv4 in every network and at every node.
+    pub(crate) fn dual_stack(&self) {
+        let install = |from: &str, to: &str| self.edit("install-config.yaml", from, to);
+        install("  - cidr: 192.168.126.0/24", "  - cidr: 192.168.126.0/24\n  - cidr: fd00:126::/64");
+        install(
+            "  - cidr: 10.128.0.0/14\n    hostPrefix: 23",
+            "  - {cidr: 10.128.0.0/14, hostPrefix: 23}\n  - {cidr: 'fd01::/48', hostPrefix: 64}",
+        );
+        install("  - 172.30.0.0/16", "  - 172.30.0.0/16\n  - fd02::/112");
+        self.edit("cluster.yaml", "api: 192.168.126.10\n", "api: [192.168.126.10, 'fd00:126::10']\n");
+        self.edit("cluster.yaml", "ingress: 192.168.126.11\n", "ingress: [192.168.126.11, 'fd00:126::11']\n");
+        self.edit("cluster.yaml", "gateway: 192.168.126.1\n", "gateway: [192.168.126.1, 'fd00:126::1']\n");
+        for last in [100, 101, 102, 103, 110, 111] {
+            let one = format!("ip: 192.168.126.{last}}}");
+            self.edit("cluster.yaml", &one, &format!("ip: [192.168.126.{last}, 'fd00:126::{last}']}}"));
+        }
+    }
+
+    /// Makes the example IPv6 only.
+    pub(crate) fn ipv6_only(&self) {
+        let install = |from: &str, to: &str| self.edit("install-config.yaml", from, to);
+        install("  - cidr: 192.168.126.0/24", "  - cidr: fd00:126::/64");
+        install("  - cidr: 10.128.0.0/14\n    hostPrefix: 23", "  - cidr: fd01::/48\n    hostPrefix: 64");
+        install("  - 172.30.0.0/16", "  - fd02::/112");
+        let path = self.dir.join("cluster.yaml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, text.replace("192.168.126.", "fd00:126::")).unwrap();
+    }
+
+    /// Takes the workers out of the example, and all masters but the first `masters`.
+    pub(crate) fn without_workers(&self, masters: usize) {
+        self.edit("install-config.yaml", "replicas: 2", "replicas: 0");
+        self.edit("install-config.yaml", "replicas: 3", &format!("replicas: {masters}"));
+        let text = fs::read_to_string(self.dir.join("cluster.yaml")).unwrap();
+        let gone = |line: &str| {
+            line.starts_with("- {name: worker-")
+                || (masters..3).any(|at| line.starts_with(&format!("- {{name: master-{at},")))
+        };
+        let kept: Vec<&str> = text.lines().filter(|line| !gone(line)).collect();
+        self.write("cluster.yaml", &(kept.join("\n") + "\n"));
+    }
+
     /// The program at work on this directory and store.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_tinderbox")), args)

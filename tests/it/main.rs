@@ -14,6 +14,8 @@
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
+//! | `manifests` | the cluster manifests of every kind of cluster, as text |
+//! | `bootkube` | bootkube.sh, judged by shellcheck and run against a recording `oc` and `curl` |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -28,6 +30,7 @@
     reason = "tests"
 )]
 
+mod bootkube;
 mod collect;
 mod control_plane;
 mod crash;
@@ -36,6 +39,7 @@ mod harness;
 mod identity;
 mod infra;
 mod layers;
+mod manifests;
 mod pki;
 mod recipes;
 mod registry;

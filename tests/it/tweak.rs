@@ -24,6 +24,33 @@ fn one_workers_address_builds_what_names_it() {
     assert_eq!(ws.build(&[]), NONE);
 }
 
+/// The service network is in the manifests that carry it and in the API server's certificate; with a proxy, it is also
+/// an exception of it.
+#[test]
+fn the_service_network_builds_what_carries_it() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    ws.edit("install-config.yaml", "  - 172.30.0.0/16", "  - 172.31.0.0/16");
+    let carries = [
+        "check/crds",
+        "check/manifests",
+        "cluster",
+        "manifest/cluster-config",
+        "manifest/cluster-network-02-config",
+        "manifest/cluster-network-03-config",
+        "pki/kube-apiserver",
+    ];
+    assert_eq!(ws.build(&[]), carries);
+    ws.edit("install-config.yaml", "platform:\n", "proxy: {httpProxy: 'http://proxy:3128'}\nplatform:\n");
+    ws.build(&[]);
+    ws.edit("install-config.yaml", "  - 172.31.0.0/16", "  - 172.30.0.0/16");
+    let built = ws.build(&[]);
+    let (proxy, others): (Vec<_>, Vec<_>) = built.iter().partition(|name| name.contains("proxy"));
+    assert_eq!(proxy, ["manifest/cluster-proxy-01-config"]);
+    // The certificate is still in the store.
+    assert!(others.iter().all(|name| carries.contains(&name.as_str())), "{others:?}");
+}
+
 /// `affects` foretells exactly what an edit builds.
 #[test]
 fn affects_foretells() {

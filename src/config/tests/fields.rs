@@ -51,7 +51,7 @@ fn what_is_accepted_reaches_the_model() {
     libvirt {"bridge":"br0","domainType":"qemu","network":"net","pool":"p","uri":"qemu+ssh://host/system"}
     pki {"authorities":{"root-ca":{"certificate":"root.crt","key":"root.key"}},"authorityKeyAlgorithm":"rsa-4096","keyAlgorithm":"rsa-3072","validity":{"authorityHours":43800,"leafHours":720}}
     rhcos {"iso":"live.iso","qcow2":"disk.qcow2"}
-    proxy {"httpProxy":"http://proxy:3128","httpsProxy":null,"noProxy":".example.com"}
+    proxy {"exceptions":".cluster.local,.example.com,.svc,10.128.0.0/14,127.0.0.1,172.30.0.0/16,192.168.126.0/24,api-int.ocp4.example.com,localhost","httpProxy":"http://proxy:3128","httpsProxy":null,"noProxy":".example.com"}
     fips true
     featureSet "CustomNoUpgrade"
     featureGates ["Some=true"]
@@ -228,7 +228,7 @@ fn every_path_exists_in_the_smallest_cluster() {
         "workers.*.name",
         "bootstrap.ip",
         "network.loopbacks",
-        "proxy.{httpProxy,httpsProxy,noProxy}",
+        "proxy.{httpProxy,httpsProxy,noProxy,exceptions}",
         "trustBundle.{certificates,policy}",
         "mirrors.*.{source,mirrors,sourcePolicy}",
         "sshKeys",

@@ -6,9 +6,8 @@ use std::fs;
 
 use tinderbox::pod::Flag;
 
-use super::{PODS, container, ipv6, pod};
+use super::{PODS, container, dual_stack, ipv6, pod};
 use crate::harness::{Workspace, source};
-use crate::infra::dual_stack;
 
 /// What may be given more than once, and why.
 const REPEATED: [(&str, &str); 1] = [

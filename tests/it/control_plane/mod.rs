@@ -29,15 +29,14 @@ const PODS: [&str; 6] = [
 /// The example with one family, and that is IPv6.
 fn ipv6() -> Workspace {
     let ws = Workspace::example();
-    ws.edit("install-config.yaml", "192.168.126.0/24", "fd00:126::/64");
-    ws.edit(
-        "install-config.yaml",
-        "cidr: 10.128.0.0/14\n    hostPrefix: 23",
-        "cidr: fd01::/48\n    hostPrefix: 64",
-    );
-    ws.edit("install-config.yaml", "172.30.0.0/16", "fd02::/112");
-    let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
-    ws.write("cluster.yaml", &text.replace("192.168.126.", "fd00:126::"));
+    ws.ipv6_only();
+    ws
+}
+
+/// The example with IPv6 beside IPv4.
+fn dual_stack() -> Workspace {
+    let ws = Workspace::example();
+    ws.dual_stack();
     ws
 }
 

@@ -1,9 +1,8 @@
 //! What every static pod says, as the kubelet reads it: without comments. Other kinds of clusters differ where their
 //! networks do, and nowhere else.
 
-use super::{PODS, ipv6, pod};
+use super::{PODS, dual_stack, ipv6, pod};
 use crate::harness::Workspace;
-use crate::infra::dual_stack;
 
 /// A pod's file without comments and digests.
 fn bare(text: &str) -> String {

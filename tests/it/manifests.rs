@@ -1,0 +1,827 @@
+//! The cluster manifests, as text: all of them for the example, which is highly available, and for every other kind of
+//! cluster what differs from that. Reviewing a change of a template means reading the change of these snapshots.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use crate::harness::{Workspace, names, tree};
+
+/// A certificate as short as PEM allows; nobody verifies it here.
+const BUNDLE: &str =
+    "-----BEGIN CERTIFICATE-----\n  MIIBszCCAVmgAwIBAgIUTinderboxTestBundle=\n  -----END CERTIFICATE-----";
+
+type Files = BTreeMap<String, String>;
+
+/// Every manifest by file name, without what is secret, and without the bytes of certificates, which follow the epoch.
+fn manifests(ws: &Workspace) -> Files {
+    let report = ws.json(&["build", "manifest"]);
+    let mut files = Files::new();
+    for target in report["targets"].as_array().unwrap() {
+        for (file, (_, bytes)) in tree(target["path"].as_str().unwrap().as_ref()) {
+            files.insert(file, masked(&String::from_utf8(bytes).unwrap()));
+        }
+    }
+    files
+}
+
+fn masked(text: &str) -> String {
+    let is_secret = text.contains("\nkind: Secret\n");
+    let (mut out, mut in_data, mut in_pem) = (String::new(), false, false);
+    for line in text.lines() {
+        in_data = if line.starts_with(' ') { in_data } else { line == "data:" };
+        let ends = line.contains("-----END ");
+        if is_secret && in_data && line.starts_with(' ') && !line.trim_start().starts_with('#') {
+            out.push_str(&format!("{}: (secret)\n", line.split(": ").next().unwrap()));
+        } else if !in_pem || ends {
+            out.push_str(&format!("{line}\n"));
+        }
+        in_pem = !ends && (in_pem || line.contains("-----BEGIN "));
+    }
+    out
+}
+
+/// All files as one text.
+fn listing(files: &Files) -> String {
+    files.iter().map(|(name, text)| format!("=== {name}\n{text}\n")).collect()
+}
+
+/// The example's.
+static HA: LazyLock<Files> = LazyLock::new(|| manifests(&Workspace::example()));
+
+/// What an edit of the example changes, file by file.
+fn changes(edit: impl Fn(&Workspace)) -> String {
+    let ws = Workspace::example();
+    edit(&ws);
+    let (ours, empty) = (manifests(&ws), String::new());
+    let all: BTreeMap<&String, ()> = HA.keys().chain(ours.keys()).map(|name| (name, ())).collect();
+    let mut out = String::new();
+    for name in all.into_keys() {
+        let (before, after) = (HA.get(name).unwrap_or(&empty), ours.get(name).unwrap_or(&empty));
+        if before != after {
+            out.push_str(&format!("=== {name}\n{}", difference(before, after)));
+        }
+    }
+    out
+}
+
+/// Lines that are gone and lines that are new, in their order, with the line before each group.
+fn difference(before: &str, after: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    // common[i][j]: how many lines old[i..] and new[j..] have in common.
+    let mut common = vec![vec![0; new.len() + 1]; old.len() + 1];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            let skip = common[i + 1][j].max(common[i][j + 1]);
+            common[i][j] = if old[i] == new[j] { common[i + 1][j + 1] + 1 } else { skip };
+        }
+    }
+    let (mut i, mut j, mut out, mut context) = (0, 0, String::new(), None);
+    while i < old.len() || j < new.len() {
+        if i < old.len() && j < new.len() && old[i] == new[j] {
+            context = Some(old[i]);
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        if let Some(line) = context.take() {
+            out.push_str(&format!("  {line}\n"));
+        }
+        if j == new.len() || (i < old.len() && common[i + 1][j] >= common[i][j + 1]) {
+            out.push_str(&format!("- {}\n", old[i]));
+            i += 1;
+        } else {
+            out.push_str(&format!("+ {}\n", new[j]));
+            j += 1;
+        }
+    }
+    out
+}
+
+#[test]
+fn highly_available() {
+    insta::assert_snapshot!(listing(&HA), @r#"
+    === 00-namespaces.yaml
+    # Namespaces of the objects that bootkube applies. The operators that own them adopt them later and add their own labels.
+    # The empty node selector keeps a default one of the cluster from keeping control-plane pods off the masters; `management`
+    # lets them use the CPUs of the control plane where workload partitioning is on. The control plane's own have run-level 0,
+    # as their operators label them: they start before the API server that checks security contexts for everybody else.
+    ---
+    # the CVO's lease; without it the CVO cannot start
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-cluster-version
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+    ---
+    # what users configure: the pull secret, CA bundles
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-config
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+    ---
+    # what operators publish for others: CA bundles
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-config-managed
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+    ---
+    # controllers of the platform
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-infra
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+    ---
+    # the machine API's own; the CVO brings what lives in it
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-machine-api
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+    ---
+    # the machine-config-server's certificate
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-machine-config-operator
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+    ---
+    # shared configuration of nodes
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-node
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+    ---
+    # the etcd operator looks for etcd-endpoints in here
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-etcd
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+      labels:
+        openshift.io/run-level: "0"
+    ---
+    # the etcd operator
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-etcd-operator
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+      labels:
+        openshift.io/run-level: "0"
+    ---
+    # operand of the kube-apiserver operator
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-kube-apiserver
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+      labels:
+        openshift.io/run-level: "0"
+    ---
+    # the kube-apiserver operator, and the authorities that it adopts
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-kube-apiserver-operator
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+      labels:
+        openshift.io/run-level: "0"
+    ---
+    # operand of the kube-controller-manager operator
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-kube-controller-manager
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+      labels:
+        openshift.io/run-level: "0"
+    ---
+    # the operator, and the authority that it signs kubelet certificates with
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-kube-controller-manager-operator
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+      labels:
+        openshift.io/run-level: "0"
+    ---
+    # operand of the kube-scheduler operator
+    apiVersion: v1
+    kind: Namespace
+    metadata:
+      name: openshift-kube-scheduler
+      annotations:
+        openshift.io/node-selector: ""
+        workload.openshift.io/allowed: management
+      labels:
+        openshift.io/run-level: "0"
+
+    === 01-rbac.yaml
+    # A kubelet joins with the bootstrap certificate (user system:bootstrapper). Without this it may not create a CSR, and
+    # no node ever appears.
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: ClusterRoleBinding
+    metadata:
+      name: tinderbox-node-bootstrapper
+    roleRef:
+      apiGroup: rbac.authorization.k8s.io
+      kind: ClusterRole
+      name: system:node-bootstrapper
+    subjects:
+    - apiGroup: rbac.authorization.k8s.io
+      kind: User
+      name: system:bootstrapper
+    ---
+    # kube-proxy on the masters uses the same identity until OVN replaces it. Without this, no rule for the first service
+    # address is written, and every operator that talks to the API through it times out.
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: ClusterRoleBinding
+    metadata:
+      name: tinderbox-node-proxier
+    roleRef:
+      apiGroup: rbac.authorization.k8s.io
+      kind: ClusterRole
+      name: system:node-proxier
+    subjects:
+    - apiGroup: rbac.authorization.k8s.io
+      kind: User
+      name: system:bootstrapper
+    ---
+    # The API server talks to kubelets as system:kube-apiserver. Without this, logs, exec and port-forward are refused.
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: ClusterRoleBinding
+    metadata:
+      name: tinderbox-kubelet-api-admin
+    roleRef:
+      apiGroup: rbac.authorization.k8s.io
+      kind: ClusterRole
+      name: system:kubelet-api-admin
+    subjects:
+    - apiGroup: rbac.authorization.k8s.io
+      kind: User
+      name: system:kube-apiserver
+
+    === 99_feature-gate.yaml
+    # Demo release: some of the real gates. The version is filled in by whoever installs.
+    apiVersion: config.openshift.io/v1
+    kind: FeatureGate
+    metadata:
+      annotations:
+        include.release.openshift.io/self-managed-high-availability: false-except-for-the-config-operator
+      name: cluster
+    spec: {}
+    status:
+      featureGates:
+      - version: "4.18.0-demo"
+        enabled:
+        - name: AdminNetworkPolicy
+        - name: CloudDualStackNodeIPs
+        - name: HardwareSpeed
+        - name: ManagedBootImages
+        - name: NetworkDiagnosticsConfig
+        - name: NodeDisruptionPolicy
+        - name: OnClusterBuild
+        - name: VSphereStaticIPs
+        - name: ValidatingAdmissionPolicy
+        disabled:
+        - name: AdditionalRoutingCapabilities
+        - name: ClusterAPIInstall
+        - name: DynamicResourceAllocation
+        - name: EtcdBackendQuota
+        - name: EventedPLEG
+        - name: MachineAPIMigration
+        - name: MachineConfigNodes
+        - name: MinimumKubeletVersion
+        - name: NodeSwap
+        - name: PinnedImages
+        - name: RouteAdvertisements
+        - name: SignatureStores
+        - name: SigstoreImageVerification
+        - name: UserNamespacesSupport
+
+    === 99_kubeadmin-password-secret.yaml
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      # The OAuth server reads this name only, and only if it is about as old as the namespace: it cannot be added later.
+      name: kubeadmin
+      namespace: kube-system
+    type: Opaque
+    data:
+      # bcrypt. Whoever deletes the Secret ends this login for good.
+      kubeadmin: (secret)
+
+    === cluster-config.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: cluster-config-v1
+      namespace: kube-system
+    data:
+      # As written, with defaults for what was not; without the pull secret, because every user of the cluster may read this.
+      install-config: |
+        apiVersion: v1
+        baseDomain: example.com
+        compute:
+        - name: worker
+          replicas: 2
+        controlPlane:
+          name: master
+          replicas: 3
+        metadata:
+          name: ocp4
+        networking:
+          clusterNetwork:
+          - cidr: "10.128.0.0/14"
+            hostPrefix: 23
+          machineNetwork:
+          - cidr: "192.168.126.0/24"
+          networkType: OVNKubernetes
+          serviceNetwork:
+          - "172.30.0.0/16"
+        platform:
+          none: {}
+
+    === cluster-dns-02-config.yml
+    apiVersion: config.openshift.io/v1
+    kind: DNS
+    metadata:
+      name: cluster
+    spec:
+      # The CLUSTER domain, not install-config's baseDomain: with the latter every name would be wrong.
+      baseDomain: ocp4.example.com
+    status: {}
+
+    === cluster-infrastructure-02-config.yml
+    apiVersion: config.openshift.io/v1
+    kind: Infrastructure
+    metadata:
+      name: cluster
+    spec:
+      # No cloud, so no cloud configuration.
+      cloudConfig:
+        name: ""
+      platformSpec:
+        type: None
+    # Nobody fills this in later: what is missing here, operators guess, and config-operator is Degraded. It must go through
+    # the status subresource; a plain apply or create loses it without a word.
+    status:
+      # The API for people and for whatever is outside the cluster.
+      apiServerURL: "https://api.ocp4.example.com:6443"
+      # The API for nodes and operators. URI, not URL: a misspelt field here leaves operators without an API.
+      apiServerInternalURI: "https://api-int.ocp4.example.com:6443"
+      # How many replicas of etcd and the API servers there are: SingleReplica for one master. Without it the etcd operator
+      # never lets the bootstrap member go.
+      controlPlaneTopology: HighlyAvailable
+      # The same for routers, console, monitoring: SingleReplica where a single node takes them.
+      infrastructureTopology: HighlyAvailable
+      # AllNodes pins the control plane to some CPUs of every node. It cannot be changed after installation.
+      cpuPartitioning: None
+      # Of etcd before 4.5, which found its members by DNS. Empty, as the installer writes it.
+      etcdDiscoveryDomain: ""
+      # Names what belongs to this cluster, and to no other of the same name.
+      infrastructureName: ocp4-cv5ll
+      # Two fields for one fact: old readers use the first, new ones the second.
+      platform: None
+      platformStatus:
+        type: None
+
+    === cluster-ingress-02-config.yml
+    apiVersion: config.openshift.io/v1
+    kind: Ingress
+    metadata:
+      name: cluster
+    spec:
+      # Every route without a host of its own gets a name below this; DNS must send *.apps.ocp4.example.com to the ingress VIP.
+      domain: apps.ocp4.example.com
+    status:
+      # Where the default router runs, which is where the load balancer sends *.apps: on the one node that there is, else on
+      # workers; masters that take workloads count as such.
+      defaultPlacement: Workers
+
+    === cluster-network-02-config.yml
+    apiVersion: config.openshift.io/v1
+    kind: Network
+    metadata:
+      name: cluster
+    spec:
+      # Pods. Must equal that of the operator's Network (cluster-network-03-config.yml).
+      clusterNetwork:
+      - cidr: "10.128.0.0/14"
+        hostPrefix: 23
+      externalIP:
+        policy: {}
+      networkType: OVNKubernetes
+      # Services. The first address is the API's, the tenth the cluster DNS's.
+      serviceNetwork:
+      - "172.30.0.0/16"
+    status:
+      # Operators read the status, not the spec, and the network operator fills it in late.
+      clusterNetwork:
+      - cidr: "10.128.0.0/14"
+        hostPrefix: 23
+      networkType: OVNKubernetes
+      serviceNetwork:
+      - "172.30.0.0/16"
+
+    === cluster-network-03-config.yml
+    apiVersion: operator.openshift.io/v1
+    kind: Network
+    metadata:
+      name: cluster
+    spec:
+      clusterNetwork:
+      - cidr: "10.128.0.0/14"
+        hostPrefix: 23
+      serviceNetwork:
+      - "172.30.0.0/16"
+      defaultNetwork:
+        type: OVNKubernetes
+      # The operator acts only on what is Managed.
+      managementState: Managed
+      logLevel: Normal
+      operatorLogLevel: Normal
+
+    === cluster-proxy-01-config.yaml
+    apiVersion: config.openshift.io/v1
+    kind: Proxy
+    metadata:
+      name: cluster
+    spec:
+      # ConfigMap openshift-config/user-ca-bundle; an empty name means: none.
+      trustedCA:
+        name: ""
+    status: {}
+
+    === cluster-scheduler-02-config.yml
+    apiVersion: config.openshift.io/v1
+    kind: Scheduler
+    metadata:
+      name: cluster
+    spec:
+      # True for compact clusters and single nodes: otherwise routers and the console never find a node.
+      mastersSchedulable: false
+      policy:
+        name: ""
+    status: {}
+
+    === cvo-overrides.yaml
+    apiVersion: config.openshift.io/v1
+    kind: ClusterVersion
+    metadata:
+      name: version
+    # No desiredUpdate: with one, the CVO tries to update instead of installing the release that it is itself part of.
+    spec:
+      # How the update service knows the cluster. If the CVO had to make the object, it would make up an id.
+      clusterID: "7d19298e-a688-456c-8d4e-678c386d3998"
+      # No channel: the CVO installs all the same, looks for no updates, and says NoChannel in its condition RetrievedUpdates.
+
+    === etcd-ca-bundle.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: etcd-ca-bundle
+      namespace: openshift-etcd
+    data:
+      # The authority alone, without the root above it. The masters' etcd lets in whoever this bundle vouches for: with the
+      # root in it, every kubelet certificate would open etcd. All who read it are Go programs, which stop at an intermediate.
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === etcd-endpoints.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: etcd-endpoints
+      namespace: openshift-etcd
+      annotations:
+        # The address alone, IPv6 too: the operator itself adds brackets and port. It removes this once bootstrap is complete.
+        alpha.installer.openshift.io/etcd-bootstrap: "192.168.126.100"
+    # No data: that lists the members on masters, and the operator writes it.
+
+    === kube-system-configmap-root-ca.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: root-ca
+      namespace: kube-system
+    data:
+      # With this, nodes that join later trust the machine-config server.
+      ca.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === openshift-config-secret-pull-secret.yaml
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: pull-secret
+      namespace: openshift-config
+    type: kubernetes.io/dockerconfigjson
+    data:
+      .dockerconfigjson: (secret)
+    "#);
+}
+
+/// Three masters that take workloads.
+#[test]
+fn compact() {
+    insta::assert_snapshot!(changes(|ws| ws.without_workers(3)), @"
+    === cluster-config.yaml
+          - name: worker
+    -       replicas: 2
+    +       replicas: 0
+    === cluster-scheduler-02-config.yml
+        # True for compact clusters and single nodes: otherwise routers and the console never find a node.
+    -   mastersSchedulable: false
+    +   mastersSchedulable: true
+    ");
+}
+
+#[test]
+fn single_node() {
+    insta::assert_snapshot!(changes(|ws| ws.without_workers(1)), @"
+    === cluster-config.yaml
+          - name: worker
+    -       replicas: 2
+    +       replicas: 0
+            name: master
+    -       replicas: 3
+    +       replicas: 1
+    === cluster-infrastructure-02-config.yml
+        # never lets the bootstrap member go.
+    -   controlPlaneTopology: HighlyAvailable
+    +   controlPlaneTopology: SingleReplica
+        # The same for routers, console, monitoring: SingleReplica where a single node takes them.
+    -   infrastructureTopology: HighlyAvailable
+    +   infrastructureTopology: SingleReplica
+    === cluster-ingress-02-config.yml
+        # workers; masters that take workloads count as such.
+    -   defaultPlacement: Workers
+    +   defaultPlacement: ControlPlane
+    === cluster-scheduler-02-config.yml
+        # True for compact clusters and single nodes: otherwise routers and the console never find a node.
+    -   mastersSchedulable: false
+    +   mastersSchedulable: true
+    ");
+}
+
+/// One worker beside three masters: what runs on workers runs once, and the routers run there all the same.
+#[test]
+fn one_worker() {
+    let change = changes(|ws| {
+        ws.edit("install-config.yaml", "replicas: 2", "replicas: 1");
+        ws.edit("cluster.yaml", "- {name: worker-1, role: worker, ip: 192.168.126.111}\n", "");
+    });
+    insta::assert_snapshot!(change, @"
+    === cluster-config.yaml
+          - name: worker
+    -       replicas: 2
+    +       replicas: 1
+    === cluster-infrastructure-02-config.yml
+        # The same for routers, console, monitoring: SingleReplica where a single node takes them.
+    -   infrastructureTopology: HighlyAvailable
+    +   infrastructureTopology: SingleReplica
+    ");
+}
+
+/// A cluster without a way out of its own: a proxy with a CA of its own, and mirrors.
+#[test]
+fn proxy_mirrors_and_trust_bundle() {
+    let change = changes(|ws| {
+        let more = format!(
+            "proxy:\n  httpProxy: http://proxy.example.com:3128\n  httpsProxy: http://proxy.example.com:3129\n  \
+             noProxy: .corp.example.com,10.0.0.0/8\nadditionalTrustBundle: |\n  {BUNDLE}\nimageDigestSources:\n\
+             - source: registry.example.org/ocp/release\n  mirrors: [mirror.example.com:5000/ocp]\n\
+             - source: registry.example.org/ocp/art\n  mirrors: [mirror.example.com:5000/ocp]\n  \
+             sourcePolicy: NeverContactSource\nplatform:\n"
+        );
+        ws.edit("install-config.yaml", "platform:\n", &more);
+    });
+    insta::assert_snapshot!(change, @r#"
+    === cluster-config.yaml
+        install-config: |
+    +     additionalTrustBundle: "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUTinderboxTestBundle=\n-----END CERTIFICATE-----\n"
+            replicas: 3
+    +     imageDigestSources:
+    +     - mirrors:
+    +       - "mirror.example.com:5000/ocp"
+    +       source: registry.example.org/ocp/release
+    +     - mirrors:
+    +       - "mirror.example.com:5000/ocp"
+    +       source: registry.example.org/ocp/art
+    +       sourcePolicy: NeverContactSource
+            none: {}
+    +     proxy:
+    +       httpProxy: "http://proxy.example.com:3128"
+    +       httpsProxy: "http://proxy.example.com:3129"
+    +       noProxy: ".corp.example.com,10.0.0.0/8"
+    === cluster-proxy-01-config.yaml
+      spec:
+    +   httpProxy: "http://proxy.example.com:3128"
+    +   httpsProxy: "http://proxy.example.com:3129"
+    +   noProxy: ".corp.example.com,10.0.0.0/8"
+        trustedCA:
+    -     name: ""
+    - status: {}
+    +     name: user-ca-bundle
+    + status:
+    +   httpProxy: "http://proxy.example.com:3128"
+    +   httpsProxy: "http://proxy.example.com:3129"
+    +   # What never goes through the proxy: the cluster itself, and what spec excepts. The network operator would work this
+    +   # out later; others need it from the start.
+    +   noProxy: ".cluster.local,.corp.example.com,.svc,10.0.0.0/8,10.128.0.0/14,127.0.0.1,172.30.0.0/16,192.168.126.0/24,api-int.ocp4.example.com,localhost"
+    === image-digest-mirror-set.yaml
+    + apiVersion: config.openshift.io/v1
+    + kind: ImageDigestMirrorSet
+    + metadata:
+    +   name: image-digest-mirror
+    + spec:
+    +   imageDigestMirrors:
+    +   - source: registry.example.org/ocp/release
+    +     mirrors:
+    +     - "mirror.example.com:5000/ocp"
+    +   - source: registry.example.org/ocp/art
+    +     mirrors:
+    +     - "mirror.example.com:5000/ocp"
+    +     # NeverContactSource: a mirror that lacks an image is an error, not a pull from the outside.
+    +     mirrorSourcePolicy: NeverContactSource
+    === user-ca-bundle.yaml
+    + apiVersion: v1
+    + kind: ConfigMap
+    + metadata:
+    +   name: user-ca-bundle
+    +   namespace: openshift-config
+    + data:
+    +   ca-bundle.crt: |
+    +     -----BEGIN CERTIFICATE-----
+    +     -----END CERTIFICATE-----
+    "#);
+}
+
+#[test]
+fn channel_capabilities_and_partitioning() {
+    let change = changes(|ws| {
+        let more = "cpuPartitioningMode: AllNodes\ncapabilities:\n  baselineCapabilitySet: None\n  \
+                    additionalEnabledCapabilities: [Ingress, Console]\nplatform:\n";
+        ws.edit("install-config.yaml", "platform:\n", more);
+        ws.edit("cluster.yaml", "release: demo:4.18\n", "release: demo:4.18\nchannel: stable-4.18\n");
+    });
+    insta::assert_snapshot!(change, @r#"
+    === cluster-config.yaml
+          baseDomain: example.com
+    +     capabilities:
+    +       additionalEnabledCapabilities:
+    +       - Ingress
+    +       - Console
+    +       baselineCapabilitySet: None
+            replicas: 3
+    +     cpuPartitioningMode: AllNodes
+    === cluster-infrastructure-02-config.yml
+        # AllNodes pins the control plane to some CPUs of every node. It cannot be changed after installation.
+    -   cpuPartitioning: None
+    +   cpuPartitioning: AllNodes
+    === cvo-overrides.yaml
+        clusterID: "7d19298e-a688-456c-8d4e-678c386d3998"
+    -   # No channel: the CVO installs all the same, looks for no updates, and says NoChannel in its condition RetrievedUpdates.
+    +   # Where updates are looked for after installation. It has no part in the installation itself.
+    +   channel: stable-4.18
+    +   # Optional components. What is enabled once can never be disabled; without this, all are.
+    +   capabilities:
+    +     baselineCapabilitySet: None
+    +     additionalEnabledCapabilities:
+    +     - Ingress
+    +     - Console
+    "#);
+}
+
+#[test]
+fn dual_stack() {
+    insta::assert_snapshot!(changes(Workspace::dual_stack), @r#"
+    === cluster-config.yaml
+              hostPrefix: 23
+    +       - cidr: "fd01::/48"
+    +         hostPrefix: 64
+            - cidr: "192.168.126.0/24"
+    +       - cidr: "fd00:126::/64"
+            - "172.30.0.0/16"
+    +       - "fd02::/112"
+    === cluster-network-02-config.yml
+          hostPrefix: 23
+    +   - cidr: "fd01::/48"
+    +     hostPrefix: 64
+        - "172.30.0.0/16"
+    +   - "fd02::/112"
+          hostPrefix: 23
+    +   - cidr: "fd01::/48"
+    +     hostPrefix: 64
+        - "172.30.0.0/16"
+    +   - "fd02::/112"
+    === cluster-network-03-config.yml
+          hostPrefix: 23
+    +   - cidr: "fd01::/48"
+    +     hostPrefix: 64
+        - "172.30.0.0/16"
+    +   - "fd02::/112"
+    "#);
+}
+
+#[test]
+fn ipv6_only() {
+    insta::assert_snapshot!(changes(Workspace::ipv6_only), @r#"
+    === cluster-config.yaml
+            clusterNetwork:
+    -       - cidr: "10.128.0.0/14"
+    -         hostPrefix: 23
+    +       - cidr: "fd01::/48"
+    +         hostPrefix: 64
+            machineNetwork:
+    -       - cidr: "192.168.126.0/24"
+    +       - cidr: "fd00:126::/64"
+            serviceNetwork:
+    -       - "172.30.0.0/16"
+    +       - "fd02::/112"
+    === cluster-network-02-config.yml
+        clusterNetwork:
+    -   - cidr: "10.128.0.0/14"
+    -     hostPrefix: 23
+    +   - cidr: "fd01::/48"
+    +     hostPrefix: 64
+        serviceNetwork:
+    -   - "172.30.0.0/16"
+    +   - "fd02::/112"
+        clusterNetwork:
+    -   - cidr: "10.128.0.0/14"
+    -     hostPrefix: 23
+    +   - cidr: "fd01::/48"
+    +     hostPrefix: 64
+        serviceNetwork:
+    -   - "172.30.0.0/16"
+    +   - "fd02::/112"
+    === cluster-network-03-config.yml
+        clusterNetwork:
+    -   - cidr: "10.128.0.0/14"
+    -     hostPrefix: 23
+    +   - cidr: "fd01::/48"
+    +     hostPrefix: 64
+        serviceNetwork:
+    -   - "172.30.0.0/16"
+    +   - "fd02::/112"
+    === etcd-endpoints.yaml
+          # The address alone, IPv6 too: the operator itself adds brackets and port. It removes this once bootstrap is complete.
+    -     alpha.installer.openshift.io/etcd-bootstrap: "192.168.126.100"
+    +     alpha.installer.openshift.io/etcd-bootstrap: "fd00:126::100"
+    "#);
+}
+
+/// What install-config leaves to its defaults is in the cluster's copy of it: operators read it, and wait for ever for
+/// what they do not find.
+#[test]
+fn defaults_are_written_out() {
+    let change = changes(|ws| {
+        let install = |from: &str| ws.edit("install-config.yaml", from, "");
+        install("controlPlane:\n  name: master\n  replicas: 3\n");
+        install("  networkType: OVNKubernetes\n");
+        install("  serviceNetwork:\n  - 172.30.0.0/16\n");
+    });
+    assert_eq!(change, "");
+}
+
+/// A worker's address is in no manifest.
+#[test]
+fn a_workers_address_builds_none() {
+    let ws = Workspace::example();
+    ws.build(&["manifest"]);
+    ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
+    assert_eq!(names(&ws.json(&["build", "manifest"])["built"]), Vec::<String>::new());
+}
