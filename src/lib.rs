@@ -19,6 +19,7 @@
 //! lock/       1  what comes from outside, pinned; which certificates were renewed
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
 //! pki/        1  keys and certificates: made out of the seed, read from users' files
+//! schema/     0  objects against OpenAPI schemas and Kubernetes' types, as the API server does it
 //! tree/       0  what an output may hold, how it becomes an id, its listing, its writer
 //! yaml/       0  reading with lines, writing canonically
 //! digest.rs fs.rs event.rs hint.rs secret.rs value.rs                                   0
@@ -58,6 +59,7 @@ pub mod ops;
 pub mod pki;
 pub mod recipe;
 pub mod registry;
+pub mod schema;
 pub mod secret;
 pub mod store;
 pub mod tree;

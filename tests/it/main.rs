@@ -26,6 +26,8 @@
 )]
 
 mod collect;
+#[cfg(feature = "core-types")]
+mod core_types;
 mod crash;
 mod docs;
 mod harness;
