@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::format::Format;
 use super::pattern::Pattern;
 use super::tree::Tree;
-use super::{Additional, Cel, Id, Kind, Limits, ListType, Range, Rules, Schema};
+use super::{Additional, Id, Kind, Limits, ListType, Range, Rules, Schema};
 use crate::yaml::{Data, Entry, Node};
 
 pub(super) fn compile(schema: &Node) -> Schema {
@@ -124,16 +124,9 @@ fn list_type(node: &Node) -> ListType {
     }
 }
 
-fn cel(node: &Node) -> Vec<Cel> {
+fn cel(node: &Node) -> Vec<serde_json::Value> {
     let rules = node.get("x-kubernetes-validations").map(elements).unwrap_or_default();
-    rules
-        .iter()
-        .filter_map(|one| {
-            let rule = one.get("rule")?.text()?.trim().to_owned();
-            let optional = one.get("optionalOldSelf").is_some_and(is_true);
-            Some(Cel { transition: rule.contains("oldSelf") && !optional, rule })
-        })
-        .collect()
+    rules.iter().map(|rule| super::cel::rule(&Tree::of(rule))).collect()
 }
 
 fn entries(node: &Node) -> &[Entry] {

@@ -96,6 +96,17 @@ impl Format {
         })
     }
 
+    /// The format's name, if it gives a string another type in CEL.
+    pub(super) fn cel(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Byte => "byte",
+            Self::Date => "date",
+            Self::DateTime => "date-time",
+            Self::Duration => "duration",
+            _ => return None,
+        })
+    }
+
     /// Whether a text has this format; none if that is not decided here.
     pub(super) fn accepts(self, text: &str) -> Option<bool> {
         Some(match self {

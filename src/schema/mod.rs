@@ -14,6 +14,7 @@
 //! Everything wrong is reported at once, each with its path and line. What cannot be decided here is not an error and
 //! not silent either: it comes back as [`Skipped`].
 
+mod cel;
 mod check;
 mod compile;
 pub mod core;
@@ -69,7 +70,8 @@ struct Rules {
     any_of: Vec<Id>,
     one_of: Vec<Id>,
     not: Option<Id>,
-    cel: Vec<Cel>,
+    /// `x-kubernetes-validations`, as they stand there.
+    cel: Vec<serde_json::Value>,
 }
 
 /// The type that a value must have.
@@ -121,14 +123,6 @@ struct Limits {
 struct Range {
     least: Option<usize>,
     most: Option<usize>,
-}
-
-/// One of `x-kubernetes-validations`.
-#[derive(Debug)]
-struct Cel {
-    rule: String,
-    /// Compares with what was there before: nothing to do for an object that is created.
-    transition: bool,
 }
 
 /// How to look at an object.
@@ -192,7 +186,10 @@ impl Schema {
         }
         prepare::prepare(self, &mut tree, &Path::ROOT, &mut outcome);
         check::check(self, &tree, &Path::ROOT, how, &mut outcome);
-        // Two steps found them; a reader wants them as they stand in the file.
+        if self.custom && outcome.faults.is_empty() {
+            cel::check(self, &tree, how, &mut outcome);
+        }
+        // Several steps found them; a reader wants them as they stand in the file.
         outcome.faults.sort_by(|one, other| (one.line, &one.path).cmp(&(other.line, &other.path)));
         outcome.faults.dedup();
         outcome

@@ -306,3 +306,34 @@ fn types_of_kubernetes() {
         "spec.versions[0].schema.openAPIV3Schema.properties.a.properties.b.typ: this field does not exist";
     assert_eq!(check("apiextensions.k8s.io/v1", "CustomResourceDefinition", &crd), [wanted]);
 }
+
+#[test]
+fn rules_in_cel() {
+    let rule = |rule: &str| {
+        format!(
+            "{{type: object, properties: {{a: {{type: integer}}, cidr: {{type: string}}, at: {{type: string, format: date-time}}, \
+                 list: {{type: array, items: {{type: object, properties: {{b: {{type: string}}}}, x-kubernetes-validations: \
+                 [{{rule: 'self.b != \"bad\"', message: b is bad.}}]}}}}}}, x-kubernetes-validations: [{{rule: '{rule}', message: refused}}]}}"
+        )
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(faults(&rule("self.a > 1"), "{a: 2}"), none);
+    assert_eq!(faults(&rule("self.a > 1"), "{a: 1}"), ["x: refused"]);
+    assert_eq!(faults(&rule("!has(self.a)"), "{a: 1}"), ["x: refused"]);
+    assert_eq!(
+        faults(&rule("isCIDR(self.cidr) && cidr(self.cidr).prefixLength() <= 24"), "{cidr: 10.0.0.0/8}"),
+        none
+    );
+    assert_eq!(faults(&rule("isCIDR(self.cidr)"), "{cidr: 10.0.0.0}"), ["x: refused"]);
+    assert_eq!(
+        faults(&rule("self.at < timestamp(\"2030-01-01T00:00:00Z\")"), "{at: '2026-01-01T00:00:00Z'}"),
+        none
+    );
+    assert_eq!(faults(&rule("self.a == oldSelf.a"), "{a: 1}"), none, "nothing was before");
+    assert_eq!(faults(&rule("true"), "{list: [{b: good}, {b: bad}]}"), ["x.list[1]: b is bad"]);
+    // Wrong types first: the rule is not asked then.
+    assert_eq!(faults(&rule("self.a > 1"), "{a: z}"), ["x.a: `z` is a string, not an integer"]);
+    let schema = node(&format!("{{type: object, properties: {{x: {}}}}}", rule("self.?a.orValue(1) == 1")));
+    let found = Schema::compile(&schema).check(&node("{apiVersion: a/v1, kind: K, x: {}}"), How::default());
+    assert_eq!((found.faults.len(), found.skipped.len()), (0, 1), "{found:?}");
+}
