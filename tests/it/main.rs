@@ -9,6 +9,7 @@
 //! | `store` | a damaged, full, read-only or foreign store: a clear error, and a way back |
 //! | `collect` | gc frees what no root needs, and nothing else |
 //! | `crash` | `kill -9`, Ctrl-C, and several processes at once |
+//! | `schemas` | each way to break a manifest is found before boot, by its field |
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `layers` | no module of `src/` uses one above it |
@@ -38,6 +39,7 @@ mod pki;
 mod recipes;
 mod registry;
 mod release;
+mod schemas;
 mod session;
 mod store;
 mod tweak;
