@@ -49,7 +49,8 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
     let store = Store::open_or_create(store).unwrap();
     let session = Session::open(&store, None).unwrap();
     let cancel = AtomicBool::new(false);
-    let context = Context { graph, session: &session, events: &(), cancel: &cancel, images: Some(images) };
+    let context =
+        Context { graph, session: &session, events: &(), cancel: &cancel, images: Some(images), seed: None };
     let targets: Vec<usize> = targets.iter().map(|name| graph.find(name).unwrap()).collect();
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let outcome = exec::build(context, &targets, Options { jobs, keep_going: false }).unwrap();
