@@ -1,6 +1,6 @@
 //! What must hold of every object's metadata: names, label and annotation keys, by Kubernetes' own grammar.
 
-use super::Fault;
+use super::{Fault, How};
 use crate::yaml::{Data, Entry, Node};
 
 /// What a name must be; kinds differ.
@@ -17,18 +17,19 @@ pub enum Name {
 }
 
 /// Faults of `metadata`; types are the schema's business.
-pub fn check(object: &Node, name: Name) -> Vec<Fault> {
+pub fn check(object: &Node, name: Name, how: How) -> Vec<Fault> {
+    let shown = |text: &str| if how.masked { "the value".to_owned() } else { format!("`{text}`") };
     let mut faults = Vec::new();
     let Some(metadata) = object.get("metadata") else { return faults };
     if let Some((line, text)) = scalar(metadata, "name")
         && let Some(problem) = name.problem(text)
     {
-        faults.push(fault("metadata.name", line, format!("`{text}` {problem}")));
+        faults.push(fault("metadata.name", line, format!("{} {problem}", shown(text))));
     }
     if let Some((line, text)) = scalar(metadata, "namespace")
         && let Some(problem) = Name::Label.problem(text)
     {
-        faults.push(fault("metadata.namespace", line, format!("`{text}` {problem}")));
+        faults.push(fault("metadata.namespace", line, format!("{} {problem}", shown(text))));
     }
     for Entry { key, line, value } in map(metadata, "labels") {
         let path = format!("metadata.labels[{key}]");
@@ -41,7 +42,7 @@ pub fn check(object: &Node, name: Name) -> Vec<Fault> {
             faults.push(fault(
                 &path,
                 *line,
-                format!("`{text}` is no label value: at most 63 of letters, digits, `-`, `_`, `.`"),
+                format!("{} is no label value: at most 63 of letters, digits, `-`, `_`, `.`", shown(text)),
             ));
         }
     }
@@ -143,8 +144,10 @@ mod tests {
         let text = "metadata:\n  name: a\n  labels:\n    openshift.io/run-level: '0'\n    _x: ok\n    A.io/x: ok\n    y: 'not ok'\n    z: ''\n  annotations:\n    A.io/X: 'anything goes'\n    a/b/c: ''\n";
         let mut problems = crate::hint::Problems::default();
         let node = crate::yaml::parse(crate::yaml::Source { name: "f", text }, &mut problems).unwrap();
-        let found: Vec<(String, usize)> =
-            check(&node, Name::Subdomain).into_iter().map(|fault| (fault.path, fault.line)).collect();
+        let found: Vec<(String, usize)> = check(&node, Name::Subdomain, How::default())
+            .into_iter()
+            .map(|fault| (fault.path, fault.line))
+            .collect();
         let wanted = [
             ("metadata.labels[_x]", 5),
             ("metadata.labels[A.io/x]", 6),

@@ -120,7 +120,7 @@ fn unknown(
 fn look(document: &Document, schema: &Schema, name: Name, report: &mut Report<'_>) {
     let how = How { masked: is_secret(document) };
     let Outcome { mut faults, skipped } = schema.check(&document.root, how);
-    faults.extend(meta::check(&document.root, name));
+    faults.extend(meta::check(&document.root, name, how));
     faults.into_iter().for_each(|fault| report.fault(document, fault));
     report.open.extend(skipped.into_iter().map(|skipped| Open {
         file: document.file.clone(),
