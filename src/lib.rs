@@ -19,6 +19,7 @@
 //! lock/       1  what comes from outside, pinned; which certificates were renewed
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
 //! pki/        1  keys and certificates: made out of the seed, read from users' files
+//! schema/     0  objects against OpenAPI schemas and Kubernetes' types, as the API server does it
 //! tree/       0  what an output may hold, how it becomes an id, its listing, its writer
 //! yaml/       0  reading with lines, writing canonically
 //! pod.rs      0  a static pod's flags, their comments, and where the files that they name are on the node
@@ -61,6 +62,7 @@ pub mod pki;
 pub mod pod;
 pub mod recipe;
 pub mod registry;
+pub mod schema;
 pub mod secret;
 pub mod store;
 pub mod tree;

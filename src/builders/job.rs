@@ -45,6 +45,8 @@ pub struct InputTree {
     pub listing: Option<std::sync::Arc<Listing>>,
     /// The part of the object that was asked for; empty for the whole.
     pub path: String,
+    /// Which derivation it is, for messages; names are no identity, so no output may have it.
+    pub derivation: String,
 }
 
 /// A job that cannot be done as its recipe asks.

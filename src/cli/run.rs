@@ -76,6 +76,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
                     .iter()
                     .map(|one| vec![one.status.clone(), one.name.clone(), one.rule.clone()]);
                 table(&["", "CHECK", "RULE"], &rows.collect::<Vec<_>>());
+                show::not_evaluated(&checked);
             });
             checked.errors.iter().for_each(|error| explain(error, error.hint()));
             return Ok(if checked.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });

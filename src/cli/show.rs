@@ -3,6 +3,7 @@
 use super::output::{Colour, line, size, stdout_paint};
 use crate::hint::Place;
 use crate::ops::affects::Affected;
+use crate::ops::check::Checked;
 use crate::ops::explain::{Explained, Explanation, NamedFile, Origin};
 use crate::ops::why::{Cause, CauseKind, Status, Why};
 use crate::store::{GcPlan, Verification};
@@ -19,6 +20,21 @@ pub(super) fn affected(found: &Affected) {
         found.cascade.len()
     ));
     found.cascade.iter().for_each(|name| line(format!("  {name}")));
+}
+
+/// Rules that checks left to the API server.
+pub(super) fn not_evaluated(checked: &Checked) {
+    for check in checked.checks.iter().filter(|check| !check.not_evaluated.is_empty()) {
+        let count = check.not_evaluated.len();
+        let rules = if count == 1 { "rule" } else { "rules" };
+        line(stdout_paint(
+            &format!("{}: {count} {rules} not evaluated; the API server will", check.name),
+            Colour::Yellow,
+        ));
+        for open in &check.not_evaluated {
+            line(format!("  {}: {}: {} ({})", open.file, open.field, open.rule, open.why));
+        }
+    }
 }
 
 pub(super) fn why(why: &Why) {

@@ -108,11 +108,11 @@ pub(super) fn stage(
     let mut trees = BTreeMap::new();
     for (alias, output) in inputs {
         let object = context.session.store().object(output.object).map_err(in_store(node))?;
-        let path = node.inputs.get(alias).and_then(|edge| edge.path.clone()).unwrap_or_default();
-        trees.insert(
-            alias.clone(),
-            InputTree { root: object.path, listing: Some(Arc::new(object.listing)), path },
-        );
+        let edge = node.inputs.get(alias);
+        let path = edge.and_then(|edge| edge.path.clone()).unwrap_or_default();
+        let derivation = edge.map(|edge| edge.from.clone()).unwrap_or_default();
+        let listing = Some(Arc::new(object.listing));
+        trees.insert(alias.clone(), InputTree { root: object.path, listing, path, derivation });
     }
     let tainted = builder.grants().seed
         || !node.secrets.is_empty()

@@ -62,6 +62,22 @@ pub struct Made {
     pub rule: String,
     /// `passed` or `disabled`.
     pub status: String,
+    /// Rules that it leaves to the API server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_evaluated: Vec<Open>,
+}
+
+/// A rule that nobody evaluated before boot.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Open {
+    /// The file with the object.
+    pub file: String,
+    /// The field that it is about.
+    pub field: String,
+    /// The rule.
+    pub rule: String,
+    /// Why not.
+    pub why: String,
 }
 
 /// Makes every check of the cluster: reads the files, then builds all of `check/`.
@@ -75,7 +91,8 @@ pub fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
         .map(|check| {
             let disabled = report.disabled_checks.iter().any(|name| name == check.name);
             let status = if disabled { "disabled" } else { "passed" };
-            Made { name: check.name.into(), rule: check.rule.into(), status: status.into() }
+            let not_evaluated = Vec::new();
+            Made { name: check.name.into(), rule: check.rule.into(), status: status.into(), not_evaluated }
         })
         .collect();
     for target in &report.targets {

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 20] = [
+const TABLE: [(&str, u32, &[&str]); 21] = [
     ("cli", 6, &["ops", "store"]),
     ("ops", 5, &["exec", "builders", "registry", "store"]),
     ("exec", 4, &["builders", "registry", "store"]),
@@ -24,6 +24,7 @@ const TABLE: [(&str, u32, &[&str]); 20] = [
     ("fs", 0, &[]),
     ("hint", 0, &[]),
     ("pod", 0, &[]),
+    ("schema", 0, &[]),
     ("secret", 0, &[]),
     ("tree", 0, &["fs"]),
     ("value", 0, &[]),

@@ -11,6 +11,7 @@
 //! | `crash` | `kill -9`, Ctrl-C, and several processes at once |
 //! | `scan` | secrets stay where they belong; one that does not is found, named and not shown |
 //! | `seed` | the seed at rest, plain or encrypted: the same cluster, and never lost |
+//! | `schemas` | each way to break a manifest is found before boot, by its field |
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
@@ -33,6 +34,8 @@
 mod bootkube;
 mod collect;
 mod control_plane;
+#[cfg(feature = "core-types")]
+mod core_types;
 mod crash;
 mod docs;
 mod harness;
@@ -45,6 +48,7 @@ mod recipes;
 mod registry;
 mod release;
 mod scan;
+mod schemas;
 mod seed;
 mod session;
 mod store;

@@ -32,11 +32,42 @@ fn init_build_build_again() {
     built check/crds ([MS] ms)
     built check/infra ([MS] ms)
     built check/manifests ([MS] ms)
+    built check/schemas ([MS] ms)
     built cluster ([MS] ms)
+    built identity/kubeadmin-password ([MS] ms)
     built infra/haproxy ([MS] ms)
     built infra/haproxy-pivoted ([MS] ms)
     built infra/network ([MS] ms)
     built infra/pool ([MS] ms)
+    built key/admin ([MS] ms)
+    built key/bound-service-account-signing-key ([MS] ms)
+    built key/etcd-ca ([MS] ms)
+    built key/etcd-client ([MS] ms)
+    built key/etcd-peer-bootstrap ([MS] ms)
+    built key/etcd-peer-master-0 ([MS] ms)
+    built key/etcd-peer-master-1 ([MS] ms)
+    built key/etcd-peer-master-2 ([MS] ms)
+    built key/etcd-server ([MS] ms)
+    built key/front-proxy-ca ([MS] ms)
+    built key/front-proxy-client ([MS] ms)
+    built key/kube-apiserver ([MS] ms)
+    built key/kube-apiserver-kubelet-client ([MS] ms)
+    built key/kube-controller-manager ([MS] ms)
+    built key/kube-scheduler ([MS] ms)
+    built key/kubelet-bootstrap ([MS] ms)
+    built key/kubelet-ca ([MS] ms)
+    built key/kubernetes-ca ([MS] ms)
+    built key/machine-config-server ([MS] ms)
+    built key/root-ca ([MS] ms)
+    built key/service-account ([MS] ms)
+    built kubeconfig/admin ([MS] ms)
+    built kubeconfig/kube-controller-manager ([MS] ms)
+    built kubeconfig/kube-scheduler ([MS] ms)
+    built kubeconfig/kubelet-bootstrap ([MS] ms)
+    built kubeconfig/lb-ext ([MS] ms)
+    built kubeconfig/lb-int ([MS] ms)
+    built kubeconfig/localhost ([MS] ms)
+    built kubeconfig/localhost-recovery ([MS] ms)
     built manifest/00-namespaces ([MS] ms)
     built manifest/01-rbac ([MS] ms)
     built manifest/99_feature-gate ([MS] ms)
@@ -48,6 +79,26 @@ fn init_build_build_again() {
     built manifest/cluster-proxy-01-config ([MS] ms)
     built manifest/cluster-scheduler-02-config ([MS] ms)
     built manifest/openshift-config-secret-pull-secret ([MS] ms)
+    built pki/admin ([MS] ms)
+    built pki/etcd-ca ([MS] ms)
+    built pki/etcd-client ([MS] ms)
+    built pki/etcd-peer-bootstrap ([MS] ms)
+    built pki/etcd-peer-master-0 ([MS] ms)
+    built pki/etcd-peer-master-1 ([MS] ms)
+    built pki/etcd-peer-master-2 ([MS] ms)
+    built pki/etcd-server ([MS] ms)
+    built pki/front-proxy-ca ([MS] ms)
+    built pki/front-proxy-client ([MS] ms)
+    built pki/kube-apiserver ([MS] ms)
+    built pki/kube-apiserver-kubelet-client ([MS] ms)
+    built pki/kube-controller-manager ([MS] ms)
+    built pki/kube-scheduler ([MS] ms)
+    built pki/kubelet-bootstrap ([MS] ms)
+    built pki/kubelet-ca ([MS] ms)
+    built pki/kubelet-client-ca-bundle ([MS] ms)
+    built pki/kubernetes-ca ([MS] ms)
+    built pki/machine-config-server ([MS] ms)
+    built pki/root-ca ([MS] ms)
     built release/config-api ([MS] ms)
     built release/crds ([MS] ms)
     built release/featuregate ([MS] ms)
@@ -188,7 +239,9 @@ fn show() {
     "#);
     insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
     KIND          SIZE     PATH
-    file          1.3 KiB  checks.json
+    file  secret  23 B     auth/kubeadmin-password
+    file  secret  4.7 KiB  auth/kubeconfig
+    file          1.6 KiB  checks.json
     file          3.1 KiB  crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     file          8.3 KiB  crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
     file          2.5 KiB  crds/0000_03_config-operator_01_proxies.crd.yaml
@@ -219,6 +272,14 @@ fn show() {
     file          1.7 KiB  infra/haproxy.cfg
     file          2.3 KiB  infra/network.xml
     file          115 B    infra/pool.xml
+    file  secret  4.7 KiB  kubeconfigs/admin.kubeconfig
+    file  secret  4.8 KiB  kubeconfigs/kube-controller-manager.kubeconfig
+    file  secret  4.7 KiB  kubeconfigs/kube-scheduler.kubeconfig
+    file  secret  4.7 KiB  kubeconfigs/kubelet-bootstrap.kubeconfig
+    file  secret  4.7 KiB  kubeconfigs/lb-ext.kubeconfig
+    file  secret  4.7 KiB  kubeconfigs/lb-int.kubeconfig
+    file  secret  4.7 KiB  kubeconfigs/localhost-recovery.kubeconfig
+    file  secret  4.7 KiB  kubeconfigs/localhost.kubeconfig
     file          4.4 KiB  manifests/00-namespaces.yaml
     file          1.3 KiB  manifests/01-rbac.yaml
     file          1.1 KiB  manifests/99_feature-gate.yaml
@@ -230,6 +291,54 @@ fn show() {
     file          190 B    manifests/cluster-proxy-01-config.yaml
     file          246 B    manifests/cluster-scheduler-02-config.yml
     file  secret  225 B    manifests/openshift-config-secret-pull-secret.yaml
+    file          924 B    pki/admin.crt
+    file  secret  241 B    pki/admin.key
+    file  secret  1.7 KiB  pki/bound-service-account-signing-key.key
+    file          451 B    pki/bound-service-account-signing-key.pub
+    file          2.2 KiB  pki/etcd-ca-bundle.crt
+    file          1.1 KiB  pki/etcd-ca.crt
+    file  secret  1.7 KiB  pki/etcd-ca.key
+    file          887 B    pki/etcd-client.crt
+    file  secret  241 B    pki/etcd-client.key
+    file          989 B    pki/etcd-peer-bootstrap.crt
+    file  secret  241 B    pki/etcd-peer-bootstrap.key
+    file          1021 B   pki/etcd-peer-master-0.crt
+    file  secret  241 B    pki/etcd-peer-master-0.key
+    file          1021 B   pki/etcd-peer-master-1.crt
+    file  secret  241 B    pki/etcd-peer-master-1.key
+    file          1021 B   pki/etcd-peer-master-2.crt
+    file  secret  241 B    pki/etcd-peer-master-2.key
+    file          997 B    pki/etcd-server.crt
+    file  secret  241 B    pki/etcd-server.key
+    file          2.2 KiB  pki/front-proxy-ca-bundle.crt
+    file          1.1 KiB  pki/front-proxy-ca.crt
+    file  secret  1.7 KiB  pki/front-proxy-ca.key
+    file          912 B    pki/front-proxy-client.crt
+    file  secret  241 B    pki/front-proxy-client.key
+    file          899 B    pki/kube-apiserver-kubelet-client.crt
+    file  secret  241 B    pki/kube-apiserver-kubelet-client.key
+    file          1.2 KiB  pki/kube-apiserver.crt
+    file  secret  241 B    pki/kube-apiserver.key
+    file          912 B    pki/kube-controller-manager.crt
+    file  secret  241 B    pki/kube-controller-manager.key
+    file          899 B    pki/kube-scheduler.crt
+    file  secret  241 B    pki/kube-scheduler.key
+    file          899 B    pki/kubelet-bootstrap.crt
+    file  secret  241 B    pki/kubelet-bootstrap.key
+    file          3.3 KiB  pki/kubelet-ca-bundle.crt
+    file          1.1 KiB  pki/kubelet-ca.crt
+    file  secret  1.7 KiB  pki/kubelet-ca.key
+    file          3.3 KiB  pki/kubelet-client-ca-bundle.crt
+    file          2.2 KiB  pki/kubernetes-ca-bundle.crt
+    file          1.1 KiB  pki/kubernetes-ca.crt
+    file  secret  1.7 KiB  pki/kubernetes-ca.key
+    file          956 B    pki/machine-config-server.crt
+    file  secret  241 B    pki/machine-config-server.key
+    file          1.1 KiB  pki/root-ca-bundle.crt
+    file          1.1 KiB  pki/root-ca.crt
+    file  secret  1.7 KiB  pki/root-ca.key
+    file  secret  1.7 KiB  pki/service-account.key
+    file          451 B    pki/service-account.pub
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["show", "cluster:manifests/cluster-dns-02-config.yml"]), @"
@@ -284,14 +393,18 @@ fn affects() {
     networks.service.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.dns.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.kubernetes.0 (install-config.yaml:32: networking.serviceNetwork.0)
-    4 derivations name it:
+    6 derivations name it:
+      pki/kube-apiserver
+      installer-pki/kube-apiserver-service-network-server
       manifest/cluster-config
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
       manifest/cluster-proxy-01-config
-    3 more need those, and are rebuilt if what they need really changes:
+    5 more need those, and are rebuilt if what they need really changes:
+      installer-tls
       check/crds
       check/manifests
+      check/schemas
       cluster
     [exit 0]
     ");
@@ -317,6 +430,115 @@ fn graph() {
     release/images
     release/config-api
     release/crds
+    identity/cluster-id
+    identity/infra-id
+    identity/kubeadmin-password
+    identity/kubeadmin-hash
+    key/admin
+    key/bound-service-account-signing-key
+    key/etcd-ca
+    key/etcd-client
+    key/etcd-peer-bootstrap
+    key/etcd-peer-master-0
+    key/etcd-peer-master-1
+    key/etcd-peer-master-2
+    key/etcd-server
+    key/front-proxy-ca
+    key/front-proxy-client
+    key/kube-apiserver
+    key/kube-apiserver-kubelet-client
+    key/kube-controller-manager
+    key/kube-scheduler
+    key/kubelet-bootstrap
+    key/kubelet-ca
+    key/kubernetes-ca
+    key/machine-config-server
+    key/root-ca
+    key/service-account
+    pki/root-ca
+    pki/etcd-ca
+    pki/etcd-client
+    pki/etcd-peer-bootstrap
+    pki/etcd-peer-master-0
+    pki/etcd-peer-master-1
+    pki/etcd-peer-master-2
+    pki/etcd-server
+    pki/front-proxy-ca
+    pki/front-proxy-client
+    pki/kubernetes-ca
+    pki/admin
+    pki/kube-apiserver
+    pki/kube-apiserver-kubelet-client
+    pki/kube-controller-manager
+    pki/kube-scheduler
+    pki/kubelet-bootstrap
+    pki/kubelet-ca
+    pki/kubelet-client-ca-bundle
+    pki/machine-config-server
+    kubeconfig/admin
+    kubeconfig/kube-controller-manager
+    kubeconfig/kube-scheduler
+    kubeconfig/kubelet-bootstrap
+    kubeconfig/lb-ext
+    kubeconfig/lb-int
+    kubeconfig/localhost
+    kubeconfig/localhost-recovery
+    installer-key/admin-kubeconfig-client
+    installer-key/admin-kubeconfig-signer
+    installer-key/aggregator-ca
+    installer-key/aggregator-client
+    installer-key/aggregator-signer
+    installer-key/apiserver-proxy
+    installer-key/bound-service-account-signing-key
+    installer-key/journal-gatewayd
+    installer-key/kube-apiserver-internal-lb-server
+    installer-key/kube-apiserver-lb-server
+    installer-key/kube-apiserver-lb-signer
+    installer-key/kube-apiserver-localhost-server
+    installer-key/kube-apiserver-localhost-signer
+    installer-key/kube-apiserver-service-network-server
+    installer-key/kube-apiserver-service-network-signer
+    installer-key/kube-apiserver-to-kubelet-client
+    installer-key/kube-apiserver-to-kubelet-signer
+    installer-key/kube-control-plane-kube-controller-manager-client
+    installer-key/kube-control-plane-kube-scheduler-client
+    installer-key/kube-control-plane-signer
+    installer-key/kubelet-bootstrap-kubeconfig-signer
+    installer-key/kubelet-client
+    installer-key/kubelet-signer
+    installer-key/machine-config-server
+    installer-key/root-ca
+    installer-key/service-account
+    installer-pki/admin-kubeconfig-signer
+    installer-pki/admin-kubeconfig-client
+    installer-pki/aggregator-ca
+    installer-pki/aggregator-signer
+    installer-pki/aggregator-client
+    installer-pki/apiserver-proxy
+    installer-pki/kube-apiserver-lb-signer
+    installer-pki/kube-apiserver-internal-lb-server
+    installer-pki/kube-apiserver-lb-server
+    installer-pki/kube-apiserver-localhost-signer
+    installer-pki/kube-apiserver-localhost-server
+    installer-pki/kube-apiserver-service-network-signer
+    installer-pki/kube-apiserver-service-network-server
+    installer-pki/kube-apiserver-to-kubelet-signer
+    installer-pki/kube-apiserver-to-kubelet-client
+    installer-pki/kube-control-plane-signer
+    installer-pki/kube-control-plane-kube-controller-manager-client
+    installer-pki/kube-control-plane-kube-scheduler-client
+    installer-pki/kubelet-bootstrap-kubeconfig-signer
+    installer-pki/kubelet-client
+    installer-pki/kubelet-signer
+    installer-pki/complete-bundles
+    installer-pki/root-ca
+    installer-pki/journal-gatewayd
+    installer-pki/machine-config-server
+    installer-kubeconfig/admin
+    installer-kubeconfig/admin-internal
+    installer-kubeconfig/kubelet
+    installer-kubeconfig/loopback
+    installer-tls
     manifest/00-namespaces
     manifest/01-rbac
     manifest/99_feature-gate
@@ -335,6 +557,7 @@ fn graph() {
     check/crds
     check/infra
     check/manifests
+    check/schemas
     cluster
     ");
     let text = |format: &str| String::from_utf8(ws.output(&["graph", "--format", format]).stdout).unwrap();
@@ -452,7 +675,7 @@ fn store_listing() {
 fn export() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @"
-    [DIR]/out: 42 files, 1 of them secret
+    [DIR]/out: 100 files, 32 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =
@@ -539,6 +762,12 @@ fn checks() {
     cluster-config-v1
       rule:   ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
       breaks: the network operator cannot start; a pull secret in a ConfigMap is there for every user to read
+    core-types
+      rule:   every object of Kubernetes itself fits its type, and every other one has a CRD
+      breaks: the API server refuses it (404 for unknown kinds, 400 for unknown fields and wrong types), and bootkube never gets past it
+    crd-schema
+      rule:   every custom resource fits the schema that its CRD has in this release
+      breaks: the API server refuses it (400 for unknown fields, 422 for wrong values), and bootkube never gets past it
     crds-before-cvo
       rule:   every custom resource of ours has its CRD in this release, each in exactly one variant
       breaks: our own resources cannot be created; with several variants the last one wins, and a TechPreview schema goes live
@@ -573,6 +802,8 @@ fn checks() {
     passed  addresses           VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
     passed  bootstrapper-rbac   User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
     passed  cluster-config-v1   ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
+    passed  core-types          every object of Kubernetes itself fits its type, and every other one has a CRD
+    passed  crd-schema          every custom resource fits the schema that its CRD has in this release
     passed  crds-before-cvo     every custom resource of ours has its CRD in this release, each in exactly one variant
     passed  dns-base-domain     DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
     passed  families            machine, cluster and service networks have the same IP families; nodes and gateways have one address of each

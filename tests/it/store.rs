@@ -55,14 +55,14 @@ fn a_flipped_byte_is_found_and_repaired() {
     // The same file is in the cluster tree and in the manifest's own object: both are named, and the shared copy.
     insta::assert_snapshot!(findings(&ws).join("\n"), @"
     changed [STORE]/.tinderbox/links/[ID]
-    changed [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
     changed [STORE]/[ID]-cluster/manifests/01-rbac.yaml
+    changed [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
     ");
     insta::assert_snapshot!(ws.run(&["store", "verify"]), @"
     bad [STORE]/.tinderbox/links/[ID]: its bytes are not those that its name says
     bad [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml: its bytes are not those that were stored
     bad [STORE]/[ID]-cluster/manifests/01-rbac.yaml: its bytes are not those that were stored
-    25 objects, 120 files, 1.1 MiB: 3 bad paths
+    26 objects, 121 files, 1.1 MiB: 3 bad paths
     [exit 1]
     ");
     repair(&ws);
@@ -132,11 +132,11 @@ fn every_bad_path_is_named() {
     changed [STORE]/[ID]-infra-haproxy/haproxy.cfg
     manifest [STORE]/[ID]-stray
     manifest [STORE]/[ID]-infra-network
-    missing [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
-    changed [STORE]/[ID]-manifest-cluster-config/cluster-config.yaml
     altered [STORE]/[ID]-cluster/infra/haproxy-pivoted.cfg
     changed [STORE]/[ID]-cluster/infra/haproxy.cfg
     changed [STORE]/[ID]-cluster/manifests/cluster-config.yaml
+    missing [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
+    changed [STORE]/[ID]-manifest-cluster-config/cluster-config.yaml
     extra [STORE]/[ID]-infra-pool/extra
     altered [STORE]/[ID]-infra-haproxy-pivoted/haproxy-pivoted.cfg
     ");
@@ -343,7 +343,7 @@ fn a_store_on_a_read_only_mount() {
     insta::assert_snapshot!(text, @"
     [STORE]/[ID]-cluster
     [STORE]/[ID]-cluster
-    25 objects, 120 files, 1.1 MiB: all sound
+    76 objects, 175 files, 1.3 MiB: all sound
     [exit 0]
     ");
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
@@ -418,7 +418,7 @@ fn a_full_disk() {
     [STORE]/[ID]-demo-large
     [STORE]/[ID]-cluster
     room: 0
-    26 objects, 121 files, 2.2 MiB: all sound
+    77 objects, 176 files, 2.3 MiB: all sound
     verify: 0
     ");
     let full = "caused by: No space left on device (os error 28)\n\

@@ -139,12 +139,19 @@ fn why_masks_secrets() {
     what follows
       check/crds
       check/manifests
+      check/schemas
       cluster
     [exit 0]
     ");
     assert_eq!(
         ws.build(&[]),
-        ["check/crds", "check/manifests", "cluster", "manifest/openshift-config-secret-pull-secret"]
+        [
+            "check/crds",
+            "check/manifests",
+            "check/schemas",
+            "cluster",
+            "manifest/openshift-config-secret-pull-secret"
+        ]
     );
     insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
     manifest/openshift-config-secret-pull-secret is up to date; its last change was this
@@ -235,7 +242,7 @@ fn user_recipes_add_and_replace() {
     ws.build(&[]);
     ws.write("recipes/50-manifest/motd.toml", "# A greeting.\nbuilder = 'template'\n[config]\nd = 'cluster.domain'\n[files]\n'motd.yaml' = 'motd.yaml.j2'\n");
     ws.write("recipes/50-manifest/motd.yaml.j2", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: motd, namespace: openshift-config}\ndata: {motd: '{{ d }}'}\n");
-    assert_eq!(ws.build(&[]), ["check/crds", "check/manifests", "cluster", "manifest/motd"]);
+    assert_eq!(ws.build(&[]), ["check/crds", "check/manifests", "check/schemas", "cluster", "manifest/motd"]);
     let file = ws.dir.join("result/manifests/motd.yaml");
     assert!(std::fs::read_to_string(&file).unwrap().contains("motd: 'ocp4.example.com'"));
     ws.write(

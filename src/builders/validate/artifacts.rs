@@ -1,52 +1,115 @@
 //! What checks look at: every text file of the inputs, and every YAML document with its lines.
+//!
+//! An input called `crds` holds schemas to check with; everything else is what is checked. So a recipe chooses what a
+//! check sees by naming inputs. Files are parsed when a check first asks: a release's CRDs are megabytes of YAML, of
+//! which few are needed.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::super::{Job, JobError};
 use crate::hint::Problems;
+use crate::tree::Kind;
 use crate::value::Value;
 use crate::yaml::{self, Data, Node, Source};
 
+/// The input whose files are schemas.
+const SCHEMAS: &str = "crds";
+
 /// All artifacts of a job.
 pub(super) struct Artifacts<'a> {
-    /// Text files by path.
-    pub(super) files: BTreeMap<String, String>,
-    /// YAML documents.
-    pub(super) documents: Vec<Document>,
-    /// What is wrong with the files that are YAML.
-    pub(super) problems: Problems,
+    /// Text files, by input and path.
+    pub(super) files: Vec<File>,
     /// Config values by alias.
     pub(super) config: BTreeMap<&'a str, &'a Value>,
+}
+
+/// One text file.
+pub(super) struct File {
+    /// Its path in the input; for an input that is a single file, the input's alias.
+    pub(super) path: String,
+    /// What it says.
+    pub(super) text: String,
+    /// The derivation that wrote it.
+    pub(super) derivation: String,
+    /// Whether it holds a secret.
+    pub(super) secret: bool,
+    /// Whether it is there to check others with.
+    schema: bool,
+    parsed: OnceCell<(Vec<Document>, Problems)>,
 }
 
 /// One YAML document of a file.
 pub(super) struct Document {
     /// The file.
     pub(super) file: String,
+    /// The derivation that wrote it.
+    pub(super) derivation: String,
+    /// Whether no message may show what it says.
+    pub(super) secret: bool,
     /// What it says.
     pub(super) root: Node,
 }
 
 impl<'a> Artifacts<'a> {
     pub(super) fn read(job: &'a Job<'_>) -> Result<Self, JobError> {
-        let mut files = BTreeMap::new();
+        let mut files = Vec::new();
         for (alias, input) in &job.inputs {
-            for (path, text) in input.texts(alias)? {
-                files.insert(if path.is_empty() { alias.clone() } else { path }, text);
-            }
+            let texts = input.texts(alias)?;
+            let secret: BTreeMap<&str, bool> = input
+                .leaves()
+                .filter(|(_, _, entry)| matches!(entry.kind, Kind::File { .. }))
+                .map(|(path, _, entry)| (path, entry.secret))
+                .collect();
+            let schema = alias.split('/').next() == Some(SCHEMAS);
+            files.extend(texts.into_iter().map(|(path, text)| File {
+                derivation: input.derivation.clone(),
+                secret: secret.get(path.as_str()).copied().unwrap_or(true),
+                path: if path.is_empty() { alias.clone() } else { path },
+                text,
+                schema,
+                parsed: OnceCell::new(),
+            }));
         }
-        let (mut documents, mut problems) = (Vec::new(), Problems::default());
-        for (file, text) in files.iter().filter(|(file, _)| file.ends_with(".yaml") || file.ends_with(".yml"))
-        {
-            let read = yaml::documents(Source { name: file, text }, &mut problems);
-            documents.extend(read.into_iter().map(|root| Document { file: file.clone(), root }));
-        }
-        Ok(Self { files, documents, problems, config: job.config() })
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(Self { files, config: job.config() })
+    }
+
+    /// Every document, schemas too.
+    pub(super) fn documents(&self) -> impl Iterator<Item = &Document> {
+        self.files.iter().flat_map(File::documents)
+    }
+
+    /// What is to be checked, without the schemas.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &Document> {
+        self.files.iter().filter(|file| !file.schema).flat_map(File::documents)
+    }
+
+    /// The CRD of a group and kind, from the schemas or from what is checked. Only files that name both are parsed.
+    pub(super) fn crd(&self, group: &str, kind: &str) -> Option<&Document> {
+        let [group_line, kind_line] = [("group", group), ("kind", kind)]
+            .map(|(key, value)| [format!("{key}: {value}"), format!("\"{key}\":\"{value}\"")]);
+        let names = |text: &str, wanted: &[String; 2]| {
+            text.lines().map(str::trim).any(|line| line == wanted[0])
+                || (text.starts_with('{') && text.replace(": ", ":").contains(&wanted[1]))
+        };
+        let files =
+            self.files.iter().filter(|file| names(&file.text, &group_line) && names(&file.text, &kind_line));
+        files.flat_map(File::documents).find(|document| {
+            document.text("kind") == Some("CustomResourceDefinition")
+                && document.text("spec.group") == Some(group)
+                && document.text("spec.names.kind") == Some(kind)
+        })
+    }
+
+    /// What is wrong with the files that are YAML.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &crate::hint::Problem> {
+        self.files.iter().flat_map(|file| &file.parsed().1.0)
     }
 
     /// The documents of a kind, for example `config.openshift.io/v1` `DNS`.
     pub(super) fn kind<'s>(&'s self, version: &'s str, kind: &'s str) -> impl Iterator<Item = &'s Document> {
-        self.documents.iter().filter(move |document| {
+        self.documents().filter(move |document| {
             document.text("apiVersion") == Some(version) && document.text("kind") == Some(kind)
         })
     }
@@ -54,6 +117,34 @@ impl<'a> Artifacts<'a> {
     /// A config value that is a text.
     pub(super) fn config_text(&self, alias: &str) -> &str {
         self.config.get(alias).and_then(|value| value.as_text()).unwrap_or_default()
+    }
+
+    /// The derivation that wrote a file; empty for what is no file.
+    pub(super) fn derivation(&self, path: &str) -> &str {
+        self.files.iter().find(|file| file.path == path).map_or("", |file| &file.derivation)
+    }
+}
+
+impl File {
+    fn documents(&self) -> &[Document] {
+        &self.parsed().0
+    }
+
+    fn parsed(&self) -> &(Vec<Document>, Problems) {
+        self.parsed.get_or_init(|| {
+            let mut problems = Problems::default();
+            if ![".yaml", ".yml", ".json"].iter().any(|ending| self.path.ends_with(ending)) {
+                return (Vec::new(), problems);
+            }
+            let read = yaml::documents(Source { name: &self.path, text: &self.text }, &mut problems);
+            let document = |root| Document {
+                file: self.path.clone(),
+                derivation: self.derivation.clone(),
+                secret: self.secret,
+                root,
+            };
+            (read.into_iter().map(document).collect(), problems)
+        })
     }
 }
 

@@ -13,8 +13,8 @@ pub(super) const TCP_CHECKS: Check = Check {
 };
 
 fn tcp_checks(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
-    let configurations =
-        artifacts.files.iter().filter(|(file, _)| file.starts_with("haproxy") && file.ends_with(".cfg"));
+    let all = artifacts.files.iter().map(|file| (file.path.as_str(), file.text.as_str()));
+    let configurations = all.filter(|(file, _)| file.starts_with("haproxy") && file.ends_with(".cfg"));
     let mut seen = 0;
     for (file, text) in configurations {
         seen += 1;

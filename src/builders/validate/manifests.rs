@@ -13,7 +13,7 @@ pub(super) const PARSES: Check = Check {
     breaks: "bootkube stops at the first file that the API refuses",
     config: &[],
     run: |artifacts, report| {
-        for problem in &artifacts.problems.0 {
+        for problem in artifacts.problems() {
             report.add(
                 &problem.place.file,
                 problem.place.line,
@@ -21,7 +21,7 @@ pub(super) const PARSES: Check = Check {
                 problem.message.clone(),
             );
         }
-        for document in &artifacts.documents {
+        for document in artifacts.documents() {
             for field in ["apiVersion", "kind", "metadata.name"] {
                 if document.text(field).is_none_or(str::is_empty) {
                     report.add(&document.file, document.line(field), field, "it is missing");
@@ -184,7 +184,7 @@ pub(super) const CRDS: Check = Check {
                 report.add(&crd.file, crd.line("metadata.name"), "metadata.name", message);
             }
         }
-        for document in &artifacts.documents {
+        for document in artifacts.documents() {
             let (group, version) =
                 document.text("apiVersion").and_then(|text| text.split_once('/')).unwrap_or_default();
             let kind = document.text("kind").unwrap_or_default();

@@ -2,20 +2,23 @@
 //!
 //! A check is one function with a name, the rule in words and what breaks at boot without it; the table is
 //! [`CHECKS`], and `tinderbox check --list` prints it. Parameter `checks` names those to make, `disabled` those that the
-//! user turned off; every input is looked at; config values are known to checks by their alias.
+//! user turned off; every input is looked at, where `crds` holds schemas to look with; config values are known to checks
+//! by their alias. What a check could not decide is in its report: it is no failure, and not silent either.
 
 mod artifacts;
 mod haproxy;
 mod manifests;
+mod schemas;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use self::artifacts::Artifacts;
+use self::artifacts::{Artifacts, Document};
 use super::{BuildError, Builder, Job, JobError};
 use crate::drv::BuilderId;
+use crate::schema::Fault;
 use crate::tree::TreeWriter;
 use crate::value::Value;
 
@@ -42,6 +45,8 @@ impl std::fmt::Debug for Check {
 pub const CHECKS: &[Check] = &[
     manifests::BOOTSTRAPPER_RBAC,
     manifests::CLUSTER_CONFIG,
+    schemas::CORE_TYPES,
+    schemas::CRD_SCHEMA,
     manifests::CRDS,
     manifests::DNS_BASE_DOMAIN,
     haproxy::TCP_CHECKS,
@@ -57,6 +62,9 @@ pub struct Finding {
     pub check: &'static str,
     /// The file that it is in.
     pub artifact: String,
+    /// The derivation that wrote the file.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub derivation: String,
     /// Line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
@@ -69,6 +77,9 @@ pub struct Finding {
     pub rule: &'static str,
     /// What happens at boot.
     pub breaks: &'static str,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// Findings below the error that they make.
@@ -82,6 +93,12 @@ pub(super) fn list(findings: &[Finding]) -> String {
             "\n  {}{line}:{field} {} [{}]\n    rule: {}\n    at boot: {}",
             finding.artifact, finding.message, finding.check, finding.rule, finding.breaks
         );
+        if let Some(hint) = &finding.hint {
+            let _ = write!(text, "\n    hint: {hint}");
+        }
+        if !finding.derivation.is_empty() {
+            let _ = write!(text, "\n    from: {}", finding.derivation);
+        }
     }
     text
 }
@@ -90,6 +107,16 @@ pub(super) fn list(findings: &[Finding]) -> String {
 struct Report<'a> {
     check: &'a Check,
     findings: Vec<Finding>,
+    open: BTreeSet<Open>,
+}
+
+/// A rule that nobody evaluated: the API server will.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Open {
+    file: String,
+    field: String,
+    rule: String,
+    why: &'static str,
 }
 
 impl Report<'_> {
@@ -97,12 +124,23 @@ impl Report<'_> {
         self.findings.push(Finding {
             check: self.check.name,
             artifact: artifact.to_owned(),
+            derivation: String::new(),
             line,
             field: field.to_owned(),
             message: message.into(),
             rule: self.check.rule,
             breaks: self.check.breaks,
+            hint: None,
         });
+    }
+
+    /// What a schema says of a document.
+    fn fault(&mut self, document: &Document, fault: Fault) {
+        self.add(&document.file, Some(fault.line), &fault.path, fault.message);
+        if let Some(finding) = self.findings.last_mut() {
+            finding.hint = fault.hint;
+            finding.derivation.clone_from(&document.derivation);
+        }
     }
 }
 
@@ -112,6 +150,8 @@ struct Passed {
     name: &'static str,
     rule: &'static str,
     status: &'static str,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    not_evaluated: BTreeSet<Open>,
 }
 
 pub(super) struct Validate;
@@ -155,15 +195,19 @@ impl Builder for Validate {
         let checks = chosen(job)?;
         for check in &checks {
             let skip = disabled.contains(&check.name);
+            let mut report = Report { check, findings: Vec::new(), open: BTreeSet::new() };
             if !skip {
-                let mut report = Report { check, findings: Vec::new() };
                 (check.run)(&artifacts, &mut report);
-                findings.append(&mut report.findings);
             }
+            for finding in report.findings.iter_mut().filter(|finding| finding.derivation.is_empty()) {
+                artifacts.derivation(&finding.artifact).clone_into(&mut finding.derivation);
+            }
+            findings.append(&mut report.findings);
             passed.push(Passed {
                 name: check.name,
                 rule: check.rule,
                 status: if skip { "disabled" } else { "passed" },
+                not_evaluated: report.open,
             });
         }
         if !findings.is_empty() {

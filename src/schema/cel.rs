@@ -1,0 +1,145 @@
+//! `x-kubernetes-validations`: rules in CEL, by kube-cel, which has Kubernetes' functions (addresses, quantities, …).
+//!
+//! As the API server does, they are asked only of an object that is right otherwise, and rules that compare with an
+//! earlier state are not asked when there is none. Where kube-cel knows that it cannot follow the API server, it says so,
+//! and the rule comes back as not evaluated; only a rule that is evaluated and false is a fault.
+
+use kube_cel::ErrorKind;
+use serde_json::{Map, Value, json};
+
+use super::tree::{Json, Tree};
+use super::{Additional, Fault, How, Id, Kind, Outcome, ROOT, Schema, Skipped};
+
+pub(super) fn check(schema: &Schema, object: &Tree, how: How, outcome: &mut Outcome) {
+    let Some(narrowed) = narrow(schema, ROOT, Some(object)) else { return };
+    for error in kube_cel::validate(&narrowed, &json(object), None) {
+        let path = error.field_path.trim_start_matches('.').to_owned();
+        let why = match error.kind {
+            ErrorKind::ValidationFailure => {
+                let line = line(object, &path);
+                // A message can be made from values.
+                let message = match how.masked || error.message.is_empty() {
+                    true => "a rule of its CRD does not hold".to_owned(),
+                    false => error.message.trim_end_matches('.').to_owned(),
+                };
+                let hint = Some(format!("the rule is `{}`", error.rule.trim()));
+                outcome.faults.push(Fault { path, line, message, hint });
+                continue;
+            }
+            ErrorKind::CompilationFailure | ErrorKind::InvalidRule => "CEL that cannot be read here",
+            ErrorKind::UnsupportedReference => "CEL with a function that is not known here",
+            _ => "CEL that comes to no verdict here",
+        };
+        outcome.skipped.push(Skipped { path, rule: error.rule.trim().to_owned(), why });
+    }
+}
+
+/// The part of a schema that has rules for this value; none if no rule does. Compiling all of a large CRD takes longer
+/// than everything else together.
+fn narrow(schema: &Schema, id: Id, value: Option<&Tree>) -> Option<Value> {
+    let rules = schema.get(id);
+    let mut out = Map::new();
+    let mut any = !rules.cel.is_empty();
+    if any {
+        out.insert("x-kubernetes-validations".into(), rules.cel.clone().into());
+    }
+    let mut properties = Map::new();
+    for (name, below) in &rules.properties {
+        // Absent values have no rules, and rules about absence are those of the value around them.
+        let value = match value.map(|value| &value.json) {
+            Some(Json::Map(map)) => match map.get(name) {
+                Some(value) => Some(value),
+                None => continue,
+            },
+            Some(_) => continue,
+            None => None,
+        };
+        properties.extend(narrow(schema, *below, value).map(|found| (name.clone(), found)));
+    }
+    any |= !properties.is_empty();
+    // Elements differ in what they have, so what is below them is taken whole. Only named types of Kubernetes contain
+    // themselves, and those have no rules.
+    let items = rules.items.and_then(|below| narrow(schema, below, None));
+    let each = match rules.additional {
+        Additional::Each(below) => narrow(schema, below, None),
+        _ => None,
+    };
+    any |= items.is_some() || each.is_some();
+    out.insert("properties".into(), with_formats(schema, id, properties).into());
+    out.extend(items.map(|items| ("items".to_owned(), items)));
+    out.extend(each.map(|each| ("additionalProperties".to_owned(), each)));
+    if let Some(kind) = rules.kind.and_then(name) {
+        out.insert("type".into(), kind.into());
+    }
+    if let Some(format) = rules.format.and_then(super::Format::cel) {
+        out.insert("format".into(), format.into());
+    }
+    if rules.kind == Some(Kind::IntOrString) {
+        out.insert("x-kubernetes-int-or-string".into(), true.into());
+    }
+    if rules.keeps_unknown {
+        out.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+    }
+    any.then_some(out.into())
+}
+
+/// Formats of fields decide their CEL type, also of fields that have no rule of their own.
+fn with_formats(schema: &Schema, id: Id, mut properties: Map<String, Value>) -> Map<String, Value> {
+    for (field, below) in &schema.get(id).properties {
+        let rules = schema.get(*below);
+        if let Some(format) = rules.format.and_then(super::Format::cel)
+            && !properties.contains_key(field)
+        {
+            properties.insert(field.clone(), json!({"type": "string", "format": format}));
+        }
+    }
+    properties
+}
+
+fn name(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Object => "object",
+        Kind::Array => "array",
+        Kind::Text => "string",
+        Kind::Integer => "integer",
+        Kind::Number => "number",
+        Kind::Boolean => "boolean",
+        Kind::IntOrString | Kind::Quantity => return None,
+    })
+}
+
+fn json(tree: &Tree) -> Value {
+    match &tree.json {
+        Json::Null => Value::Null,
+        Json::Bool(value) => (*value).into(),
+        Json::Int(value) => (*value).into(),
+        Json::Float(value) => (*value).into(),
+        Json::Text(text) => text.as_str().into(),
+        Json::List(items) => items.iter().map(json).collect(),
+        Json::Map(map) => {
+            Value::Object(map.iter().map(|(name, value)| (name.clone(), json(value))).collect())
+        }
+    }
+}
+
+/// A rule as JSON, for [`super::compile`].
+pub(super) fn rule(tree: &Tree) -> Value {
+    json(tree)
+}
+
+/// The line of a path, or of the last part of it that is there.
+fn line(object: &Tree, path: &str) -> usize {
+    let mut at = object;
+    for step in path.split(['.', '[']).map(|step| step.trim_end_matches(']')) {
+        let below = match &at.json {
+            Json::Map(map) => map.get(step),
+            Json::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+            _ => None,
+        };
+        match below {
+            Some(below) => at = below,
+            None => break,
+        }
+    }
+    at.line
+}
