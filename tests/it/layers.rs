@@ -17,6 +17,7 @@ const TABLE: [(&str, u32, &[&str]); 19] = [
     ("recipe", 1, &["config", "lock", "drv"]),
     ("config", 1, &[]),
     ("lock", 1, &[]),
+    ("patch", 1, &[]),
     ("drv", 1, &[]),
     ("pki", 1, &[]),
     ("digest", 0, &[]),
