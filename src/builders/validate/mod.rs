@@ -57,6 +57,9 @@ pub struct Finding {
     pub check: &'static str,
     /// The file that it is in.
     pub artifact: String,
+    /// Where the file is from: a derivation or a file of the user's, and the patches that changed it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub derivation: String,
     /// Line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
@@ -82,6 +85,9 @@ pub(super) fn list(findings: &[Finding]) -> String {
             "\n  {}{line}:{field} {} [{}]\n    rule: {}\n    at boot: {}",
             finding.artifact, finding.message, finding.check, finding.rule, finding.breaks
         );
+        if !finding.derivation.is_empty() {
+            let _ = write!(text, "\n    from: {}", finding.derivation);
+        }
     }
     text
 }
@@ -97,6 +103,7 @@ impl Report<'_> {
         self.findings.push(Finding {
             check: self.check.name,
             artifact: artifact.to_owned(),
+            derivation: String::new(),
             line,
             field: field.to_owned(),
             message: message.into(),
