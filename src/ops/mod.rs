@@ -21,6 +21,7 @@ mod seed;
 pub mod show;
 pub mod store;
 mod svg;
+mod user;
 pub mod why;
 mod workspace;
 
