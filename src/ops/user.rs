@@ -15,7 +15,7 @@ use crate::config::{Field, Origins};
 use crate::fs;
 use crate::hint::{Place, Problem, Problems};
 use crate::patch::{self, Identity};
-use crate::recipe::Sources;
+use crate::recipe::{Sources, is_name};
 use crate::secret::Secret;
 use crate::yaml::{self, Node, Source};
 
@@ -89,11 +89,14 @@ fn add_patches(files: Files, sources: &mut Sources, problems: &mut Problems) {
             "# {summary}\nbuilder = \"patch\"\n\n[inputs]\ntree = {}\n\n[files]\n{file} = {file}\n",
             quoted(&last)
         );
-        last = format!("patch/{stem}");
+        // What is no name is no link of the chain: the recipe reports it.
+        if is_name(&stem) {
+            last = format!("patch/{stem}");
+        }
         sources.add(format!("58-patch/{stem}.toml"), shown.clone(), recipe);
         sources.add(format!("58-patch/{name}"), shown, text);
     }
-    if let (false, Some(patched)) = (stems.is_empty(), sources.get(PATCHED).cloned()) {
+    if let (false, Some(patched)) = (last == "assembled", sources.get(PATCHED).cloned()) {
         let text = patched.text.replace("\"assembled\"", &quoted(&last));
         sources.add(PATCHED.to_owned(), patched.shown, text);
     }

@@ -86,7 +86,13 @@ impl Work<'_> {
         }
         let message = match self.secret {
             true => format!("the test of `{path}` fails: it is something else, and secret"),
-            false => format!("the test of `{path}` fails: it is {}, not {}", shown(found), shown(wanted)),
+            false => {
+                // Quotes count only where nothing else tells the two apart: `10` and `"10"`.
+                let bare = found.text().zip(wanted.text()).filter(|(one, two)| one != two);
+                let texts =
+                    bare.map_or_else(|| (shown(found), shown(wanted)), |(one, two)| (short(one), short(two)));
+                format!("the test of `{path}` fails: it is {}, not {}", texts.0, texts.1)
+            }
         };
         let hint = "look whether the patch is still right, then change what it tests".to_owned();
         Err(self.fault(message, Some(hint)))
@@ -112,7 +118,9 @@ impl Work<'_> {
                 items.len()
             }
             _ => {
-                return Err(self.fault(format!("`{parent}` is no map or list: nothing can be below it"), None));
+                return Err(
+                    self.fault(format!("`{parent}` is no map or list: nothing can be below it"), None)
+                );
             }
         };
         let message = format!("there is no place `{step}` in `{parent}`, {}", items(length));
@@ -184,17 +192,21 @@ fn items(length: usize) -> String {
 
 /// A value for an error: short, or only its kind.
 fn shown(node: &Node) -> String {
-    let text = match &node.data {
-        Data::Scalar { text, plain: true } if !node.is_null() => text.clone(),
-        _ => flow(node),
-    };
+    let text = flow(node);
     match &node.data {
-        _ if text.chars().count() <= SHOWN => format!("`{text}`"),
-        Data::Scalar { .. } => format!("`{}…`", text.chars().take(SHOWN).collect::<String>()),
-        Data::List(list) => format!("a list {}", items(list.len())),
-        Data::Map(entries) => format!(
-            "a map with {}",
-            entries.iter().map(|e| format!("`{}`", e.key)).collect::<Vec<_>>().join(", ")
-        ),
+        Data::Scalar { text: written, plain: true } if !node.is_null() => short(written),
+        Data::List(list) if text.len() > SHOWN => format!("a list {}", items(list.len())),
+        Data::Map(entries) if text.len() > SHOWN => {
+            let keys: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.key)).collect();
+            format!("a map with {}", keys.join(", "))
+        }
+        _ => short(&text),
     }
+}
+
+/// The beginning of a text, in one line.
+fn short(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { '·' } else { c };
+    let shown: String = text.chars().take(SHOWN).map(clean).collect();
+    format!("`{shown}{}`", if text.chars().count() > SHOWN { "…" } else { "" })
 }

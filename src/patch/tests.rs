@@ -69,7 +69,7 @@ fn json_patches_as_the_rfc_has_them() {
         r#"[{"op": "test", "path": "/baz", "value": "qux"}, {"op": "test", "path": "/foo/1", "value": 2}]"#;
     gives(r#"{"baz": "qux", "foo": ["a", 2, "c"]}"#, tests, r#"{"baz": "qux", "foo": ["a", 2, "c"]}"#);
     insta::assert_snapshot!(fails(r#"{"baz": "qux"}"#, r#"[{"op": "test", "path": "/baz", "value": "bar"}]"#), @r#"
-    the test of `/baz` fails: it is `"qux"`, not `"bar"`
+    the test of `/baz` fails: it is `qux`, not `bar`
     hint: look whether the patch is still right, then change what it tests
     "#);
     gives(

@@ -29,6 +29,7 @@ mod resolve;
 mod sources;
 
 pub use graph::{Edge, Graph, Node};
+pub use parse::is_name;
 pub use sources::{SourceFile, Sources};
 
 use crate::config::Fields;
