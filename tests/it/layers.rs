@@ -7,7 +7,7 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 19] = [
+const TABLE: [(&str, u32, &[&str]); 20] = [
     ("cli", 6, &["ops", "store"]),
     ("ops", 5, &["exec", "builders", "registry", "store"]),
     ("exec", 4, &["builders", "registry", "store"]),

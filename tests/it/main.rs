@@ -11,6 +11,7 @@
 //! | `crash` | `kill -9`, Ctrl-C, and several processes at once |
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
+//! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -32,6 +33,7 @@ mod harness;
 mod identity;
 mod infra;
 mod layers;
+mod patches;
 mod pki;
 mod recipes;
 mod registry;
