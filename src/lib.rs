@@ -17,6 +17,7 @@
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields and projection
 //! lock/       1  what comes from outside, pinned; which certificates were renewed
+//! patch/      1  patches of Kubernetes objects: which object, and what becomes of it
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
 //! pki/        1  keys and certificates: made out of the seed, read from users' files
 //! schema/     0  objects against OpenAPI schemas and Kubernetes' types, as the API server does it
@@ -58,6 +59,7 @@ pub mod fs;
 pub mod hint;
 pub mod lock;
 pub mod ops;
+pub mod patch;
 pub mod pki;
 pub mod pod;
 pub mod recipe;

@@ -117,6 +117,10 @@ impl Hint for JobError {
             Self::Unused { .. } => {
                 Some("remove it: what is named is rebuilt for, so nothing is named without a use".into())
             }
+            Self::Collision { .. } => Some(
+                "rename one of them; what a built-in recipe makes is changed with a patch in `patches/`"
+                    .into(),
+            ),
             Self::Fs(error) => error.hint(),
             _ => None,
         }

@@ -5,6 +5,8 @@
 mod identity;
 mod image;
 mod job;
+mod objects;
+mod patch;
 mod pki;
 mod release;
 mod template;
@@ -53,7 +55,7 @@ pub struct Grants {
 }
 
 /// All builders.
-const ALL: [&dyn Builder; 11] = [
+const ALL: [&dyn Builder; 12] = [
     &image::Image,
     &release::Payload,
     &release::Images,
@@ -64,6 +66,7 @@ const ALL: [&dyn Builder; 11] = [
     &pki::Certificate,
     &template::Template,
     &tree::Tree,
+    &patch::Patches,
     &validate::Validate,
 ];
 
@@ -129,6 +132,28 @@ pub enum BuildError {
         /// What to do.
         hint: Option<String>,
     },
+    /// A patch that cannot be applied.
+    #[error("{file}:{line}: {message}")]
+    Patch {
+        /// The patch file.
+        file: String,
+        /// Its line.
+        line: usize,
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// Two files that describe one Kubernetes object.
+    #[error("{object} is in both {one} and {other}")]
+    Twice {
+        /// Kind and name.
+        object: String,
+        /// One file, with its line and where it is from.
+        one: String,
+        /// The other.
+        other: String,
+    },
     /// Checks that do not hold.
     #[error("{} of {checked} checks failed{}", failed(findings), validate::list(findings))]
     Checks {
@@ -152,7 +177,10 @@ impl Hint for BuildError {
             Self::Pki { source, .. } => source.hint(),
             Self::Brought { advice, .. } => Some(advice.clone()),
             Self::IssuerEnded { .. } => Some("`tinderbox renew` the issuer too, or bring another".into()),
-            Self::Template { hint, .. } => hint.clone(),
+            Self::Template { hint, .. } | Self::Patch { hint, .. } => hint.clone(),
+            Self::Twice { .. } => Some(
+                "keep one of them; what a built-in recipe makes is changed with a patch in `patches/`".into(),
+            ),
             Self::Checks { .. } => None,
         }
     }

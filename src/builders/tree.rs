@@ -1,12 +1,15 @@
 //! `tree`: composes other outputs into one directory, by hard links. Nothing is read or hashed again.
 //!
 //! `place` says where each input goes: an input that is a directory is merged into that directory (`""`: the root), a
-//! file becomes that path. `join` makes one JSON document of an input group: `{"<member>": <its only file>, …}`.
+//! file becomes that path. `join` makes one JSON document of an input group: `{"<member>": <its only file>, …}`. Texts of
+//! the recipe (`files`, and secret config values) are written as they are, under their alias. Below the directories that
+//! `once` lists, every Kubernetes object is there once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
+use super::objects::{Objects, is_manifest};
 use super::{BuildError, Builder, Job, JobError};
 use crate::drv::BuilderId;
 use crate::tree::TreeWriter;
@@ -24,7 +27,9 @@ impl Builder for Tree {
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
-        job.only(&["place", "join"])?;
+        job.only(&["place", "join", "files", "once"])?;
+        job.text_map("files")?;
+        job.text_list("once")?;
         let place = job.text_map("place")?;
         let join = job.text_map("join")?;
         let used: BTreeSet<&str> = place.keys().chain(join.values()).copied().collect();
@@ -41,6 +46,7 @@ impl Builder for Tree {
 
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
         let mut taken: BTreeMap<String, String> = BTreeMap::new();
+        let (once, mut objects) = (job.text_list("once")?, Objects::default());
         for (alias, destination) in job.text_map("place")? {
             for (member, input) in job.members(alias) {
                 for (path, full, entry) in input.leaves() {
@@ -58,8 +64,19 @@ impl Builder for Tree {
                         .into());
                     }
                     out.share(&to, &full, entry)?;
+                    let inside = |dir: &&str| to.strip_prefix(*dir).is_some_and(|rest| rest.starts_with('/'));
+                    if is_manifest(&to) && once.iter().any(inside) {
+                        objects.add(&to, input.text(alias, path)?, entry.secret);
+                    }
                 }
             }
+        }
+        each_once(&objects, &taken)?;
+        for (path, text) in job.text_map("files")? {
+            out.write(path, text.as_bytes(), false)?;
+        }
+        for (path, secret) in job.secrets {
+            out.write_secret(path, secret.reveal(), false)?;
         }
         for (path, alias) in job.text_map("join")? {
             let joined = join(job, alias)?;
@@ -70,6 +87,21 @@ impl Builder for Tree {
         }
         Ok(())
     }
+}
+
+/// Refuses an object that two documents describe: the one that is applied later would win.
+fn each_once(objects: &Objects, from: &BTreeMap<String, String>) -> Result<(), BuildError> {
+    let mut seen = BTreeMap::new();
+    for found in objects.iter().filter(|found| found.identity.missing().is_none()) {
+        let (group, kind, namespace, name) = found.identity.key();
+        let key = [group, kind, namespace, name].map(str::to_owned);
+        let derivation = from.get(found.file).map_or("", String::as_str);
+        let place = format!("{}:{} ({derivation})", found.file, found.document.line);
+        if let Some(one) = seen.insert(key, place.clone()) {
+            return Err(BuildError::Twice { object: found.identity.to_string(), one, other: place });
+        }
+    }
+    Ok(())
 }
 
 /// One JSON document of all members of a group.

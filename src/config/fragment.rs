@@ -144,7 +144,7 @@ impl Walk<'_> {
         let mut map = BTreeMap::new();
         let mut missing: Vec<&Field> = fields.iter().filter(|field| field.required).collect();
         let mut refused = false;
-        for Entry { key, line, value } in entries {
+        for Entry { key, line, value, .. } in entries {
             let below = join(path, &key);
             let Some(field) = fields.iter().find(|field| field.name == key) else {
                 let hint =
@@ -180,7 +180,7 @@ impl Walk<'_> {
     }
 
     fn named(&mut self, path: &str, entries: Vec<Entry>, fields: &'static [Field]) -> Value {
-        let shaped = entries.into_iter().filter_map(|Entry { key, line, value }| {
+        let shaped = entries.into_iter().filter_map(|Entry { key, line, value, .. }| {
             if !(syntax::NAME.check)(&key) {
                 self.report(&join(path, &key), line, format!("`{key}` is not {}", syntax::NAME.name), None);
                 return None;

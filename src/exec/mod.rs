@@ -6,6 +6,7 @@
 //! see it. Because ids are of content, an input that was rebuilt to the same bytes leaves its users cached.
 
 mod check;
+mod origin;
 mod resolve;
 mod schedule;
 mod work;
@@ -165,13 +166,17 @@ fn builder_of(node: &Node) -> Result<&'static dyn builders::Builder, ExecError> 
     builders::find(kind).ok_or_else(|| ExecError::NoBuilder { place: place.clone(), kind: kind.clone() })
 }
 
-/// Adds the derivation's name and recipe to a builder's error; a template is called by its file, not by its output.
+/// Adds the derivation's name and recipe to a builder's error; a text file is called as the user knows it, not by its
+/// alias.
 fn in_build(node: &Node) -> impl Fn(BuildError) -> ExecError + '_ {
     |source| {
+        let shown = |alias: String| node.files.get(&alias).cloned().unwrap_or(alias);
         let source = match source {
             BuildError::Template { file, line, message, hint } => {
-                let file = node.files.get(&file).cloned().unwrap_or(file);
-                BuildError::Template { file, line, message, hint }
+                BuildError::Template { file: shown(file), line, message, hint }
+            }
+            BuildError::Patch { file, line, message, hint } => {
+                BuildError::Patch { file: shown(file), line, message, hint }
             }
             other => other,
         };

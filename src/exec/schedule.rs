@@ -311,7 +311,8 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    fn fail(&mut self, at: usize, error: ExecError) {
+    fn fail(&mut self, at: usize, mut error: ExecError) {
+        super::origin::name(self.context, &self.outcome.done, at, &mut error);
         let name = self.context.graph.nodes()[at].name.clone();
         let shown = crate::hint::chain(&error);
         self.context.events.emit(Event::Failed { name: name.clone(), error: shown });

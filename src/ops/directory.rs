@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{OpsError, Result};
+use crate::config::Field;
 use crate::fs;
 use crate::hint::{Place, Problem, Problems};
 use crate::recipe::Sources;
@@ -48,16 +49,17 @@ impl ClusterDir {
         self.path.join(name)
     }
 
-    /// The built-in recipes under the user's own.
-    pub(super) fn recipes(&self) -> Result<Sources> {
+    /// The built-in recipes under the user's own, with recipes for the user's manifests and patches; and the field
+    /// `user`, which has the secret ones of these files.
+    pub(super) fn recipes(&self) -> Result<(Sources, Field)> {
         let mut sources = Sources::built_in();
+        let mut problems = Problems::default();
         let root = self.path.join("recipes");
         if fs::exists(&root)? {
-            let mut problems = Problems::default();
             collect(&root, "", &mut sources, &mut problems)?;
-            problems.or(())?;
         }
-        Ok(sources)
+        let user = super::user::add(self, &mut sources, &mut problems)?;
+        Ok(problems.or((sources, user))?)
     }
 }
 

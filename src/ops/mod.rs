@@ -23,6 +23,7 @@ pub mod seed;
 pub mod show;
 pub mod store;
 mod svg;
+mod user;
 pub mod why;
 mod workspace;
 

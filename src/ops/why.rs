@@ -245,11 +245,14 @@ impl Tracker<'_> {
 
     /// The config field behind `alias[1].ip`, with the lines that decide it.
     fn field(&self, node: &Node, rest: &str) -> (String, Vec<Place>) {
-        let alias = rest.split(['.', '[']).next().unwrap_or(rest);
+        let (alias, steps) = match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
+            Some(quoted) => quoted,
+            None => rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())),
+        };
         let Some((_, pattern, reads)) = node.reads.iter().find(|(known, _, _)| known == alias) else {
             return (rest.to_owned(), vec![]);
         };
-        let concrete = concrete(pattern.trim_end_matches('?'), &rest[alias.len()..]);
+        let concrete = concrete(pattern.trim_end_matches('?'), steps);
         let exact = self.history.workspace.fields.project(&concrete).ok().map(|found| found.reads);
         let reads = exact.filter(|exact| !exact.is_empty()).unwrap_or_else(|| reads.clone());
         let what = match reads.as_slice() {

@@ -85,7 +85,9 @@ impl Workspace {
         let origin: config::Origins = [Place::file(LOCK)].into();
         let fields = cluster.fields().with("lock", Field::data(lock.value(), &origin));
         let fields = fields.with("authorities", super::authorities::read(env, &directory, &cluster)?);
-        let graph = recipe::load(&directory.recipes()?, &fields)?;
+        let (recipes, user) = directory.recipes()?;
+        let fields = fields.with("user", user);
+        let graph = recipe::load(&recipes, &fields)?;
         super::authorities::check(&cluster, &graph)?;
         let release = lock.release.as_ref();
         let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;

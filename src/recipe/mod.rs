@@ -7,7 +7,7 @@
 //! name = "etcd-peer-{node}"       # optional: the file's stem otherwise
 //! when = "proxy"                  # optional: the derivation is absent unless this config field is set
 //!
-//! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group `manifest/*`
+//! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group: `manifest/*`; `user/*?` may be empty
 //! ca = "pki/root-ca:ca.crt"
 //!
 //! [config]                        # alias → config field, projected: `workers.*.{name,ip}`, `node.ip`
@@ -29,6 +29,7 @@ mod resolve;
 mod sources;
 
 pub use graph::{Edge, Graph, Node};
+pub use parse::is_name;
 pub use sources::{SourceFile, Sources};
 
 use crate::config::Fields;

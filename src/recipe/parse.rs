@@ -162,7 +162,7 @@ fn for_each(value: Spanned<toml::Value>, file: &SourceFile) -> Result<ForEach, B
 }
 
 /// Whether a text can be a part of a derivation's name.
-pub(super) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c))
         && !text.contains("..")

@@ -218,6 +218,8 @@ impl Connector<'_> {
         let text = substitute(&spec.text, draft.each.as_ref());
         let (wanted, path) =
             text.split_once(':').map_or((text.as_str(), None), |(name, path)| (name, Some(path)));
+        let may_be_empty = wanted.ends_with("*?");
+        let wanted = if may_be_empty { wanted.trim_end_matches('?') } else { wanted };
         if let Some(Err(error)) = path.map(check_path) {
             problems.push(Problem::new(place(), format!("`{}`: {error}", text.escape_debug())));
             return;
@@ -226,7 +228,7 @@ impl Connector<'_> {
             None => self.exact(wanted).into_iter().collect(),
             Some((prefix, suffix)) => self.matching(prefix, suffix).collect(),
         };
-        if found.is_empty() {
+        if found.is_empty() && !may_be_empty {
             let names = self.drafts.iter().map(|draft| draft.name.as_str());
             let message = format!("`{}` needs `{wanted}`, which no recipe provides", draft.name);
             problems.push(Problem::new(place(), message).hint(did_you_mean(wanted, names)));

@@ -31,7 +31,7 @@ pub fn check(object: &Node, name: Name, how: How) -> Vec<Fault> {
     {
         faults.push(fault("metadata.namespace", line, format!("{} {problem}", shown(text))));
     }
-    for Entry { key, line, value } in map(metadata, "labels") {
+    for Entry { key, line, value, .. } in map(metadata, "labels") {
         let path = format!("metadata.labels[{key}]");
         if let Some(problem) = key_problem(key) {
             faults.push(fault(&path, *line, format!("the key {problem}")));

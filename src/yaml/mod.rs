@@ -1,7 +1,14 @@
-//! YAML: reading with the line of everything, writing in one canonical way.
+//! YAML: reading with the place of everything, writing in one canonical way, editing what somebody wrote.
 
+mod edit;
 mod emit;
+mod means;
 mod read;
+#[cfg(test)]
+mod tests;
+mod write;
 
+pub use edit::edit;
 pub use emit::{emit, scalar};
 pub use read::{Data, Entry, Node, Source, documents, parse};
+pub use write::{block, flow};

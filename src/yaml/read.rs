@@ -5,6 +5,7 @@
 //! [`MAX_DEPTH`] deep and [`MAX_NODES`] large, so everything after this may recurse and copy.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
@@ -25,11 +26,14 @@ pub struct Source<'a> {
     pub text: &'a str,
 }
 
-/// A value and the line on which it starts.
+/// A value, the line on which it starts and the bytes that it takes.
 #[derive(Debug, Clone)]
 pub struct Node {
     /// Line, from 1.
     pub line: usize,
+    /// From its first byte to behind its last, without the white space and comments around it. What an alias repeats
+    /// keeps the place of the original.
+    pub span: Range<usize>,
     /// What it is.
     pub data: Data,
 }
@@ -57,6 +61,8 @@ pub struct Entry {
     pub key: String,
     /// Its line.
     pub line: usize,
+    /// Where the key starts, in bytes.
+    pub at: usize,
     /// The value.
     pub value: Node,
 }
@@ -133,6 +139,7 @@ fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<Node>
         anchors: BTreeMap::new(),
         nodes: 0,
         roots: Vec::new(),
+        cursor: (0, 0),
     };
     let complete = builder.run();
     (builder.roots, complete)
@@ -141,6 +148,7 @@ fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<Node>
 /// A collection whose end has not been seen yet.
 struct Open {
     line: usize,
+    start: usize,
     anchor: usize,
     kind: OpenKind,
 }
@@ -153,7 +161,11 @@ enum OpenKind {
 /// What the next node in a mapping is.
 enum Slot {
     Key,
-    Value(String, usize),
+    Value {
+        key: String,
+        line: usize,
+        at: usize,
+    },
     /// The value of a key that was refused.
     Ignored,
 }
@@ -166,6 +178,8 @@ struct Builder<'a> {
     nodes: usize,
     limit: usize,
     roots: Vec<Node>,
+    /// A place in the text, in characters and in bytes: the parser counts the former.
+    cursor: (usize, usize),
 }
 
 impl Builder<'_> {
@@ -192,38 +206,63 @@ impl Builder<'_> {
                     return true;
                 }
             }
-            if !self.event(event, line) {
+            let bytes = self.byte(span.start.index())..self.byte(span.end.index());
+            if !self.event(event, line, bytes) {
                 return false;
             }
         }
         true
     }
 
+    /// The byte at which a character starts. Events come nearly in the order of the text, so the way is short.
+    fn byte(&mut self, character: usize) -> usize {
+        let (mut characters, mut bytes) = self.cursor;
+        while let (true, Some(next)) = (characters < character, self.source.text[bytes..].chars().next()) {
+            (characters, bytes) = (characters + 1, bytes + next.len_utf8());
+        }
+        while let (true, Some(last)) = (characters > character, self.source.text[..bytes].chars().next_back())
+        {
+            (characters, bytes) = (characters - 1, bytes - last.len_utf8());
+        }
+        self.cursor = (characters, bytes);
+        bytes
+    }
+
     /// Takes one event; false if a limit was reached.
-    fn event(&mut self, event: Event<'_>, line: usize) -> bool {
+    fn event(&mut self, event: Event<'_>, line: usize, bytes: Range<usize>) -> bool {
         let node = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain && !self.is_text(tag.as_deref(), line);
-                let node = Node { line, data: Data::Scalar { text: text.into_owned(), plain } };
+                let written = self.source.text.get(bytes.clone()).unwrap_or_default();
+                let span = bytes.start..bytes.start + length(written);
+                let node = Node { line, span, data: Data::Scalar { text: text.into_owned(), plain } };
                 self.remember(anchor, &node);
                 node
             }
             Event::SequenceStart(anchor, tag) => {
                 self.is_text(tag.as_deref(), line);
-                return self.open(line, anchor, OpenKind::List(Vec::new()));
+                return self.open(line, bytes.start, anchor, OpenKind::List(Vec::new()));
             }
             Event::MappingStart(anchor, tag) => {
                 self.is_text(tag.as_deref(), line);
                 let kind = OpenKind::Map { entries: Vec::new(), seen: BTreeMap::new(), slot: Slot::Key };
-                return self.open(line, anchor, kind);
+                return self.open(line, bytes.start, anchor, kind);
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                let Some(Open { line, anchor, kind }) = self.stack.pop() else { return true };
-                let data = match kind {
-                    OpenKind::List(items) => Data::List(items),
-                    OpenKind::Map { entries, .. } => Data::Map(entries),
+                let Some(Open { line, start, anchor, kind }) = self.stack.pop() else { return true };
+                let (data, last) = match kind {
+                    OpenKind::List(items) => {
+                        let last = items.last().map(|item| item.span.end);
+                        (Data::List(items), last)
+                    }
+                    OpenKind::Map { entries, .. } => {
+                        let last = entries.last().map(|entry| entry.value.span.end);
+                        (Data::Map(entries), last)
+                    }
                 };
-                let node = Node { line, data };
+                // The end of a block is no place of its own; a bracket is.
+                let end = if bytes.is_empty() { last.unwrap_or(start) } else { bytes.end };
+                let node = Node { line, span: start..end.max(start), data };
                 self.remember(anchor, &node);
                 node
             }
@@ -236,11 +275,11 @@ impl Builder<'_> {
                         self.report(line, TOO_LARGE, None);
                         return false;
                     }
-                    Node { line, data: node.data.clone() }
+                    Node { line, span: bytes, data: node.data.clone() }
                 }
                 None => {
                     self.report(line, "this alias stands inside what it repeats", None);
-                    Node { line, data: Data::Scalar { text: String::new(), plain: true } }
+                    Node { line, span: bytes, data: Data::Scalar { text: String::new(), plain: true } }
                 }
             },
             _ => return true,
@@ -254,8 +293,8 @@ impl Builder<'_> {
         true
     }
 
-    fn open(&mut self, line: usize, anchor: usize, kind: OpenKind) -> bool {
-        self.stack.push(Open { line, anchor, kind });
+    fn open(&mut self, line: usize, start: usize, anchor: usize, kind: OpenKind) -> bool {
+        self.stack.push(Open { line, start, anchor, kind });
         if self.stack.len() >= MAX_DEPTH {
             self.report(line, TOO_LARGE, None);
             return false;
@@ -275,13 +314,13 @@ impl Builder<'_> {
             OpenKind::List(items) => items.push(node),
             OpenKind::Map { entries, seen, slot } => match std::mem::replace(slot, Slot::Key) {
                 Slot::Ignored => {}
-                Slot::Value(key, line) => entries.push(Entry { key, line, value: node }),
+                Slot::Value { key, line, at } => entries.push(Entry { key, line, at, value: node }),
                 Slot::Key => {
-                    let line = node.line;
+                    let (line, at) = (node.line, node.span.start);
                     match key_of(node, seen) {
                         Ok(key) => {
                             seen.insert(key.clone(), line);
-                            *slot = Slot::Value(key, line);
+                            *slot = Slot::Value { key, line, at };
                         }
                         Err((message, hint)) => {
                             *slot = Slot::Ignored;
@@ -326,6 +365,30 @@ impl Builder<'_> {
     fn report(&mut self, line: usize, message: impl Into<String>, hint: Option<&str>) {
         let place = Place { file: self.source.name.to_owned(), line: Some(line), field: String::new() };
         self.problems.push(Problem::new(place, message).hint(hint.map(str::to_owned)));
+    }
+}
+
+/// How long a scalar is, of a text that goes on to where the next token starts, as the parser has it.
+fn length(text: &str) -> usize {
+    let (quote, mut escaped) = (text.chars().next(), false);
+    let ends = |(_, c): &(usize, char)| {
+        let end = !escaped && Some(*c) == quote;
+        escaped = quote == Some('"') && *c == '\\' && !escaped;
+        end
+    };
+    match quote {
+        Some('"' | '\'') => {
+            // In single quotes, two of them are one: `'it''s'` goes on behind the second.
+            let mut ends = text.char_indices().skip(1).filter(ends).map(|(at, _)| at).peekable();
+            while let Some(at) = ends.next() {
+                match quote == Some('\'') && ends.next_if_eq(&(at + 1)).is_some() {
+                    true => {}
+                    false => return at + 1,
+                }
+            }
+            text.trim_end().len()
+        }
+        _ => text.trim_end().len(),
     }
 }
 

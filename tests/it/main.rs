@@ -17,6 +17,7 @@
 //! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
 //! | `manifests` | the cluster manifests of every kind of cluster, as text |
 //! | `bootkube` | bootkube.sh, judged by shellcheck and run against a recording `oc` and `curl` |
+//! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -43,6 +44,7 @@ mod identity;
 mod infra;
 mod layers;
 mod manifests;
+mod patches;
 mod pki;
 mod recipes;
 mod registry;

@@ -132,11 +132,13 @@ fn why_masks_secrets() {
     let ws = Workspace::example();
     ws.build(&[]);
     ws.edit("install-config.yaml", "ZGVtbzpkZW1v", "b3RoZXI6b3RoZXI=");
-    insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
+    insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @r"
     manifest/openshift-config-secret-pull-secret is not as it was at the last build
     root cause
       config field pullSecret (install-config.yaml:40: pullSecret): (secret) → (secret)
     what follows
+      assembled
+      patched
       check/crds
       check/manifests
       check/schemas
@@ -146,11 +148,13 @@ fn why_masks_secrets() {
     assert_eq!(
         ws.build(&[]),
         [
+            "assembled",
             "check/crds",
             "check/manifests",
             "check/schemas",
             "cluster",
-            "manifest/openshift-config-secret-pull-secret"
+            "manifest/openshift-config-secret-pull-secret",
+            "patched"
         ]
     );
     insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
@@ -242,7 +246,10 @@ fn user_recipes_add_and_replace() {
     ws.build(&[]);
     ws.write("recipes/50-manifest/motd.toml", "# A greeting.\nbuilder = 'template'\n[config]\nd = 'cluster.domain'\n[files]\n'motd.yaml' = 'motd.yaml.j2'\n");
     ws.write("recipes/50-manifest/motd.yaml.j2", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: motd, namespace: openshift-config}\ndata: {motd: '{{ d }}'}\n");
-    assert_eq!(ws.build(&[]), ["check/crds", "check/manifests", "check/schemas", "cluster", "manifest/motd"]);
+    assert_eq!(
+        ws.build(&[]),
+        ["assembled", "check/crds", "check/manifests", "check/schemas", "cluster", "manifest/motd", "patched"]
+    );
     let file = ws.dir.join("result/manifests/motd.yaml");
     assert!(std::fs::read_to_string(&file).unwrap().contains("motd: 'ocp4.example.com'"));
     ws.write(

@@ -62,7 +62,7 @@ pub struct Finding {
     pub check: &'static str,
     /// The file that it is in.
     pub artifact: String,
-    /// The derivation that wrote the file.
+    /// Where the file is from: a derivation or a file of the user's, and the patches that changed it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub derivation: String,
     /// Line, from 1.

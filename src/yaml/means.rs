@@ -1,0 +1,41 @@
+//! When two nodes are the same data, however they are written.
+
+use super::read::{Data, Node};
+
+impl Node {
+    /// Whether both are the same data: the order of keys, quotes and layout do not count, `1` and `1.0` are equal.
+    pub fn means(&self, other: &Node) -> bool {
+        match (&self.data, &other.data) {
+            (Data::Scalar { .. }, Data::Scalar { .. }) => scalar_of(self) == scalar_of(other),
+            (Data::List(one), Data::List(two)) => {
+                one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.means(two))
+            }
+            (Data::Map(one), Data::Map(two)) => {
+                one.len() == two.len()
+                    && one.iter().all(|entry| other.get(&entry.key).is_some_and(|two| entry.value.means(two)))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What a scalar is: its kind and a text that is the same for the same value.
+fn scalar_of(node: &Node) -> (char, String) {
+    let Data::Scalar { text, plain } = &node.data else { return ('-', String::new()) };
+    // Readers disagree about leading zeros, so such a number is only what it looks like.
+    let digits = text.trim_start_matches(['-', '+']);
+    let odd = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+    match text.as_str() {
+        _ if !plain => ('t', text.clone()),
+        _ if node.is_null() => ('n', String::new()),
+        "true" | "True" | "TRUE" => ('b', "true".into()),
+        "false" | "False" | "FALSE" => ('b', "false".into()),
+        _ if !odd && digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
+            let whole = text.parse::<i64>().ok().map(|number| number.to_string());
+            let number = whole.or_else(|| text.parse::<f64>().ok().map(|number| number.to_string()));
+            number.map_or_else(|| ('t', text.clone()), |number| ('#', number))
+        }
+        _ if odd && digits.bytes().all(|c| c.is_ascii_digit()) => ('#', text.clone()),
+        _ => ('t', text.clone()),
+    }
+}
