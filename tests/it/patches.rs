@@ -142,7 +142,7 @@ fn patches_apply_in_the_order_of_their_names() {
     ws.write("patches/20-two.yaml", &format!("# Why.\n{}", change("zone-1", "zone-2")));
     assert_eq!(ws.build(&["patched"]), ["patch/20-two"]);
     ws.edit("patches/20-two.yaml", "# Why.", "# Because.");
-    insta::assert_snapshot!(ws.run(&["why", "patched"]), @r"
+    insta::assert_snapshot!(ws.run(&["why", "patched"]), @"
     patched is not as it was at the last build
     root cause
       file patches/20-two.yaml: line 1: # Why. → line 1: # Because.
@@ -151,10 +151,11 @@ fn patches_apply_in_the_order_of_their_names() {
     what follows
       check/crds
       check/manifests
+      check/schemas
       cluster
     [exit 0]
     ");
-    insta::assert_snapshot!(ws.run(&["why", "patch/20-two"]), @r"
+    insta::assert_snapshot!(ws.run(&["why", "patch/20-two"]), @"
     patch/20-two is not as it was at the last build
     root cause
       file patches/20-two.yaml: line 1: # Why. → line 1: # Because.
@@ -163,6 +164,7 @@ fn patches_apply_in_the_order_of_their_names() {
       patched
       check/crds
       check/manifests
+      check/schemas
       cluster
     [exit 0]
     ");
@@ -175,7 +177,15 @@ fn an_edit_of_a_manifest_rebuilds_what_has_it() {
     ws.edit("manifests/mine.yaml", "42", "43");
     assert_eq!(
         ws.build(&["patched", "check"]),
-        ["assembled", "check/crds", "check/manifests", "patch/10-zone", "patched", "user/manifests"]
+        [
+            "assembled",
+            "check/crds",
+            "check/manifests",
+            "check/schemas",
+            "patch/10-zone",
+            "patched",
+            "user/manifests"
+        ]
     );
     insta::assert_snapshot!(ws.run(&["why", "assembled"]), @r#"
     assembled is up to date; its last change was this
@@ -379,7 +389,7 @@ fn a_secret_stays_one() {
     }
     assert_eq!(mode(&ws.path_of("patched").join("manifests/01-rbac.yaml")), 0o444);
     ws.edit("manifests/ht passwd.yaml", "hunter2", "hunter3");
-    insta::assert_snapshot!(ws.run(&["why", "user/manifests"]), @r"
+    insta::assert_snapshot!(ws.run(&["why", "user/manifests"]), @"
     user/manifests is not as it was at the last build
     root cause
       config field user.manifests.ht-passwd (manifests/ht passwd.yaml): (secret) → (secret)
@@ -389,6 +399,7 @@ fn a_secret_stays_one() {
       patched
       check/crds
       check/manifests
+      check/schemas
       cluster
     [exit 0]
     ");

@@ -29,11 +29,15 @@ fn init_build_build_again() {
     built release/image ([MS] ms)
     built release/payload ([MS] ms)
     note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
+    built assembled ([MS] ms)
     built check/crds ([MS] ms)
     built check/infra ([MS] ms)
     built check/manifests ([MS] ms)
     built check/schemas ([MS] ms)
     built cluster ([MS] ms)
+    built identity/cluster-id ([MS] ms)
+    built identity/infra-id ([MS] ms)
+    built identity/kubeadmin-hash ([MS] ms)
     built identity/kubeadmin-password ([MS] ms)
     built infra/haproxy ([MS] ms)
     built infra/haproxy-pivoted ([MS] ms)
@@ -71,14 +75,21 @@ fn init_build_build_again() {
     built manifest/00-namespaces ([MS] ms)
     built manifest/01-rbac ([MS] ms)
     built manifest/99_feature-gate ([MS] ms)
+    built manifest/99_kubeadmin-password-secret ([MS] ms)
     built manifest/cluster-config ([MS] ms)
     built manifest/cluster-dns-02-config ([MS] ms)
+    built manifest/cluster-infrastructure-02-config ([MS] ms)
     built manifest/cluster-ingress-02-config ([MS] ms)
     built manifest/cluster-network-02-config ([MS] ms)
     built manifest/cluster-network-03-config ([MS] ms)
     built manifest/cluster-proxy-01-config ([MS] ms)
     built manifest/cluster-scheduler-02-config ([MS] ms)
+    built manifest/cvo-overrides ([MS] ms)
+    built manifest/etcd-ca-bundle ([MS] ms)
+    built manifest/etcd-endpoints ([MS] ms)
+    built manifest/kube-system-configmap-root-ca ([MS] ms)
     built manifest/openshift-config-secret-pull-secret ([MS] ms)
+    built patched ([MS] ms)
     built pki/admin ([MS] ms)
     built pki/etcd-ca ([MS] ms)
     built pki/etcd-client ([MS] ms)
@@ -103,6 +114,13 @@ fn init_build_build_again() {
     built release/crds ([MS] ms)
     built release/featuregate ([MS] ms)
     built release/images ([MS] ms)
+    built script/bootkube ([MS] ms)
+    built static-pod/cluster-version-operator ([MS] ms)
+    built static-pod/etcd ([MS] ms)
+    built static-pod/kube-apiserver ([MS] ms)
+    built static-pod/kube-controller-manager ([MS] ms)
+    built static-pod/kube-proxy ([MS] ms)
+    built static-pod/kube-scheduler ([MS] ms)
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["build"]), @"
@@ -113,6 +131,8 @@ fn init_build_build_again() {
     let result = fs::read_link(ws.dir.join("result")).unwrap();
     assert_eq!(result, ws.path_of("cluster"));
     insta::assert_snapshot!(tree(&result).into_keys().collect::<Vec<_>>().join("\n"), @"
+    auth/kubeadmin-password
+    auth/kubeconfig
     checks.json
     crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
@@ -144,17 +164,86 @@ fn init_build_build_again() {
     infra/haproxy.cfg
     infra/network.xml
     infra/pool.xml
+    kubeconfigs/admin.kubeconfig
+    kubeconfigs/kube-controller-manager.kubeconfig
+    kubeconfigs/kube-scheduler.kubeconfig
+    kubeconfigs/kubelet-bootstrap.kubeconfig
+    kubeconfigs/lb-ext.kubeconfig
+    kubeconfigs/lb-int.kubeconfig
+    kubeconfigs/localhost-recovery.kubeconfig
+    kubeconfigs/localhost.kubeconfig
     manifests/00-namespaces.yaml
     manifests/01-rbac.yaml
     manifests/99_feature-gate.yaml
+    manifests/99_kubeadmin-password-secret.yaml
     manifests/cluster-config.yaml
     manifests/cluster-dns-02-config.yml
+    manifests/cluster-infrastructure-02-config.yml
     manifests/cluster-ingress-02-config.yml
     manifests/cluster-network-02-config.yml
     manifests/cluster-network-03-config.yml
     manifests/cluster-proxy-01-config.yaml
     manifests/cluster-scheduler-02-config.yml
+    manifests/cvo-overrides.yaml
+    manifests/etcd-ca-bundle.yaml
+    manifests/etcd-endpoints.yaml
+    manifests/kube-system-configmap-root-ca.yaml
     manifests/openshift-config-secret-pull-secret.yaml
+    pki/admin.crt
+    pki/admin.key
+    pki/bound-service-account-signing-key.key
+    pki/bound-service-account-signing-key.pub
+    pki/etcd-ca-bundle.crt
+    pki/etcd-ca.crt
+    pki/etcd-ca.key
+    pki/etcd-client.crt
+    pki/etcd-client.key
+    pki/etcd-peer-bootstrap.crt
+    pki/etcd-peer-bootstrap.key
+    pki/etcd-peer-master-0.crt
+    pki/etcd-peer-master-0.key
+    pki/etcd-peer-master-1.crt
+    pki/etcd-peer-master-1.key
+    pki/etcd-peer-master-2.crt
+    pki/etcd-peer-master-2.key
+    pki/etcd-server.crt
+    pki/etcd-server.key
+    pki/front-proxy-ca-bundle.crt
+    pki/front-proxy-ca.crt
+    pki/front-proxy-ca.key
+    pki/front-proxy-client.crt
+    pki/front-proxy-client.key
+    pki/kube-apiserver-kubelet-client.crt
+    pki/kube-apiserver-kubelet-client.key
+    pki/kube-apiserver.crt
+    pki/kube-apiserver.key
+    pki/kube-controller-manager.crt
+    pki/kube-controller-manager.key
+    pki/kube-scheduler.crt
+    pki/kube-scheduler.key
+    pki/kubelet-bootstrap.crt
+    pki/kubelet-bootstrap.key
+    pki/kubelet-ca-bundle.crt
+    pki/kubelet-ca.crt
+    pki/kubelet-ca.key
+    pki/kubelet-client-ca-bundle.crt
+    pki/kubernetes-ca-bundle.crt
+    pki/kubernetes-ca.crt
+    pki/kubernetes-ca.key
+    pki/machine-config-server.crt
+    pki/machine-config-server.key
+    pki/root-ca-bundle.crt
+    pki/root-ca.crt
+    pki/root-ca.key
+    pki/service-account.key
+    pki/service-account.pub
+    scripts/bootkube.sh
+    static-pods/cluster-version-operator.yaml
+    static-pods/etcd.yaml
+    static-pods/kube-apiserver.yaml
+    static-pods/kube-controller-manager.yaml
+    static-pods/kube-proxy.yaml
+    static-pods/kube-scheduler.yaml
     ");
     assert_eq!(mode(&ws.dir.join("cluster.seed")), 0o600);
 }
@@ -238,107 +327,120 @@ fn show() {
     [exit 0]
     "#);
     insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
-    KIND          SIZE     PATH
-    file  secret  23 B     auth/kubeadmin-password
-    file  secret  4.7 KiB  auth/kubeconfig
-    file          1.6 KiB  checks.json
-    file          3.1 KiB  crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
-    file          8.3 KiB  crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
-    file          2.5 KiB  crds/0000_03_config-operator_01_proxies.crd.yaml
-    file          2.4 KiB  crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
-    file          4.0 KiB  crds/0000_10_config-operator_01_apiservers.crd.yaml
-    file          3.3 KiB  crds/0000_10_config-operator_01_dnses.crd.yaml
-    file          5.7 KiB  crds/0000_10_config-operator_01_featuregates.crd.yaml
-    file          1.9 KiB  crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
-    file          2.9 KiB  crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
-    file          2.9 KiB  crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
-    file          9.5 KiB  crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
-    file          6.6 KiB  crds/0000_10_config-operator_01_ingresses.crd.yaml
-    file          6.3 KiB  crds/0000_10_config-operator_01_networks.crd.yaml
-    file          3.2 KiB  crds/0000_10_config-operator_01_nodes-Default.crd.yaml
-    file          2.3 KiB  crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
-    file          7.0 KiB  crds/0000_12_etcd_01_etcds-Default.crd.yaml
-    file          6.8 KiB  crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
-    file          7.0 KiB  crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
-    file          6.8 KiB  crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
-    file          8.5 KiB  crds/0000_70_network_01_networks-Default.crd.yaml
-    file          4.1 KiB  crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
-    file          5.6 KiB  crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
-    file          4.8 KiB  crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
-    file          8.0 KiB  crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
-    file          2.3 KiB  crds/0000_80_machine-config_01_machineconfigs.crd.yaml
-    file          3.9 KiB  images.json
-    file          1.6 KiB  infra/haproxy-pivoted.cfg
-    file          1.7 KiB  infra/haproxy.cfg
-    file          2.3 KiB  infra/network.xml
-    file          115 B    infra/pool.xml
-    file  secret  4.7 KiB  kubeconfigs/admin.kubeconfig
-    file  secret  4.8 KiB  kubeconfigs/kube-controller-manager.kubeconfig
-    file  secret  4.7 KiB  kubeconfigs/kube-scheduler.kubeconfig
-    file  secret  4.7 KiB  kubeconfigs/kubelet-bootstrap.kubeconfig
-    file  secret  4.7 KiB  kubeconfigs/lb-ext.kubeconfig
-    file  secret  4.7 KiB  kubeconfigs/lb-int.kubeconfig
-    file  secret  4.7 KiB  kubeconfigs/localhost-recovery.kubeconfig
-    file  secret  4.7 KiB  kubeconfigs/localhost.kubeconfig
-    file          4.4 KiB  manifests/00-namespaces.yaml
-    file          1.3 KiB  manifests/01-rbac.yaml
-    file          1.1 KiB  manifests/99_feature-gate.yaml
-    file          625 B    manifests/cluster-config.yaml
-    file          219 B    manifests/cluster-dns-02-config.yml
-    file          360 B    manifests/cluster-ingress-02-config.yml
-    file          626 B    manifests/cluster-network-02-config.yml
-    file          346 B    manifests/cluster-network-03-config.yml
-    file          190 B    manifests/cluster-proxy-01-config.yaml
-    file          246 B    manifests/cluster-scheduler-02-config.yml
-    file  secret  225 B    manifests/openshift-config-secret-pull-secret.yaml
-    file          924 B    pki/admin.crt
-    file  secret  241 B    pki/admin.key
-    file  secret  1.7 KiB  pki/bound-service-account-signing-key.key
-    file          451 B    pki/bound-service-account-signing-key.pub
-    file          2.2 KiB  pki/etcd-ca-bundle.crt
-    file          1.1 KiB  pki/etcd-ca.crt
-    file  secret  1.7 KiB  pki/etcd-ca.key
-    file          887 B    pki/etcd-client.crt
-    file  secret  241 B    pki/etcd-client.key
-    file          989 B    pki/etcd-peer-bootstrap.crt
-    file  secret  241 B    pki/etcd-peer-bootstrap.key
-    file          1021 B   pki/etcd-peer-master-0.crt
-    file  secret  241 B    pki/etcd-peer-master-0.key
-    file          1021 B   pki/etcd-peer-master-1.crt
-    file  secret  241 B    pki/etcd-peer-master-1.key
-    file          1021 B   pki/etcd-peer-master-2.crt
-    file  secret  241 B    pki/etcd-peer-master-2.key
-    file          997 B    pki/etcd-server.crt
-    file  secret  241 B    pki/etcd-server.key
-    file          2.2 KiB  pki/front-proxy-ca-bundle.crt
-    file          1.1 KiB  pki/front-proxy-ca.crt
-    file  secret  1.7 KiB  pki/front-proxy-ca.key
-    file          912 B    pki/front-proxy-client.crt
-    file  secret  241 B    pki/front-proxy-client.key
-    file          899 B    pki/kube-apiserver-kubelet-client.crt
-    file  secret  241 B    pki/kube-apiserver-kubelet-client.key
-    file          1.2 KiB  pki/kube-apiserver.crt
-    file  secret  241 B    pki/kube-apiserver.key
-    file          912 B    pki/kube-controller-manager.crt
-    file  secret  241 B    pki/kube-controller-manager.key
-    file          899 B    pki/kube-scheduler.crt
-    file  secret  241 B    pki/kube-scheduler.key
-    file          899 B    pki/kubelet-bootstrap.crt
-    file  secret  241 B    pki/kubelet-bootstrap.key
-    file          3.3 KiB  pki/kubelet-ca-bundle.crt
-    file          1.1 KiB  pki/kubelet-ca.crt
-    file  secret  1.7 KiB  pki/kubelet-ca.key
-    file          3.3 KiB  pki/kubelet-client-ca-bundle.crt
-    file          2.2 KiB  pki/kubernetes-ca-bundle.crt
-    file          1.1 KiB  pki/kubernetes-ca.crt
-    file  secret  1.7 KiB  pki/kubernetes-ca.key
-    file          956 B    pki/machine-config-server.crt
-    file  secret  241 B    pki/machine-config-server.key
-    file          1.1 KiB  pki/root-ca-bundle.crt
-    file          1.1 KiB  pki/root-ca.crt
-    file  secret  1.7 KiB  pki/root-ca.key
-    file  secret  1.7 KiB  pki/service-account.key
-    file          451 B    pki/service-account.pub
+    KIND                SIZE     PATH
+    file        secret  23 B     auth/kubeadmin-password
+    file        secret  4.7 KiB  auth/kubeconfig
+    file                1.6 KiB  checks.json
+    file                3.1 KiB  crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
+    file                8.3 KiB  crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
+    file                2.5 KiB  crds/0000_03_config-operator_01_proxies.crd.yaml
+    file                2.4 KiB  crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
+    file                4.0 KiB  crds/0000_10_config-operator_01_apiservers.crd.yaml
+    file                3.3 KiB  crds/0000_10_config-operator_01_dnses.crd.yaml
+    file                5.7 KiB  crds/0000_10_config-operator_01_featuregates.crd.yaml
+    file                1.9 KiB  crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
+    file                2.9 KiB  crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
+    file                2.9 KiB  crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
+    file                9.5 KiB  crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
+    file                6.6 KiB  crds/0000_10_config-operator_01_ingresses.crd.yaml
+    file                6.3 KiB  crds/0000_10_config-operator_01_networks.crd.yaml
+    file                3.2 KiB  crds/0000_10_config-operator_01_nodes-Default.crd.yaml
+    file                2.3 KiB  crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
+    file                7.0 KiB  crds/0000_12_etcd_01_etcds-Default.crd.yaml
+    file                6.8 KiB  crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
+    file                7.0 KiB  crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
+    file                6.8 KiB  crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
+    file                8.5 KiB  crds/0000_70_network_01_networks-Default.crd.yaml
+    file                4.1 KiB  crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
+    file                5.6 KiB  crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
+    file                4.8 KiB  crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
+    file                8.0 KiB  crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
+    file                2.3 KiB  crds/0000_80_machine-config_01_machineconfigs.crd.yaml
+    file                3.9 KiB  images.json
+    file                1.6 KiB  infra/haproxy-pivoted.cfg
+    file                1.7 KiB  infra/haproxy.cfg
+    file                2.3 KiB  infra/network.xml
+    file                115 B    infra/pool.xml
+    file        secret  4.7 KiB  kubeconfigs/admin.kubeconfig
+    file        secret  4.8 KiB  kubeconfigs/kube-controller-manager.kubeconfig
+    file        secret  4.7 KiB  kubeconfigs/kube-scheduler.kubeconfig
+    file        secret  4.7 KiB  kubeconfigs/kubelet-bootstrap.kubeconfig
+    file        secret  4.7 KiB  kubeconfigs/lb-ext.kubeconfig
+    file        secret  4.7 KiB  kubeconfigs/lb-int.kubeconfig
+    file        secret  4.7 KiB  kubeconfigs/localhost-recovery.kubeconfig
+    file        secret  4.7 KiB  kubeconfigs/localhost.kubeconfig
+    file                3.8 KiB  manifests/00-namespaces.yaml
+    file                1.3 KiB  manifests/01-rbac.yaml
+    file                1.1 KiB  manifests/99_feature-gate.yaml
+    file        secret  377 B    manifests/99_kubeadmin-password-secret.yaml
+    file                677 B    manifests/cluster-config.yaml
+    file                219 B    manifests/cluster-dns-02-config.yml
+    file                1.5 KiB  manifests/cluster-infrastructure-02-config.yml
+    file                450 B    manifests/cluster-ingress-02-config.yml
+    file                626 B    manifests/cluster-network-02-config.yml
+    file                346 B    manifests/cluster-network-03-config.yml
+    file                190 B    manifests/cluster-proxy-01-config.yaml
+    file                246 B    manifests/cluster-scheduler-02-config.yml
+    file                483 B    manifests/cvo-overrides.yaml
+    file                1.5 KiB  manifests/etcd-ca-bundle.yaml
+    file                371 B    manifests/etcd-endpoints.yaml
+    file                1.3 KiB  manifests/kube-system-configmap-root-ca.yaml
+    file        secret  225 B    manifests/openshift-config-secret-pull-secret.yaml
+    file                924 B    pki/admin.crt
+    file        secret  241 B    pki/admin.key
+    file        secret  1.7 KiB  pki/bound-service-account-signing-key.key
+    file                451 B    pki/bound-service-account-signing-key.pub
+    file                2.2 KiB  pki/etcd-ca-bundle.crt
+    file                1.1 KiB  pki/etcd-ca.crt
+    file        secret  1.7 KiB  pki/etcd-ca.key
+    file                887 B    pki/etcd-client.crt
+    file        secret  241 B    pki/etcd-client.key
+    file                989 B    pki/etcd-peer-bootstrap.crt
+    file        secret  241 B    pki/etcd-peer-bootstrap.key
+    file                1021 B   pki/etcd-peer-master-0.crt
+    file        secret  241 B    pki/etcd-peer-master-0.key
+    file                1021 B   pki/etcd-peer-master-1.crt
+    file        secret  241 B    pki/etcd-peer-master-1.key
+    file                1021 B   pki/etcd-peer-master-2.crt
+    file        secret  241 B    pki/etcd-peer-master-2.key
+    file                997 B    pki/etcd-server.crt
+    file        secret  241 B    pki/etcd-server.key
+    file                2.2 KiB  pki/front-proxy-ca-bundle.crt
+    file                1.1 KiB  pki/front-proxy-ca.crt
+    file        secret  1.7 KiB  pki/front-proxy-ca.key
+    file                912 B    pki/front-proxy-client.crt
+    file        secret  241 B    pki/front-proxy-client.key
+    file                899 B    pki/kube-apiserver-kubelet-client.crt
+    file        secret  241 B    pki/kube-apiserver-kubelet-client.key
+    file                1.2 KiB  pki/kube-apiserver.crt
+    file        secret  241 B    pki/kube-apiserver.key
+    file                912 B    pki/kube-controller-manager.crt
+    file        secret  241 B    pki/kube-controller-manager.key
+    file                899 B    pki/kube-scheduler.crt
+    file        secret  241 B    pki/kube-scheduler.key
+    file                899 B    pki/kubelet-bootstrap.crt
+    file        secret  241 B    pki/kubelet-bootstrap.key
+    file                3.3 KiB  pki/kubelet-ca-bundle.crt
+    file                1.1 KiB  pki/kubelet-ca.crt
+    file        secret  1.7 KiB  pki/kubelet-ca.key
+    file                3.3 KiB  pki/kubelet-client-ca-bundle.crt
+    file                2.2 KiB  pki/kubernetes-ca-bundle.crt
+    file                1.1 KiB  pki/kubernetes-ca.crt
+    file        secret  1.7 KiB  pki/kubernetes-ca.key
+    file                956 B    pki/machine-config-server.crt
+    file        secret  241 B    pki/machine-config-server.key
+    file                1.1 KiB  pki/root-ca-bundle.crt
+    file                1.1 KiB  pki/root-ca.crt
+    file        secret  1.7 KiB  pki/root-ca.key
+    file        secret  1.7 KiB  pki/service-account.key
+    file                451 B    pki/service-account.pub
+    executable          6.8 KiB  scripts/bootkube.sh
+    file                3.0 KiB  static-pods/cluster-version-operator.yaml
+    file                5.5 KiB  static-pods/etcd.yaml
+    file                8.5 KiB  static-pods/kube-apiserver.yaml
+    file                5.1 KiB  static-pods/kube-controller-manager.yaml
+    file                3.0 KiB  static-pods/kube-proxy.yaml
+    file                2.7 KiB  static-pods/kube-scheduler.yaml
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["show", "cluster:manifests/cluster-dns-02-config.yml"]), @"
@@ -393,15 +495,18 @@ fn affects() {
     networks.service.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.dns.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.kubernetes.0 (install-config.yaml:32: networking.serviceNetwork.0)
-    6 derivations name it:
+    7 derivations name it:
       pki/kube-apiserver
       installer-pki/kube-apiserver-service-network-server
+      static-pod/kube-apiserver
+      static-pod/kube-controller-manager
       manifest/cluster-config
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
-      manifest/cluster-proxy-01-config
-    5 more need those, and are rebuilt if what they need really changes:
+    7 more need those, and are rebuilt if what they need really changes:
       installer-tls
+      assembled
+      patched
       check/crds
       check/manifests
       check/schemas
@@ -539,17 +644,32 @@ fn graph() {
     installer-kubeconfig/kubelet
     installer-kubeconfig/loopback
     installer-tls
+    static-pod/cluster-version-operator
+    static-pod/etcd
+    static-pod/kube-apiserver
+    static-pod/kube-controller-manager
+    static-pod/kube-proxy
+    static-pod/kube-scheduler
     manifest/00-namespaces
     manifest/01-rbac
     manifest/99_feature-gate
+    manifest/99_kubeadmin-password-secret
     manifest/cluster-config
     manifest/cluster-dns-02-config
+    manifest/cluster-infrastructure-02-config
     manifest/cluster-ingress-02-config
     manifest/cluster-network-02-config
     manifest/cluster-network-03-config
     manifest/cluster-proxy-01-config
     manifest/cluster-scheduler-02-config
+    manifest/cvo-overrides
+    manifest/etcd-ca-bundle
+    manifest/etcd-endpoints
+    manifest/kube-system-configmap-root-ca
     manifest/openshift-config-secret-pull-secret
+    script/bootkube
+    assembled
+    patched
     infra/haproxy
     infra/haproxy-pivoted
     infra/network
@@ -675,12 +795,14 @@ fn store_listing() {
 fn export() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @"
-    [DIR]/out: 100 files, 32 of them secret
+    [DIR]/out: 113 files, 33 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =
         tree(&ws.dir.join("out")).iter().map(|(path, (mode, _))| format!("{mode:04o} {path}")).collect();
     insta::assert_snapshot!(modes.join("\n"), @"
+    0600 auth/kubeadmin-password
+    0600 auth/kubeconfig
     0644 checks.json
     0644 crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     0644 crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
@@ -712,17 +834,86 @@ fn export() {
     0644 infra/haproxy.cfg
     0644 infra/network.xml
     0644 infra/pool.xml
+    0600 kubeconfigs/admin.kubeconfig
+    0600 kubeconfigs/kube-controller-manager.kubeconfig
+    0600 kubeconfigs/kube-scheduler.kubeconfig
+    0600 kubeconfigs/kubelet-bootstrap.kubeconfig
+    0600 kubeconfigs/lb-ext.kubeconfig
+    0600 kubeconfigs/lb-int.kubeconfig
+    0600 kubeconfigs/localhost-recovery.kubeconfig
+    0600 kubeconfigs/localhost.kubeconfig
     0644 manifests/00-namespaces.yaml
     0644 manifests/01-rbac.yaml
     0644 manifests/99_feature-gate.yaml
+    0600 manifests/99_kubeadmin-password-secret.yaml
     0644 manifests/cluster-config.yaml
     0644 manifests/cluster-dns-02-config.yml
+    0644 manifests/cluster-infrastructure-02-config.yml
     0644 manifests/cluster-ingress-02-config.yml
     0644 manifests/cluster-network-02-config.yml
     0644 manifests/cluster-network-03-config.yml
     0644 manifests/cluster-proxy-01-config.yaml
     0644 manifests/cluster-scheduler-02-config.yml
+    0644 manifests/cvo-overrides.yaml
+    0644 manifests/etcd-ca-bundle.yaml
+    0644 manifests/etcd-endpoints.yaml
+    0644 manifests/kube-system-configmap-root-ca.yaml
     0600 manifests/openshift-config-secret-pull-secret.yaml
+    0644 pki/admin.crt
+    0600 pki/admin.key
+    0600 pki/bound-service-account-signing-key.key
+    0644 pki/bound-service-account-signing-key.pub
+    0644 pki/etcd-ca-bundle.crt
+    0644 pki/etcd-ca.crt
+    0600 pki/etcd-ca.key
+    0644 pki/etcd-client.crt
+    0600 pki/etcd-client.key
+    0644 pki/etcd-peer-bootstrap.crt
+    0600 pki/etcd-peer-bootstrap.key
+    0644 pki/etcd-peer-master-0.crt
+    0600 pki/etcd-peer-master-0.key
+    0644 pki/etcd-peer-master-1.crt
+    0600 pki/etcd-peer-master-1.key
+    0644 pki/etcd-peer-master-2.crt
+    0600 pki/etcd-peer-master-2.key
+    0644 pki/etcd-server.crt
+    0600 pki/etcd-server.key
+    0644 pki/front-proxy-ca-bundle.crt
+    0644 pki/front-proxy-ca.crt
+    0600 pki/front-proxy-ca.key
+    0644 pki/front-proxy-client.crt
+    0600 pki/front-proxy-client.key
+    0644 pki/kube-apiserver-kubelet-client.crt
+    0600 pki/kube-apiserver-kubelet-client.key
+    0644 pki/kube-apiserver.crt
+    0600 pki/kube-apiserver.key
+    0644 pki/kube-controller-manager.crt
+    0600 pki/kube-controller-manager.key
+    0644 pki/kube-scheduler.crt
+    0600 pki/kube-scheduler.key
+    0644 pki/kubelet-bootstrap.crt
+    0600 pki/kubelet-bootstrap.key
+    0644 pki/kubelet-ca-bundle.crt
+    0644 pki/kubelet-ca.crt
+    0600 pki/kubelet-ca.key
+    0644 pki/kubelet-client-ca-bundle.crt
+    0644 pki/kubernetes-ca-bundle.crt
+    0644 pki/kubernetes-ca.crt
+    0600 pki/kubernetes-ca.key
+    0644 pki/machine-config-server.crt
+    0600 pki/machine-config-server.key
+    0644 pki/root-ca-bundle.crt
+    0644 pki/root-ca.crt
+    0600 pki/root-ca.key
+    0600 pki/service-account.key
+    0644 pki/service-account.pub
+    0755 scripts/bootkube.sh
+    0644 static-pods/cluster-version-operator.yaml
+    0644 static-pods/etcd.yaml
+    0644 static-pods/kube-apiserver.yaml
+    0644 static-pods/kube-controller-manager.yaml
+    0644 static-pods/kube-proxy.yaml
+    0644 static-pods/kube-scheduler.yaml
     ");
     insta::assert_snapshot!(ws.run(&["export", "out"]), @"
     [stderr]

@@ -56,13 +56,15 @@ fn a_flipped_byte_is_found_and_repaired() {
     insta::assert_snapshot!(findings(&ws).join("\n"), @"
     changed [STORE]/.tinderbox/links/[ID]
     changed [STORE]/[ID]-cluster/manifests/01-rbac.yaml
+    changed [STORE]/[ID]-assembled/manifests/01-rbac.yaml
     changed [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
     ");
     insta::assert_snapshot!(ws.run(&["store", "verify"]), @"
     bad [STORE]/.tinderbox/links/[ID]: its bytes are not those that its name says
-    bad [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml: its bytes are not those that were stored
     bad [STORE]/[ID]-cluster/manifests/01-rbac.yaml: its bytes are not those that were stored
-    26 objects, 121 files, 1.1 MiB: 3 bad paths
+    bad [STORE]/[ID]-assembled/manifests/01-rbac.yaml: its bytes are not those that were stored
+    bad [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml: its bytes are not those that were stored
+    93 objects, 191 files, 1.4 MiB: 4 bad paths
     [exit 1]
     ");
     repair(&ws);
@@ -74,8 +76,8 @@ fn a_truncated_file_is_found_and_repaired() {
     tamper(&file_of(&ws, "infra/network"), |bytes| bytes.truncate(7));
     insta::assert_snapshot!(findings(&ws).join("\n"), @"
     changed [STORE]/.tinderbox/links/[ID]
-    changed [STORE]/[ID]-infra-network/network.xml
     changed [STORE]/[ID]-cluster/infra/network.xml
+    changed [STORE]/[ID]-infra-network/network.xml
     ");
     repair(&ws);
 }
@@ -130,15 +132,16 @@ fn every_bad_path_is_named() {
     changed [STORE]/.tinderbox/links/[ID]
     altered [STORE]/.tinderbox/links/[ID]
     changed [STORE]/[ID]-infra-haproxy/haproxy.cfg
-    manifest [STORE]/[ID]-stray
-    manifest [STORE]/[ID]-infra-network
     altered [STORE]/[ID]-cluster/infra/haproxy-pivoted.cfg
     changed [STORE]/[ID]-cluster/infra/haproxy.cfg
     changed [STORE]/[ID]-cluster/manifests/cluster-config.yaml
+    manifest [STORE]/[ID]-stray
+    manifest [STORE]/[ID]-infra-network
+    changed [STORE]/[ID]-assembled/manifests/cluster-config.yaml
     missing [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
-    changed [STORE]/[ID]-manifest-cluster-config/cluster-config.yaml
     extra [STORE]/[ID]-infra-pool/extra
     altered [STORE]/[ID]-infra-haproxy-pivoted/haproxy-pivoted.cfg
+    changed [STORE]/[ID]-manifest-cluster-config/cluster-config.yaml
     ");
     insta::assert_snapshot!(ws.run(&["store", "repair", "-q"]).lines().last().unwrap(), @"[exit 0]");
     ws.assert_sound();
@@ -343,7 +346,7 @@ fn a_store_on_a_read_only_mount() {
     insta::assert_snapshot!(text, @"
     [STORE]/[ID]-cluster
     [STORE]/[ID]-cluster
-    76 objects, 175 files, 1.3 MiB: all sound
+    93 objects, 191 files, 1.4 MiB: all sound
     [exit 0]
     ");
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
@@ -418,7 +421,7 @@ fn a_full_disk() {
     [STORE]/[ID]-demo-large
     [STORE]/[ID]-cluster
     room: 0
-    77 objects, 176 files, 2.3 MiB: all sound
+    94 objects, 192 files, 2.5 MiB: all sound
     verify: 0
     ");
     let full = "caused by: No space left on device (os error 28)\n\

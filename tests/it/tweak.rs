@@ -32,13 +32,18 @@ fn the_service_network_builds_what_carries_it() {
     ws.build(&[]);
     ws.edit("install-config.yaml", "  - 172.30.0.0/16", "  - 172.31.0.0/16");
     let carries = [
+        "assembled",
         "check/crds",
         "check/manifests",
+        "check/schemas",
         "cluster",
         "manifest/cluster-config",
         "manifest/cluster-network-02-config",
         "manifest/cluster-network-03-config",
+        "patched",
         "pki/kube-apiserver",
+        "static-pod/kube-apiserver",
+        "static-pod/kube-controller-manager",
     ];
     assert_eq!(ws.build(&[]), carries);
     ws.edit("install-config.yaml", "platform:\n", "proxy: {httpProxy: 'http://proxy:3128'}\nplatform:\n");
@@ -248,7 +253,15 @@ fn user_recipes_add_and_replace() {
     ws.write("recipes/50-manifest/motd.yaml.j2", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: motd, namespace: openshift-config}\ndata: {motd: '{{ d }}'}\n");
     assert_eq!(
         ws.build(&[]),
-        ["assembled", "check/crds", "check/manifests", "check/schemas", "cluster", "manifest/motd", "patched"]
+        [
+            "assembled",
+            "check/crds",
+            "check/manifests",
+            "check/schemas",
+            "cluster",
+            "manifest/motd",
+            "patched"
+        ]
     );
     let file = ws.dir.join("result/manifests/motd.yaml");
     assert!(std::fs::read_to_string(&file).unwrap().contains("motd: 'ocp4.example.com'"));

@@ -10,7 +10,7 @@ fn explain(ws: &Workspace, target: &str, what: &str) -> String {
 #[test]
 fn a_flag_says_why_from_where_and_who_reads_it() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(explain(&ws, "static-pod/etcd", "listen-client-urls"), @r"
+    insta::assert_snapshot!(explain(&ws, "static-pod/etcd", "listen-client-urls"), @"
     --listen-client-urls=https://127.0.0.1:2379,https://192.168.126.100:2379
       Where clients connect: on this node (the API server, bootkube) and from outside (the etcd
       operator, which adds the masters' members). With loopback alone the operator never sees a healthy
@@ -20,10 +20,10 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
       origin    `ip` = bootstrap.ip ← cluster.yaml:26: nodes.bootstrap.ip
       origin    `loopbacks` = network.loopbacks ← install-config.yaml:25: networking.machineNetwork.0.cidr
       read by   etcd, in Pod kube-system/etcd
-      goes into cluster
+      goes into assembled
     [exit 0]
     ");
-    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "--etcd-certfile"), @r"
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "--etcd-certfile"), @"
     --etcd-certfile=/etc/kubernetes/secrets/etcd-client.crt
       Who we are to etcd, which refuses everybody without a certificate of etcd-ca.
       where     static-pod/kube-apiserver:kube-apiserver.yaml, line 41
@@ -31,10 +31,10 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
       origin    the template has it as it is
       read by   kube-apiserver, in Pod kube-system/kube-apiserver
       names     /etc/kubernetes/secrets/etcd-client.crt, on the node /etc/kubernetes/bootstrap-secrets/etcd-client.crt ← pki/etcd-client
-      goes into cluster
+      goes into assembled
     [exit 0]
     ");
-    insta::assert_snapshot!(explain(&ws, "static-pod/kube-controller-manager", "node-cidr-mask-size-ipv4"), @r"
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-controller-manager", "node-cidr-mask-size-ipv4"), @"
     --node-cidr-mask-size-ipv4=23
       How large a node's part is: the network's hostPrefix. Otherwise it is a /24 (IPv6: /64), and
       disagrees with OVN's.
@@ -42,7 +42,7 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
       template  built-in recipes/40-static-pod/kube-controller-manager.yaml.j2:52
       origin    `cluster` = networks.cluster ← install-config.yaml:28: networking.clusterNetwork.0.cidr; install-config.yaml:29: networking.clusterNetwork.0.hostPrefix
       read by   kube-controller-manager, in Pod kube-system/kube-controller-manager
-      goes into cluster
+      goes into assembled
     [exit 0]
     ");
 }
@@ -50,7 +50,7 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
 #[test]
 fn a_flag_that_is_given_twice_is_explained_twice() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "service-account-key-file"), @r"
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "service-account-key-file"), @"
     --service-account-key-file=/etc/kubernetes/secrets/bound-service-account-signing-key.pub
       Whose tokens are accepted, first key: the one that new tokens are signed with, below.
       where     static-pod/kube-apiserver:kube-apiserver.yaml, line 71
@@ -66,7 +66,7 @@ fn a_flag_that_is_given_twice_is_explained_twice() {
       origin    the template has it as it is
       read by   kube-apiserver, in Pod kube-system/kube-apiserver
       names     /etc/kubernetes/secrets/service-account.pub, on the node /etc/kubernetes/bootstrap-secrets/service-account.pub ← key/service-account
-      goes into cluster
+      goes into assembled
     [exit 0]
     ");
 }
@@ -74,7 +74,7 @@ fn a_flag_that_is_given_twice_is_explained_twice() {
 #[test]
 fn a_field_too_of_a_pod_and_of_a_manifest() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "spec.hostNetwork"), @r"
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "spec.hostNetwork"), @"
     spec.hostNetwork=true
       The node's own addresses: there is no pod network yet, and the load balancer sends to this node's
       port 6443.
@@ -82,17 +82,17 @@ fn a_field_too_of_a_pod_and_of_a_manifest() {
       template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:14
       origin    the template has it as it is
       read by   the kubelet, which runs Pod kube-system/kube-apiserver
-      goes into cluster
+      goes into assembled
     [exit 0]
     ");
-    insta::assert_snapshot!(explain(&ws, "manifest/cluster-dns-02-config", "spec.baseDomain"), @r"
+    insta::assert_snapshot!(explain(&ws, "manifest/cluster-dns-02-config", "spec.baseDomain"), @"
     spec.baseDomain=ocp4.example.com
       The CLUSTER domain, not install-config's baseDomain: with the latter every name would be wrong.
       where     manifest/cluster-dns-02-config:cluster-dns-02-config.yml, line 7
       template  built-in recipes/50-manifest/cluster-dns-02-config.yml.j2:7
       origin    `domain` = cluster.domain ← install-config.yaml:8: metadata.name; install-config.yaml:9: baseDomain
       read by   whoever reads DNS cluster
-      goes into check/crds, check/manifests, cluster
+      goes into assembled
     [exit 0]
     ");
     insta::assert_snapshot!(explain(&ws, "manifest/cluster-network-02-config", "spec.serviceNetwork"), @r#"
@@ -104,7 +104,7 @@ fn a_field_too_of_a_pod_and_of_a_manifest() {
       template  built-in recipes/50-manifest/cluster-network-02-config.yml.j2:13
       origin    `service` = networks.service ← install-config.yaml:32: networking.serviceNetwork.0
       read by   whoever reads Network cluster
-      goes into check/crds, check/manifests, cluster
+      goes into assembled
     [exit 0]
     "#);
 }

@@ -175,7 +175,38 @@ fn what_cannot_sign_is_refused() {
         shown.for_each(|line| said.push_str(&format!("  {line}\n")));
         assert!(!text.contains("BEGIN"), "{text}");
     }
-    insta::assert_snapshot!(said, @"");
+    insta::assert_snapshot!(said, @r#"
+    good.crt other.key
+      error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
+      caused by: your certificate of `root-ca` does not belong to your key of that name
+      hint: name the two files that belong together
+    leaf.crt leaf.key
+      error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
+      caused by: your certificate of `root-ca` is not an authority: basicConstraints has no CA:TRUE
+      hint: have it issued as an authority
+    short.crt short.key
+      error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
+      caused by: your certificate of `root-ca` has a path length of 0, and 2 stand below it
+      hint: have it issued with a longer path length, or without one
+    mute.crt mute.key
+      error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
+      caused by: your certificate of `root-ca` may not sign: keyUsage has no keyCertSign
+      hint: have it issued with keyCertSign and cRLSign
+    brief.crt brief.key
+      error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
+      caused by: your certificate of `root-ca` ends [TIME], before what it signs ([TIME]): `C=CH, O=Example\, Ltd., CN=My brief`
+      hint: bring one that lasts, or shorten `pki.validity.leaves` in cluster.yaml
+    odd.crt odd.key
+      error: `key/root-ca` cannot be built (built-in recipes/22-key/authorities.toml)
+      caused by: your key of `root-ca`
+      caused by: a key of kind `ed25519` is not supported
+      hint: use RSA of 2048, 3072 or 4096 bits, or ECDSA on the curves P-256 or P-384
+    good.key good.key
+      error: 1 problem:
+    nothing.crt good.key
+      error: cannot read `[DIR]/nothing.crt`
+      caused by: No such file or directory (os error 2)
+    "#);
     let scan = ws.run(&["store", "scan"]);
     assert!(scan.ends_with("[exit 0]\n"), "{scan}");
 }
