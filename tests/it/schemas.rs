@@ -9,7 +9,7 @@ use crate::release::{data, pack::Pack};
 /// A manifest of ours, what is changed in it, and the field that must be named. Of alternatives (`a|b`: YAML, JSON) the
 /// one that is there counts.
 /// A manifest, what is replaced by what in it (alternatives between `|`), and what the check says.
-type Mutation = (&str, &str, &str, &str);
+type Mutation = (&'static str, &'static str, &'static str, &'static str);
 
 const MUTATIONS: [Mutation; 37] = [
     (
