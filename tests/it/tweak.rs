@@ -248,7 +248,15 @@ fn user_recipes_add_and_replace() {
     ws.write("recipes/50-manifest/motd.yaml.j2", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: motd, namespace: openshift-config}\ndata: {motd: '{{ d }}'}\n");
     assert_eq!(
         ws.build(&[]),
-        ["assembled", "check/crds", "check/manifests", "check/schemas", "cluster", "manifest/motd", "patched"]
+        [
+            "assembled",
+            "check/crds",
+            "check/manifests",
+            "check/schemas",
+            "cluster",
+            "manifest/motd",
+            "patched"
+        ]
     );
     let file = ws.dir.join("result/manifests/motd.yaml");
     assert!(std::fs::read_to_string(&file).unwrap().contains("motd: 'ocp4.example.com'"));
