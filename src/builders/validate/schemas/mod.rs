@@ -21,17 +21,20 @@ pub(super) const CRD_SCHEMA: Check = Check {
     breaks: "the API server refuses it (400 for unknown fields, 422 for wrong values), and bootkube never gets past it",
     config: &[],
     run: |artifacts, report| {
-        let mut schemas: BTreeMap<(&str, &str), Option<Schema>> = BTreeMap::new();
+        let mut known = BTreeMap::new();
         for document in artifacts.subjects() {
             let (Some(version), Some(kind)) = (document.text("apiVersion"), document.text("kind")) else {
                 continue;
             };
-            // What has no CRD is the business of other checks.
-            let Some(crd) = crd_of(artifacts, version, kind) else { continue };
-            let schema = schemas.entry((version, kind)).or_insert_with(|| compile(crd, version));
-            match schema {
-                Some(schema) => look(document, schema, Name::Subdomain, report),
-                None => not_served(document, crd, version, report),
+            let found = known.entry((version, kind)).or_insert_with(|| {
+                let crd = crd_of(artifacts, version, kind)?;
+                Some((crd, compile(crd, version)))
+            });
+            match found {
+                Some((_, Some(schema))) => look(document, schema, Name::Subdomain, report),
+                Some((crd, None)) => not_served(document, crd, version, report),
+                // What has no CRD is the business of other checks.
+                None => {}
             }
         }
     },
