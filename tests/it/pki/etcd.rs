@@ -35,8 +35,8 @@ fn start(pki: &Path, data: &Path) -> Option<Vec<Member>> {
     let peer = |at: usize| format!("https://127.0.0.1:{}", ports[at + 3]);
     let cluster: Vec<String> = (0..3).map(|at| format!("master-{at}={}", peer(at))).collect();
     let mut members = Vec::new();
-    for at in 0..3 {
-        let client = format!("https://127.0.0.1:{}", ports[at]);
+    for (at, port) in ports[..3].iter().enumerate() {
+        let client = format!("https://127.0.0.1:{port}");
         let log = data.join(format!("{at}.log"));
         let file = |name: &str| pki.join(name).display().to_string();
         let flags = [
