@@ -247,14 +247,14 @@ fn every_mutation_is_found(ws: &Workspace) {
         let findings: Vec<&str> =
             said.lines().filter(|line| line.ends_with("-schema]") || line.ends_with("-types]")).collect();
         for (manifest, from, to, wanted) in &round {
-            let file = format!("/{}:", ours[manifest].0);
+            let file = format!("  {}:", ours[manifest].0);
             let found: Vec<&&str> = findings.iter().filter(|line| line.contains(&file)).collect();
             let named = found.iter().any(|line| line.contains(&format!(": {wanted}")));
             assert!(named, "{manifest}: {from:?} to {to:?}: wanted `{wanted}`, found {found:#?}\n{said}");
             assert!(said.contains(&format!("from: manifest/{manifest}\n")), "{said}");
             fs::remove_file(ws.dir.join(format!("recipes/50-manifest/{manifest}.toml"))).unwrap();
         }
-        let broken = |line: &str| round.iter().any(|one| line.contains(&format!("/{}:", ours[one.0].0)));
+        let broken = |line: &str| round.iter().any(|one| line.contains(&format!("  {}:", ours[one.0].0)));
         let others: Vec<&&str> = findings.iter().filter(|line| !broken(line)).collect();
         assert!(others.is_empty(), "{others:#?}");
         assert!(said.contains("at boot: the API server refuses it") && said.contains("[exit 1]"), "{said}");
