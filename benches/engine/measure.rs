@@ -93,12 +93,14 @@ pub(crate) fn note(what: &str, value: &str) {
     println!("  {what:<46} {value}");
 }
 
-/// A ratio beside its target.
+/// A ratio beside its target. Without optimisation there is nothing to judge.
 pub(crate) fn verdict(what: &str, value: f64, unit: &str, target: &str, reached: bool) {
-    println!(
-        "  {what:<46} {value:.2}{unit} (target: {target}; {})",
-        if reached { "reached" } else { "MISSED" }
-    );
+    let judged = match (cfg!(debug_assertions), reached) {
+        (true, _) => "not judged: compiled without optimisation",
+        (false, true) => "reached",
+        (false, false) => "MISSED",
+    };
+    println!("  {what:<46} {value:.2}{unit} (target: {target}; {judged})");
 }
 
 /// One time divided by another.
