@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::harness::{Workspace, names, source};
+use super::harness::{Workspace, source};
 
 /// What a user does.
 enum Change {
@@ -23,6 +23,48 @@ use Change::{Edit, Files, Manifests, Patch, Recipe};
 
 /// The check; others that look at the same thing and fail too; what is done; a part of what is said.
 type Mutation = (&'static str, &'static [&'static str], Change, &'static str);
+
+/// Every boot fact: names of checks that a build has, or will have.
+const FACTS: &[&str] = &[
+    "addresses",
+    "admin-group",
+    "apiserver-sans",
+    "apiserver-url-env",
+    "bootkube-path",
+    "bootstrap-kubelet-standalone",
+    "bootstrapper-rbac",
+    "ca-path-length",
+    "cluster-config-v1",
+    "clusterversion-no-update",
+    "crds-before-cvo",
+    "cvo-flags",
+    "cvo-image",
+    "cvo-static-pod",
+    "dns-base-domain",
+    "duplicate-path",
+    "etcd-endpoints",
+    "etcd-server-usage",
+    "expiry",
+    "featuregate",
+    "flag-files-exist",
+    "front-proxy-names",
+    "haproxy-tcp-checks",
+    "image-not-empty",
+    "infrastructure-status",
+    "kube-proxy",
+    "kubeadmin-length",
+    "kubelet-access",
+    "kubelet-ca",
+    "networks-disjoint",
+    "operator-network",
+    "pause-image",
+    "render-drift",
+    "replicas",
+    "service-ip",
+    "signer-present",
+    "signers-rsa",
+    "strict-apply",
+];
 
 /// Facts whose artifacts do not exist yet: node configurations, the hand-over, a run. Later issues empty this list.
 const LATER: &[&str] = &[
@@ -133,6 +175,12 @@ const MUTATIONS: &[Mutation] = &[
             &[("{{ kubernetes[\"kubernetes-ca-bundle.crt\"] | replace(first, \"\") }}", "")],
         ),
         "kubelet-client-ca-bundle.crt: it has `CN=kubernetes-ca`, and not its issuer `CN=root-ca`",
+    ),
+    (
+        "ca-path-length",
+        &[],
+        Recipe("24-pki/root-ca.toml", &[("path_length = 2", "path_length = 1")]),
+        "`CN=root-ca` allows 1 authorities below it, and has 2",
     ),
     // Secrets.
     (
@@ -587,6 +635,7 @@ fn each_mutation_is_found_by_its_check() {
         change.make(&ws);
         let said = ws.run(&["build", "-q", "--keep-going", "check"]);
         let wanted: BTreeSet<String> = others.iter().chain([check]).map(|&name| name.to_owned()).collect();
+        assert!(!said.contains("hunter2"), "{said}");
         if found(&said) != wanted || !said.contains(says) || !said.contains("[exit 1]") {
             wrong.push(format!("{check}: `{says}`, not\n{said}"));
         }
@@ -605,4 +654,74 @@ fn every_check_has_a_mutation() {
     let unbroken: Vec<&String> = listed.difference(&broken).collect();
     assert_eq!(unbroken, UNBROKEN);
     assert!(broken.is_subset(&listed), "{:?}", broken.difference(&listed));
+}
+
+#[test]
+fn every_boot_fact_is_a_check_or_waits_for_its_artifact() {
+    let listed = listed();
+    let missing: Vec<&str> = FACTS.iter().copied().filter(|fact| !listed.contains(*fact)).collect();
+    assert_eq!(missing, LATER);
+}
+
+/// What is right for one kind of cluster is for all.
+#[test]
+fn every_kind_of_cluster_passes() {
+    let kinds: [(&str, fn(&Workspace)); 6] = [
+        ("dual-stack", Workspace::dual_stack),
+        ("IPv6 only", Workspace::ipv6_only),
+        ("compact", |ws| ws.without_workers(3)),
+        ("single node", |ws| ws.without_workers(1)),
+        ("ECDSA authorities", |ws| {
+            ws.edit("cluster.yaml", "\nrelease:", "\npki: {authorityKeyAlgorithm: ecdsa-p256}\nrelease:");
+        }),
+        ("the next release", |ws| {
+            ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
+            ws.relock();
+        }),
+    ];
+    let ws = Workspace::in_memory().filled();
+    for (kind, change) in kinds {
+        reset(&ws);
+        change(&ws);
+        let said = ws.run(&["build", "-q", "--keep-going", "check"]);
+        assert!(said.contains("[exit 0]"), "{kind}: {said}");
+    }
+}
+
+/// A user who knows better turns one off by name, and is told so each time.
+#[test]
+fn a_check_that_is_off_does_not_fail() {
+    let ws = Workspace::in_memory().filled();
+    for (check, others, change, _) in MUTATIONS {
+        // One each of the user's files, certificates, secrets, pods, scripts, and references.
+        if !["replicas", "admin-group", "kubeadmin-length", "cvo-flags", "strict-apply", "rbac-subjects"]
+            .contains(check)
+        {
+            continue;
+        }
+        reset(&ws);
+        change.make(&ws);
+        let off: Vec<&str> = others.iter().chain([check]).copied().collect();
+        ws.edit(
+            "cluster.yaml",
+            "\nrelease:",
+            &format!("\nchecks: {{disabled: [{}]}}\nrelease:", off.join(", ")),
+        );
+        let said = ws.run(&["build", "check"]);
+        assert!(said.contains("[exit 0]"), "{check}: {said}");
+        let told = said.contains(&format!("the check `{check}` is turned off in cluster.yaml"));
+        assert!(told, "{check}: {said}");
+    }
+}
+
+/// Whom an identity provider knows cannot be known before boot: not an error, and not silent.
+#[test]
+fn a_subject_of_an_identity_provider_is_left_open() {
+    let ws = Workspace::with(&[(
+        "manifests/mine.yaml",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: mine}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}\nsubjects:\n- {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}\n",
+    )]);
+    ws.build(&["check/references"]);
+    let report = fs::read_to_string(ws.path_of("check/references").join("report.json")).unwrap();
+    assert!(report.contains("User `alice` exists") && report.contains("subjects[0].name"), "{report}");
 }
