@@ -666,7 +666,8 @@ fn every_boot_fact_is_a_check_or_waits_for_its_artifact() {
 /// What is right for one kind of cluster is for all.
 #[test]
 fn every_kind_of_cluster_passes() {
-    let kinds: [(&str, fn(&Workspace)); 6] = [
+    type Kind = (&'static str, fn(&Workspace));
+    let kinds: [Kind; 6] = [
         ("dual-stack", Workspace::dual_stack),
         ("IPv6 only", Workspace::ipv6_only),
         ("compact", |ws| ws.without_workers(3)),
