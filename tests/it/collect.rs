@@ -41,13 +41,13 @@ fn roots_keep_what_they_name() {
     ws.json(&["store", "add", "stray.txt"]);
     insta::assert_snapshot!(ws.run(&["store", "gc", "--dry-run"]), @"
     9 B	[ID]-stray.txt
-    would free 9 B in 1 objects; 101 stay
+    would free 9 B in 1 objects; 106 stay
     [exit 0]
     ");
     assert_eq!(objects(&ws).len(), before.len() + 1, "a dry run frees nothing");
     insta::assert_snapshot!(ws.run(&["store", "gc"]), @"
     9 B	[ID]-stray.txt
-    freed 9 B in 1 objects; 101 stay
+    freed 9 B in 1 objects; 106 stay
     [exit 0]
     ");
     assert_eq!(objects(&ws), before);
@@ -76,9 +76,9 @@ fn keep_last() {
     1.6 KiB	[ID]-infra-haproxy-pivoted
     1.7 KiB	[ID]-infra-haproxy
     2.3 KiB	[ID]-infra-network
-    277.4 KiB	[ID]-cluster
+    281.3 KiB	[ID]-cluster
     [exit 0]
-    freed 5.6 KiB in 4 objects; 97 stay
+    freed 5.6 KiB in 4 objects; 102 stay
     generation 2 of [DIR]
     ");
     assert_eq!(objects(&ws), before.difference(&planned).cloned().collect());

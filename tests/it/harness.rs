@@ -253,9 +253,10 @@ impl Workspace {
     }
 }
 
-/// Whether a line tells of one derivation among several that are built at the same time.
+/// Whether a line tells of one derivation among several that are built at the same time, or of one bad path among several
+/// that are in the order of their ids, which are others every day.
 fn is_progress(line: &str) -> bool {
-    ["built ", "cached ", "building "].iter().any(|word| line.starts_with(word))
+    ["built ", "cached ", "building ", "bad "].iter().any(|word| line.starts_with(word))
 }
 
 /// Replaces ids, times and durations.

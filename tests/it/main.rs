@@ -17,6 +17,7 @@
 //! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
 //! | `manifests` | the cluster manifests of every kind of cluster, as text |
 //! | `bootkube` | bootkube.sh, judged by shellcheck and run against a recording `oc` and `curl` |
+//! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `layers` | no module of `src/` uses one above it |
 //!
@@ -33,6 +34,7 @@
 )]
 
 mod bootkube;
+mod checks;
 mod collect;
 mod control_plane;
 #[cfg(feature = "core-types")]

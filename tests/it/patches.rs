@@ -149,9 +149,13 @@ fn patches_apply_in_the_order_of_their_names() {
     cascade
       patch/20-two → patch/30-three → patched
     what follows
+      check/bootkube
       check/crds
       check/manifests
+      check/references
       check/schemas
+      check/secrets
+      check/static-pods
       cluster
     [exit 0]
     ");
@@ -162,9 +166,13 @@ fn patches_apply_in_the_order_of_their_names() {
     what follows
       patch/30-three
       patched
+      check/bootkube
       check/crds
       check/manifests
+      check/references
       check/schemas
+      check/secrets
+      check/static-pods
       cluster
     [exit 0]
     ");
@@ -179,9 +187,12 @@ fn an_edit_of_a_manifest_rebuilds_what_has_it() {
         ws.build(&["patched", "check"]),
         [
             "assembled",
+            "check/bootkube",
             "check/crds",
             "check/manifests",
+            "check/references",
             "check/schemas",
+            "check/static-pods",
             "patch/10-zone",
             "patched",
             "user/manifests"
@@ -397,9 +408,13 @@ fn a_secret_stays_one() {
       assembled
       patch/10-label
       patched
+      check/bootkube
       check/crds
       check/manifests
+      check/references
       check/schemas
+      check/secrets
+      check/static-pods
       cluster
     [exit 0]
     ");
@@ -434,7 +449,7 @@ fn findings_name_the_file_and_its_patches() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "--keep-going", "check/manifests", "check/crds"]), @r"
     [stderr]
     error: `check/manifests` cannot be built (built-in recipes/80-check/manifests.toml)
-    caused by: 1 of 6 checks failed
+    caused by: 1 of 9 checks failed
       cluster-dns-02-config.yml:7: spec.baseDomain: it is `example.com`, not `ocp4.example.com` [dns-base-domain]
         rule: DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
         at boot: wrong names for everything
@@ -459,11 +474,14 @@ metadata: {name: etcd, namespace: kube-system}
 spec:
   containers:
   - name: etcd
+    image: registry.example/etcd@sha256:0000000000000000000000000000000000000000000000000000000000000000
     args:
     # Where it keeps its data.
     - --data-dir=/var/lib/etcd
     # How long a leader may be silent.
     - --election-timeout=1000
+    volumeMounts: [{name: data, mountPath: /var/lib/etcd}]
+  volumes: [{name: data, hostPath: {path: /var/lib/etcd}}]
 ";
     let ws = Workspace::with(&[
         ("recipes/40-static-pod/etcd.toml", "builder = 'template'\n[files]\n'etcd.yaml' = 'etcd.yaml.j2'\n"),

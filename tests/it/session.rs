@@ -30,10 +30,15 @@ fn init_build_build_again() {
     built release/payload ([MS] ms)
     note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
     built assembled ([MS] ms)
+    built check/bootkube ([MS] ms)
+    built check/certificates ([MS] ms)
     built check/crds ([MS] ms)
     built check/infra ([MS] ms)
     built check/manifests ([MS] ms)
+    built check/references ([MS] ms)
     built check/schemas ([MS] ms)
+    built check/secrets ([MS] ms)
+    built check/static-pods ([MS] ms)
     built cluster ([MS] ms)
     built identity/cluster-id ([MS] ms)
     built identity/infra-id ([MS] ms)
@@ -330,7 +335,7 @@ fn show() {
     KIND                SIZE     PATH
     file        secret  23 B     auth/kubeadmin-password
     file        secret  4.7 KiB  auth/kubeconfig
-    file                1.6 KiB  checks.json
+    file                5.4 KiB  checks.json
     file                3.1 KiB  crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     file                8.3 KiB  crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
     file                2.5 KiB  crds/0000_03_config-operator_01_proxies.crd.yaml
@@ -495,7 +500,7 @@ fn affects() {
     networks.service.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.dns.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.kubernetes.0 (install-config.yaml:32: networking.serviceNetwork.0)
-    7 derivations name it:
+    8 derivations name it:
       pki/kube-apiserver
       installer-pki/kube-apiserver-service-network-server
       static-pod/kube-apiserver
@@ -503,13 +508,18 @@ fn affects() {
       manifest/cluster-config
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
-    7 more need those, and are rebuilt if what they need really changes:
+      check/certificates
+    11 more need those, and are rebuilt if what they need really changes:
       installer-tls
       assembled
       patched
+      check/bootkube
       check/crds
       check/manifests
+      check/references
       check/schemas
+      check/secrets
+      check/static-pods
       cluster
     [exit 0]
     ");
@@ -674,10 +684,15 @@ fn graph() {
     infra/haproxy-pivoted
     infra/network
     infra/pool
+    check/bootkube
+    check/certificates
     check/crds
     check/infra
     check/manifests
+    check/references
     check/schemas
+    check/secrets
+    check/static-pods
     cluster
     ");
     let text = |format: &str| String::from_utf8(ws.output(&["graph", "--format", format]).stdout).unwrap();
@@ -943,16 +958,28 @@ fn export() {
 #[test]
 fn checks() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["check", "--list"]), @"
+    insta::assert_snapshot!(ws.run(&["check", "--list"]), @r#"
     addresses
       rule:   VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
       breaks: silent address conflicts: a node answers for another, or for the API
+    admin-group
+      rule:   the admin client certificate has O=system:masters
+      breaks: the admin kubeconfig authenticates but may do nothing
+    apiserver-sans
+      rule:   the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses
+      breaks: bootkube talks to localhost, pods talk to the service address: a missing name is a cryptic TLS failure
     bootstrapper-rbac
       rule:   User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
       breaks: kubelets cannot create CSRs
+    ca-path-length
+      rule:   kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root
+      breaks: "path length constraint exceeded"; OpenSSL clients refuse an intermediate alone
     cluster-config-v1
       rule:   ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
       breaks: the network operator cannot start; a pull secret in a ConfigMap is there for every user to read
+    clusterversion-no-update
+      rule:   ClusterVersion has no `desiredUpdate`
+      breaks: the CVO tries to update instead of install
     core-types
       rule:   every object of Kubernetes itself fits its type, and every other one has a CRD
       breaks: the API server refuses it (404 for unknown kinds, 400 for unknown fields and wrong types), and bootkube never gets past it
@@ -962,48 +989,124 @@ fn checks() {
     crds-before-cvo
       rule:   every custom resource of ours has its CRD in this release, each in exactly one variant
       breaks: our own resources cannot be created; with several variants the last one wins, and a TechPreview schema goes live
+    cvo-flags
+      rule:   the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged
+      breaks: its metrics listener demands a certificate; no profile, no manifests
+    cvo-image
+      rule:   the CVO container runs the RELEASE image, not the cluster-version-operator image
+      breaks: only the release image has /release-manifests
+    cvo-static-pod
+      rule:   on bootstrap, the cluster-version operator is a static pod
+      breaks: bootstrap is not a registered node: a Deployment never schedules
     dns-base-domain
       rule:   DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
       breaks: wrong names for everything
+    etcd-endpoints
+      rule:   ConfigMap openshift-etcd/etcd-endpoints names the bootstrap address in annotation alpha.installer.openshift.io/etcd-bootstrap
+      breaks: the etcd operator looks for etcd on the masters, where there is none yet
+    etcd-server-usage
+      rule:   the etcd server and peer certificates carry serverAuth AND clientAuth
+      breaks: etcd connects to itself for its health check with its serving certificate; with serverAuth alone it never becomes healthy
     families
       rule:   machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
       breaks: the network operator refuses the configuration, or pods of one family reach nothing
+    featuregate
+      rule:   a FeatureGate `cluster` exists before the CVO starts, with its status for exactly this version
+      breaks: the CVO exits in a loop, "feature flags changed"; operators exit after 60 s
+    flag-files-exist
+      rule:   every file a static pod's flag names is mounted, and is a key, certificate or kubeconfig that is made
+      breaks: crash loop with a path in a log nobody can reach
+    front-proxy-names
+      rule:   the CN of the front-proxy client certificate is in `--requestheader-allowed-names`
+      breaks: aggregated APIs (routes, oauth, metrics) are refused
     haproxy-tcp-checks
       rule:   HAProxy uses TCP checks only, in TCP mode
       breaks: HTTP checks against TLS backends mark every server DOWN
+    image-not-empty
+      rule:   no image reference is empty, none is by tag
+      breaks: a component that was renamed between versions becomes "" and fails on the node, minutes later; a tag is another image tomorrow
+    infrastructure-status
+      rule:   Infrastructure `.status` has controlPlaneTopology, infrastructureTopology, platformStatus, apiServerURL, apiServerInternalURI and infrastructureName, and bootkube writes it through the status subresource
+      breaks: config-operator is Degraded; every operator guesses the topology
+    kube-proxy
+      rule:   masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged; its user is bound to system:node-proxier
+      breaks: every operator reaches the API at the first service address, a virtual one: without rules for it they all time out, the network operator too
+    kubeadmin-length
+      rule:   the kubeadmin password has at least 23 characters
+      breaks: the OAuth server refuses it
     kubelet-access
       rule:   User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
       breaks: logs, exec and port-forward are refused
     manifest-parses
       rule:   every manifest is valid YAML with apiVersion, kind and metadata.name
       breaks: bootkube stops at the first file that the API refuses
+    mounts-exist
+      rule:   ConfigMaps and Secrets that pods use are among the manifests; static pods use none
+      breaks: the pod waits in ContainerCreating for an object that nobody makes; the kubelet refuses a static pod that names one
+    namespaces-first
+      rule:   what is in a namespace comes after the Namespace, in the order of file names
+      breaks: the API server refuses it, and bootkube never gets past it
     networks-disjoint
       rule:   machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
       breaks: pods cannot reach nodes
     operator-network
       rule:   both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
       breaks: the network operator reports that no operator Network exists and never deploys OVN
+    rbac-subjects
+      rule:   users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
+      breaks: the right goes to nobody, and whoever needs it is refused
     replicas
       rule:   the nodes listed agree with controlPlane.replicas and compute[].replicas
       breaks: operators wait for nodes that never come
+    service-ip
+      rule:   the first address of every service network is in the API server's certificate
+      breaks: no pod trusts the API at the address that Kubernetes gives it: every operator fails with a TLS error
+    signer-present
+      rule:   the controller manager's cluster-signing certificate and key exist and match
+      breaks: CSRs are approved and never issued
+    strict-apply
+      rule:   bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
+      breaks: a misspelt field disappears without a word
     [exit 0]
-    ");
+    "#);
     insta::assert_snapshot!(ws.run(&["check", "-q"]), @"
-            CHECK               RULE
-    passed  addresses           VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
-    passed  bootstrapper-rbac   User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
-    passed  cluster-config-v1   ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
-    passed  core-types          every object of Kubernetes itself fits its type, and every other one has a CRD
-    passed  crd-schema          every custom resource fits the schema that its CRD has in this release
-    passed  crds-before-cvo     every custom resource of ours has its CRD in this release, each in exactly one variant
-    passed  dns-base-domain     DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
-    passed  families            machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
-    passed  haproxy-tcp-checks  HAProxy uses TCP checks only, in TCP mode
-    passed  kubelet-access      User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
-    passed  manifest-parses     every manifest is valid YAML with apiVersion, kind and metadata.name
-    passed  networks-disjoint   machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
-    passed  operator-network    both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
-    passed  replicas            the nodes listed agree with controlPlane.replicas and compute[].replicas
+            CHECK                     RULE
+    passed  addresses                 VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
+    passed  admin-group               the admin client certificate has O=system:masters
+    passed  apiserver-sans            the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses
+    passed  bootstrapper-rbac         User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
+    passed  ca-path-length            kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root
+    passed  cluster-config-v1         ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
+    passed  clusterversion-no-update  ClusterVersion has no `desiredUpdate`
+    passed  core-types                every object of Kubernetes itself fits its type, and every other one has a CRD
+    passed  crd-schema                every custom resource fits the schema that its CRD has in this release
+    passed  crds-before-cvo           every custom resource of ours has its CRD in this release, each in exactly one variant
+    passed  cvo-flags                 the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged
+    passed  cvo-image                 the CVO container runs the RELEASE image, not the cluster-version-operator image
+    passed  cvo-static-pod            on bootstrap, the cluster-version operator is a static pod
+    passed  dns-base-domain           DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
+    passed  etcd-endpoints            ConfigMap openshift-etcd/etcd-endpoints names the bootstrap address in annotation alpha.installer.openshift.io/etcd-bootstrap
+    passed  etcd-server-usage         the etcd server and peer certificates carry serverAuth AND clientAuth
+    passed  families                  machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
+    passed  featuregate               a FeatureGate `cluster` exists before the CVO starts, with its status for exactly this version
+    passed  flag-files-exist          every file a static pod's flag names is mounted, and is a key, certificate or kubeconfig that is made
+    passed  front-proxy-names         the CN of the front-proxy client certificate is in `--requestheader-allowed-names`
+    passed  haproxy-tcp-checks        HAProxy uses TCP checks only, in TCP mode
+    passed  image-not-empty           no image reference is empty, none is by tag
+    passed  infrastructure-status     Infrastructure `.status` has controlPlaneTopology, infrastructureTopology, platformStatus, apiServerURL, apiServerInternalURI and infrastructureName, and bootkube writes it through the status subresource
+    passed  kube-proxy                masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged; its user is bound to system:node-proxier
+    passed  kubeadmin-length          the kubeadmin password has at least 23 characters
+    passed  kubelet-access            User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
+    passed  manifest-parses           every manifest is valid YAML with apiVersion, kind and metadata.name
+    passed  mounts-exist              ConfigMaps and Secrets that pods use are among the manifests; static pods use none
+    passed  namespaces-first          what is in a namespace comes after the Namespace, in the order of file names
+    passed  networks-disjoint         machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
+    passed  operator-network          both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
+    passed  rbac-subjects             users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
+    passed  replicas                  the nodes listed agree with controlPlane.replicas and compute[].replicas
+    passed  service-ip                the first address of every service network is in the API server's certificate
+    passed  signer-present            the controller manager's cluster-signing certificate and key exist and match
+    passed  strict-apply              bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     [exit 0]
     ");
 }

@@ -33,9 +33,14 @@ fn the_service_network_builds_what_carries_it() {
     ws.edit("install-config.yaml", "  - 172.30.0.0/16", "  - 172.31.0.0/16");
     let carries = [
         "assembled",
+        "check/bootkube",
+        "check/certificates",
         "check/crds",
         "check/manifests",
+        "check/references",
         "check/schemas",
+        "check/secrets",
+        "check/static-pods",
         "cluster",
         "manifest/cluster-config",
         "manifest/cluster-network-02-config",
@@ -144,9 +149,13 @@ fn why_masks_secrets() {
     what follows
       assembled
       patched
+      check/bootkube
       check/crds
       check/manifests
+      check/references
       check/schemas
+      check/secrets
+      check/static-pods
       cluster
     [exit 0]
     ");
@@ -154,9 +163,12 @@ fn why_masks_secrets() {
         ws.build(&[]),
         [
             "assembled",
+            "check/bootkube",
             "check/crds",
             "check/manifests",
+            "check/references",
             "check/schemas",
+            "check/static-pods",
             "cluster",
             "manifest/openshift-config-secret-pull-secret",
             "patched"
@@ -255,9 +267,12 @@ fn user_recipes_add_and_replace() {
         ws.build(&[]),
         [
             "assembled",
+            "check/bootkube",
             "check/crds",
             "check/manifests",
+            "check/references",
             "check/schemas",
+            "check/static-pods",
             "cluster",
             "manifest/motd",
             "patched"

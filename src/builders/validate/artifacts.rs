@@ -1,11 +1,12 @@
 //! What checks look at: every text file of the inputs, and every YAML document with its lines.
 //!
-//! An input called `crds` holds schemas to check with; everything else is what is checked. So a recipe chooses what a
-//! check sees by naming inputs. Files are parsed when a check first asks: a release's CRDs are megabytes of YAML, of
+//! An input called `crds` holds schemas to check with; of one called `names-…` only the names of its files are known, so
+//! that nothing secret in it can be said; everything else is what is checked. So a recipe chooses what a check sees by
+//! naming inputs. Files are parsed when a check first asks: a release's CRDs are megabytes of YAML, of
 //! which few are needed.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Job, JobError};
 use crate::hint::Problems;
@@ -16,16 +17,23 @@ use crate::yaml::{self, Data, Node, Source};
 /// The input whose files are schemas.
 const SCHEMAS: &str = "crds";
 
+/// How inputs are called of which no file is read.
+const NAMES: &str = "names-";
+
 /// All artifacts of a job.
 pub(super) struct Artifacts<'a> {
     /// Text files, by input and path.
     pub(super) files: Vec<File>,
+    /// The paths of all files, also of those that are not read, each with the name of its input.
+    names: BTreeSet<(String, String)>,
     /// Config values by alias.
     pub(super) config: BTreeMap<&'a str, &'a Value>,
 }
 
 /// One text file.
 pub(super) struct File {
+    /// The input's alias; for one of a group, the group's.
+    pub(super) input: String,
     /// Its path in the input; for an input that is a single file, the input's alias.
     pub(super) path: String,
     /// What it says.
@@ -53,16 +61,22 @@ pub(super) struct Document {
 
 impl<'a> Artifacts<'a> {
     pub(super) fn read(job: &'a Job<'_>) -> Result<Self, JobError> {
-        let mut files = Vec::new();
+        let (mut files, mut names) = (Vec::new(), BTreeSet::new());
         for (alias, input) in &job.inputs {
+            let group = alias.split('/').next().unwrap_or_default();
+            names.extend(input.leaves().map(|(path, ..)| (group.to_owned(), path.to_owned())));
+            if group.starts_with(NAMES) {
+                continue;
+            }
             let texts = input.texts(alias)?;
             let secret: BTreeMap<&str, bool> = input
                 .leaves()
                 .filter(|(_, _, entry)| matches!(entry.kind, Kind::File { .. }))
                 .map(|(path, _, entry)| (path, entry.secret))
                 .collect();
-            let schema = alias.split('/').next() == Some(SCHEMAS);
+            let schema = group == SCHEMAS;
             files.extend(texts.into_iter().map(|(path, text)| File {
+                input: group.to_owned(),
                 derivation: input.derivation.clone(),
                 secret: secret.get(path.as_str()).copied().unwrap_or(true),
                 path: if path.is_empty() { alias.clone() } else { path },
@@ -72,7 +86,7 @@ impl<'a> Artifacts<'a> {
             }));
         }
         files.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(Self { files, config: job.config() })
+        Ok(Self { files, names, config: job.config() })
     }
 
     /// Every document, schemas too.
@@ -83,6 +97,16 @@ impl<'a> Artifacts<'a> {
     /// What is to be checked, without the schemas.
     pub(super) fn subjects(&self) -> impl Iterator<Item = &Document> {
         self.files.iter().filter(|file| !file.schema).flat_map(File::documents)
+    }
+
+    /// The files of one input, in the order of their names.
+    pub(super) fn of<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s File> {
+        self.files.iter().filter(move |file| file.input == input)
+    }
+
+    /// Whether an input has a file of that name, read or not.
+    pub(super) fn has(&self, input: &str, path: &str) -> bool {
+        self.names.contains(&(input.to_owned(), path.to_owned()))
     }
 
     /// The CRD of a group and kind, from the schemas or from what is checked. Only files that name both are parsed.
@@ -120,6 +144,19 @@ impl<'a> Artifacts<'a> {
         self.config.get(alias).and_then(|value| value.as_text()).unwrap_or_default()
     }
 
+    /// The texts of a config value: itself, or all that is in its lists.
+    pub(super) fn config_texts(&self, alias: &str) -> Vec<&str> {
+        fn collect<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+            match value {
+                Value::List(items) => items.iter().for_each(|item| collect(item, found)),
+                other => found.extend(other.as_text()),
+            }
+        }
+        let mut found = Vec::new();
+        self.config.get(alias).into_iter().for_each(|value| collect(value, &mut found));
+        found
+    }
+
     /// The derivation that wrote a file; empty for what is no file.
     pub(super) fn derivation(&self, path: &str) -> &str {
         self.files.iter().find(|file| file.path == path).map_or("", |file| &file.derivation)
@@ -127,7 +164,8 @@ impl<'a> Artifacts<'a> {
 }
 
 impl File {
-    fn documents(&self) -> &[Document] {
+    /// The YAML documents in it.
+    pub(super) fn documents(&self) -> &[Document] {
         &self.parsed().0
     }
 

@@ -137,7 +137,7 @@ pub(super) const KUBELET_ACCESS: Check = Check {
 };
 
 /// Looks at the one object of a kind; it must be there.
-fn one(
+pub(super) fn one(
     artifacts: &Artifacts<'_>,
     report: &mut Report<'_>,
     version: &str,
@@ -152,7 +152,7 @@ fn one(
 }
 
 /// Whether a ClusterRoleBinding gives `role` to the user `user`.
-fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &str) {
+pub(super) fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &str) {
     let mut bindings = artifacts.kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
     let given = bindings.any(|binding| {
         binding.text("roleRef.kind") == Some("ClusterRole")

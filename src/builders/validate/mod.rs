@@ -6,9 +6,16 @@
 //! by their alias. What a check could not decide is in its report: it is no failure, and not silent either.
 
 mod artifacts;
+mod certificates;
 mod haproxy;
+mod images;
 mod manifests;
+mod objects;
+mod pods;
+mod references;
 mod schemas;
+mod scripts;
+mod secrets;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -43,16 +50,38 @@ impl std::fmt::Debug for Check {
 
 /// All checks of artifacts.
 pub const CHECKS: &[Check] = &[
+    certificates::ADMIN_GROUP,
+    certificates::APISERVER_SANS,
     manifests::BOOTSTRAPPER_RBAC,
+    certificates::PATH_LENGTH,
     manifests::CLUSTER_CONFIG,
+    objects::CLUSTER_VERSION,
     schemas::CORE_TYPES,
     schemas::CRD_SCHEMA,
     manifests::CRDS,
+    pods::CVO_FLAGS,
+    images::CVO_IMAGE,
+    pods::CVO_STATIC_POD,
     manifests::DNS_BASE_DOMAIN,
+    objects::ETCD_ENDPOINTS,
+    certificates::ETCD_USAGE,
+    objects::FEATURE_GATE,
+    pods::FLAG_FILES,
+    pods::FRONT_PROXY,
     haproxy::TCP_CHECKS,
+    images::NOT_EMPTY,
+    objects::INFRASTRUCTURE,
+    images::KUBE_PROXY,
+    secrets::KUBEADMIN,
     manifests::KUBELET_ACCESS,
-    manifests::OPERATOR_NETWORK,
     manifests::PARSES,
+    references::MOUNTS,
+    references::NAMESPACES,
+    manifests::OPERATOR_NETWORK,
+    references::SUBJECTS,
+    certificates::SERVICE_IP,
+    secrets::SIGNER,
+    scripts::STRICT_APPLY,
 ];
 
 /// Something that does not hold.
@@ -132,6 +161,21 @@ impl Report<'_> {
             breaks: self.check.breaks,
             hint: None,
         });
+    }
+
+    /// The same at a node of a document, which has the line.
+    fn at(&mut self, document: &Document, line: usize, field: &str, message: impl Into<String>) {
+        self.add(&document.file, Some(line), field, message);
+        if let Some(finding) = self.findings.last_mut() {
+            finding.derivation.clone_from(&document.derivation);
+        }
+    }
+
+    /// What to do about the last finding.
+    fn hint(&mut self, hint: impl Into<String>) {
+        if let Some(finding) = self.findings.last_mut() {
+            finding.hint = Some(hint.into());
+        }
     }
 
     /// What a schema says of a document.

@@ -188,7 +188,7 @@ fn kube_apiserver() {
         - kube-apiserver
         args:
         - --advertise-address=192.168.126.100
-        - --bind-address=0.0.0.0
+        - '--bind-address=0.0.0.0'
         - --secure-port=6443
         - --etcd-servers=https://localhost:2379
         - --etcd-cafile=/etc/kubernetes/secrets/etcd-ca.crt
@@ -499,7 +499,7 @@ fn ipv6_has_brackets_in_urls() {
     etcd: - --initial-advertise-peer-urls=https://[fd00:126::100]:2380
     etcd: - --initial-cluster=etcd-bootstrap=https://[fd00:126::100]:2380
     kube-apiserver: - --advertise-address=fd00:126::100
-    kube-apiserver: - --bind-address=::
+    kube-apiserver: - '--bind-address=::'
     kube-apiserver: - --service-cluster-ip-range=fd02::/112
     kube-controller-manager: - --cluster-cidr=fd01::/48
     kube-controller-manager: - --service-cluster-ip-range=fd02::/112

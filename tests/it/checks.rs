@@ -1,0 +1,728 @@
+//! Every check, broken: for each one of `check --list` a patch, a manifest, a recipe or an edit that a user could make, and
+//! that makes the build fail with the name of that check.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::harness::{Workspace, source};
+
+/// What a user does.
+enum Change {
+    /// A patch.
+    Patch(&'static str),
+    /// Files of the user's own in `manifests/`.
+    Manifests(&'static [(&'static str, &'static str)]),
+    /// A file of `recipes/` with texts replaced in it, in place of the built-in one.
+    Recipe(&'static str, &'static [(&'static str, &'static str)]),
+    /// Whole files.
+    Files(&'static [(&'static str, &'static str)]),
+    /// Another text in install-config.yaml or cluster.yaml.
+    Edit(&'static str, &'static str, &'static str),
+}
+use Change::{Edit, Files, Manifests, Patch, Recipe};
+
+/// The check; others that look at the same thing and fail too; what is done; a part of what is said.
+type Mutation = (&'static str, &'static [&'static str], Change, &'static str);
+
+/// Every boot fact: names of checks that a build has, or will have.
+const FACTS: &[&str] = &[
+    "addresses",
+    "admin-group",
+    "apiserver-sans",
+    "apiserver-url-env",
+    "bootkube-path",
+    "bootstrap-kubelet-standalone",
+    "bootstrapper-rbac",
+    "ca-path-length",
+    "cluster-config-v1",
+    "clusterversion-no-update",
+    "crds-before-cvo",
+    "cvo-flags",
+    "cvo-image",
+    "cvo-static-pod",
+    "dns-base-domain",
+    "duplicate-path",
+    "etcd-endpoints",
+    "etcd-server-usage",
+    "expiry",
+    "featuregate",
+    "flag-files-exist",
+    "front-proxy-names",
+    "haproxy-tcp-checks",
+    "image-not-empty",
+    "infrastructure-status",
+    "kube-proxy",
+    "kubeadmin-length",
+    "kubelet-access",
+    "kubelet-ca",
+    "networks-disjoint",
+    "operator-network",
+    "pause-image",
+    "render-drift",
+    "replicas",
+    "service-ip",
+    "signer-present",
+    "signers-rsa",
+    "strict-apply",
+];
+
+/// Facts whose artifacts do not exist yet: node configurations, the hand-over, a run. Later issues empty this list.
+const LATER: &[&str] = &[
+    "apiserver-url-env",
+    "bootkube-path",
+    "bootstrap-kubelet-standalone",
+    "duplicate-path",
+    "expiry",
+    "kubelet-ca",
+    "pause-image",
+    "render-drift",
+    "signers-rsa",
+];
+
+/// The checks that no mutation breaks.
+const UNBROKEN: &[&str] = &[];
+
+const MUTATIONS: &[Mutation] = &[
+    // The user's files.
+    (
+        "addresses",
+        &[],
+        Edit("cluster.yaml", "api: 192.168.126.10\n", "api: 192.168.127.10\n"),
+        "vips.api: `192.168.127.10` is not inside the machine network",
+    ),
+    (
+        "families",
+        &[],
+        Edit("install-config.yaml", "  - 172.30.0.0/16", "  - fd02::/112"),
+        "networking.serviceNetwork",
+    ),
+    (
+        "networks-disjoint",
+        &[],
+        Edit("install-config.yaml", "  - 172.30.0.0/16", "  - 10.128.0.0/16"),
+        "networking.serviceNetwork",
+    ),
+    ("replicas", &[], Edit("install-config.yaml", "replicas: 2", "replicas: 1"), "replicas"),
+    // Certificates.
+    (
+        "admin-group",
+        &[],
+        Recipe("24-pki/admin.toml", &[("[\"system:masters\"]", "[\"system:admins\"]")]),
+        "admin.crt: subject: it is for `O=system:admins, CN=system:admin`",
+    ),
+    (
+        "admin-group",
+        &[],
+        Recipe("24-pki/admin.toml", &[("usages = [\"client\"]", "usages = [\"server\"]\nnameless = true")]),
+        "admin.crt: extendedKeyUsage: it has no clientAuth",
+    ),
+    (
+        "apiserver-sans",
+        &[],
+        Recipe("24-pki/kube-apiserver.toml", &[("  \"localhost\",\n", "")]),
+        "kube-apiserver.crt: subjectAltName: the name `localhost` is missing",
+    ),
+    (
+        "apiserver-sans",
+        &[],
+        Recipe("24-pki/kube-apiserver.toml", &[("  \"api-int.{domain}\",\n", "")]),
+        "the name `api-int.ocp4.example.com` is missing",
+    ),
+    (
+        "apiserver-sans",
+        &[],
+        Recipe("24-pki/kube-apiserver.toml", &[("  \"kubernetes.default.svc.cluster.local\",\n", "")]),
+        "the name `kubernetes.default.svc.cluster.local` is missing",
+    ),
+    (
+        "apiserver-sans",
+        &[],
+        Recipe(
+            "24-pki/kube-apiserver.toml",
+            &[("masters = \"masters.*.ips\"\n", ""), ("\"{masters}\", ", "")],
+        ),
+        "the address `192.168.126.103` is missing",
+    ),
+    (
+        "apiserver-sans",
+        &[],
+        Recipe("24-pki/kube-apiserver.toml", &[("vips = \"api.vips\"\n", ""), ("\"{vips}\", ", "")]),
+        "the address `192.168.126.10` is missing",
+    ),
+    (
+        "service-ip",
+        &["apiserver-sans"],
+        Recipe("24-pki/kube-apiserver.toml", &[("\"service.kubernetes\"", "\"service.dns\"")]),
+        "the address `172.30.0.1` is missing",
+    ),
+    (
+        "etcd-server-usage",
+        &[],
+        Recipe("24-pki/etcd-server.toml", &[("[\"server\", \"client\"]", "[\"server\"]")]),
+        "etcd-server.crt: extendedKeyUsage: it has no clientAuth",
+    ),
+    (
+        "etcd-server-usage",
+        &[],
+        Recipe("24-pki/etcd-peers.toml", &[("[\"server\", \"client\"]", "[\"client\"]")]),
+        "etcd-peer-master-2.crt: extendedKeyUsage: it has no serverAuth",
+    ),
+    (
+        "ca-path-length",
+        &[],
+        Recipe(
+            "24-pki/kubelet-client-ca-bundle.crt.j2",
+            &[("{{ kubernetes[\"kubernetes-ca-bundle.crt\"] | replace(first, \"\") }}", "")],
+        ),
+        "kubelet-client-ca-bundle.crt: it has `CN=kubernetes-ca`, and not its issuer `CN=root-ca`",
+    ),
+    (
+        "ca-path-length",
+        &[],
+        Recipe("24-pki/root-ca.toml", &[("path_length = 2", "path_length = 1")]),
+        "`CN=root-ca` allows 1 authorities below it, and has 2",
+    ),
+    // Secrets.
+    (
+        "kubeadmin-length",
+        &[],
+        Files(&[
+            (
+                "recipes/20-identity/kubeadmin-password.toml",
+                "# Mine.\nbuilder = \"template\"\n[files]\n\"kubeadmin-password\" = \"kubeadmin-password.j2\"\n",
+            ),
+            ("recipes/20-identity/kubeadmin-password.j2", "hunter2"),
+        ]),
+        "kubeadmin-password: it has fewer than 23 characters",
+    ),
+    (
+        "signer-present",
+        &[],
+        Recipe(
+            "40-static-pod/kube-controller-manager.yaml.j2",
+            &[(
+                "signing-cert-file=/etc/kubernetes/secrets/kubernetes-ca.crt",
+                "signing-cert-file=/etc/kubernetes/secrets/kubelet-ca.crt",
+            )],
+        ),
+        "kubernetes-ca.key: `kubelet-ca.crt` is not of this key",
+    ),
+    (
+        "signer-present",
+        &[],
+        Recipe(
+            "40-static-pod/kube-controller-manager.yaml.j2",
+            &[(
+                "signing-key-file=/etc/kubernetes/secrets/kubernetes-ca.key",
+                "signing-key-file=/etc/kubernetes/secrets/kubelet-ca.key",
+            )],
+        ),
+        "kubelet-ca.key: it is no key of an authority that the bootstrap node has",
+    ),
+    (
+        "signer-present",
+        &[],
+        Recipe(
+            "40-static-pod/kube-controller-manager.yaml.j2",
+            &[("    - --cluster-signing-key-file=/etc/kubernetes/secrets/kubernetes-ca.key\n", "")],
+        ),
+        "`--cluster-signing-key-file` is missing",
+    ),
+    // Static pods.
+    (
+        "cvo-static-pod",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: cluster-version-operator}\npatch: [{op: replace, path: /spec/containers/0/command/0, value: sleep}]\n",
+        ),
+        "no static pod runs cluster-version-operator",
+    ),
+    (
+        "cvo-image",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: cluster-version-operator}\npatch: [{op: replace, path: /spec/containers/0/image, value: 'registry.example/cvo@sha256:0000000000000000000000000000000000000000000000000000000000000000'}]\n",
+        ),
+        "spec.containers[0].image: it is `registry.example/cvo@sha256:",
+    ),
+    (
+        "cvo-flags",
+        &[],
+        Recipe(
+            "40-static-pod/cluster-version-operator.yaml.j2",
+            &[("- --listen=\n", "- --listen=0.0.0.0:9099\n")],
+        ),
+        "`--listen` is not empty",
+    ),
+    (
+        "cvo-flags",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: cluster-version-operator}\npatch: [{op: replace, path: /spec/containers/0/env/0/value, value: single-node-developer}]\n",
+        ),
+        "CLUSTER_PROFILE is not `self-managed-high-availability`",
+    ),
+    (
+        "cvo-flags",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: cluster-version-operator}\npatch: [{op: replace, path: /spec/containers/0/securityContext/privileged, value: false}]\n",
+        ),
+        "spec.containers[0].securityContext: it is not privileged",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: kube-proxy}\npatch: [{op: replace, path: /spec/containers/0/image, value: 'registry.example/hyperkube@sha256:0000000000000000000000000000000000000000000000000000000000000000'}]\n",
+        ),
+        "spec.containers[0].image: it is `registry.example/hyperkube@sha256:",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: kube-proxy}\npatch: [{op: remove, path: /spec/containers/0/securityContext}]\n",
+        ),
+        "spec.containers[0].securityContext: it is not privileged",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: kube-proxy}\npatch: [{op: replace, path: /spec/containers/0/command/0, value: sleep}]\n",
+        ),
+        "no static pod runs kube-proxy",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Patch(
+            "target: {kind: ClusterRoleBinding, name: tinderbox-node-proxier}\npatch: [{op: replace, path: /subjects/0/name, value: 'system:admin'}]\n",
+        ),
+        "no ClusterRoleBinding gives `system:node-proxier` to user `system:bootstrapper`",
+    ),
+    (
+        "front-proxy-names",
+        &[],
+        Recipe(
+            "40-static-pod/kube-apiserver.yaml.j2",
+            &[(
+                "=kube-apiserver-proxy,system:kube-apiserver-proxy,system:openshift-aggregator",
+                "=kube-apiserver-proxy,system:openshift-aggregator",
+            )],
+        ),
+        "`system:kube-apiserver-proxy` of front-proxy-client.crt is not among",
+    ),
+    (
+        "front-proxy-names",
+        &[],
+        Recipe("24-pki/front-proxy-client.toml", &[("system:kube-apiserver-proxy", "system:proxy")]),
+        "`system:proxy` of front-proxy-client.crt is not among",
+    ),
+    (
+        "flag-files-exist",
+        &[],
+        Recipe(
+            "40-static-pod/etcd.yaml.j2",
+            &[(
+                "--cert-file=/etc/kubernetes/secrets/etcd-server.crt",
+                "--cert-file=/etc/kubernetes/secrets/etcd-serving.crt",
+            )],
+        ),
+        "`/etc/kubernetes/bootstrap-secrets/etcd-serving.crt` of `--cert-file` is a file that nothing makes",
+    ),
+    (
+        "flag-files-exist",
+        &[],
+        Recipe(
+            "40-static-pod/kube-scheduler.yaml.j2",
+            &[(
+                "--kubeconfig=/etc/kubernetes/kubeconfigs/kube-scheduler.",
+                "--kubeconfig=/etc/kubernetes/kubeconfigs/scheduler.",
+            )],
+        ),
+        "`/etc/kubernetes/kubeconfigs/scheduler.kubeconfig` of `--kubeconfig` is a file that nothing makes",
+    ),
+    (
+        "flag-files-exist",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: kube-controller-manager}\npatch: [{op: remove, path: /spec/containers/0/volumeMounts/0}]\n",
+        ),
+        "`/etc/kubernetes/secrets/kubernetes-ca.crt` of `--cluster-signing-cert-file` is in no volume of the node",
+    ),
+    (
+        "image-not-empty",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: etcd}\npatch: [{op: replace, path: /spec/containers/0/image, value: ''}]\n",
+        ),
+        "spec.containers[0].image: it is empty",
+    ),
+    (
+        "image-not-empty",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: mine, namespace: default}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec: {containers: [{name: mine, image: 'registry.example/mine:latest'}]}\n",
+        )]),
+        "mine.yaml:8: spec.template.spec.containers[0].image: `registry.example/mine:latest` has no digest",
+    ),
+    // Manifests.
+    (
+        "manifest-parses",
+        &[],
+        Files(&[
+            (
+                "recipes/78-mine.toml",
+                "# Mine.\nbuilder = \"template\"\n[files]\n\"mine.yaml\" = \"mine.yaml.j2\"\n",
+            ),
+            ("recipes/mine.yaml.j2", "apiVersion: v1\nkind: ConfigMap\n"),
+            (
+                "recipes/80-check/mine.toml",
+                "# Mine.\nbuilder = \"validate\"\n[inputs]\nmanifests = \"mine\"\n[config]\ndisabled = \"checks.disabled\"\n[params]\nchecks = [\"manifest-parses\"]\n",
+            ),
+        ]),
+        "mine.yaml:1: metadata.name: it is missing",
+    ),
+    (
+        "bootstrapper-rbac",
+        &[],
+        Patch(
+            "target: {kind: ClusterRoleBinding, name: tinderbox-node-bootstrapper}\npatch: {roleRef: {name: 'system:node'}}\n",
+        ),
+        "no ClusterRoleBinding gives `system:node-bootstrapper` to user `system:bootstrapper`",
+    ),
+    (
+        "kubelet-access",
+        &[],
+        Patch(
+            "target: {kind: ClusterRoleBinding, name: tinderbox-kubelet-api-admin}\npatch: [{op: replace, path: /subjects/0/name, value: 'system:admin'}]\n",
+        ),
+        "no ClusterRoleBinding gives `system:kubelet-api-admin` to user `system:kube-apiserver`",
+    ),
+    (
+        "cluster-config-v1",
+        &[],
+        Patch(
+            "target: {kind: ConfigMap, name: cluster-config-v1}\npatch: {data: {install-config: 'pullSecret: x'}}\n",
+        ),
+        "data.install-config: it has the pull secret in it",
+    ),
+    (
+        "clusterversion-no-update",
+        &[],
+        Patch("target: {kind: ClusterVersion}\npatch: {spec: {desiredUpdate: {version: 4.18.1}}}\n"),
+        "spec.desiredUpdate: it is there",
+    ),
+    (
+        "core-types",
+        &[],
+        Patch("target: {kind: ConfigMap, name: etcd-endpoints}\npatch: {dota: {a: b}}\n"),
+        "dota: this field does not exist",
+    ),
+    (
+        "crd-schema",
+        &[],
+        Patch("target: {kind: Scheduler}\npatch: {spec: {mastersSchedulable: 'yes'}}\n"),
+        "spec.mastersSchedulable: `yes` is a string, not a boolean",
+    ),
+    (
+        "crds-before-cvo",
+        &[],
+        Manifests(&[("mine.yaml", "apiVersion: mine.openshift.io/v1\nkind: Mine\nmetadata: {name: mine}\n")]),
+        "no CRD of this release has mine.openshift.io Mine",
+    ),
+    (
+        "dns-base-domain",
+        &[],
+        Patch("target: {kind: DNS}\npatch: {spec: {baseDomain: example.com}}\n"),
+        "spec.baseDomain: it is `example.com`, not `ocp4.example.com`",
+    ),
+    (
+        "etcd-endpoints",
+        &[],
+        Patch(
+            "target: {kind: ConfigMap, name: etcd-endpoints}\npatch: {metadata: {annotations: {alpha.installer.openshift.io/etcd-bootstrap: 192.168.126.101}}}\n",
+        ),
+        "it is `192.168.126.101`, not `192.168.126.100`",
+    ),
+    (
+        "etcd-endpoints",
+        &[],
+        Patch("target: {kind: ConfigMap, name: etcd-endpoints}\npatch: {metadata: {name: etcd-endpoint}}\n"),
+        "there is no ConfigMap openshift-etcd/etcd-endpoints",
+    ),
+    (
+        "featuregate",
+        &[],
+        Patch(
+            "target: {kind: FeatureGate}\npatch: [{op: replace, path: /status/featureGates/0/version, value: 4.17.9}]\n",
+        ),
+        "status.featureGates[0].version: it is `4.17.9`, not `4.18.0-demo`",
+    ),
+    (
+        "featuregate",
+        &[],
+        Patch("target: {kind: FeatureGate}\npatch: [{op: remove, path: /status}]\n"),
+        "status.featureGates: it is empty or missing",
+    ),
+    (
+        "infrastructure-status",
+        &[],
+        Patch("target: {kind: Infrastructure}\npatch: [{op: remove, path: /status/controlPlaneTopology}]\n"),
+        "status.controlPlaneTopology: it is missing or empty",
+    ),
+    (
+        "infrastructure-status",
+        &["crd-schema"],
+        Patch(
+            "target: {kind: Infrastructure}\npatch: [{op: move, from: /status/apiServerInternalURI, path: /status/apiServerInternalURL}]\n",
+        ),
+        "status.apiServerInternalURI: it is missing or empty",
+    ),
+    (
+        "infrastructure-status",
+        &[],
+        Recipe("55-script/bootkube.sh.j2", &[("oc replace --subresource=status ", "oc replace ")]),
+        "bootkube.sh: no `oc replace --subresource=status` in it",
+    ),
+    (
+        "strict-apply",
+        &[],
+        Recipe("55-script/bootkube.sh.j2", &[("oc apply --validate=strict ", "oc apply \\\n    ")]),
+        "`oc apply` without `--validate=strict`",
+    ),
+    (
+        "strict-apply",
+        &[],
+        Recipe(
+            "55-script/bootkube.sh.j2",
+            &[("--subresource=status --validate=strict ", "--subresource=status ")],
+        ),
+        "`oc replace` without `--validate=strict`",
+    ),
+    (
+        "operator-network",
+        &[],
+        Patch(
+            "target: {kind: Network, group: operator.openshift.io}\npatch: {spec: {serviceNetwork: [172.31.0.0/16]}}\n",
+        ),
+        "spec.serviceNetwork: it is not that of the other Network",
+    ),
+    // What one object says of another.
+    (
+        "mounts-exist",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: mine, namespace: default}\nspec:\n  containers: [{name: mine, image: 'registry.example/mine@sha256:0000000000000000000000000000000000000000000000000000000000000000'}]\n  volumes:\n  - {name: there, configMap: {name: kube-root-ca.crt}}\n  - {name: maybe, configMap: {name: maybe, optional: true}}\n  - {name: gone, secret: {secretName: gone}}\n",
+        )]),
+        "mine.yaml:9: spec.volumes[2].secret.secretName: there is no Secret `default/gone`",
+    ),
+    (
+        "mounts-exist",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: etcd}\npatch: [{op: add, path: /spec/volumes/-, value: {name: config, configMap: {name: cluster-config-v1}}}]\n",
+        ),
+        "a static pod cannot use ConfigMap `cluster-config-v1`",
+    ),
+    (
+        "namespaces-first",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine, namespace: nowhere}\n",
+        )]),
+        "mine.yaml:3: metadata.namespace: there is no Namespace `nowhere`",
+    ),
+    (
+        "namespaces-first",
+        &[],
+        Manifests(&[
+            ("one.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine, namespace: late}\n"),
+            ("two.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: late}\n"),
+        ]),
+        "one.yaml:3: metadata.namespace: Namespace `late` comes after it",
+    ),
+    (
+        "rbac-subjects",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: mine}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}\nsubjects:\n- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: 'system:authenticated'}\n- {apiGroup: rbac.authorization.k8s.io, kind: User, name: 'system:admni'}\n",
+        )]),
+        "mine.yaml:7: subjects[1].name: no certificate is for User `system:admni`",
+    ),
+    // Around the cluster.
+    (
+        "haproxy-tcp-checks",
+        &[],
+        Recipe("70-infra/_haproxy.j2", &[("option tcp-check", "option httpchk")]),
+        "haproxy.cfg:",
+    ),
+];
+
+impl Change {
+    fn make(&self, ws: &Workspace) {
+        match self {
+            Patch(text) => ws.write("patches/10-x.yaml", text),
+            Manifests(files) => {
+                files.iter().for_each(|(name, text)| ws.write(&format!("manifests/{name}"), text));
+            }
+            Files(files) => files.iter().for_each(|(path, text)| ws.write(path, text)),
+            Edit(file, from, to) => ws.edit(file, from, to),
+            Recipe(path, replaced) => recipe(ws, path, replaced),
+        }
+    }
+}
+
+/// Puts a file of ours with other texts in it into the user's recipes, with all others of its folder that go with it.
+fn recipe(ws: &Workspace, path: &str, replaced: &[(&str, &str)]) {
+    let (folder, name) = path.split_once('/').unwrap();
+    let from = source("recipes").join(folder);
+    let mut text = fs::read_to_string(from.join(name)).unwrap();
+    for (old, new) in replaced {
+        assert_eq!(text.matches(old).count(), 1, "`{old}` in {path}");
+        text = text.replace(old, new);
+    }
+    if name.ends_with(".j2") {
+        for entry in fs::read_dir(&from).unwrap() {
+            let entry = entry.unwrap();
+            let other = entry.file_name().into_string().unwrap();
+            let stem = |name: &str| name.split('.').next().unwrap().to_owned();
+            if stem(&other) == stem(name) || name.starts_with('_') || other.starts_with('_') {
+                ws.write(&format!("recipes/{folder}/{other}"), &fs::read_to_string(entry.path()).unwrap());
+            }
+        }
+    }
+    ws.write(&format!("recipes/{path}"), &text);
+}
+
+/// Undoes every change.
+fn reset(ws: &Workspace) {
+    for folder in ["patches", "manifests", "recipes"] {
+        let _ = fs::remove_dir_all(ws.dir.join(folder));
+    }
+    for name in ["install-config.yaml", "cluster.yaml"] {
+        ws.write(name, &fs::read_to_string(source("examples/ocp4").join(name)).unwrap());
+    }
+}
+
+/// The checks whose names end a line, as findings do.
+fn found(said: &str) -> BTreeSet<String> {
+    let name = |line: &str| {
+        line.strip_suffix(']').and_then(|line| line.rsplit_once(" [")).map(|(_, name)| name.to_owned())
+    };
+    said.lines().filter_map(name).collect()
+}
+
+fn listed() -> BTreeSet<String> {
+    let list = Workspace::empty().json(&["check", "--list"]);
+    let list = list.get("checks").unwrap_or(&list);
+    list.as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn each_mutation_is_found_by_its_check() {
+    let ws = Workspace::in_memory().filled();
+    ws.build(&["check"]);
+    let mut wrong = Vec::new();
+    for (check, others, change, says) in MUTATIONS {
+        reset(&ws);
+        change.make(&ws);
+        let said = ws.run(&["build", "-q", "--keep-going", "check"]);
+        let wanted: BTreeSet<String> = others.iter().chain([check]).map(|&name| name.to_owned()).collect();
+        assert!(!said.contains("hunter2"), "{said}");
+        if found(&said) != wanted || !said.contains(says) || !said.contains("[exit 1]") {
+            wrong.push(format!("{check}: `{says}`, not\n{said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Nothing of it stays.
+    reset(&ws);
+    assert_eq!(ws.build(&["check"]), [""; 0]);
+    ws.assert_sound();
+}
+
+#[test]
+fn every_check_has_a_mutation() {
+    let broken: BTreeSet<String> = MUTATIONS.iter().map(|(check, ..)| (*check).to_owned()).collect();
+    let listed = listed();
+    let unbroken: Vec<&String> = listed.difference(&broken).collect();
+    assert_eq!(unbroken, UNBROKEN);
+    assert!(broken.is_subset(&listed), "{:?}", broken.difference(&listed));
+}
+
+#[test]
+fn every_boot_fact_is_a_check_or_waits_for_its_artifact() {
+    let listed = listed();
+    let missing: Vec<&str> = FACTS.iter().copied().filter(|fact| !listed.contains(*fact)).collect();
+    assert_eq!(missing, LATER);
+}
+
+/// What is right for one kind of cluster is for all.
+#[test]
+fn every_kind_of_cluster_passes() {
+    type Kind = (&'static str, fn(&Workspace));
+    let kinds: [Kind; 6] = [
+        ("dual-stack", Workspace::dual_stack),
+        ("IPv6 only", Workspace::ipv6_only),
+        ("compact", |ws| ws.without_workers(3)),
+        ("single node", |ws| ws.without_workers(1)),
+        ("ECDSA authorities", |ws| {
+            ws.edit("cluster.yaml", "\nrelease:", "\npki: {authorityKeyAlgorithm: ecdsa-p256}\nrelease:");
+        }),
+        ("the next release", |ws| {
+            ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
+            ws.relock();
+        }),
+    ];
+    let ws = Workspace::in_memory().filled();
+    for (kind, change) in kinds {
+        reset(&ws);
+        change(&ws);
+        let said = ws.run(&["build", "-q", "--keep-going", "check"]);
+        assert!(said.contains("[exit 0]"), "{kind}: {said}");
+    }
+}
+
+/// A user who knows better turns one off by name, and is told so each time.
+#[test]
+fn a_check_that_is_off_does_not_fail() {
+    let ws = Workspace::in_memory().filled();
+    for (check, others, change, _) in MUTATIONS {
+        // One each of the user's files, certificates, secrets, pods, scripts, and references.
+        if !["replicas", "admin-group", "kubeadmin-length", "cvo-flags", "strict-apply", "rbac-subjects"]
+            .contains(check)
+        {
+            continue;
+        }
+        reset(&ws);
+        change.make(&ws);
+        let off: Vec<&str> = others.iter().chain([check]).copied().collect();
+        ws.edit(
+            "cluster.yaml",
+            "\nrelease:",
+            &format!("\nchecks: {{disabled: [{}]}}\nrelease:", off.join(", ")),
+        );
+        let said = ws.run(&["build", "check"]);
+        assert!(said.contains("[exit 0]"), "{check}: {said}");
+        let told = said.contains(&format!("the check `{check}` is turned off in cluster.yaml"));
+        assert!(told, "{check}: {said}");
+    }
+}
+
+/// Whom an identity provider knows cannot be known before boot: not an error, and not silent.
+#[test]
+fn a_subject_of_an_identity_provider_is_left_open() {
+    let ws = Workspace::with(&[(
+        "manifests/mine.yaml",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: mine}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}\nsubjects:\n- {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}\n",
+    )]);
+    ws.build(&["check/references"]);
+    let report = fs::read_to_string(ws.path_of("check/references").join("report.json")).unwrap();
+    assert!(report.contains("User `alice` exists") && report.contains("subjects[0].name"), "{report}");
+}
