@@ -504,6 +504,22 @@ const MUTATIONS: &[Mutation] = &[
         "`oc replace` without `--validate=strict`",
     ),
     (
+        "network-cidrs",
+        &["operator-network"],
+        Patch(
+            "target: {kind: Network, group: operator.openshift.io}\npatch: {spec: {serviceNetwork: [172.30.0.0/99]}}\n",
+        ),
+        "spec.serviceNetwork[0]: `172.30.0.0/99` is not a network",
+    ),
+    (
+        "network-cidrs",
+        &["operator-network"],
+        Patch(
+            "target: {kind: Network, group: config.openshift.io}\npatch: {spec: {clusterNetwork: [{cidr: 10.128.0.1/14, hostPrefix: 23}]}}\n",
+        ),
+        "spec.clusterNetwork[0].cidr: `10.128.0.1/14` is not a network",
+    ),
+    (
         "operator-network",
         &[],
         Patch(

@@ -1046,6 +1046,9 @@ fn checks() {
     namespaces-first
       rule:   what is in a namespace comes after the Namespace, in the order of file names
       breaks: the API server refuses it, and bootkube never gets past it
+    network-cidrs
+      rule:   every CIDR of both Networks is an address with a prefix, and no address inside of that
+      breaks: the API accepts it, the network operator is degraded, and no pod gets an address
     networks-disjoint
       rule:   machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
       breaks: pods cannot reach nodes
@@ -1100,6 +1103,7 @@ fn checks() {
     passed  manifest-parses           every manifest is valid YAML with apiVersion, kind and metadata.name
     passed  mounts-exist              ConfigMaps and Secrets that pods use are among the manifests; static pods use none
     passed  namespaces-first          what is in a namespace comes after the Namespace, in the order of file names
+    passed  network-cidrs             every CIDR of both Networks is an address with a prefix, and no address inside of that
     passed  networks-disjoint         machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
     passed  operator-network          both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
     passed  rbac-subjects             users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in

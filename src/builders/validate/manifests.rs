@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ipnet::IpNet;
+
 use super::artifacts::{Artifacts, Document, meaning};
 use super::{Check, Report};
 use crate::yaml::{self, Node, Source};
@@ -76,6 +78,40 @@ pub(super) const OPERATOR_NETWORK: Check = Check {
                         field,
                         "it is not that of the other Network",
                     );
+                }
+            }
+        }
+    },
+};
+
+/// The CRDs take any text here: nothing before the network operator looks at it.
+pub(super) const NETWORK_CIDRS: Check = Check {
+    name: "network-cidrs",
+    rule: "every CIDR of both Networks is an address with a prefix, and no address inside of that",
+    breaks: "the API accepts it, the network operator is degraded, and no pod gets an address",
+    config: &[],
+    run: |artifacts, report| {
+        for version in ["config.openshift.io/v1", "operator.openshift.io/v1"] {
+            for document in artifacts.kind(version, "Network") {
+                let pods = document
+                    .list("spec.clusterNetwork")
+                    .iter()
+                    .map(|entry| entry.get("cidr").unwrap_or(entry));
+                let pods =
+                    pods.enumerate().map(|(at, node)| (format!("spec.clusterNetwork[{at}].cidr"), node));
+                let services = document.list("spec.serviceNetwork").iter().enumerate();
+                let services = services.map(|(at, node)| (format!("spec.serviceNetwork[{at}]"), node));
+                for (field, node) in pods.chain(services) {
+                    let text = node.text().unwrap_or_default();
+                    let network = text.parse::<IpNet>().ok().filter(|network| network.trunc() == *network);
+                    if network.is_none() {
+                        report.add(
+                            &document.file,
+                            Some(node.line),
+                            &field,
+                            format!("`{text}` is not a network"),
+                        );
+                    }
                 }
             }
         }

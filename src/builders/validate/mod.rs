@@ -77,6 +77,7 @@ pub const CHECKS: &[Check] = &[
     manifests::PARSES,
     references::MOUNTS,
     references::NAMESPACES,
+    manifests::NETWORK_CIDRS,
     manifests::OPERATOR_NETWORK,
     references::SUBJECTS,
     certificates::SERVICE_IP,
