@@ -128,7 +128,7 @@ fn rows(
 ) -> Result<Vec<Row>> {
     let mut seen = BTreeSet::new();
     let mut rows = Vec::new();
-    // The ones that are first in their file before those that stand in another's bundle, so that each has its own name.
+    // Those that have a file of their own before those that stand in another's bundle, so that each has its own name.
     let mut behind = Vec::new();
     for (at, done) in done.iter().filter(|(at, _)| is_certificate(workspace, **at)) {
         let derivation = &workspace.graph.nodes()[*at].name;
@@ -137,7 +137,9 @@ fn rows(
             let text = fs::read_text(&object.path.join(path))?;
             let unreadable = |source| OpsError::Certificate { derivation: derivation.clone(), source };
             let mut chain = Certificate::chain_from_pem(&text).map_err(unreadable)?.into_iter();
-            if let Some(first) = chain.next().filter(|first| seen.insert(first.fingerprint())) {
+            if !path.ends_with("-bundle.crt")
+                && let Some(first) = chain.next().filter(|first| seen.insert(first.fingerprint()))
+            {
                 rows.push(row(path.trim_end_matches(".crt").to_owned(), derivation, &first, now));
             }
             behind.extend(chain.map(|one| (derivation, one)));
