@@ -1,10 +1,14 @@
 //! `check`: all validation, and nothing else. `--list` says which checks there are.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::build::{self, BuildRequest, Failure};
 use super::{Env, OpsError, Result};
-use crate::builders::validate;
+use crate::builders::BuildError;
+use crate::builders::validate::{self, Finding};
 use crate::config;
 use crate::exec::ExecError;
 use crate::fs;
@@ -46,11 +50,13 @@ pub fn list() -> Vec<Listed> {
 pub struct Checked {
     /// Checks that were made, or that the user turned off.
     pub checks: Vec<Made>,
+    /// What failed checks found.
+    pub findings: Vec<Finding>,
     /// Derivations below `check/` that have no output because a check failed.
     pub failed: Vec<Failure>,
     /// The errors themselves, for whoever prints them.
     #[serde(skip)]
-    pub errors: Vec<std::sync::Arc<ExecError>>,
+    pub errors: Vec<Arc<ExecError>>,
 }
 
 /// One check that was made.
@@ -60,7 +66,7 @@ pub struct Made {
     pub name: String,
     /// What must hold.
     pub rule: String,
-    /// `passed` or `disabled`.
+    /// `passed`, `failed` or `disabled`.
     pub status: String,
     /// Rules that it leaves to the API server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +107,26 @@ pub fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
             .map_err(|source| OpsError::Store(crate::store::StoreError::Unreadable { path, source }))?;
         checks.extend(made);
     }
+    let findings = findings(&report.errors);
+    let broken: BTreeMap<&str, &str> = findings.iter().map(|finding| (finding.check, finding.rule)).collect();
+    checks.extend(broken.into_iter().map(|(name, rule)| Made {
+        name: name.into(),
+        rule: rule.into(),
+        status: "failed".into(),
+        not_evaluated: Vec::new(),
+    }));
     checks.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(Checked { checks, failed: report.failed, errors: report.errors })
+    Ok(Checked { checks, findings, failed: report.failed, errors: report.errors })
+}
+
+/// What the checks of failed derivations found.
+fn findings(errors: &[Arc<ExecError>]) -> Vec<Finding> {
+    let found = errors.iter().filter_map(|error| match &**error {
+        ExecError::Build { source, .. } => match &**source {
+            BuildError::Checks { findings, .. } => Some(findings.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    found.flatten().collect()
 }

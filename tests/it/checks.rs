@@ -435,6 +435,18 @@ const MUTATIONS: &[Mutation] = &[
         "no CRD of this release has mine.openshift.io Mine",
     ),
     (
+        "crds-before-cvo",
+        &[],
+        Recipe(
+            "80-check/crds.toml",
+            &[(
+                "crds = \"release/crds\"",
+                "crds = \"release/crds:0000_10_config-operator_01_dnses.crd.yaml\"",
+            )],
+        ),
+        "there is no CRD `clusteroperators.config.openshift.io`",
+    ),
+    (
         "dns-base-domain",
         &[],
         Patch("target: {kind: DNS}\npatch: {spec: {baseDomain: example.com}}\n"),

@@ -335,7 +335,7 @@ fn show() {
     KIND                SIZE     PATH
     file        secret  23 B     auth/kubeadmin-password
     file        secret  4.7 KiB  auth/kubeconfig
-    file                5.4 KiB  checks.json
+    file                5.6 KiB  checks.json
     file                3.1 KiB  crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     file                8.3 KiB  crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
     file                2.5 KiB  crds/0000_03_config-operator_01_proxies.crd.yaml
@@ -987,8 +987,8 @@ fn checks() {
       rule:   every custom resource fits the schema that its CRD has in this release
       breaks: the API server refuses it (400 for unknown fields, 422 for wrong values), and bootkube never gets past it
     crds-before-cvo
-      rule:   every custom resource of ours has its CRD in this release, each in exactly one variant
-      breaks: our own resources cannot be created; with several variants the last one wins, and a TechPreview schema goes live
+      rule:   every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant
+      breaks: our own resources cannot be created, and the CVO only retries; with several variants the last one wins, and a TechPreview schema goes live
     cvo-flags
       rule:   the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged
       breaks: its metrics listener demands a certificate; no profile, no manifests
@@ -1083,7 +1083,7 @@ fn checks() {
     passed  clusterversion-no-update  ClusterVersion has no `desiredUpdate`
     passed  core-types                every object of Kubernetes itself fits its type, and every other one has a CRD
     passed  crd-schema                every custom resource fits the schema that its CRD has in this release
-    passed  crds-before-cvo           every custom resource of ours has its CRD in this release, each in exactly one variant
+    passed  crds-before-cvo           every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant
     passed  cvo-flags                 the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged
     passed  cvo-image                 the CVO container runs the RELEASE image, not the cluster-version-operator image
     passed  cvo-static-pod            on bootstrap, the cluster-version operator is a static pod

@@ -203,11 +203,14 @@ pub(super) fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &s
     }
 }
 
+/// What the cluster-version operator reads and writes of itself, before it brings anything.
+const CVO_OWN: [&str; 2] = ["clusteroperators.config.openshift.io", "clusterversions.config.openshift.io"];
+
 /// Custom resources that the API server knows.
 pub(super) const CRDS: Check = Check {
     name: "crds-before-cvo",
-    rule: "every custom resource of ours has its CRD in this release, each in exactly one variant",
-    breaks: "our own resources cannot be created; with several variants the last one wins, and a TechPreview schema goes live",
+    rule: "every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant",
+    breaks: "our own resources cannot be created, and the CVO only retries; with several variants the last one wins, and a TechPreview schema goes live",
     config: &[],
     run: |artifacts, report| {
         let mut known: BTreeMap<(String, String), &Document> = BTreeMap::new();
@@ -219,6 +222,14 @@ pub(super) const CRDS: Check = Check {
                 let message = format!("`{}` has the same CRD", other.file);
                 report.add(&crd.file, crd.line("metadata.name"), "metadata.name", message);
             }
+        }
+        for name in CVO_OWN.into_iter().filter(|name| !names.contains_key(name)) {
+            report.add(
+                "crds",
+                None,
+                "",
+                format!("there is no CRD `{name}`: the cluster-version operator needs it"),
+            );
         }
         for document in artifacts.documents() {
             let (group, version) =
