@@ -76,7 +76,7 @@ fn keep_last() {
     1.6 KiB	[ID]-infra-haproxy-pivoted
     1.7 KiB	[ID]-infra-haproxy
     2.3 KiB	[ID]-infra-network
-    281.3 KiB	[ID]-cluster
+    281.4 KiB	[ID]-cluster
     [exit 0]
     freed 5.6 KiB in 4 objects; 102 stay
     generation 2 of [DIR]
