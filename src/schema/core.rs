@@ -5,8 +5,8 @@
 //! its newest release), and its schemas are mostly prose. As a table the types are short lines that a reader can search
 //! and that the same engine reads. Types only grow within a version of an API, so those of 1.32 serve 1.31 too.
 //!
-//! OpenAPI leaves out what Kubernetes checks in code. The few of those rules that stop a boot are here: [`ENUMS`] and
-//! [`KEYED`]; those that concern several fields are checks of their own.
+//! OpenAPI leaves out what Kubernetes checks in code. The few of those rules that stop a boot are here: `ENUMS` and
+//! `KEYED`; those that concern several fields are checks of their own.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

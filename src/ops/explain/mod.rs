@@ -2,7 +2,7 @@
 //! it, and who reads it.
 //!
 //! Artifacts keep the comments of their templates, so the comment is the one above the line. The origin is found the
-//! other way round: the template's line that wrote it ([`lines`]), the names in that line, and what the recipe says
+//! other way round: the template's line that wrote it (`lines`), the names in that line, and what the recipe says
 //! these names are.
 
 mod field;
