@@ -1261,6 +1261,8 @@ fn json_of_every_verb_is_one_document() {
         &["store", "add", "cluster.yaml"],
         &["store", "verify"],
         &["store", "scan"],
+        &["expiry"],
+        &["renew", "--dry-run"],
         &["seed", "decrypt"],
         &["store", "repair"],
         &["store", "gc", "--dry-run"],
