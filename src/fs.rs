@@ -227,6 +227,11 @@ pub fn metadata(path: &Path) -> Result<std::fs::Metadata> {
     std::fs::symlink_metadata(path).at("look at", path)
 }
 
+/// Whether anybody but its owner can read or change the file, links followed.
+pub fn others_may(path: &Path) -> Result<bool> {
+    Ok(metadata(&canonical(path)?)?.mode() & 0o077 != 0)
+}
+
 /// Whether anything of that name is there.
 pub fn exists(path: &Path) -> Result<bool> {
     Ok(optional(metadata(path))?.is_some())

@@ -15,7 +15,7 @@
 //! store/      2  objects, realisations, sessions, roots, gc, verify, scan
 //! registry/   2  images: registries, OCI layouts, the demo release; verified bytes        → config's release
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
-//! config/     1  install-config and cluster file: fragments, inputs, settings; fields and projection
+//! config/     1  install-config and cluster file: fragments, inputs, settings; fields         → pki
 //! lock/       1  what comes from outside, pinned; which certificates were renewed
 //! patch/      1  patches of Kubernetes objects: which object, and what becomes of it
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::{BuildError, Builder, Grants, Job, JobError};
 use crate::drv::BuilderId;
 use crate::secret::Stream;
-use crate::tree::TreeWriter;
+use crate::tree::{TreeWriter, leaf};
 use crate::value::Value;
 
 pub(super) struct Identity;
@@ -74,7 +74,7 @@ impl Builder for Identity {
                 Zeroizing::new(hash.map_err(wrong)?.format_for_version(bcrypt::Version::TwoA))
             }
         };
-        Ok(out.write(name.rsplit('/').next().unwrap_or(name), value.as_bytes(), false)?)
+        Ok(out.write(leaf(name), value.as_bytes(), false)?)
     }
 }
 

@@ -36,7 +36,7 @@ impl Objects {
     /// Reads an input.
     pub(super) fn read(alias: &str, input: &InputTree) -> Result<Self, JobError> {
         let mut objects = Self::default();
-        for (path, _, entry) in input.leaves().filter(|(path, ..)| is_manifest(path)) {
+        for (path, _, entry) in input.leaves().filter(|(path, ..)| yaml::is_manifest(path)) {
             if matches!(entry.kind, Kind::File { .. }) {
                 objects.add(path, input.text(alias, path)?, entry.secret);
             }
@@ -78,11 +78,6 @@ impl Objects {
         self.add(path, text.clone(), secret);
         text
     }
-}
-
-/// Whether a file holds Kubernetes objects, by its name.
-pub(super) fn is_manifest(path: &str) -> bool {
-    [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
 }
 
 /// `DNS cluster (manifests/cluster-dns-02-config.yml)`.

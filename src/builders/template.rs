@@ -18,7 +18,7 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use super::{BuildError, Builder, Job, JobError};
 use crate::drv::BuilderId;
 use crate::hint::did_you_mean;
-use crate::tree::TreeWriter;
+use crate::tree::{TreeWriter, leaf};
 use crate::value::Value;
 use crate::yaml;
 
@@ -101,7 +101,7 @@ pub fn names(piece: &str) -> BTreeSet<String> {
 }
 
 fn is_output(path: &str) -> bool {
-    !path.rsplit('/').next().unwrap_or(path).starts_with('_')
+    !leaf(path).starts_with('_')
 }
 
 fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>, BuildError> {

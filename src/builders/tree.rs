@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
-use super::objects::{Objects, is_manifest};
+use super::objects::Objects;
 use super::{BuildError, Builder, Job, JobError};
 use crate::drv::BuilderId;
 use crate::tree::TreeWriter;
+use crate::yaml;
 
 pub(super) struct Tree;
 
@@ -65,7 +66,7 @@ impl Builder for Tree {
                     }
                     out.share(&to, &full, entry)?;
                     let inside = |dir: &&str| to.strip_prefix(*dir).is_some_and(|rest| rest.starts_with('/'));
-                    if is_manifest(&to) && once.iter().any(inside) {
+                    if yaml::is_manifest(&to) && once.iter().any(inside) {
                         objects.add(&to, input.text(alias, path)?, entry.secret);
                     }
                 }

@@ -4,9 +4,13 @@
 
 use super::spec::{Field, Kind, Unit, choice, field};
 use super::syntax;
+use crate::pki::Algorithm;
 
 /// Key algorithms of certificates.
-const ALGORITHMS: &[&str] = &["ecdsa-p256", "ecdsa-p384", "rsa-2048", "rsa-3072", "rsa-4096"];
+const ALGORITHMS: &[&str] = &{
+    let [a, b, c, d, e] = Algorithm::ALL;
+    [a.as_str(), b.as_str(), c.as_str(), d.as_str(), e.as_str()]
+};
 
 /// The file.
 pub(super) const FIELDS: &[Field] = &[

@@ -48,9 +48,7 @@ pub use release::{Reference, Release, ReleaseError};
 pub use schema::schema;
 
 pub use crate::yaml::Source;
-pub use words::{
-    Architecture, CpuPartitioning, DomainType, FeatureSet, KeyAlgorithm, Role, SourcePolicy, TrustPolicy,
-};
+pub use words::{Architecture, CpuPartitioning, DomainType, FeatureSet, Role, SourcePolicy, TrustPolicy};
 
 use fragment::Fragment;
 use inputs::Inputs;

@@ -9,10 +9,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::release::Release;
-use super::words::{
-    Architecture, CpuPartitioning, DomainType, FeatureSet, KeyAlgorithm, Role, SourcePolicy, TrustPolicy,
-};
+use super::words::{Architecture, CpuPartitioning, DomainType, FeatureSet, Role, SourcePolicy, TrustPolicy};
 use crate::hint::Place;
+use crate::pki::Algorithm;
 use crate::secret::Secret;
 use crate::value::Value;
 
@@ -170,9 +169,9 @@ pub struct Libvirt {
 #[derive(Debug, Clone)]
 pub struct Pki {
     /// Of leaves.
-    pub key_algorithm: KeyAlgorithm,
+    pub key_algorithm: Algorithm,
     /// Of authorities.
-    pub authority_key_algorithm: KeyAlgorithm,
+    pub authority_key_algorithm: Algorithm,
     /// Validity of authorities.
     pub authority_hours: i64,
     /// Validity of leaves.

@@ -10,9 +10,8 @@ use super::model::{
     Sources,
 };
 use super::syntax;
-use super::words::{
-    Architecture, CpuPartitioning, DomainType, FeatureSet, KeyAlgorithm, Role, SourcePolicy, TrustPolicy,
-};
+use super::words::{Architecture, CpuPartitioning, DomainType, FeatureSet, Role, SourcePolicy, TrustPolicy};
+use crate::pki::Algorithm;
 use crate::value::Value;
 
 /// The cluster; none if something is missing, which is then on record as a problem.
@@ -137,8 +136,8 @@ fn pki(cluster: &Fragment) -> Option<Pki> {
         _ => BTreeMap::new(),
     };
     Some(Pki {
-        key_algorithm: KeyAlgorithm::read(cluster.text("pki.keyAlgorithm").unwrap_or("ecdsa-p256"))?,
-        authority_key_algorithm: KeyAlgorithm::read(
+        key_algorithm: Algorithm::read(cluster.text("pki.keyAlgorithm").unwrap_or("ecdsa-p256"))?,
+        authority_key_algorithm: Algorithm::read(
             cluster.text("pki.authorityKeyAlgorithm").unwrap_or("rsa-2048"),
         )?,
         authority_hours: syntax::hours(cluster.text("pki.validity.authorities").unwrap_or("10y"))?,

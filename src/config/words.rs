@@ -46,21 +46,6 @@ words! {
     }
 }
 words! {
-    /// Algorithm and size of a key.
-    KeyAlgorithm {
-        /// NIST P-256.
-        EcdsaP256 = "ecdsa-p256",
-        /// NIST P-384.
-        EcdsaP384 = "ecdsa-p384",
-        /// RSA, 2048 bits.
-        Rsa2048 = "rsa-2048",
-        /// RSA, 3072 bits.
-        Rsa3072 = "rsa-3072",
-        /// RSA, 4096 bits.
-        Rsa4096 = "rsa-4096",
-    }
-}
-words! {
     /// How libvirt runs the machines.
     DomainType {
         /// With hardware virtualisation.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Context, Done, ExecError};
 use crate::builders::BuildError;
-use crate::tree::Listing;
+use crate::tree::{Listing, leaf};
 
 /// Adds to every finding where its file is from.
 pub(super) fn name(context: Context<'_>, done: &BTreeMap<usize, Done>, at: usize, error: &mut ExecError) {
@@ -67,12 +67,11 @@ impl Walk<'_> {
 
     /// The input that has this file too, and the path there.
     fn unchanged(&self, at: usize, path: &str) -> Option<(usize, String)> {
-        let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
         let wanted = self.listing(at)?.get(path)?.clone();
         self.context.graph.nodes()[at].inputs.values().find_map(|edge| {
             let listing = self.listing(edge.node)?;
             let mut leaves = listing.leaves(edge.path.as_deref().unwrap_or_default());
-            let found = leaves.find(|(leaf, entry)| **entry == wanted && name(leaf) == name(path))?.0;
+            let found = leaves.find(|(found, entry)| **entry == wanted && leaf(found) == leaf(path))?.0;
             Some((edge.node, found.to_owned()))
         })
     }

@@ -7,7 +7,6 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::resolve::look_up;
 use super::{Context, Done, ExecError, builder_of, in_build, in_store};
@@ -15,6 +14,7 @@ use crate::builders::{InputTree, Job};
 use crate::digest::DrvId;
 use crate::drv::Derivation;
 use crate::event::Event;
+use crate::lock::show;
 use crate::recipe::Node;
 use crate::store::{DrvLock, ObjectName, Output, Realisation, Staged, Trace, TraceInput};
 
@@ -155,7 +155,7 @@ fn trace(node: &Node, derivation: &Derivation, inputs: &BTreeMap<String, Output>
 #[expect(clippy::disallowed_methods, reason = "a trace says when; no derivation sees it")]
 pub fn now() -> String {
     let now = OffsetDateTime::now_utc();
-    now.replace_nanosecond(0).unwrap_or(now).format(&Rfc3339).unwrap_or_default()
+    show(now.replace_nanosecond(0).unwrap_or(now))
 }
 
 /// Publishes what workers finish, everything that waits with one sync, until the last worker hangs up.

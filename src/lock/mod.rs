@@ -236,7 +236,8 @@ impl Lock {
     }
 }
 
-fn show(time: OffsetDateTime) -> String {
+/// A time as it is written everywhere: RFC 3339.
+pub fn show(time: OffsetDateTime) -> String {
     time.format(&Rfc3339).unwrap_or_default()
 }
 

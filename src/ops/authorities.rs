@@ -1,7 +1,6 @@
 //! Authorities that the user brings: `pki.authorities` in cluster.yaml names the files, and recipes see their texts.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt;
 
 use super::directory::CLUSTER;
 use super::{ClusterDir, Env, Result};
@@ -28,7 +27,7 @@ pub(super) fn read(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> R
             continue;
         }
         let path = directory.file(key);
-        if fs::metadata(&path)?.permissions().mode() & 0o077 != 0 {
+        if fs::others_may(&path)? {
             let text = format!("the key of your authority `{name}` can be read by others: `chmod 600 {key}`");
             env.events.emit(Event::Warning { text });
         }

@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
 use super::workspace::this_second;
@@ -13,6 +12,7 @@ use super::{Env, Missing, OpsError, Result, Workspace};
 use crate::event::Event;
 use crate::exec::{self, Done};
 use crate::fs;
+use crate::lock::show;
 use crate::pki::Certificate;
 use crate::store::{Session, Store};
 
@@ -167,8 +167,4 @@ fn row(name: String, derivation: &str, certificate: &Certificate, now: OffsetDat
         ends: certificate.not_after(),
         begins: certificate.not_before(),
     }
-}
-
-fn show(time: OffsetDateTime) -> String {
-    time.format(&Rfc3339).unwrap_or_default()
 }

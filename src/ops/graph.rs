@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Env, Missing, Result, Workspace, svg};
 use crate::recipe::Graph;
+use crate::tree::leaf;
 
 /// How to write the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +92,7 @@ fn mermaid(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
             let _ = writeln!(text, "  subgraph {folder}");
         }
         for at in members {
-            let leaf = graph.nodes()[at].name.rsplit('/').next().unwrap_or_default();
+            let leaf = leaf(&graph.nodes()[at].name);
             let _ = writeln!(text, "{indent}  n{at}[\"{leaf}\"]");
         }
         if !folder.is_empty() {

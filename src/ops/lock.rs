@@ -12,7 +12,7 @@ use super::workspace::{read_cluster, this_second};
 use super::{ClusterDir, Env, OpsError, Result};
 use crate::config::Cluster;
 use crate::fs;
-use crate::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
+use crate::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos, show};
 
 /// What `lock` is asked for.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +103,7 @@ fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, reference: &str)
 
 pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
     fn fields(lock: &Lock) -> Vec<(String, String)> {
-        let mut fields = vec![("epoch".to_owned(), lock.epoch.format(&Rfc3339).unwrap_or_default())];
+        let mut fields = vec![("epoch".to_owned(), show(lock.epoch))];
         if let Some(LockedRelease { asked: _, reference, image, version, architecture }) = &lock.release {
             fields.push(("release.reference".to_owned(), reference.clone()));
             fields.push(("release.version".to_owned(), version.clone()));
@@ -116,7 +116,7 @@ pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
             }
         }
         for (name, Renewed { epoch, generation }) in &lock.certificates {
-            let epoch = epoch.map(|epoch| ("epoch", epoch.format(&Rfc3339).unwrap_or_default()));
+            let epoch = epoch.map(|epoch| ("epoch", show(epoch)));
             let generation = generation.map(|generation| ("generation", generation.to_string()));
             let own = epoch.into_iter().chain(generation);
             fields.extend(own.map(|(field, value)| (format!("certificates.{name}.{field}"), value)));

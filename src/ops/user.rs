@@ -47,7 +47,7 @@ fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result
             let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
             problems.push(Problem::new(Place::file(shown.as_str()), message).hint(hint));
         };
-        let known = [".yaml", ".yml", ".json"].iter().any(|ending| lossy.ends_with(ending));
+        let known = yaml::is_manifest(&lossy);
         match name.to_str().filter(|name| !name.chars().any(char::is_control)) {
             None => wrong("the file's name has control characters or is not UTF-8", ""),
             Some(_) if is_dir => {

@@ -40,7 +40,7 @@ impl Algorithm {
     }
 
     /// Its name, as cluster.yaml has it. Part of the definition of a key.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::EcdsaP256 => "ecdsa-p256",
             Self::EcdsaP384 => "ecdsa-p384",

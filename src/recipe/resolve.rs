@@ -7,7 +7,7 @@ use super::parse::{At, ForEach, Recipe, is_name};
 use super::sources::Sources;
 use crate::config::{Fields, Projected};
 use crate::hint::{Problem, Problems, did_you_mean};
-use crate::tree::check_path;
+use crate::tree::{check_path, leaf};
 use crate::value::Value;
 
 /// The lists that `for_each` knows.
@@ -252,7 +252,7 @@ impl Connector<'_> {
                     problems.push(Problem::new(place(), message));
                 }
                 (None, _) => {
-                    let leaf = input.name.rsplit('/').next().unwrap_or(&input.name);
+                    let leaf = leaf(&input.name);
                     let alias = if group { format!("{alias}/{leaf}") } else { alias.to_owned() };
                     let edge = Edge { from: input.name.clone(), node: 0, path: path.map(str::to_owned) };
                     made.inputs.insert(alias, edge);

@@ -163,6 +163,11 @@ pub struct PathError {
     pub reason: &'static str,
 }
 
+/// The last part of a path.
+pub fn leaf(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// Refuses paths that are absolute, climb, are empty, or would be misread on a terminal.
 pub fn check_path(path: &str) -> Result<(), PathError> {
     let refuse = |reason| Err(PathError { reason });

@@ -15,7 +15,7 @@ const TABLE: [(&str, u32, &[&str]); 22] = [
     ("store", 2, &[]),
     ("registry", 2, &[]),
     ("recipe", 1, &["config", "lock", "drv"]),
-    ("config", 1, &[]),
+    ("config", 1, &["pki"]),
     ("lock", 1, &[]),
     ("patch", 1, &[]),
     ("drv", 1, &[]),

@@ -4,16 +4,14 @@
 //! at an intermediate (OpenSSL); `bundle = false` leaves it out. With `own`, a certificate that the user brought stands in its place, with the rest of
 //! its chain behind it in the same file.
 
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
-
 use super::certificate::CONFIG;
 use super::terms::Terms;
-use super::{about, key, only, stem};
+use super::{about, key, only};
 use crate::builders::{BuildError, Builder, Grants, Job, JobError};
 use crate::drv::BuilderId;
+use crate::lock::show;
 use crate::pki::{self, Certificate, Issuer, KeyUsage, PrivateKey, Request};
-use crate::tree::TreeWriter;
+use crate::tree::{TreeWriter, leaf};
 
 pub(in crate::builders) struct Authority;
 
@@ -59,11 +57,11 @@ impl Builder for Authority {
         };
         let bundle: String = chain.iter().map(Certificate::to_pem).collect();
         let first = chain.first().map(Certificate::to_pem).unwrap_or_default();
-        out.write(&format!("{}.crt", stem(name)), first.as_bytes(), false)?;
+        out.write(&format!("{}.crt", leaf(name)), first.as_bytes(), false)?;
         if job.params.contains_key("bundle") && !Terms(job).is("bundle")? {
             return Ok(());
         }
-        Ok(out.write(&format!("{}-bundle.crt", stem(name)), bundle.as_bytes(), false)?)
+        Ok(out.write(&format!("{}-bundle.crt", leaf(name)), bundle.as_bytes(), false)?)
     }
 }
 
@@ -112,14 +110,14 @@ fn issued(job: &Job<'_>, own: &PrivateKey) -> Result<Vec<Certificate>, BuildErro
     let issuer_key = if above.is_empty() { None } else { Some(key(job, "issuer-key")?) };
     let issuer = above.first().zip(issuer_key.as_ref()).map(|(certificate, key)| Issuer { certificate, key });
     let made = pki::issue(job.seed()?, terms.domain()?, name, terms.generation(), &request, issuer)
-        .map_err(about(format!("the authority `{}`", stem(name))))?;
+        .map_err(about(format!("the authority `{}`", leaf(name))))?;
     Ok(std::iter::once(made).chain(above).collect())
 }
 
 /// The user's certificate and the rest of its chain, after a look at whether it can do the work.
 fn brought(job: &Job<'_>, text: &str, own: &PrivateKey) -> Result<Vec<Certificate>, BuildError> {
     let terms = Terms(job);
-    let name = stem(terms.name()?);
+    let name = leaf(terms.name()?);
     let chain = Certificate::chain_from_pem(text).map_err(about(format!("your certificate of `{name}`")))?;
     let wrong = |problem: String, advice: &str| {
         Err(BuildError::Brought { name: name.to_owned(), problem, advice: advice.to_owned() })
@@ -170,7 +168,6 @@ fn too_short(terms: &Terms<'_>, chain: &[Certificate]) -> Result<Option<(String,
     let epoch = terms.validity()?.epoch;
     let hours = terms.count("leaf_hours")?.unwrap_or_default();
     let leaves = epoch.saturating_add(time::Duration::hours(i64::try_from(hours).unwrap_or(i64::MAX)));
-    let show = |time: OffsetDateTime| time.format(&Rfc3339).unwrap_or_default();
     Ok(chain.iter().find_map(|one| {
         if one.not_before() > epoch {
             let (begins, epoch) = (show(one.not_before()), show(epoch));

@@ -4,11 +4,11 @@
 //! have names, unless the recipe says that it is `nameless`.
 
 use super::terms::Terms;
-use super::{about, certificate, key, stem};
+use super::{about, certificate, key};
 use crate::builders::{BuildError, Builder, Grants, Job, JobError};
 use crate::drv::BuilderId;
 use crate::pki::{self, Algorithm, Issuer, KeyUsage, Request};
-use crate::tree::TreeWriter;
+use crate::tree::{TreeWriter, leaf};
 
 pub(in crate::builders) struct Certificate;
 
@@ -79,14 +79,14 @@ impl Builder for Certificate {
             ips: terms.ips()?,
             key: &own,
         };
-        let issuer = Issuer { certificate: &issuer, key: &issuer_key };
-        let made = pki::issue(job.seed()?, terms.domain()?, name, terms.generation(), &request, Some(issuer))
-            .map_err(about(format!("the certificate `{}`", stem(name))))?;
+        let by = Issuer { certificate: &issuer, key: &issuer_key };
+        let made = pki::issue(job.seed()?, terms.domain()?, name, terms.generation(), &request, Some(by))
+            .map_err(about(format!("the certificate `{}`", leaf(name))))?;
         let mut text = made.to_pem();
         if terms.is("append_issuer")? {
-            text.push_str(&certificate(job, "issuer")?.to_pem());
+            text.push_str(&issuer.to_pem());
         }
-        Ok(out.write(&format!("{}.crt", stem(name)), text.as_bytes(), false)?)
+        Ok(out.write(&format!("{}.crt", leaf(name)), text.as_bytes(), false)?)
     }
 }
 

@@ -3,12 +3,12 @@
 //! Files: `<name>.key` (secret), `<name>.pub`. The algorithm is the config value `algorithm`, or a parameter of that
 //! name. With `own`, a key that the user brought stands in its place; it is only written in our form.
 
+use super::about;
 use super::terms::Terms;
-use super::{about, stem};
 use crate::builders::{BuildError, Builder, Grants, Job, JobError};
 use crate::drv::BuilderId;
 use crate::pki::{Algorithm, Form, PrivateKey};
-use crate::tree::TreeWriter;
+use crate::tree::{TreeWriter, leaf};
 
 pub(in crate::builders) struct Keypair;
 
@@ -46,16 +46,16 @@ impl Builder for Keypair {
         let key = match job.secrets.get("own") {
             Some(own) => {
                 let text = own.reveal_text().unwrap_or_default();
-                PrivateKey::from_pem(text).map_err(about(format!("your key of `{}`", stem(name))))?
+                PrivateKey::from_pem(text).map_err(about(format!("your key of `{}`", leaf(name))))?
             }
             None => {
                 let generation = terms.count("generation")?.unwrap_or(1);
                 PrivateKey::generate(job.seed()?, domain, name, generation, algorithm(&terms)?)
             }
         };
-        out.write_secret(&format!("{}.key", stem(name)), key.to_pem(form(&terms)?).as_bytes(), false)?;
+        out.write_secret(&format!("{}.key", leaf(name)), key.to_pem(form(&terms)?).as_bytes(), false)?;
         if terms.is("public")? {
-            out.write(&format!("{}.pub", stem(name)), key.public_pem().as_bytes(), false)?;
+            out.write(&format!("{}.pub", leaf(name)), key.public_pem().as_bytes(), false)?;
         }
         Ok(())
     }

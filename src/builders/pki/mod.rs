@@ -60,8 +60,3 @@ fn only(job: &Job<'_>, alias: &str, ending: &str) -> Result<String, JobError> {
         }
     }
 }
-
-/// The last part of a name, which names the files.
-fn stem(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
-}

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use super::stem;
 use crate::builders::{BuildError, Job, JobError};
 use crate::pki::{Certificate, KeyUsage, Name};
+use crate::tree::leaf;
 use crate::value::Value;
 
 /// How long before the epoch a certificate is valid, so that a machine whose clock is behind can use it.
@@ -29,7 +29,7 @@ impl Validity {
     pub(super) fn within(self, name: &str, issuer: &Certificate) -> Result<Self, BuildError> {
         if issuer.not_after() <= self.epoch {
             let (issuer, until) = (issuer.subject(), issuer.not_after());
-            return Err(BuildError::IssuerEnded { name: stem(name).to_owned(), issuer, until });
+            return Err(BuildError::IssuerEnded { name: leaf(name).to_owned(), issuer, until });
         }
         Ok(Self { not_after: self.not_after.min(issuer.not_after()), ..self })
     }

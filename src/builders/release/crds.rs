@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use super::super::{BuildError, Builder, Job, JobError};
 use super::select::{Manifest, documents};
 use crate::drv::BuilderId;
-use crate::tree::TreeWriter;
-use crate::yaml::{Data, Node, Source};
+use crate::tree::{TreeWriter, leaf};
+use crate::yaml::{self, Data, Node, Source};
 
 /// The profile of every cluster of ours; a single node has it too.
 const PROFILE: &str = "self-managed-high-availability";
@@ -87,7 +87,7 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
     chosen.values().for_each(|(file, _)| *of_file.entry(file).or_default() += 1);
     for (name, (file, text)) in &chosen {
         // The file's own name keeps the order in which a release applies them.
-        let leaf = file.rsplit('/').next().unwrap_or(file);
+        let leaf = leaf(file);
         let path = match of_file.get(file.as_str()) {
             Some(1) => leaf.to_owned(),
             _ => format!("{}.{name}.yaml", leaf.rsplit_once('.').map_or(leaf, |(stem, _)| stem)),
@@ -102,7 +102,7 @@ fn manifests(job: &Job<'_>, alias: &str, below: &str) -> Result<BTreeMap<String,
     let mut texts = BTreeMap::new();
     for (path, _, _) in job.input(alias)?.leaves() {
         let Some(file) = path.strip_prefix(below) else { continue };
-        if [".yaml", ".yml", ".json"].iter().any(|ending| file.ends_with(ending)) {
+        if yaml::is_manifest(file) {
             texts.insert(file.to_owned(), job.input(alias)?.text(alias, path)?);
         }
     }

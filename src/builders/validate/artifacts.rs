@@ -172,7 +172,7 @@ impl File {
     fn parsed(&self) -> &(Vec<Document>, Problems) {
         self.parsed.get_or_init(|| {
             let mut problems = Problems::default();
-            if ![".yaml", ".yml", ".json"].iter().any(|ending| self.path.ends_with(ending)) {
+            if !yaml::is_manifest(&self.path) {
                 return (Vec::new(), problems);
             }
             let read = yaml::documents(Source { name: &self.path, text: &self.text }, &mut problems);

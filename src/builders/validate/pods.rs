@@ -4,6 +4,7 @@ use super::artifacts::{Artifacts, Document};
 use super::certificates::{self, find};
 use super::{Check, Report};
 use crate::pod::{Container, Flag, containers};
+use crate::tree::leaf;
 use crate::yaml::Node;
 
 /// The input with static pods.
@@ -28,7 +29,7 @@ pub(super) struct Program<'a> {
 impl Program<'_> {
     /// Whether it runs a program of that name, by itself or through hyperkube.
     pub(super) fn runs(&self, name: &str) -> bool {
-        self.container.program.iter().any(|word| file_name(word) == name)
+        self.container.program.iter().any(|word| leaf(word) == name)
     }
 
     /// The last flag of a name: that one counts.
@@ -73,11 +74,6 @@ pub(super) fn programs<'a>(artifacts: &'a Artifacts<'_>) -> Vec<Program<'a>> {
         }
     }
     found
-}
-
-/// The last part of a path.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The CVO where nothing schedules pods.
@@ -141,13 +137,13 @@ pub(super) const FRONT_PROXY: Check = Check {
                 server.report(report, "args", "there is no `--proxy-client-cert-file`");
                 continue;
             };
-            let Some((_, certificate)) = find(artifacts, file_name(file), report) else { continue };
+            let Some((_, certificate)) = find(artifacts, leaf(file), report) else { continue };
             let name = certificate.common_name().unwrap_or_default();
             let flag = server.flag("requestheader-allowed-names");
             let names = flag.and_then(|flag| flag.value.as_deref()).unwrap_or_default();
             if !names.split(',').any(|one| one == name) {
                 let line = flag.map_or(server.node.line, |flag| flag.line);
-                let message = format!("`{name}` of {} is not among `{names}`", file_name(file));
+                let message = format!("`{name}` of {} is not among `{names}`", leaf(file));
                 report.at(server.document, line, &server.field("args"), message);
                 report.hint(format!("add `{name}` to `--requestheader-allowed-names`"));
             }

@@ -2,9 +2,10 @@
 //! reason from a parser in it.
 
 use super::certificates::find;
-use super::pods::{Program, file_name, programs};
+use super::pods::{Program, programs};
 use super::{Check, Report};
 use crate::pki::PrivateKey;
+use crate::tree::leaf;
 
 /// How many characters the OAuth server asks for.
 const KUBEADMIN_LENGTH: usize = 23;
@@ -66,5 +67,5 @@ fn named<'p>(program: &'p Program<'_>, flag: &str, report: &mut Report<'_>) -> O
             format!("`--{flag}` is missing"),
         );
     }
-    value.map(file_name)
+    value.map(leaf)
 }

@@ -11,7 +11,7 @@
 mod convert;
 mod sealed;
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use zeroize::Zeroizing;
@@ -80,7 +80,7 @@ fn read_plain(directory: &Path) -> Result<Seed> {
     if !found.is_file() {
         return wrong("is not a plain file", "put the file itself there".into());
     }
-    if found.permissions().mode() & 0o077 != 0 {
+    if fs::others_may(&path)? {
         let advice = format!("if nobody else has read it: `chmod 600 {}`", path.display());
         return wrong("can be read by others", advice);
     }

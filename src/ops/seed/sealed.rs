@@ -3,7 +3,6 @@
 //! Nothing of an identity or a seed is ever in an error: they say which file and which line, never what is there.
 
 use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use age::armor::{ArmoredReader, ArmoredWriter, Format};
@@ -32,10 +31,7 @@ impl Identities {
         let Some(path) = env.identity else { return Ok(None) };
         let wrong = |problem: String| OpsError::Identity { path: path.to_owned(), problem };
         let text = Zeroizing::new(fs::read(path)?);
-        if fs::canonical(path)
-            .and_then(|path| fs::metadata(&path))
-            .is_ok_and(|found| found.mode() & 0o077 != 0)
-        {
+        if fs::others_may(path).unwrap_or(false) {
             let text = format!("others can read the identity file `{0}`: `chmod 600 {0}`", path.display());
             env.events.emit(Event::Warning { text });
         }
