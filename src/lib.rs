@@ -11,9 +11,10 @@
 //! cli/        6  one argument struct per verb; tables, progress, colour                   → ops, store's outcomes
 //! ops/        5  one file per verb: reads the files, hands text and values down           → all of 2-4
 //! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store registry
-//! builders/   3  the trait, and one file or folder per builder                            → registry
+//! builders/   3  the trait, and one file or folder per builder                            → registry sandbox
 //! store/      2  objects, realisations, sessions, roots, gc, verify, scan
 //! registry/   2  images: registries, OCI layouts, the demo release; verified bytes        → config's release
+//! sandbox/    2  runs one program on given inputs without network; says what came of it
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields         → pki
 //! lock/       1  what comes from outside, pinned; which certificates were renewed
@@ -64,6 +65,7 @@ pub mod pki;
 pub mod pod;
 pub mod recipe;
 pub mod registry;
+pub mod sandbox;
 pub mod schema;
 pub mod secret;
 pub mod store;

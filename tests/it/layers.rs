@@ -7,13 +7,14 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 22] = [
+const TABLE: [(&str, u32, &[&str]); 23] = [
     ("cli", 6, &["ops", "store"]),
-    ("ops", 5, &["exec", "builders", "registry", "store"]),
-    ("exec", 4, &["builders", "registry", "store"]),
-    ("builders", 3, &["registry"]),
+    ("ops", 5, &["exec", "builders", "registry", "sandbox", "store"]),
+    ("exec", 4, &["builders", "registry", "sandbox", "store"]),
+    ("builders", 3, &["registry", "sandbox"]),
     ("store", 2, &[]),
     ("registry", 2, &[]),
+    ("sandbox", 2, &[]),
     ("recipe", 1, &["config", "lock", "drv"]),
     ("config", 1, &["pki"]),
     ("lock", 1, &[]),

@@ -51,6 +51,7 @@ mod pki;
 mod recipes;
 mod registry;
 mod release;
+mod sandbox;
 mod scan;
 mod schemas;
 mod seed;

@@ -1,0 +1,370 @@
+//! The sandbox on bad days: every program here is Debian's busybox, and every test runs under each isolation that this
+//! machine has.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tinderbox::hint::Hint;
+use tinderbox::sandbox::{Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError};
+
+use super::harness::{left_out, list, set_mode};
+
+/// An image with busybox in it and nothing else, and a place for the output.
+struct Room {
+    dir: tempfile::TempDir,
+    inputs: Vec<Mount>,
+    environment: BTreeMap<String, String>,
+    addresses: Vec<IpAddr>,
+    limits: Limits,
+    directory: String,
+}
+
+impl Room {
+    fn new() -> Option<Self> {
+        let busybox = Path::new("/bin/busybox");
+        let is_static =
+            std::fs::read(busybox).is_ok_and(|bytes| !bytes.windows(9).any(|w| w == b"/lib64/ld"));
+        if !is_static {
+            left_out("programs in a sandbox", "a static busybox, of Debian's busybox-static");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        for part in ["image/bin", "out", "scratch"] {
+            std::fs::create_dir_all(dir.path().join(part)).unwrap();
+        }
+        let to = dir.path().join("image/bin/busybox");
+        std::fs::copy(busybox, &to).unwrap();
+        for name in ["sh", "cat", "ls", "env", "true", "sleep", "dd", "yes", "nc"] {
+            std::os::unix::fs::symlink("busybox", to.with_file_name(name)).unwrap();
+        }
+        let limits = Limits { time: Duration::from_secs(20), ..Limits::default() };
+        let directory = "/".to_owned();
+        let (inputs, environment, addresses) = Default::default();
+        Some(Self { dir, inputs, environment, addresses, limits, directory })
+    }
+
+    /// One like this, to be changed, in which programs start elsewhere.
+    fn another(&self, directory: &str) -> Self {
+        Self { directory: directory.to_owned(), ..Self::new().unwrap() }
+    }
+
+    fn path(&self, part: &str) -> PathBuf {
+        self.dir.path().join(part)
+    }
+
+    fn try_run(&self, sandbox: &Sandbox, argv: &[&str]) -> Result<Ran, SandboxError> {
+        self.run_until(sandbox, argv, &AtomicBool::new(false))
+    }
+
+    fn run_until(&self, sandbox: &Sandbox, argv: &[&str], cancel: &AtomicBool) -> Result<Ran, SandboxError> {
+        for part in ["out", "scratch"] {
+            let _ = std::fs::remove_dir_all(self.path(part));
+            std::fs::create_dir(self.path(part)).unwrap();
+        }
+        let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
+        let program = Program {
+            root: &self.path("image"),
+            argv: &argv,
+            environment: &self.environment,
+            directory: &self.directory,
+            inputs: &self.inputs,
+            output: &self.path("out"),
+            scratch: &self.path("scratch"),
+            addresses: &self.addresses,
+            limits: self.limits,
+        };
+        sandbox.run(&program, cancel)
+    }
+
+    /// A script of busybox's shell that must be let run; what it says.
+    fn shell(&self, sandbox: &Sandbox, script: &str) -> (Ended, String) {
+        let ran = self.try_run(sandbox, &["/bin/sh", "-c", script]).unwrap();
+        (ran.ended, ran.log.text())
+    }
+}
+
+/// Runs a test under every isolation that there can be here.
+fn everywhere(test: impl Fn(&Room, &Sandbox, Isolation)) {
+    let Some(room) = Room::new() else { return };
+    for isolation in [Isolation::User, Isolation::Root, Isolation::Bubblewrap] {
+        let sandbox = Sandbox::only(isolation);
+        match room.try_run(&sandbox, &["/bin/true"]) {
+            Ok(_) => test(&room, &sandbox, isolation),
+            Err(SandboxError::Forbidden { what, .. }) => left_out(isolation.as_str(), &what),
+            Err(error) => panic!("{isolation:?}: {error:?}"),
+        }
+    }
+}
+
+fn listed(dir: &Path) -> Vec<String> {
+    list(dir).into_iter().collect()
+}
+
+fn ok(text: &str) -> (Ended, String) {
+    (Ended::Exited(0), text.to_owned())
+}
+
+#[test]
+fn a_program_sees_what_it_was_given_and_nothing_else() {
+    everywhere(|room, sandbox, isolation| {
+        let says = |script: &str| room.shell(sandbox, script);
+        assert_eq!(says("ls /"), ok("bin\ndev\nout\nproc\ntmp\n"), "{isolation:?}");
+        let environment = room.try_run(sandbox, &["/bin/env"]).unwrap().log.text();
+        let own: Vec<&str> = environment.lines().filter(|line| !line.starts_with("PWD=")).collect(); // bwrap adds that
+        assert_eq!(own, ["LC_ALL=C"], "{isolation:?}");
+        assert_eq!(says("busybox hostname; umask; pwd").1, "tinderbox\n0022\n/\n", "{isolation:?}");
+        let user = if isolation == Isolation::Root { "0\n0\n" } else { "1000\n1000\n" };
+        assert_eq!(says("busybox id -u; busybox id -g"), ok(user), "{isolation:?}");
+        assert_eq!(says("cat /etc/passwd 2>&1").0, Ended::Exited(1), "{isolation:?}");
+        assert_eq!(
+            says("ls /dev"),
+            ok("fd\nfull\nnull\nrandom\nshm\nstderr\nstdin\nstdout\nurandom\nzero\n"),
+            "{isolation:?}"
+        );
+        assert_eq!(says("echo x > /dev/null; echo $?; cat; ls /proc/self/fd | head -3"), ok("0\n0\n1\n2\n"));
+        // Only its own processes: the first of its namespace, the shell, and those that count them.
+        let (_, count) = says("ls -d /proc/[0-9]* | busybox wc -l");
+        assert!(count.trim().parse::<u32>().unwrap() <= 5, "{isolation:?}: {count}");
+        assert_eq!(
+            says(
+                "grep -E '^(NoNewPrivs|CapEff|CapPrm)' /proc/self/status"
+                    .replace("grep", "busybox grep")
+                    .as_str()
+            ),
+            ok("CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"),
+            "{isolation:?}"
+        );
+    });
+}
+
+#[test]
+fn it_reads_its_inputs_and_writes_its_output() {
+    everywhere(|room, sandbox, isolation| {
+        let mut room = room.another("/out");
+        std::fs::create_dir_all(room.path("image/etc/mcc")).unwrap();
+        std::fs::write(room.path("image/etc/mcc/own"), "own").unwrap();
+        std::fs::write(room.path("file"), "secret").unwrap();
+        set_mode(&room.path("file"), 0o400);
+        std::fs::create_dir(room.path("dir")).unwrap();
+        std::fs::write(room.path("dir/inside"), "inside").unwrap();
+        let mount =
+            |source: &str, target: &str| Mount { source: room.path(source), target: target.to_owned() };
+        room.inputs = vec![mount("file", "/etc/mcc/given"), mount("dir", "/in/dir")];
+        room.environment.insert("GREETING".into(), "hello world".into());
+        let script = "cat /etc/mcc/own /etc/mcc/given /in/dir/inside; echo; echo $GREETING; echo out > made; \
+            mkdir -p deep/er; echo x > /tmp/x; cat /tmp/x";
+        assert_eq!(room.shell(sandbox, script), ok("ownsecretinside\nhello world\nx\n"), "{isolation:?}");
+        assert_eq!(listed(&room.path("out")), ["deep", "made"], "{isolation:?}");
+        for place in ["/in/dir/x", "/etc/mcc/x", "/etc/mcc/given", "/bin/x", "/x", "/dev/x", "/etc/x"] {
+            let (_, said) = room.shell(sandbox, &format!("echo x > {place}"));
+            assert!(
+                said.contains("Read-only") || said.contains("Permission denied"),
+                "{isolation:?} {place}: {said}"
+            );
+        }
+        assert_eq!(std::fs::read_to_string(room.path("file")).unwrap(), "secret");
+        assert_eq!(listed(&room.path("image/etc/mcc")), ["own"]);
+    });
+}
+
+#[test]
+fn there_is_no_network() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    listener.set_nonblocking(true).unwrap();
+    everywhere(|room, sandbox, isolation| {
+        let (ended, said) = room.shell(sandbox, &format!("nc -w 3 127.0.0.1 {port} < /dev/null"));
+        assert!(matches!(ended, Ended::Exited(1)), "{isolation:?}: {ended:?} {said}");
+        assert_eq!(room.shell(sandbox, "busybox ip route; busybox ip -o link | busybox wc -l"), ok("1\n"));
+    });
+    assert!(listener.accept().is_err(), "somebody got through");
+}
+
+#[test]
+fn an_address_can_be_had_on_its_own_loopback() {
+    let Some(mut room) = Room::new() else { return };
+    room.addresses = vec!["192.168.126.100".parse().unwrap(), "fd00::100".parse().unwrap()];
+    let sandbox = Sandbox::default();
+    let (ended, said) = room.shell(&sandbox, "busybox ip -o addr");
+    assert_eq!(ended, Ended::Exited(0));
+    assert!(said.contains("192.168.126.100/") && said.contains("fd00::100/128"), "{said}");
+    let (_, said) = room.shell(
+        &sandbox,
+        "nc -l -p 8080 -e /bin/busybox echo hello & until nc 192.168.126.100 8080 2>/dev/null; do :; done",
+    );
+    assert_eq!(said, "hello\n");
+}
+
+#[test]
+fn what_lingers_is_killed() {
+    everywhere(|room, sandbox, isolation| {
+        let start = Instant::now();
+        let script = "(trap '' TERM HUP; busybox setsid sleep 1000 & sleep 1000) & echo left";
+        assert_eq!(room.shell(sandbox, script), ok("left\n"), "{isolation:?}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{isolation:?}");
+        assert_eq!(running(room.dir.path()), Vec::<String>::new(), "{isolation:?}");
+    });
+}
+
+#[test]
+fn what_ignores_sigterm_is_killed_in_time() {
+    everywhere(|room, sandbox, isolation| {
+        let mut room = room.another("/");
+        room.limits.time = Duration::from_millis(300);
+        let (ended, said) =
+            room.shell(sandbox, "trap '' TERM INT HUP; echo here; while :; do sleep 100; done");
+        assert_eq!(ended, Ended::TimeLimit(room.limits.time), "{isolation:?}");
+        assert_eq!(said, "here\n");
+        assert_eq!(running(room.dir.path()), Vec::<String>::new(), "{isolation:?}");
+    });
+}
+
+#[test]
+fn the_user_can_stop_it() {
+    everywhere(|room, sandbox, isolation| {
+        let cancel = AtomicBool::new(false);
+        let ran = std::thread::scope(|threads| {
+            let run = threads.spawn(|| {
+                room.run_until(sandbox, &["/bin/sh", "-c", "echo x > /out/x; sleep 1000"], &cancel)
+            });
+            while !room.path("out/x").exists() {
+                std::thread::yield_now();
+            }
+            cancel.store(true, Ordering::Relaxed);
+            run.join().unwrap().unwrap()
+        });
+        assert_eq!(ran.ended, Ended::Cancelled, "{isolation:?}");
+        assert_eq!(running(room.dir.path()), Vec::<String>::new(), "{isolation:?}");
+    });
+}
+
+/// Processes whose program is in this directory, or whose root is.
+fn running(image: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for _ in 0..200 {
+        found = list(Path::new("/proc"))
+            .into_iter()
+            .filter(|pid| pid.bytes().all(|c| c.is_ascii_digit()))
+            .filter(|pid| {
+                std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))
+                    .is_ok_and(|mounts| mounts.contains(&*image.join("out").to_string_lossy()))
+            })
+            .collect();
+        // What was killed a moment ago may still be on its way out.
+        if found.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    found
+}
+
+#[test]
+fn a_gigabyte_of_words_is_taken_and_not_kept() {
+    everywhere(|room, sandbox, isolation| {
+        let ran = room
+            .try_run(
+                sandbox,
+                &["/bin/sh", "-c", "echo first; dd if=/dev/zero bs=1M count=1024 2>/dev/null; echo last"],
+            )
+            .unwrap();
+        assert_eq!(ran.ended, Ended::Exited(0), "{isolation:?}");
+        assert_eq!(ran.log.total(), (1 << 30) + 11, "{isolation:?}");
+        let text = ran.log.text();
+        assert!(text.starts_with("first\n") && text.ends_with("last\n") && text.len() < 100_000);
+    });
+}
+
+#[test]
+fn the_disk_is_not_filled() {
+    everywhere(|room, sandbox, isolation| {
+        let mut room = room.another("/");
+        room.limits.output = 8 << 20;
+        // One file: the system refuses. In /tmp: the same.
+        let (ended, said) = room.shell(sandbox, "dd if=/dev/zero of=/out/x bs=1M count=100");
+        assert!(ended != Ended::Exited(0), "{isolation:?}: {ended:?} {said}");
+        let (ended, said) = room
+            .shell(sandbox, "for n in 1 2 3; do dd if=/dev/zero of=/tmp/$n bs=1M count=7 || exit 9; done");
+        assert_eq!(ended, Ended::Exited(9), "{isolation:?}: {said}");
+        assert!(said.contains("No space left"), "{isolation:?}: {said}");
+        // Many files: it is killed soon.
+        let script = "n=0; while :; do n=$((n+1)); dd if=/dev/zero of=/out/$n bs=1M count=1; done";
+        assert_eq!(room.shell(sandbox, script).0, Ended::OutputLimit(8 << 20), "{isolation:?}");
+        room.limits.entries = 100;
+        let script = "n=0; while :; do n=$((n+1)); : > /out/$n; done";
+        assert_eq!(room.shell(sandbox, script).0, Ended::EntryLimit(100), "{isolation:?}");
+        // What is over in the end counts too, however short the program ran.
+        let script = "for n in 1 2 3; do dd if=/dev/zero of=/out/$n bs=4M count=1; done";
+        assert_eq!(room.shell(sandbox, script).0, Ended::OutputLimit(8 << 20), "{isolation:?}");
+    });
+}
+
+#[test]
+fn memory_and_processes_have_a_limit() {
+    everywhere(|room, sandbox, isolation| {
+        let mut room = room.another("/");
+        room.limits.memory = 64 << 20;
+        let (ended, said) = room.shell(sandbox, "dd if=/dev/zero of=/dev/null bs=200M count=1");
+        assert_eq!(ended, Ended::Exited(1), "{isolation:?}: {said}");
+        assert!(said.contains("out of memory"), "{isolation:?}: {said}");
+    });
+}
+
+#[test]
+fn no_core_is_dumped() {
+    everywhere(|room, sandbox, isolation| {
+        let room = room.another("/out");
+        let (ended, said) = room.shell(sandbox, "kill -SEGV $$");
+        match isolation {
+            Isolation::Bubblewrap => assert_eq!(ended, Ended::Exited(128 + 11), "{said}"),
+            _ => assert_eq!(ended, Ended::Signalled(11), "{isolation:?} {said}"),
+        }
+        assert_eq!(listed(&room.path("out")), Vec::<String>::new(), "{isolation:?}");
+    });
+}
+
+#[test]
+fn programs_that_are_none() {
+    let Some(room) = Room::new() else { return };
+    let sandbox = Sandbox::default();
+    let error = |argv: &[&str]| {
+        let error = room.try_run(&sandbox, argv).unwrap_err();
+        format!("{error}; hint: {}", error.hint().unwrap_or_else(|| "none".into()))
+    };
+    let put = |name: &str, bytes: &[u8], mode: u32| {
+        std::fs::write(room.path("image/bin").join(name), bytes).unwrap();
+        set_mode(&room.path("image/bin").join(name), mode);
+    };
+    let mut elf = std::fs::read("/bin/busybox").unwrap();
+    elf[18..20].copy_from_slice(&21u16.to_le_bytes());
+    put("foreign", &elf, 0o755);
+    put("script", b"#!/usr/bin/python3\n", 0o755);
+    put("text", b"hello\n", 0o755);
+    put("plain", b"#!/bin/sh\n", 0o644);
+    insta::assert_snapshot!(error(&["/bin/bussybox"]), @"the image has no program `/bin/bussybox`; hint: did you mean `busybox`?");
+    insta::assert_snapshot!(error(&["sh"]), @"the image has no program `sh`; hint: a program is named by its absolute path in the image");
+    insta::assert_snapshot!(error(&["/bin"]), @"`/bin` of the image cannot be run: it is no file; hint: none");
+    insta::assert_snapshot!(error(&["/bin/foreign"]), @"`/bin/foreign` of the image cannot be run: it is for ppc64le, and this machine is x86_64; hint: none");
+    insta::assert_snapshot!(error(&["/bin/script"]), @"`/bin/script` of the image cannot be run: it needs `/usr/bin/python3`, which the image does not have; hint: none");
+    insta::assert_snapshot!(error(&["/bin/text"]), @"`/bin/text` of the image cannot be run: it is no program; hint: none");
+    insta::assert_snapshot!(error(&["/bin/plain"]), @"`/bin/plain` of the image cannot be run: it may not be executed: the file is no executable, or the store is on a file system mounted `noexec`; hint: none");
+}
+
+#[test]
+fn mounts_that_cannot_be() {
+    let Some(mut room) = Room::new() else { return };
+    let mut error = |targets: &[&str]| {
+        room.inputs = targets
+            .iter()
+            .map(|target| Mount { source: "/bin".into(), target: target.to_string() })
+            .collect();
+        room.try_run(&Sandbox::default(), &["/bin/true"]).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(error(&["in"]), @"`in` cannot be mounted: it is no absolute path");
+    insta::assert_snapshot!(error(&["/in/../out"]), @"`/in/../out` cannot be mounted: it is no plain path");
+    insta::assert_snapshot!(error(&["/out"]), @"`/out` cannot be mounted: something else is mounted there");
+    insta::assert_snapshot!(error(&["/in", "/in/below"]), @"`/in/below` cannot be mounted: it is inside of something else that is mounted");
+}
