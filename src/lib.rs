@@ -25,6 +25,7 @@
 //! tree/       0  what an output may hold, how it becomes an id, its listing, its writer
 //! yaml/       0  reading with lines, writing canonically
 //! pod.rs      0  a static pod's flags, their comments, and where the files that they name are on the node
+//! needle/     0  what would give a secret away, in which forms; masks it in what is shown
 //! digest.rs fs.rs event.rs hint.rs secret.rs value.rs                                   0
 //! ```
 //!
@@ -59,6 +60,7 @@ pub mod exec;
 pub mod fs;
 pub mod hint;
 pub mod lock;
+pub mod needle;
 pub mod ops;
 pub mod patch;
 pub mod pki;

@@ -12,6 +12,7 @@ use tinderbox::exec::{self, Context, Options};
 use tinderbox::hint::Place as Source;
 use tinderbox::recipe::{self, Graph, Sources};
 use tinderbox::registry::{Cached, Deferred, ImageName, Images, Opened, Sha256};
+use tinderbox::sandbox::Sandbox;
 use tinderbox::store::{Session, Store};
 use tinderbox::value::Value;
 
@@ -48,9 +49,16 @@ pub(crate) fn graph(recipes: &[(&str, String)], release: &[(&str, String)]) -> G
 pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&str]) -> Vec<PathBuf> {
     let store = Store::open_or_create(store).unwrap();
     let session = Session::open(&store, None).unwrap();
-    let cancel = AtomicBool::new(false);
-    let context =
-        Context { graph, session: &session, events: &(), cancel: &cancel, images: Some(images), seed: None };
+    let (cancel, sandbox) = (AtomicBool::new(false), Sandbox::default());
+    let context = Context {
+        graph,
+        session: &session,
+        events: &(),
+        cancel: &cancel,
+        images: Some(images),
+        seed: None,
+        sandbox: &sandbox,
+    };
     let targets: Vec<usize> = targets.iter().map(|name| graph.find(name).unwrap()).collect();
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let outcome = exec::build(context, &targets, Options { jobs, keep_going: false }).unwrap();

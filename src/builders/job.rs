@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use super::BuildError;
 use crate::fs;
 use crate::hint::{Hint, did_you_mean};
 use crate::registry::{Deferred, Opened};
+use crate::sandbox::Sandbox;
 use crate::secret::{Secret, Seed};
 use crate::tree::{Entry, Kind, Listing};
 use crate::value::Value;
@@ -25,6 +28,44 @@ pub struct Job<'a> {
     pub images: Option<&'a Deferred>,
     /// The cluster's seed, if the builder has the grant.
     pub seed: Option<&'a Seed>,
+    /// Where programs are run, if the builder has the grant.
+    pub programs: Option<Programs<'a>>,
+    /// What the builder has to say beside its output.
+    pub notes: Notes,
+}
+
+/// Where programs are run, and whether the user wants to stop.
+#[derive(Debug, Clone, Copy)]
+pub struct Programs<'a> {
+    /// Keeps them apart.
+    pub sandbox: &'a Sandbox,
+    /// Set when everything is to end.
+    pub cancel: &'a AtomicBool,
+}
+
+/// What a builder has to say about how it went. It is kept with the trace, and is no part of the output.
+#[derive(Debug, Default)]
+pub struct Notes(Mutex<Option<Note>>);
+
+/// About programs that were run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// How they were kept apart.
+    pub isolation: &'static str,
+    /// What they printed, secrets masked.
+    pub log: String,
+}
+
+impl Notes {
+    /// Says it; a later word takes the place of an earlier one.
+    pub fn say(&self, note: Note) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
+    }
+
+    /// What was said.
+    pub fn take(&self) -> Option<Note> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl std::fmt::Debug for Job<'_> {
@@ -97,6 +138,9 @@ pub enum JobError {
     /// A builder that asks for images without the grant, or a build that has no source of them.
     #[error("there is no source of images here")]
     NoImages,
+    /// A builder that asks for programs to be run without the grant.
+    #[error("no program can be run here")]
+    NoPrograms,
     /// A builder that asks for the seed without the grant.
     #[error("there is no seed here")]
     NoSeed,
@@ -131,6 +175,11 @@ impl InputTree {
     /// The entry of the input itself.
     pub fn entry(&self) -> Option<&Entry> {
         self.listing.as_ref()?.get(&self.path)
+    }
+
+    /// Where the input itself is on the disk.
+    pub fn place(&self) -> PathBuf {
+        if self.path.is_empty() { self.root.clone() } else { self.root.join(&self.path) }
     }
 
     /// Files and links of this input: path relative to it (empty for a file), place on disk, entry.
@@ -172,6 +221,11 @@ impl Job<'_> {
     /// The source of images, for builders that have the grant.
     pub fn images(&self) -> Result<&Opened, BuildError> {
         Ok(self.images.ok_or(JobError::NoImages)?.get()?)
+    }
+
+    /// Where programs are run, for builders that have the grant.
+    pub fn programs(&self) -> Result<Programs<'_>, JobError> {
+        self.programs.ok_or(JobError::NoPrograms)
     }
 
     /// The seed, for builders that have the grant.

@@ -5,21 +5,25 @@
 mod identity;
 mod image;
 mod job;
+mod machine_config;
 mod objects;
+mod only;
 mod patch;
 mod pki;
 mod release;
+mod run;
 mod template;
 mod tree;
 pub mod validate;
 
-pub use job::{InputTree, Job, JobError};
+pub use job::{InputTree, Job, JobError, Note, Notes, Programs};
 pub use template::names as template_names;
 
 use crate::drv::BuilderId;
 use crate::hint::Hint;
 use crate::pki::PkiError;
 use crate::registry::RegistryError;
+use crate::sandbox::SandboxError;
 use crate::tree::{TreeError, TreeWriter};
 
 /// Turns input trees into one output tree: same job, same bytes.
@@ -49,13 +53,15 @@ pub trait Builder: Sync {
 pub struct Grants {
     /// Images, by digest.
     pub images: bool,
+    /// Programs of images, in the sandbox.
+    pub programs: bool,
     /// Streams of the cluster's seed. The seed is part of the derivation's id, and what is made of it is secret unless
     /// the builder declassifies it.
     pub seed: bool,
 }
 
 /// All builders.
-const ALL: [&dyn Builder; 12] = [
+const ALL: [&dyn Builder; 14] = [
     &image::Image,
     &release::Payload,
     &release::Images,
@@ -65,6 +71,8 @@ const ALL: [&dyn Builder; 12] = [
     &pki::Authority,
     &pki::Certificate,
     &template::Template,
+    &run::Run,
+    &machine_config::MachineConfig,
     &tree::Tree,
     &patch::Patches,
     &validate::Validate,
@@ -89,6 +97,9 @@ pub enum BuildError {
     /// An image could not be had.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// The disk.
+    #[error(transparent)]
+    Fs(#[from] crate::fs::Error),
     /// The job itself is wrong.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -144,6 +155,24 @@ pub enum BuildError {
         /// What to do.
         hint: Option<String>,
     },
+    /// A program that could not be run.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// A program that did not do what it should.
+    #[error("`{program}` {problem}{}", last_words(words))]
+    Program {
+        /// Which, by its path in the image.
+        program: String,
+        /// How it ended, or what is wrong with what it made.
+        problem: String,
+        /// The last lines that it printed, secrets masked.
+        words: String,
+        /// What to do.
+        advice: Option<String>,
+    },
+    /// The user stopped the build.
+    #[error("stopped")]
+    Stopped,
     /// Two files that describe one Kubernetes object.
     #[error("{object} is in both {one} and {other}")]
     Twice {
@@ -164,6 +193,14 @@ pub enum BuildError {
     },
 }
 
+/// What a program printed last, below a message.
+fn last_words(words: &str) -> String {
+    match words.trim_end() {
+        "" => "; it printed nothing".to_owned(),
+        words => words.lines().fold("; its last words:".to_owned(), |text, line| text + "\n  " + line),
+    }
+}
+
 fn failed(findings: &[validate::Finding]) -> usize {
     findings.iter().map(|finding| finding.check).collect::<std::collections::BTreeSet<_>>().len()
 }
@@ -173,6 +210,7 @@ impl Hint for BuildError {
         match self {
             Self::Tree(error) => error.hint(),
             Self::Registry(error) => error.hint(),
+            Self::Fs(error) => error.hint(),
             Self::Job(error) => error.hint(),
             Self::Pki { source, .. } => source.hint(),
             Self::Brought { advice, .. } => Some(advice.clone()),
@@ -181,7 +219,9 @@ impl Hint for BuildError {
             Self::Twice { .. } => Some(
                 "keep one of them; what a built-in recipe makes is changed with a patch in `patches/`".into(),
             ),
-            Self::Checks { .. } => None,
+            Self::Sandbox(error) => error.hint(),
+            Self::Program { advice, .. } => advice.clone(),
+            Self::Checks { .. } | Self::Stopped => None,
         }
     }
 }

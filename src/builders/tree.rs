@@ -3,14 +3,15 @@
 //! `place` says where each input goes: an input that is a directory is merged into that directory (`""`: the root), a
 //! file becomes that path. `join` makes one JSON document of an input group: `{"<member>": <its only file>, …}`. Texts of
 //! the recipe (`files`, and secret config values) are written as they are, under their alias. Below the directories that
-//! `once` lists, every Kubernetes object is there once.
+//! `once` lists, every Kubernetes object is there once. Of an input that `only` names, only the objects and fields that it
+//! lists are placed, each object in a file of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
 use super::objects::Objects;
-use super::{BuildError, Builder, Job, JobError};
+use super::{BuildError, Builder, Job, JobError, only};
 use crate::drv::BuilderId;
 use crate::tree::TreeWriter;
 use crate::yaml;
@@ -28,7 +29,8 @@ impl Builder for Tree {
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
-        job.only(&["place", "join", "files", "once"])?;
+        job.only(&["place", "join", "files", "once", "only"])?;
+        let only = only::wanted(job)?;
         job.text_map("files")?;
         job.text_list("once")?;
         let place = job.text_map("place")?;
@@ -37,6 +39,9 @@ impl Builder for Tree {
         if let Some(name) = used.difference(&job.aliases()).next() {
             let expected = "declared: `place` or `join` names it";
             return Err(JobError::Expected { name: format!("inputs.{name}"), expected }.into());
+        }
+        if let Some(name) = only.keys().find(|name| !place.contains_key(*name)) {
+            return Err(JobError::Unused { name: format!("only.{name}"), used_in: "`place`".into() }.into());
         }
         if let Some(name) = job.aliases().difference(&used).next() {
             let used_in = "`place` or `join`".to_owned();
@@ -48,14 +53,24 @@ impl Builder for Tree {
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
         let mut taken: BTreeMap<String, String> = BTreeMap::new();
         let (once, mut objects) = (job.text_list("once")?, Objects::default());
+        let only = only::wanted(job)?;
         for (alias, destination) in job.text_map("place")? {
             for (member, input) in job.members(alias) {
+                if let Some(wanted) = only.get(alias) {
+                    if !destination.is_empty() {
+                        out.dir(destination)?; // also if none is wanted
+                    }
+                    for object in only::select(alias, input, wanted)? {
+                        let to = below(destination, &object.file);
+                        match object.secret {
+                            true => out.write_secret(&to, object.text.as_bytes(), false)?,
+                            false => out.write(&to, object.text.as_bytes(), false)?,
+                        }
+                    }
+                    continue;
+                }
                 for (path, full, entry) in input.leaves() {
-                    let to = match (destination, path) {
-                        ("", path) => path.to_owned(),
-                        (destination, "") => destination.to_owned(),
-                        (destination, path) => format!("{destination}/{path}"),
-                    };
+                    let to = below(destination, path);
                     if let Some(one) = taken.insert(to.clone(), format!("{alias}/{member}")) {
                         return Err(JobError::Collision {
                             path: to,
@@ -87,6 +102,14 @@ impl Builder for Tree {
             }
         }
         Ok(())
+    }
+}
+
+fn below(destination: &str, path: &str) -> String {
+    match (destination, path) {
+        ("", path) => path.to_owned(),
+        (destination, "") => destination.to_owned(),
+        (destination, path) => format!("{destination}/{path}"),
     }
 }
 

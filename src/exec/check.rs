@@ -44,6 +44,7 @@ pub fn recheck(
     let again = || {
         done.par_iter()
             .filter(|_| !context.cancel.load(Ordering::Relaxed))
+            .filter(|(at, _)| !context.graph.nodes()[**at].impure)
             .map(|(at, known)| rebuild(context, *at, known, done))
             .collect::<Result<Vec<_>, _>>()
     };
@@ -71,7 +72,7 @@ fn rebuild(
         .filter_map(|(alias, edge)| Some((alias.clone(), done.get(&edge.node)?.output.clone())))
         .collect();
     let start = std::time::Instant::now();
-    let staged = stage(context, node, &inputs)?;
+    let (staged, note) = stage(context, node, &inputs)?;
     let milliseconds = start.elapsed().as_millis() as u64;
     context.events.emit(Event::Built {
         name: node.name.clone(),
@@ -93,6 +94,7 @@ fn rebuild(
         identity,
         time: super::work::now(),
         milliseconds,
+        isolation: note.map(|note| note.isolation.to_owned()),
     };
     context.session.record(known.drv, &output, &trace).map_err(in_store(node))?;
     Ok(Some(Difference {

@@ -26,6 +26,7 @@ use crate::event::Events;
 use crate::hint::{Hint, Place, did_you_mean};
 use crate::recipe::{Graph, Node};
 use crate::registry::Deferred;
+use crate::sandbox::Sandbox;
 use crate::secret::Seed;
 use crate::store::{Output, Session, StoreError};
 
@@ -44,6 +45,8 @@ pub struct Context<'a> {
     pub images: Option<&'a Deferred>,
     /// Where keys and names come from, for builders that may use it.
     pub seed: Option<&'a Seed>,
+    /// Where programs are run, for builders that may.
+    pub sandbox: &'a Sandbox,
 }
 
 /// How to build.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Context, Done, ExecError, builder_of, in_store};
-use crate::builders::{InputTree, Job};
+use crate::builders::{InputTree, Job, Notes};
 use crate::digest::ObjectId;
 use crate::drv::{Derivation, Explanation, Input, InputKind};
 use crate::recipe::{Edge, Node};
@@ -62,6 +62,9 @@ pub(super) fn look_up(
     node: &Node,
     derivation: &Derivation,
 ) -> Result<Option<(Done, Realisation)>, ExecError> {
+    if node.impure {
+        return Ok(None); // what it gave once says nothing about what it gives now
+    }
     let store = context.session.store();
     let drv = derivation.id();
     let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };
@@ -86,6 +89,8 @@ pub(super) fn outline(node: &Node) -> Job<'_> {
         secrets: &node.secrets,
         images: None,
         seed: None,
+        programs: None,
+        notes: Notes::default(),
     }
 }
 

@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 
 use super::resolve::look_up;
 use super::{Context, Done, ExecError, builder_of, in_build, in_store};
-use crate::builders::{InputTree, Job};
+use crate::builders::{BuildError, InputTree, Job, Note, Notes, Programs};
 use crate::digest::DrvId;
 use crate::drv::Derivation;
 use crate::event::Event;
@@ -50,6 +50,10 @@ pub(super) struct Finished {
     name: String,
     staged: Staged,
     trace: Trace,
+    /// What its programs printed.
+    log: Option<String>,
+    /// Whether another run may give something else.
+    impure: bool,
     _lock: DrvLock,
 }
 
@@ -68,6 +72,9 @@ pub(super) fn work(
     let _ = match outcome {
         Ok(None) => Ok(()),
         Ok(Some(told)) => report.send(told),
+        Err(ExecError::Build { source, .. }) if matches!(*source, BuildError::Stopped) => {
+            report.send(Report::Dropped)
+        }
         Err(error) => report.send(Report::Failed { at, error }),
     };
 }
@@ -91,9 +98,12 @@ fn attempt(
     let builder = derivation.builder.to_string();
     context.events.emit(Event::Started { name: node.name.clone(), builder });
     let start = Instant::now();
-    let staged = stage(context, node, &inputs)?;
-    let trace = trace(node, &derivation, &inputs, start);
-    let finished = Finished { at, drv, name: node.name.clone(), staged, trace, _lock: lock };
+    let (staged, note) = stage(context, node, &inputs)?;
+    let isolation = note.as_ref().map(|note| note.isolation.to_owned());
+    let trace = Trace { isolation, ..trace(node, &derivation, &inputs, start) };
+    let log = note.map(|note| note.log);
+    let finished =
+        Finished { at, drv, name: node.name.clone(), staged, trace, log, impure: node.impure, _lock: lock };
     let _ = commit.send(finished); // the committer lives as long as there is a sender
     Ok(None)
 }
@@ -103,7 +113,7 @@ pub(super) fn stage(
     context: Context<'_>,
     node: &Node,
     inputs: &BTreeMap<String, Output>,
-) -> Result<Staged, ExecError> {
+) -> Result<(Staged, Option<Note>), ExecError> {
     let builder = builder_of(node)?;
     let mut trees = BTreeMap::new();
     for (alias, output) in inputs {
@@ -124,6 +134,11 @@ pub(super) fn stage(
         secrets: &node.secrets,
         images: context.images.filter(|_| builder.grants().images),
         seed: context.seed.filter(|_| builder.grants().seed),
+        programs: builder
+            .grants()
+            .programs
+            .then_some(Programs { sandbox: context.sandbox, cancel: context.cancel }),
+        notes: Notes::default(),
     };
     let secret = tainted && !builder.declassifies(&job);
     let tree = context.session.stage(secret).map_err(in_store(node))?;
@@ -131,7 +146,7 @@ pub(super) fn stage(
         context.session.abandon(tree);
         return Err(in_build(node)(error));
     }
-    context.session.finish(tree, &node.name).map_err(in_store(node))
+    Ok((context.session.finish(tree, &node.name).map_err(in_store(node))?, job.notes.take()))
 }
 
 fn trace(node: &Node, derivation: &Derivation, inputs: &BTreeMap<String, Output>, start: Instant) -> Trace {
@@ -148,6 +163,7 @@ fn trace(node: &Node, derivation: &Derivation, inputs: &BTreeMap<String, Output>
         identity: derivation.explain(),
         time: now(),
         milliseconds: start.elapsed().as_millis() as u64,
+        isolation: None,
     }
 }
 
@@ -178,10 +194,16 @@ pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report
 }
 
 fn publish(context: Context<'_>, one: Finished) -> Result<Report, ExecError> {
-    let Finished { at, drv, name, staged, trace, _lock } = one;
+    let Finished { at, drv, name, staged, trace, log, impure, _lock } = one;
     let failed = |source| ExecError::Store { name: name.clone(), source };
     let output = context.session.publish(&staged).map_err(failed)?;
-    let realisation = context.session.record(drv, &output, &trace).map_err(failed)?;
+    if let Some(log) = log {
+        context.session.keep_log(drv, &log).map_err(failed)?;
+    }
+    let realisation = match impure {
+        true => Realisation { outputs: vec![output.clone()] },
+        false => context.session.record(drv, &output, &trace).map_err(failed)?,
+    };
     Ok(Report::Published { at, done: Done { drv, output }, realisation, milliseconds: trace.milliseconds })
 }
 

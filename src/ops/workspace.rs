@@ -16,6 +16,7 @@ use crate::hint::{Place, Problem, Problems, did_you_mean, near};
 use crate::lock::{Lock, LockedRelease};
 use crate::recipe::{self, Graph};
 use crate::registry::{Deferred, Opened};
+use crate::sandbox::Sandbox;
 use crate::secret::{IdKey, Seed};
 use crate::store::{Roots, Session, Store, StoreError};
 
@@ -41,6 +42,7 @@ pub struct Workspace {
     /// Where the images of the pinned release come from.
     images: Option<Deferred>,
     seed: Seed,
+    sandbox: Sandbox,
 }
 
 impl std::fmt::Debug for Workspace {
@@ -91,7 +93,7 @@ impl Workspace {
         super::authorities::check(&cluster, &graph)?;
         let release = lock.release.as_ref();
         let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
-        Ok(Self { directory, cluster, fields, graph, images, seed })
+        Ok(Self { directory, cluster, fields, graph, images, seed, sandbox: Sandbox::default() })
     }
 
     /// Where the images of the pinned release come from.
@@ -127,6 +129,7 @@ impl Workspace {
             cancel: env.cancel,
             images: self.images.as_ref(),
             seed: Some(&self.seed),
+            sandbox: &self.sandbox,
         }
     }
 

@@ -32,6 +32,8 @@ pub struct Node {
     pub reads: Vec<(String, String, Vec<Read>)>,
     /// Its text files by alias, as shown to the user.
     pub files: BTreeMap<String, String>,
+    /// Whether another run may give something else: then it is built whenever it is asked for, and nothing is made of it.
+    pub impure: bool,
 }
 
 /// An input: which derivation, and which part of its output.

@@ -6,6 +6,7 @@
 //! for_each = "masters"            # optional: `nodes`, `masters`, `workers`, or a list of names
 //! name = "etcd-peer-{node}"       # optional: the file's stem otherwise
 //! when = "proxy"                  # optional: the derivation is absent unless this config field is set
+//! impure = true                   # optional: may give something else each time; never cached, and no input of anything
 //!
 //! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group: `manifest/*`; `user/*?` may be empty
 //! ca = "pki/root-ca:ca.crt"

@@ -28,6 +28,7 @@ pub(super) struct Recipe {
     pub(super) for_each: Option<ForEach>,
     pub(super) name: Option<At>,
     pub(super) when: Option<At>,
+    pub(super) impure: bool,
     pub(super) inputs: BTreeMap<String, At>,
     pub(super) config: BTreeMap<String, At>,
     pub(super) files: BTreeMap<String, At>,
@@ -56,7 +57,8 @@ impl Recipe {
     }
 }
 
-const FIELDS: [&str; 8] = ["builder", "for_each", "name", "when", "inputs", "config", "files", "params"];
+const FIELDS: [&str; 9] =
+    ["builder", "for_each", "name", "when", "impure", "inputs", "config", "files", "params"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +67,8 @@ struct Raw {
     for_each: Option<Spanned<toml::Value>>,
     name: Option<Spanned<String>>,
     when: Option<Spanned<String>>,
+    #[serde(default)]
+    impure: bool,
     #[serde(default)]
     inputs: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
@@ -134,6 +138,7 @@ fn recipe(path: &str, file: &SourceFile) -> Result<Recipe, Box<Problem>> {
         for_each: raw.for_each.map(|value| for_each(value, file)).transpose()?,
         name: raw.name.map(at),
         when: raw.when.map(at),
+        impure: raw.impure,
         inputs: all(raw.inputs),
         config: all(raw.config),
         files: all(raw.files),

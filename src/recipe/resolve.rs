@@ -192,6 +192,7 @@ impl Connector<'_> {
             secrets: BTreeMap::new(),
             reads: Vec::new(),
             files: BTreeMap::new(),
+            impure: recipe.impure,
         };
         for (alias, spec) in &recipe.inputs {
             self.input(recipe, draft, alias, spec, &mut made, problems);
@@ -242,6 +243,15 @@ impl Connector<'_> {
                 );
                 let hint =
                     "move one of the two, so that the listing of recipes/ stays the build order".to_owned();
+                problems.push(Problem::new(place(), message).hint(hint));
+            }
+            if from.impure {
+                let message = format!(
+                    "`{}` needs `{}`, which is impure ({}): it may give something else each time",
+                    draft.name, input.name, from.shown
+                );
+                let hint = "look at it with `tinderbox build` and `show`; build on something that is pure"
+                    .to_owned();
                 problems.push(Problem::new(place(), message).hint(hint));
             }
             let group = wanted.contains('*');

@@ -165,6 +165,11 @@ pub struct Outcome {
     pub skipped: Vec<Skipped>,
 }
 
+/// A document as JSON, its plain scalars typed as the API server types them.
+pub fn json(node: &Node) -> serde_json::Value {
+    cel::rule(&tree::Tree::of(node))
+}
+
 impl Schema {
     /// From `openAPIV3Schema` of a CRD.
     pub fn compile(schema: &Node) -> Self {

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use super::{ObjectName, Result, Roots, Session, Store};
-use crate::digest::ObjectId;
+use crate::digest::{DrvId, ObjectId};
 use crate::fs;
 
 /// No download takes longer: what is older was left behind by a process that is gone.
@@ -211,6 +211,12 @@ impl Store {
             let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
             if !outputs.iter().any(|output| kept.contains(&output.object)) {
                 fs::remove_file(&self.realisation_path(drv))?;
+            }
+        }
+        for name in fs::optional(fs::list(&self.part("logs")))?.unwrap_or_default() {
+            let drv = name.to_str().and_then(|name| name.parse::<DrvId>().ok());
+            if !matches!(drv.map(|drv| self.realisation(drv)).transpose()?, Some(Some(_))) {
+                fs::remove_file(&self.part("logs").join(name))?;
             }
         }
         Ok(())

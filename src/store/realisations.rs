@@ -39,6 +39,9 @@ pub struct Trace {
     pub time: String,
     /// How long it took.
     pub milliseconds: u64,
+    /// How the programs that made it were kept apart, if it is programs that made it. What they printed is in `logs/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
 }
 
 /// One input of a trace.
@@ -71,6 +74,15 @@ impl Store {
             serde_json::from_str(line).map_err(|source| StoreError::Unreadable { path: path.clone(), source })
         };
         text.lines().skip(1).map(parse).collect()
+    }
+
+    /// What the programs of a derivation printed when it was last built here.
+    pub fn log(&self, drv: DrvId) -> Result<Option<String>> {
+        Ok(fs::optional(fs::read_text(&self.log_path(drv)))?)
+    }
+
+    pub(super) fn log_path(&self, drv: DrvId) -> std::path::PathBuf {
+        self.part("logs").join(drv.to_string())
     }
 
     /// Derivations that were built at some time.

@@ -1,7 +1,7 @@
 //! Room beside a tree: files that are written and hashed before it is known whether the tree will have them.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::writer::CHUNK;
@@ -37,6 +37,11 @@ impl<'a> Scratch<'a> {
     pub(super) fn create(dir: PathBuf, hashing: Hashing<'a>, secret: bool) -> Result<Self, TreeError> {
         fs::create_dir(&dir, 0o700)?;
         Ok(Self { dir, hashing, secret, next: AtomicU64::new(0) })
+    }
+
+    /// Where it is, for files that somebody else writes.
+    pub fn path(&self) -> &Path {
+        &self.dir
     }
 
     /// Copies everything from `source` to a new file. Returns where it is, and its entry.

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 23] = [
+const TABLE: [(&str, u32, &[&str]); 24] = [
     ("cli", 6, &["ops", "store"]),
     ("ops", 5, &["exec", "builders", "registry", "sandbox", "store"]),
     ("exec", 4, &["builders", "registry", "sandbox", "store"]),
@@ -25,6 +25,7 @@ const TABLE: [(&str, u32, &[&str]); 23] = [
     ("event", 0, &[]),
     ("fs", 0, &[]),
     ("hint", 0, &[]),
+    ("needle", 0, &["secret"]),
     ("pod", 0, &[]),
     ("schema", 0, &[]),
     ("secret", 0, &[]),

@@ -118,7 +118,7 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
         for manifest in
             documents(file, text).map_err(wrong)?.iter().filter(|manifest| manifest.kind == "FeatureGate")
         {
-            if !has_profile_key(manifest) || feature_set_of(manifest) != set {
+            if !has_profile_key(manifest) || feature_set_of(manifest) != set || is_empty(manifest) {
                 continue;
             }
             if let Some((other, _)) = &found {
@@ -135,7 +135,9 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
         }
     }
     let Some((_, text)) = found else {
-        return Err(wrong(format!("has no FeatureGate for {PROFILE} and feature set {set}")).into());
+        return Err(
+            wrong(format!("has no FeatureGate with gates for {PROFILE} and feature set {set}")).into()
+        );
     };
     Ok(out.write("featuregate.yaml", text.as_bytes(), false)?)
 }
@@ -143,6 +145,14 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
 /// A FeatureGate belongs to the profile whose annotation it has, whatever the value says.
 fn has_profile_key(manifest: &Manifest<'_>) -> bool {
     manifest.annotation(&format!("include.release.openshift.io/{PROFILE}")).is_some()
+}
+
+/// A release also carries an object without gates, for the CVO to create where nobody else has.
+fn is_empty(manifest: &Manifest<'_>) -> bool {
+    let root = whole(manifest.text);
+    root.as_ref()
+        .and_then(|root| root.get("status"))
+        .is_none_or(|status| status.get("featureGates").is_none())
 }
 
 /// `spec.featureSet`; absent means Default.

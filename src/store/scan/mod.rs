@@ -3,9 +3,6 @@
 //! What is searched for is decided in [`needles`], in which forms in [`forms`], and [`patterns`] finds them. Hits say which
 //! secret and where, never what; everything that holds a part of a secret is wiped when the search is done.
 
-mod der;
-mod forms;
-mod needles;
 mod patterns;
 mod search;
 mod walk;
@@ -18,12 +15,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-pub use forms::Encoding;
+pub use crate::needle::Encoding;
 
 use self::search::Search;
 use self::walk::Walk;
 use super::{Result, Store};
 use crate::fs;
+use crate::needle::needles;
 use crate::secret::Secret;
 
 /// Larger secret files hold what is public (a disk image) around secrets that smaller ones hold as well.
@@ -147,7 +145,7 @@ impl Store {
     ) -> Result<Vec<(String, Vec<Secret>)>> {
         let mut all = Vec::new();
         for Known { name, value, whole } in known {
-            let found = if *whole { vec![value.clone()] } else { needles::needles("", value.reveal()) };
+            let found = if *whole { vec![value.clone()] } else { needles("", value.reveal()) };
             all.push((name.clone(), found));
         }
         for name in fs::optional(fs::list(&self.part("keys")))?.unwrap_or_default() {
@@ -179,5 +177,5 @@ fn mine(path: &Path) -> fs::Result<Option<Vec<Secret>>> {
         return Ok(None);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Ok(Some(needles::needles(&name, &Zeroizing::new(fs::read(path)?))))
+    Ok(Some(needles(&name, &Zeroizing::new(fs::read(path)?))))
 }

@@ -4,7 +4,7 @@
 //! file. Only those words are looked up, first in a bitmap that fits a cache. That is ten times as fast as an Aho-Corasick
 //! automaton of as many patterns, and can be wiped.
 
-use super::forms::SHORTEST;
+use crate::needle::SHORTEST;
 use crate::secret::Secret;
 
 /// Bytes that are looked up at once.

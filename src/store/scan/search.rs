@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::Hit;
-use super::forms::{self, Encoding};
 use super::patterns::Patterns;
 use crate::fs::{self, At};
+use crate::needle::{self, Encoding, SHORTEST};
 use crate::secret::Secret;
 
 /// As much of a file is searched at once.
@@ -35,12 +35,12 @@ impl Search {
             all.extend(found.into_iter().map(|needle| (needle, names.len())));
             names.push(name);
         }
-        all.retain(|(needle, _)| needle.reveal().len() >= forms::SHORTEST);
+        all.retain(|(needle, _)| needle.reveal().len() >= SHORTEST);
         all.sort_by(|(one, first), (other, second)| one.reveal().cmp(other.reveal()).then(first.cmp(second)));
         all.dedup_by(|(one, _), (other, _)| one == other);
         let mut forms: Vec<(Secret, (usize, Encoding))> = Vec::new();
         for (needle, secret) in &all {
-            let own = forms::forms(needle.reveal()).into_iter();
+            let own = needle::forms(needle.reveal()).into_iter();
             forms.extend(own.map(|(encoding, form)| (form, (*secret, encoding))));
         }
         let simplest = |(_, (secret, encoding)): &(Secret, (usize, Encoding))| (*encoding, *secret);

@@ -12,13 +12,19 @@
 //! | any other word | if it looks random, and is no certificate, public key, digest or UUID |
 //! | base64, URL encoding, JSON strings | what is inside, by the same rules |
 
+mod der;
+mod forms;
+mod mask;
+
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use zeroize::Zeroizing;
 
-use super::der::{is_sequence, private_parts};
-use super::forms::SHORTEST;
+use der::{is_sequence, private_parts};
+pub use forms::{Encoding, SHORTEST, forms};
+pub use mask::Mask;
+
 use crate::secret::Secret;
 
 /// How deep encodings are opened: an Ignition config holds a Secret, which holds a kubeconfig, which holds a key.
@@ -39,7 +45,7 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, FORGIV
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, FORGIVING);
 
 /// What gives a secret file away. `name` is the file's, without directories.
-pub(super) fn needles(name: &str, content: &[u8]) -> Vec<Secret> {
+pub fn needles(name: &str, content: &[u8]) -> Vec<Secret> {
     let mut mine = Mine::default();
     match std::str::from_utf8(content) {
         Ok(text) => {

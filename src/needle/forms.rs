@@ -26,10 +26,10 @@ pub enum Encoding {
 }
 
 /// Shorter forms would be found by chance.
-pub(super) const SHORTEST: usize = 8;
+pub const SHORTEST: usize = 8;
 
 /// A needle in all its forms, itself first.
-pub(super) fn forms(needle: &[u8]) -> Vec<(Encoding, Secret)> {
+pub fn forms(needle: &[u8]) -> Vec<(Encoding, Secret)> {
     let mut forms: Vec<(Encoding, Zeroizing<Vec<u8>>)> =
         vec![(Encoding::Plain, Zeroizing::new(needle.to_vec()))];
     for once in base64_anywhere(needle) {

@@ -1,6 +1,6 @@
 //! What is a needle and what is not: keys, passwords and tokens are; certificates, names, digests are not.
 
-use super::super::der::examples::{certificate, ec, noise, rsa};
+use super::der::examples::{certificate, ec, noise, rsa};
 use super::*;
 
 fn base64(bytes: &[u8]) -> String {
