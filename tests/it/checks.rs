@@ -18,8 +18,10 @@ enum Change {
     Files(&'static [(&'static str, &'static str)]),
     /// Another text in install-config.yaml or cluster.yaml.
     Edit(&'static str, &'static str, &'static str),
+    /// Several of these.
+    All(&'static [Change]),
 }
-use Change::{Edit, Files, Manifests, Patch, Recipe};
+use Change::{All, Edit, Files, Manifests, Patch, Recipe};
 
 /// The check; others that look at the same thing and fail too; what is done; a part of what is said.
 type Mutation = (&'static str, &'static [&'static str], Change, &'static str);
@@ -75,7 +77,6 @@ const LATER: &[&str] = &[
     "expiry",
     "kubelet-ca",
     "pause-image",
-    "render-drift",
     "signers-rsa",
 ];
 
@@ -584,6 +585,37 @@ const MUTATIONS: &[Mutation] = &[
         )]),
         "mine.yaml:7: subjects[1].name: no certificate is for User `system:admni`",
     ),
+    // The node OS.
+    (
+        "render-drift",
+        &[],
+        All(&[
+            Recipe(
+                "60-mco/inputs.toml",
+                &[("\"MachineConfig.machineconfiguration.openshift.io\" = [\"*\"]\n", "")],
+            ),
+            Manifests(&[(
+                "mine.yaml",
+                "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-mine\n  labels: {machineconfiguration.openshift.io/role: worker}\nspec: {config: {ignition: {version: 3.2.0}}}\n",
+            )]),
+        ]),
+        "MachineConfig `99-mine` is among the manifests and did not go into the render",
+    ),
+    (
+        "render-drift",
+        &[],
+        All(&[
+            Recipe(
+                "80-check/render.toml",
+                &[("manifests = \"patched:manifests\"", "manifests = \"mco/inputs:crs\"")],
+            ),
+            Manifests(&[(
+                "mine.yaml",
+                "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-mine\n  labels: {machineconfiguration.openshift.io/role: master}\nspec: {config: {ignition: {version: 3.2.0}}}\n",
+            )]),
+        ]),
+        "`99-mine` went into the render and is not among the manifests",
+    ),
     // Around the cluster.
     (
         "haproxy-tcp-checks",
@@ -603,6 +635,7 @@ impl Change {
             Files(files) => files.iter().for_each(|(path, text)| ws.write(path, text)),
             Edit(file, from, to) => ws.edit(file, from, to),
             Recipe(path, replaced) => recipe(ws, path, replaced),
+            All(changes) => changes.iter().for_each(|change| change.make(ws)),
         }
     }
 }

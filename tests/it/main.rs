@@ -16,6 +16,8 @@
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
 //! | `manifests` | the cluster manifests of every kind of cluster, as text |
+//! | `sandbox` | a program sees what it was given, and every bad day of one ends well |
+//! | `mco` | the node OS: rendered alike everywhere, anew only when it must be, and each fatal case said in words |
 //! | `bootkube` | bootkube.sh, judged by shellcheck and run against a recording `oc` and `curl` |
 //! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
@@ -46,6 +48,7 @@ mod identity;
 mod infra;
 mod layers;
 mod manifests;
+mod mco;
 mod patches;
 mod pki;
 mod recipes;

@@ -4,7 +4,7 @@
 //! there) and `payload`; of each name one variant survives, the payload's before the others. Output: one file a CRD.
 //! `select = "featuregate"`: input `payload`; the FeatureGate of the profile and set, its status given this version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BuildError, Builder, Job, JobError};
 use super::select::{Manifest, documents};
@@ -19,7 +19,7 @@ pub(crate) struct Crds;
 
 impl Builder for Crds {
     fn id(&self) -> BuilderId {
-        BuilderId::new("crds", 1)
+        BuilderId::new("crds", 2)
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
@@ -59,6 +59,7 @@ fn select(job: &Job<'_>) -> Result<Select, JobError> {
 
 fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
     let mut chosen: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let gates = gates(job, set)?;
     // Later ones win: what the CVO will apply is the payload's.
     for (alias, below) in [("api", "manifests/"), ("own", "manifests/"), ("payload", "manifests/")] {
         let wrong = |problem: String| JobError::Input { alias: alias.to_owned(), problem };
@@ -67,7 +68,8 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
             for manifest in documents(&file, &text).map_err(wrong)? {
                 let applies = manifest.kind == "CustomResourceDefinition"
                     && manifest.is_in_profile(PROFILE)
-                    && manifest.is_in_feature_set(set);
+                    && manifest.is_in_feature_set(set)
+                    && manifest.is_in_gates(&gates);
                 if !applies {
                     continue;
                 }
@@ -140,6 +142,35 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
         );
     };
     Ok(out.write("featuregate.yaml", text.as_bytes(), false)?)
+}
+
+/// The gates that are on in a feature set, as the payload's FeatureGate has them; none if it has none.
+fn gates(job: &Job<'_>, set: &str) -> Result<BTreeSet<String>, BuildError> {
+    let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
+    let mut enabled = BTreeSet::new();
+    for (file, text) in manifests(job, "payload", "manifests/")? {
+        if !text.contains("FeatureGate") {
+            continue;
+        }
+        for manifest in documents(&file, &text).map_err(wrong)? {
+            if manifest.kind != "FeatureGate"
+                || !has_profile_key(&manifest)
+                || feature_set_of(&manifest) != set
+            {
+                continue;
+            }
+            let root = whole(manifest.text);
+            let gates =
+                root.as_ref().and_then(|root| root.get("status")?.get("featureGates")).map(Node::items);
+            let on = gates
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|gates| gates.get("enabled"))
+                .flat_map(Node::items);
+            enabled.extend(on.filter_map(|gate| gate.get("name")?.text().map(str::to_owned)));
+        }
+    }
+    Ok(enabled)
 }
 
 /// A FeatureGate belongs to the profile whose annotation it has, whatever the value says.

@@ -1,5 +1,7 @@
 //! Manifests of a release, and which of their variants apply: said by annotations, not by file names.
 
+use std::collections::BTreeSet;
+
 use crate::hint::Problems;
 use crate::yaml::{self, Node, Source};
 
@@ -32,6 +34,16 @@ impl Manifest<'_> {
     pub(super) fn is_in_feature_set(&self, set: &str) -> bool {
         self.annotation("release.openshift.io/feature-set")
             .is_none_or(|sets| sets.split(',').any(|one| one.trim() == set))
+    }
+
+    /// Whether it applies with these gates on; it may ask for some, or with `-` for some to be off.
+    pub(super) fn is_in_gates(&self, enabled: &BTreeSet<String>) -> bool {
+        self.annotation("release.openshift.io/feature-gate").is_none_or(|gates| {
+            gates.split(',').map(str::trim).all(|gate| match gate.strip_prefix('-') {
+                Some(gate) => !enabled.contains(gate),
+                None => enabled.contains(gate),
+            })
+        })
     }
 }
 

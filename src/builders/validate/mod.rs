@@ -13,6 +13,7 @@ mod manifests;
 mod objects;
 mod pods;
 mod references;
+mod render;
 mod schemas;
 mod scripts;
 mod secrets;
@@ -80,6 +81,7 @@ pub const CHECKS: &[Check] = &[
     manifests::NETWORK_CIDRS,
     manifests::OPERATOR_NETWORK,
     references::SUBJECTS,
+    render::DRIFT,
     certificates::SERVICE_IP,
     secrets::SIGNER,
     scripts::STRICT_APPLY,
