@@ -26,6 +26,7 @@ fn a_plain_user_without_a_network_renders_the_same() {
     assert_eq!(rendered.keys().filter(|path| path.contains("rendered-worker-")).count(), 1);
 
     let other = Workspace::in_memory().filled();
+    fs::create_dir(&other.store).unwrap();
     other.give_away();
     let Some(mut command) = other.as_plain_user("a render as a plain user", &["build", "mco"]) else {
         return;
@@ -125,12 +126,72 @@ fn fatal_cases_are_said_in_words() {
         ws.write("recipes/60-mco/inputs.toml", &text.replace(from, to));
     };
     // A missing CR.
-    insta::assert_snapshot!(fails(&|ws| recipe(ws, "\"Proxy.config.openshift.io/cluster\" = [\"*\"]\n", "")), @"");
+    insta::assert_snapshot!(fails(&|ws| recipe(ws, "\"Proxy.config.openshift.io/cluster\" = [\"*\"]\n", "")), @r"
+    [STORE]/[ID]-mco-image
+    [STORE]/[ID]-mco-inputs
+    [stderr]
+    error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
+    caused by: `/usr/bin/machine-config-operator` failed with exit code 255; its last words:
+      I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
+      F0101 00:00:00.000000       1 demo.go:1] error rendering bootstrap manifests: open /in/crs/proxy-cluster.yaml: no such file or directory
+    hint: MCO needs Proxy `cluster`: a patch or a manifest of yours has taken it away
+    [exit 1]
+    ");
     // An unrendered FeatureGate, and one with half its lists.
-    insta::assert_snapshot!(fails(&|ws| ws.write("patches/gate.yaml", "target: {kind: FeatureGate}\npatch: {status: null}\n")), @"");
-    insta::assert_snapshot!(fails(&|ws| ws.write("patches/gate.yaml", "target: {kind: FeatureGate}\njson:\n- {op: replace, path: /status/featureGates/0/disabled, value: []}\n- {op: replace, path: /status/featureGates/0/enabled, value: []}\n")), @"");
+    insta::assert_snapshot!(fails(&|ws| ws.write("patches/gate.yaml", "target: {kind: FeatureGate}\npatch: {status: null}\n")), @r#"
+    [STORE]/[ID]-mco-image
+    [STORE]/[ID]-mco-inputs
+    [stderr]
+    error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
+    caused by: `/usr/bin/machine-config-controller` failed with exit code 255; its last words:
+      I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
+      F0101 00:00:00.000000       1 demo.go:1] error running MCC[BOOTSTRAP]: error creating feature gates handler: unable to determine features: missing desired version "4.18.0-demo" in featuregates.config.openshift.io/cluster
+    hint: FeatureGate `cluster` must have its status for exactly this version, as `tinderbox show release/featuregate` has it: look at your manifests and patches of it
+    [exit 1]
+    "#);
+    insta::assert_snapshot!(fails(&|ws| ws.write("patches/gate.yaml", "target: {kind: FeatureGate}\npatch:\n- {op: replace, path: /status/featureGates/0/disabled, value: []}\n- {op: replace, path: /status/featureGates/0/enabled, value: []}\n")), @r#"
+    [STORE]/[ID]-mco-image
+    [STORE]/[ID]-mco-inputs
+    [stderr]
+    error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
+    caused by: `/usr/bin/machine-config-controller` failed with exit code 2; its last words:
+      I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
+      panic: feature "NodeSwap" is not registered in FeatureGates
+      goroutine 1 [running]:
+    hint: FeatureGate `cluster` must have complete lists of gates, as `tinderbox show release/featuregate` has them: look at your manifests and patches of it
+    [exit 1]
+    "#);
     // A foreign ControllerConfig.
-    insta::assert_snapshot!(fails(&|ws| ws.write("manifests/foreign.yaml", "apiVersion: machineconfiguration.openshift.io/v1\nkind: ControllerConfig\nmetadata:\n  name: machine-config-controller\n  annotations: {machineconfiguration.openshift.io/generated-by-version: v4.11.0}\nspec: {}\n")), @"");
+    insta::assert_snapshot!(fails(&|ws| ws.write("manifests/foreign.yaml", "apiVersion: machineconfiguration.openshift.io/v1\nkind: ControllerConfig\nmetadata:\n  name: machine-config-controller\n  annotations: {machineconfiguration.openshift.io/generated-by-version: v4.11.0}\nspec: {}\n")), @r"
+    [STORE]/[ID]-mco-image
+    [STORE]/[ID]-mco-inputs
+    [stderr]
+    error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
+    caused by: `/usr/bin/machine-config-controller` failed with exit code 255; its last words:
+      I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
+      F0101 00:00:00.000000       1 demo.go:1] error running MCC[BOOTSTRAP]: Ignoring controller config generated from v4.11.0 (my version: v4.18.0-demo)
+    hint: a ControllerConfig among your manifests is from another version of MCO: remove it, MCO makes its own
+    [exit 1]
+    ");
+    // An image that the release does not have.
+    insta::assert_snapshot!(fails(&|ws| {
+        let text = fs::read_to_string(source("recipes/60-mco/rendered.toml")).unwrap();
+        let from = "release/payload:image-references";
+        assert!(text.contains(from));
+        ws.write("recipes/60-mco/rendered.toml", &text.replace(from, "mine/references:image-references"));
+        ws.write("recipes/59-mine/references.toml", "# Mine.\nbuilder = \"tree\"\n[files]\nimage-references = \"references.json\"\n");
+        ws.write("recipes/59-mine/references.json", r#"{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"x"},"spec":{"tags":[]}}"#);
+    }), @r"
+    [STORE]/[ID]-mco-image
+    [STORE]/[ID]-mco-inputs
+    [stderr]
+    error: `mco/rendered` cannot be built (recipes/60-mco/rendered.toml)
+    caused by: `/usr/bin/machine-config-operator` failed with exit code 255; its last words:
+      I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
+      F0101 00:00:00.000000       1 demo.go:1] Failed to find machine-config-operator in image references
+    hint: the release does not have an image that MCO needs: it is no whole OpenShift release, or one that tinderbox does not know yet
+    [exit 1]
+    ");
     // No pool.
     insta::assert_snapshot!(fails(&|ws| {
         let text = fs::read_to_string(source("recipes/60-mco/rendered.toml")).unwrap();
@@ -138,7 +199,35 @@ fn fatal_cases_are_said_in_words() {
         assert!(text.contains(from));
         let only = "from = [\"/out/operator/bootstrap/manifests/machineconfigcontroller-controllerconfig.yaml\", \"/out/operator/bootstrap/manifests/worker.machineconfigpool.yaml\", ";
         ws.write("recipes/60-mco/rendered.toml", &text.replace(from, only));
-    }), @"");
+    }), @r#"
+    [STORE]/[ID]-mco-image
+    [STORE]/[ID]-mco-inputs
+    [stderr]
+    error: `mco/rendered` cannot be built (recipes/60-mco/rendered.toml)
+    caused by: `/usr/bin/machine-config-controller` ended as if all were well, and did not make `machine-configs/rendered-master-*.yaml`; its last words:
+            cloudConfig:
+              name: ""
+            platformSpec:
+              type: None
+          status:
+            apiServerInternalURI: https://api-int.ocp4.example.com:6443
+            controlPlaneTopology: HighlyAvailable
+            cpuPartitioning: None
+            infrastructureTopology: HighlyAvailable
+            platform: None
+            platformStatus:
+              type: None
+        ipFamilies: IPv4
+        kubeAPIServerServingCAData: U3RhbmRzIGluIGZvciB0aGUgcm9vdCBDQS4gTUNPIHB1dHMgaXQgaW50byBpdHMgQ29udHJvbGxlckNvbmZpZywgd2hpY2ggd2UgZG8gbm90IGtlZXA7IG5vIHJlbmRlcmVkIGNvbmZpZyBoYXMgaXQuCg==
+        networkType: OVNKubernetes
+        osImageURL: ""
+        platform: none
+        proxy: {}
+        releaseImage: stand-in.invalid/release@sha256:0000000000000000000000000000000000000000000000000000000000000000
+        rootCAData: U3RhbmRzIGluIGZvciB0aGUgcm9vdCBDQS4gTUNPIHB1dHMgaXQgaW50byBpdHMgQ29udHJvbGxlckNvbmZpZywgd2hpY2ggd2UgZG8gbm90IGtlZXA7IG5vIHJlbmRlcmVkIGNvbmZpZyBoYXMgaXQuClN0YW5kcyBpbiBmb3IgdGhlIHJvb3QgQ0EuIE1DTyBwdXRzIGl0IGludG8gaXRzIENvbnRyb2xsZXJDb25maWcsIHdoaWNoIHdlIGRvIG5vdCBrZWVwOyBubyByZW5kZXJlZCBjb25maWcgaGFzIGl0Lgo=
+    hint: MCO renders a pool that it finds: a MachineConfigPool among your manifests takes the place of MCO's own, or selects nothing
+    [exit 1]
+    "#);
 }
 
 /// A rendered config is known by its name; whatever else was done to it is noticed.
@@ -186,8 +275,9 @@ fn a_log_is_kept_without_secrets() {
     let trace = fs::read_to_string(ws.part("realisations").join(&log)).unwrap();
     assert!(trace.contains(r#""isolation":""#), "{trace}");
     // And goes when nothing leads to it any more.
-    ws.run(&["store", "gc"]);
-    assert_eq!(list(&logs).len(), 0);
+    ws.build(&["identity/infra-id"]);
+    let said = ws.run(&["store", "gc"]);
+    assert_eq!(list(&logs).len(), 0, "{said}");
 }
 
 /// What a run builder must notice although the program says that all is well.
@@ -199,13 +289,51 @@ fn what_programs_get_wrong_is_noticed() {
         ws.run(&["build", "-q", "mine/run"])
     };
     let program = "[inputs]\nimage = \"mco/image\"\n[[params.steps]]\nrun = [\"/usr/bin/machine-config-controller\", \"version\"]\n";
-    insta::assert_snapshot!(run(&format!("{program}[params.outputs]\n\"x\" = \"/out/x\"\n")), @"");
-    insta::assert_snapshot!(run(&program.replace("controller", "controler").replace("\"version\"]\n", "\"version\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n")), @"");
-    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\ninputs = \"mco/inputs\"\n[params.mounts]\ninputs = \"/in\"\n[params.require]\ninputs = [\"tls/none.crt\"]\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @"");
-    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\nunused = \"mco/inputs\"\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @"");
-    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\n[[params.steps]]\nrun = [\"/x\", \"${verson}\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @"");
-    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\n[[params.steps]]\nrum = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @"");
-    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/etc\"\n"), @"");
+    insta::assert_snapshot!(run(&format!("{program}[params.outputs]\n\"x\" = \"/out/x\"\n")), @r"
+    [stderr]
+    error: `mine/run` cannot be built (recipes/61-mine/run.toml)
+    caused by: `/usr/bin/machine-config-controller` ended as if all were well, and did not make `/out/x`; its last words:
+      machine-config-controller v4.18.0-demo
+    [exit 1]
+    ");
+    insta::assert_snapshot!(run(&program.replace("controller", "controler").replace("\"version\"]\n", "\"version\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n")), @r"
+    [stderr]
+    error: `mine/run` cannot be built (recipes/61-mine/run.toml)
+    caused by: the image has no program `/usr/bin/machine-config-controler`
+    hint: did you mean `machine-config-controller`?
+    [exit 1]
+    ");
+    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\ninputs = \"mco/inputs\"\n[params.mounts]\ninputs = \"/in\"\n[params.require]\ninputs = [\"tls/none.crt\"]\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"
+    [stderr]
+    error: `mine/run` cannot be built (recipes/61-mine/run.toml)
+    caused by: input `inputs` has no `tls/none.crt`: the program would go on without it
+    [exit 1]
+    ");
+    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\nunused = \"mco/inputs\"\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"
+    [stderr]
+    error: `mine/run` cannot be built (recipes/61-mine/run.toml)
+    caused by: `unused` is given by the recipe and used by nothing in `mounts` and no text of the steps
+    hint: remove it: what is named is rebuilt for, so nothing is named without a use
+    [exit 1]
+    ");
+    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\n[[params.steps]]\nrun = [\"/x\", \"${verson}\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"
+    [stderr]
+    error: `mine/run` cannot be built (recipes/61-mine/run.toml)
+    caused by: parameter `verson` must be an input or a config value
+    [exit 1]
+    ");
+    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\n[[params.steps]]\nrum = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"
+    [stderr]
+    error: `mine/run` cannot be built (recipes/61-mine/run.toml)
+    caused by: parameter `steps` must be a list of tables, each with `run`, or with `gather` and `from`
+    [exit 1]
+    ");
+    insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/etc\"\n"), @r"
+    [stderr]
+    error: `mine/run` cannot be built (recipes/61-mine/run.toml)
+    caused by: parameter `outputs` must be a table of paths below `/out`
+    [exit 1]
+    ");
 }
 
 /// An impure recipe is built whenever it is asked for, and nothing is made of it.
@@ -223,5 +351,11 @@ fn what_is_impure_is_never_cached_and_never_an_input() {
         "recipes/62-mine/user.toml",
         "# Mine.\nbuilder = \"tree\"\n[inputs]\nrun = \"mine/run\"\n[params.place]\nrun = \"\"\n",
     );
-    insta::assert_snapshot!(ws.run(&["build", "-q", "mine/user"]), @"");
+    insta::assert_snapshot!(ws.run(&["build", "-q", "mine/user"]), @r"
+    [stderr]
+    error: 1 problem:
+    recipes/62-mine/user.toml:4: inputs.run: `mine/user` needs `mine/run`, which is impure (recipes/61-mine/run.toml): it may give something else each time
+      hint: look at it with `tinderbox build` and `show`; build on something that is pure
+    [exit 1]
+    ");
 }

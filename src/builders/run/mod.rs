@@ -13,7 +13,7 @@
 //!
 //! [[params.steps]]                          # files that one leaves for the next; of two with one name the later wins
 //! gather = "/out/all"
-//! from = ["/out/made", "/in/crs"]
+//! from = ["/out/made", "/in/crs"]         # with `numbered = true`: `1-a.yaml`, `2-a.yaml`
 //!
 //! [params.outputs]                          # what is kept: path in the output ← where the programs left it
 //! "rendered" = "/out/made"
@@ -65,7 +65,7 @@ impl Builder for Run {
         let mut runner = Runner::new(job, &spec, scratch.path())?;
         let done = spec.steps.iter().try_for_each(|step| match step {
             Step::Run(argv) => runner.run(argv),
-            Step::Gather { into, from } => runner.gather(into, from),
+            Step::Gather { into, from, numbered } => runner.gather(into, from, *numbered),
         });
         if let Some(isolation) = runner.isolation {
             job.notes.say(Note { isolation, log: runner.log.clone() });

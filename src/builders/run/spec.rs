@@ -27,8 +27,9 @@ pub(super) struct Spec<'a> {
 pub(super) enum Step<'a> {
     /// A program and its arguments.
     Run(Vec<&'a str>),
-    /// Files of these directories, and these files, into one directory.
-    Gather { into: &'a str, from: Vec<&'a str> },
+    /// Files of these directories, and these files, into one directory; `numbered` by where they are from, so that whoever
+    /// reads them by name reads them in this order.
+    Gather { into: &'a str, from: Vec<&'a str>, numbered: bool },
 }
 
 const KNOWN: [&str; 12] = [
@@ -153,9 +154,10 @@ fn steps<'a>(job: &'a Job<'_>) -> Result<Vec<Step<'a>>, JobError> {
                 let argv = texts(&map["run"], "steps.run")?;
                 if argv.is_empty() { Err(wrong()) } else { Ok(Step::Run(argv)) }
             }
-            ["from", "gather"] => {
+            ["from", "gather"] | ["from", "gather", "numbered"] => {
                 let into = map["gather"].as_text().ok_or_else(wrong)?;
-                Ok(Step::Gather { into, from: texts(&map["from"], "steps.from")? })
+                let numbered = map.get("numbered").is_some_and(Value::is_truthy);
+                Ok(Step::Gather { into, from: texts(&map["from"], "steps.from")?, numbered })
             }
             _ => Err(wrong()),
         }

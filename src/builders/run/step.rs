@@ -137,23 +137,26 @@ impl<'a> Runner<'a> {
     }
 
     /// Copies files into one directory of the output, for the next step.
-    pub(super) fn gather(&mut self, into: &str, from: &[&str]) -> Result<(), BuildError> {
+    pub(super) fn gather(&mut self, into: &str, from: &[&str], numbered: bool) -> Result<(), BuildError> {
         let into = self.host(into)?;
         fs::create_dirs(&into)?;
-        for source in from {
+        for (number, source) in from.iter().enumerate() {
             let place = self.host(source)?;
-            let found = fs::optional(fs::metadata(&place))?;
-            match found {
+            let name = |name: &std::ffi::OsStr| match numbered {
+                true => into.join(format!("{}-{}", number + 1, name.to_string_lossy())),
+                false => into.join(name),
+            };
+            match fs::optional(fs::metadata(&place))? {
                 None => {
                     let problem = format!("did not make `{source}`, which the next step needs");
                     return Err(self.failed(problem));
                 }
                 Some(found) if found.is_dir() => {
-                    for name in fs::list(&place)? {
-                        self.copy(&place.join(&name), &into.join(&name))?;
+                    for file in fs::list(&place)? {
+                        self.copy(&place.join(&file), &name(&file))?;
                     }
                 }
-                Some(_) => self.copy(&place, &into.join(place.file_name().unwrap_or_default()))?,
+                Some(_) => self.copy(&place, &name(place.file_name().unwrap_or_default()))?,
             }
         }
         Ok(())
