@@ -105,10 +105,11 @@ pub fn create_or_truncate(path: &Path) -> Result<File> {
     File::create(path).at("create", path)
 }
 
-/// Creates a file that must not exist yet, with exactly this mode whatever the umask.
+/// Creates a file that must not exist yet, with exactly this mode whatever the umask. It can be read back.
 pub fn create_new(path: &Path, mode: u32) -> Result<File> {
+    let mut options = OpenOptions::new();
     let file =
-        OpenOptions::new().write(true).create_new(true).mode(mode & 0o700).open(path).at("create", path)?;
+        options.read(true).write(true).create_new(true).mode(mode & 0o700).open(path).at("create", path)?;
     file.set_permissions(Permissions::from_mode(mode)).at("set the mode of", path)?;
     Ok(file)
 }
@@ -139,6 +140,11 @@ pub fn copy_new(from: &Path, to: &Path, mode: u32) -> Result<()> {
     let mut target = create_new(to, mode)?;
     io::copy(&mut open(from)?, &mut target).at("copy", to)?;
     Ok(())
+}
+
+/// Makes an empty file share all blocks of another, if the file system can (Btrfs, XFS); nothing happens if it cannot.
+pub fn reflink(from: &File, to: &File) -> bool {
+    rustix::fs::ioctl_ficlone(to, from).is_ok()
 }
 
 /// Replaces a file in one step: readers see the old or the new content, and a full disk leaves the old one.

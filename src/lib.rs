@@ -18,6 +18,7 @@
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields         → pki
 //! lock/       1  what comes from outside, pinned; which certificates were renewed
+//! iso/        1  a RHCOS live ISO's reserved areas: where they are, and what to write there
 //! patch/      1  patches of Kubernetes objects: which object, and what becomes of it
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
 //! pki/        1  keys and certificates: made out of the seed, read from users' files
@@ -59,6 +60,7 @@ pub mod event;
 pub mod exec;
 pub mod fs;
 pub mod hint;
+pub mod iso;
 pub mod lock;
 pub mod needle;
 pub mod ops;

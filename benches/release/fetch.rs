@@ -56,6 +56,7 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
         events: &(),
         cancel: &cancel,
         images: Some(images),
+        files: None,
         seed: None,
         sandbox: &sandbox,
     };

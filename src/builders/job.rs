@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use super::BuildError;
+use super::{BuildError, Files};
 use crate::fs;
 use crate::hint::{Hint, did_you_mean};
 use crate::registry::{Deferred, Opened};
@@ -26,6 +26,8 @@ pub struct Job<'a> {
     pub secrets: &'a BTreeMap<String, Secret>,
     /// Images, if the builder has the grant.
     pub images: Option<&'a Deferred>,
+    /// Files that the lock pins, if the builder has the grant.
+    pub files: Option<&'a Files>,
     /// The cluster's seed, if the builder has the grant.
     pub seed: Option<&'a Seed>,
     /// Where programs are run, if the builder has the grant.
@@ -141,6 +143,9 @@ pub enum JobError {
     /// A builder that asks for programs to be run without the grant.
     #[error("no program can be run here")]
     NoPrograms,
+    /// A builder that asks for pinned files without the grant, or a build that has none.
+    #[error("there are no pinned files here")]
+    NoFiles,
     /// A builder that asks for the seed without the grant.
     #[error("there is no seed here")]
     NoSeed,
@@ -226,6 +231,11 @@ impl Job<'_> {
     /// Where programs are run, for builders that have the grant.
     pub fn programs(&self) -> Result<Programs<'_>, JobError> {
         self.programs.ok_or(JobError::NoPrograms)
+    }
+
+    /// Pinned files, for builders that have the grant.
+    pub fn files(&self) -> Result<&Files, JobError> {
+        self.files.ok_or(JobError::NoFiles)
     }
 
     /// The seed, for builders that have the grant.

@@ -2,8 +2,10 @@
 //!
 //! A closed set, each versioned. A builder sees its job and nothing else: no store, clock, environment or terminal.
 
+mod files;
 mod identity;
 mod image;
+mod iso;
 mod job;
 mod machine_config;
 mod objects;
@@ -16,11 +18,13 @@ mod template;
 mod tree;
 pub mod validate;
 
+pub use files::{FileError, Files, Location, Pinned, hash};
 pub use job::{InputTree, Job, JobError, Note, Notes, Programs};
 pub use template::names as template_names;
 
 use crate::drv::BuilderId;
 use crate::hint::Hint;
+use crate::iso::IsoError;
 use crate::pki::PkiError;
 use crate::registry::RegistryError;
 use crate::sandbox::SandboxError;
@@ -55,13 +59,15 @@ pub struct Grants {
     pub images: bool,
     /// Programs of images, in the sandbox.
     pub programs: bool,
+    /// Files that the lock pins, by sha256.
+    pub files: bool,
     /// Streams of the cluster's seed. The seed is part of the derivation's id, and what is made of it is secret unless
     /// the builder declassifies it.
     pub seed: bool,
 }
 
 /// All builders.
-const ALL: [&dyn Builder; 14] = [
+const ALL: [&dyn Builder; 15] = [
     &image::Image,
     &release::Payload,
     &release::Images,
@@ -76,6 +82,7 @@ const ALL: [&dyn Builder; 14] = [
     &tree::Tree,
     &patch::Patches,
     &validate::Validate,
+    &iso::Iso,
 ];
 
 /// The builder of that kind.
@@ -100,6 +107,17 @@ pub enum BuildError {
     /// The disk.
     #[error(transparent)]
     Fs(#[from] crate::fs::Error),
+    /// A pinned file could not be had.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A live ISO that cannot be used.
+    #[error("`{}` cannot be used", path.display())]
+    Iso {
+        /// Where it is.
+        path: std::path::PathBuf,
+        /// Why not.
+        source: IsoError,
+    },
     /// The job itself is wrong.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -211,6 +229,8 @@ impl Hint for BuildError {
             Self::Tree(error) => error.hint(),
             Self::Registry(error) => error.hint(),
             Self::Fs(error) => error.hint(),
+            Self::File(error) => error.hint(),
+            Self::Iso { source, .. } => source.hint(),
             Self::Job(error) => error.hint(),
             Self::Pki { source, .. } => source.hint(),
             Self::Brought { advice, .. } => Some(advice.clone()),

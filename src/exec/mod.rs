@@ -20,7 +20,7 @@ pub use resolve::{Plan, explain, plan};
 pub use schedule::build;
 pub use work::{now, path_of};
 
-use crate::builders::{self, BuildError};
+use crate::builders::{self, BuildError, Files};
 use crate::digest::{DrvId, ObjectId};
 use crate::event::Events;
 use crate::hint::{Hint, Place, did_you_mean};
@@ -43,6 +43,8 @@ pub struct Context<'a> {
     pub cancel: &'a AtomicBool,
     /// Where images come from, for builders that may use them.
     pub images: Option<&'a Deferred>,
+    /// Files that the lock pins, for builders that may use them.
+    pub files: Option<&'a Files>,
     /// Where keys and names come from, for builders that may use it.
     pub seed: Option<&'a Seed>,
     /// Where programs are run, for builders that may.

@@ -88,6 +88,7 @@ pub(super) fn outline(node: &Node) -> Job<'_> {
         params: &node.params,
         secrets: &node.secrets,
         images: None,
+        files: None,
         seed: None,
         programs: None,
         notes: Notes::default(),

@@ -133,6 +133,7 @@ pub(super) fn stage(
         params: &node.params,
         secrets: &node.secrets,
         images: context.images.filter(|_| builder.grants().images),
+        files: context.files.filter(|_| builder.grants().files),
         seed: context.seed.filter(|_| builder.grants().seed),
         programs: builder
             .grants()

@@ -74,6 +74,13 @@ pub struct Artifact {
     pub sha256: String,
 }
 
+impl Artifact {
+    /// Its path, relative to the cluster directory; none if it is at a URL.
+    pub fn path(&self) -> Option<&str> {
+        (!self.location.contains("://")).then_some(self.location.as_str())
+    }
+}
+
 /// A release, pinned.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -202,6 +209,10 @@ impl Lock {
                 Value::from(artifact.as_ref().map(|artifact| get(artifact).clone()))
             };
             Value::Map(BTreeMap::from([
+                (
+                    "local".to_owned(),
+                    Value::Bool(artifact.as_ref().is_some_and(|file| file.path().is_some())),
+                ),
                 ("location".to_owned(), of(|artifact| &artifact.location)),
                 ("sha256".to_owned(), of(|artifact| &artifact.sha256)),
             ]))

@@ -1,17 +1,16 @@
 //! The node OS: which live ISO and which QEMU image go with a release. Pinned by sha256, from the payload's stream
 //! metadata or from the user's own files. Nothing is downloaded.
 
-use std::io::Read;
-use std::path::Path;
-
 use serde::Deserialize;
 use sha2::Digest as _;
 
 use super::{Env, OpsError, Result, Workspace};
+use crate::builders::hash;
 use crate::exec::{self, Options};
 use crate::fs;
 use crate::hint::Problems;
 use crate::lock::{Artifact, LockedRelease, Rhcos};
+use crate::registry::Sha256;
 use crate::yaml::{self, Source};
 
 /// What the payload's ConfigMap coreos-bootimages holds.
@@ -51,7 +50,8 @@ pub(super) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
     };
     for (path, slot) in [(&own.iso, &mut pinned.iso), (&own.qcow2, &mut pinned.qcow2)] {
         if let Some(path) = path {
-            let sha256 = hash(&workspace.directory.path().join(path))?;
+            let hasher = hash(&workspace.directory.path().join(path))?;
+            let sha256 = Sha256::from_bytes(hasher.finalize().into()).hex();
             *slot = Some(Artifact { location: path.clone(), sha256 });
         }
     }
@@ -98,16 +98,4 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
 fn stream_of(file: &str, text: &str) -> Option<String> {
     let root = yaml::documents(Source { name: file, text }, &mut Problems::default()).pop()?;
     root.get("data")?.get("stream")?.text().map(str::to_owned)
-}
-
-fn hash(path: &Path) -> Result<String> {
-    let mut file = fs::open(path)?;
-    let mut hasher = sha2::Sha256::new();
-    let mut chunk = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut chunk).map_err(|error| fs::Error::new("read", path, error))? {
-            0 => return Ok(crate::registry::Sha256::from_bytes(hasher.finalize().into()).hex()),
-            read => hasher.update(&chunk[..read]),
-        }
-    }
 }

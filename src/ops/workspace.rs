@@ -8,6 +8,7 @@ use super::directory::{CLUSTER, INSTALL_CONFIG, LOCK};
 use super::release::Origin;
 use super::seed;
 use super::{ClusterDir, Env, OpsError, Result, StoreChoice};
+use crate::builders::{Files, Location};
 use crate::config::{self, Cluster, Field, Fields, Source};
 use crate::event::Event;
 use crate::exec::Context;
@@ -41,6 +42,8 @@ pub struct Workspace {
     pub graph: Graph,
     /// Where the images of the pinned release come from.
     images: Option<Deferred>,
+    /// Files that the lock pins.
+    files: Files,
     seed: Seed,
     sandbox: Sandbox,
 }
@@ -93,7 +96,9 @@ impl Workspace {
         super::authorities::check(&cluster, &graph)?;
         let release = lock.release.as_ref();
         let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
-        Ok(Self { directory, cluster, fields, graph, images, seed, sandbox: Sandbox::default() })
+        let files = files(&directory, lock);
+        let sandbox = Sandbox::default();
+        Ok(Self { directory, cluster, fields, graph, images, files, seed, sandbox })
     }
 
     /// Where the images of the pinned release come from.
@@ -128,6 +133,7 @@ impl Workspace {
             events: env.events,
             cancel: env.cancel,
             images: self.images.as_ref(),
+            files: Some(&self.files),
             seed: Some(&self.seed),
             sandbox: &self.sandbox,
         }
@@ -278,6 +284,18 @@ fn images(
     let origin = Origin::new(env, directory.path(), cluster, &release.reference)?;
     let pinned = release.image.clone();
     Ok(Deferred::new(move || origin.open_pinned(&pinned)))
+}
+
+/// The images of the node OS, where the lock says that they are.
+fn files(directory: &ClusterDir, lock: &Lock) -> Files {
+    let pinned = [&lock.rhcos.iso, &lock.rhcos.qcow2].into_iter().flatten();
+    Files::new(pinned.map(|artifact| {
+        let location = match artifact.path() {
+            Some(path) => Location::Here(directory.path().join(path)),
+            None => Location::Elsewhere(artifact.location.clone()),
+        };
+        (artifact.sha256.clone(), location)
+    }))
 }
 
 fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Seed> {

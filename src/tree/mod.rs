@@ -11,6 +11,7 @@
 //! id. Times, owners and the remaining permission bits are canonical in the store and not part of any digest.
 
 mod listing;
+mod patched;
 mod scratch;
 mod writer;
 

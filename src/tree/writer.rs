@@ -318,12 +318,12 @@ fn copy(from: &Path, to: &Path, entry: &Entry) -> Result<(), TreeError> {
 pub struct FileWriter<'a> {
     tree: &'a TreeWriter<'a>,
     path: String,
-    full: PathBuf,
-    file: File,
-    hasher: blake3::Hasher,
+    pub(super) full: PathBuf,
+    pub(super) file: File,
+    pub(super) hasher: blake3::Hasher,
     exec: bool,
     secret: bool,
-    size: u64,
+    pub(super) size: u64,
 }
 
 impl FileWriter<'_> {
