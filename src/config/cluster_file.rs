@@ -65,6 +65,11 @@ const NODES: &[Field] = &[
         "Memory in MiB, or a text such as `16GiB`; 16 GiB by default, workers 8 GiB.",
     ),
     field("disk", Kind::Size(Unit::GB), "Disk in GB, or a text such as `120GB`; 100 GB by default."),
+    field(
+        "installDevice",
+        Kind::Text(&syntax::DEVICE),
+        "The disk that the node's live ISO installs to; by default `/dev/vda`, the first of a virtual machine.",
+    ),
 ];
 
 const LIBVIRT: &[Field] = &[

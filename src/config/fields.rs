@@ -27,7 +27,7 @@
 //! texts of the files that `pki.authorities` names; `key` is secret.
 //!
 //! A node: `name`, `role`, `fqdn`, `index` (within its role), `etcdName` (`etcd-0`, of masters), `ip` (the first), `ips[]`,
-//! `addresses[].{ip,prefix,gateway,family}`, `mac` (null: from the seed), `vcpus`, `memoryMiB`, `diskGB`.
+//! `addresses[].{ip,prefix,gateway,family}`, `mac` (null: from the seed), `vcpus`, `memoryMiB`, `diskGB`, `installDevice`.
 //!
 //! Invariants: every path above exists in every cluster, null or empty where nothing was given, so that a recipe that
 //! works for one works for all. A node's leaves have one canonical path, `nodes.NAME.…`, however they were reached.

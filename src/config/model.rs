@@ -117,6 +117,8 @@ pub struct Node {
     pub memory_mib: i64,
     /// Disk.
     pub disk_gb: i64,
+    /// Which disk of it is installed to.
+    pub install_device: String,
 }
 
 /// The proxy to the outside; at least one of the URLs is set.

@@ -203,7 +203,7 @@ fn one_node(
     at: &Lookup<'_>,
     [domain, machine, gateway]: [&Origins; 3],
 ) -> Field {
-    let Node { name, role, ips, mac, vcpus, memory_mib, disk_gb } = node;
+    let Node { name, role, ips, mac, vcpus, memory_mib, disk_gb, install_device } = node;
     let base = join("nodes", name);
     let own = |field: &str| at.one(Ours, &join(&base, field));
     let also =
@@ -230,6 +230,7 @@ fn one_node(
         ("vcpus", Field::leaf(*vcpus, own("vcpus"))),
         ("memoryMiB", Field::leaf(*memory_mib, own("memory"))),
         ("diskGB", Field::leaf(*disk_gb, own("disk"))),
+        ("installDevice", Field::leaf(install_device.as_str(), own("installDevice"))),
     ])
 }
 

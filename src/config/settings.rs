@@ -104,6 +104,12 @@ fn node(input: &NodeInput<'_>) -> Option<Node> {
         vcpus: int(input.data, "vcpus").unwrap_or(4),
         memory_mib: int(input.data, "memory").unwrap_or(memory),
         disk_gb: int(input.data, "disk").unwrap_or(100),
+        install_device: input
+            .data
+            .get("installDevice")
+            .and_then(Value::as_text)
+            .unwrap_or("/dev/vda")
+            .to_owned(),
     })
 }
 

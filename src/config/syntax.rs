@@ -125,6 +125,16 @@ pub(super) const INTERFACE: Syntax = Syntax {
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
     },
 };
+/// A disk, as the live system calls it.
+pub(super) const DEVICE: Syntax = Syntax {
+    name: "a device",
+    example: "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3",
+    pattern: Some("^/dev/[A-Za-z0-9/_.:+@=,-]+$"),
+    check: |text| {
+        let known = |b: u8| b.is_ascii_alphanumeric() || b"/_.:+@=,-".contains(&b);
+        text.strip_prefix("/dev/").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(known))
+    },
+};
 
 fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();

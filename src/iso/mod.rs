@@ -19,6 +19,8 @@
 mod initrd;
 mod install;
 mod live;
+#[cfg(test)]
+mod tests;
 mod volume;
 
 use std::io;

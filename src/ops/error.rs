@@ -102,6 +102,16 @@ pub enum OpsError {
         /// What was probably meant.
         near: Option<String>,
     },
+    /// A target that this cluster does not have.
+    #[error("`{target}` is not in this cluster's graph: its recipe asks for `{condition}`")]
+    Absent {
+        /// What was asked for.
+        target: String,
+        /// The recipe's `when`.
+        condition: String,
+        /// What to do.
+        advice: String,
+    },
     /// Something that is asked about before it was built.
     #[error("`{target}` is not built")]
     NotBuilt {
@@ -193,6 +203,7 @@ impl Hint for OpsError {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`tinderbox graph --format json` lists all derivations".into(),
             }),
+            Self::Absent { advice, .. } => Some(advice.clone()),
             Self::Certificate { .. } => Some("`tinderbox store verify` finds what is broken".into()),
             Self::NotBuilt { target } => Some(format!("run `tinderbox build {target}`")),
             Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),

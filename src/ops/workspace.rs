@@ -9,7 +9,7 @@ use super::release::Origin;
 use super::seed;
 use super::{ClusterDir, Env, OpsError, Result, StoreChoice};
 use crate::builders::{Files, Location};
-use crate::config::{self, Cluster, Field, Fields, Source};
+use crate::config::{self, Cluster, Field, Fields, Projected, Source};
 use crate::event::Event;
 use crate::exec::Context;
 use crate::fs;
@@ -20,6 +20,10 @@ use crate::registry::{Deferred, Opened};
 use crate::sandbox::Sandbox;
 use crate::secret::{IdKey, Seed};
 use crate::store::{Roots, Session, Store, StoreError};
+use crate::value::Value;
+
+/// What recipes of live ISOs ask for.
+const LOCAL_ISO: &str = "lock.rhcos.iso.local";
 
 /// What to do when lock or seed are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,11 +171,32 @@ impl Workspace {
     }
 
     fn no_target(&self, target: &str) -> OpsError {
+        if let Some(condition) = self.graph.absent(target) {
+            let advice = match condition {
+                LOCAL_ISO => self.no_iso(),
+                other => format!("it is there once `{other}` is set"),
+            };
+            return OpsError::Absent { target: target.to_owned(), condition: condition.to_owned(), advice };
+        }
         let names = self.graph.nodes().iter().flat_map(|node| {
             let folder = node.name.split_once('/').map(|(folder, _)| folder);
             std::iter::once(node.name.as_str()).chain(folder)
         });
         OpsError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
+    }
+}
+
+impl Workspace {
+    /// What to do so that there are live ISOs.
+    fn no_iso(&self) -> String {
+        match self.fields.project("lock.rhcos.iso.location").map(|found| found.value) {
+            Ok(Projected::Plain(Value::Text(url))) => Location::Elsewhere(url).advice(),
+            _ => {
+                "name the release's live ISO in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock \
+                  --update rhcos`"
+                    .into()
+            }
+        }
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Edge {
 pub struct Graph {
     nodes: Vec<Node>,
     index: BTreeMap<String, usize>,
+    /// Derivations whose recipe has a `when` that does not hold, and what it asks for.
+    absent: BTreeMap<String, String>,
 }
 
 impl Graph {
@@ -92,7 +94,12 @@ impl Graph {
                 edge.node = index.get(&edge.from).copied().unwrap_or_default();
             }
         }
-        Self { nodes: sorted, index }
+        Self { nodes: sorted, index, absent: BTreeMap::new() }
+    }
+
+    /// The graph with what is not in it, so that who asks can be told why.
+    pub(super) fn without(self, absent: BTreeMap<String, String>) -> Self {
+        Self { absent, ..self }
     }
 
     /// All derivations, inputs first.
@@ -112,6 +119,13 @@ impl Graph {
         }
         let below = format!("{}/", target.trim_end_matches('/'));
         self.index.iter().filter(|(name, _)| name.starts_with(&below)).map(|(_, at)| *at).collect()
+    }
+
+    /// The condition that keeps a target out of this graph, if one does.
+    pub fn absent(&self, target: &str) -> Option<&str> {
+        let below = format!("{}/", target.trim_end_matches('/'));
+        let meant = |name: &str| name == target || name.starts_with(&below);
+        self.absent.iter().find(|(name, _)| meant(name)).map(|(_, condition)| condition.as_str())
     }
 
     /// The given derivations and everything that they need, sorted.

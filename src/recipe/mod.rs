@@ -41,7 +41,8 @@ pub fn load(sources: &Sources, fields: &Fields) -> Result<Graph, Problems> {
     let mut problems = Problems::default();
     let recipes = parse::recipes(sources, &mut problems);
     let drafts = resolve::expand(&recipes, fields, &mut problems);
+    let absent = drafts.iter().filter_map(resolve::Draft::absent).collect();
     let nodes = resolve::connect(&recipes, drafts, sources, fields, &mut problems);
     let graph = Graph::sort(nodes, &mut problems);
-    problems.or(graph)
+    problems.or(graph.without(absent))
 }

@@ -24,6 +24,13 @@ pub(super) struct Draft {
     absent: Option<String>,
 }
 
+impl Draft {
+    /// Its name and the condition that keeps it out of the graph, if one does.
+    pub(super) fn absent(&self) -> Option<(String, String)> {
+        self.absent.clone().map(|condition| (self.name.clone(), condition))
+    }
+}
+
 /// What one instance of a `for_each` recipe is made for.
 #[derive(Debug, Clone)]
 enum Each {

@@ -21,6 +21,7 @@
 //! | `bootkube` | bootkube.sh, judged by shellcheck and run against a recording `oc` and `curl` |
 //! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
+//! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -46,6 +47,7 @@ mod docs;
 mod harness;
 mod identity;
 mod infra;
+mod iso;
 mod layers;
 mod manifests;
 mod mco;

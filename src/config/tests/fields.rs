@@ -13,7 +13,7 @@ fn what_is_accepted_reaches_the_model() {
              pki: {keyAlgorithm: rsa-3072, authorityKeyAlgorithm: rsa-4096, validity: {authorities: 5y, leaves: 30d}, \
              authorities: {root-ca: {certificate: root.crt, key: root.key}}}\nrhcos: {iso: live.iso, qcow2: disk.qcow2}",
         ),
-        ("ip: 192.168.126.110", "ip: 192.168.126.110, mac: '52:54:00:AA:00:01', vcpus: 8, memory: 32GiB, disk: 1TB"),
+        ("ip: 192.168.126.110", "ip: 192.168.126.110, mac: '52:54:00:AA:00:01', vcpus: 8, memory: 32GiB, disk: 1TB, installDevice: /dev/sda"),
         (
             "platform:\n",
             "proxy: {httpProxy: 'http://proxy:3128', noProxy: .example.com}\nfips: on\nfeatureSet: CustomNoUpgrade\n\
@@ -42,7 +42,7 @@ fn what_is_accepted_reaches_the_model() {
         "trustBundle",
         "capabilities",
         "mirrors",
-        "nodes.worker-0.{mac,vcpus,memoryMiB,diskGB}",
+        "nodes.worker-0.{mac,vcpus,memoryMiB,diskGB,installDevice}",
         "installConfig.fips",
     ];
     insta::assert_snapshot!(paths.map(|path| format!("{path} {}\n", value(path))).concat(), @r#"
@@ -59,7 +59,7 @@ fn what_is_accepted_reaches_the_model() {
     trustBundle {"certificates":null,"policy":"Always"}
     capabilities {"additionalEnabledCapabilities":["Ingress"],"baselineCapabilitySet":"None"}
     mirrors [{"mirrors":["m:5000/a"],"source":"quay.io/a","sourcePolicy":"NeverContactSource"}]
-    nodes.worker-0.{mac,vcpus,memoryMiB,diskGB} {"diskGB":1000,"mac":"52:54:00:aa:00:01","memoryMiB":32768,"vcpus":8}
+    nodes.worker-0.{mac,vcpus,memoryMiB,diskGB,installDevice} {"diskGB":1000,"installDevice":"/dev/sda","mac":"52:54:00:aa:00:01","memoryMiB":32768,"vcpus":8}
     installConfig.fips true
     "#);
 }
@@ -222,7 +222,7 @@ fn every_path_exists_in_the_smallest_cluster() {
         "service.{kubernetes,dns}",
         "network.{gateways,dns,dhcp}",
         "network.dhcp.{start,end}",
-        "nodes.*.{name,role,fqdn,index,etcdName,ip,ips,addresses,mac,vcpus,memoryMiB,diskGB}",
+        "nodes.*.{name,role,fqdn,index,etcdName,ip,ips,addresses,mac,vcpus,memoryMiB,diskGB,installDevice}",
         "nodes.*.addresses.*.{ip,prefix,gateway,family}",
         "masters.*.name",
         "workers.*.name",
