@@ -42,10 +42,14 @@ impl TreeWriter<'_> {
             let changed = changed(original, to.size, patches);
             let piece = changed.as_deref().unwrap_or(original);
             rayon::join(|| seen(original), || to.hasher.update(piece).count());
-            if changed.is_some() || !(shared || *piece == NOTHING[..count]) {
+            if !shared && *piece != NOTHING[..count] {
                 to.file.write_all_at(piece, to.size).at("write", &to.full)?;
             }
             to.size += count as u64;
+        }
+        // Of shared blocks, only those are made anew that a patch is in.
+        for (at, bytes) in patches.iter().filter(|_| shared) {
+            to.file.write_all_at(bytes, *at).at("write", &to.full)?;
         }
         to.file.set_len(to.size).at("write", &to.full)?;
         to.finish()
