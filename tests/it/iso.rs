@@ -1,0 +1,438 @@
+//! Live ISOs of nodes, on a base that xorriso makes with the reserved areas of a RHCOS live ISO. What was written is read
+//! back by xorriso, xz and a reader of our own, and by the real coreos-installer where it is installed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::harness::{Workspace, in_mount_namespace, left_out, mode, names};
+
+/// Kernel arguments of the base.
+const DEFAULT: &str =
+    "coreos.liveiso=rhcos-418.94.202501010000-0 ignition.firstboot ignition.platform.id=metal";
+/// Bytes of an area for kernel arguments.
+const ARGUMENTS: usize = 1137;
+/// Bytes of the area for an initrd.
+const AREA: usize = 256 << 10;
+
+/// Files of an ISO, by path.
+type Files = BTreeMap<&'static str, Vec<u8>>;
+
+/// Runs a program that must succeed; what it said.
+fn run(program: &str, args: &[&str], dir: &Path) -> Vec<u8> {
+    let output = Command::new(program).args(args).current_dir(dir).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {args:?}: {said}");
+    output.stdout
+}
+
+/// Whether there is such a program; a word about it if not.
+fn is_there(program: &str, part: &str) -> bool {
+    let tried = Command::new(program).arg("--version").output();
+    if let Err(error) = &tried {
+        left_out(part, &format!("{program}: {error}"));
+    }
+    tried.is_ok()
+}
+
+/// The files of a RHCOS live ISO, as far as they matter.
+fn files() -> Files {
+    let area = format!("{DEFAULT}\n{}", "#".repeat(ARGUMENTS - DEFAULT.len() - 1));
+    let grub = format!("menuentry 'RHEL CoreOS (Live)' {{\n\tlinux /images/pxeboot/vmlinuz {area}\n}}\n");
+    let isolinux = format!("label linux\n  append initrd=/images/ignition.img {area}\n");
+    let at = |text: &str| text.find(DEFAULT).unwrap();
+    let kargs = serde_json::json!({"default": DEFAULT, "size": ARGUMENTS, "files": [
+        {"path": "EFI/redhat/grub.cfg", "offset": at(&grub), "pad": "#", "end": "\n"},
+        {"path": "isolinux/isolinux.cfg", "offset": at(&isolinux)},
+    ]});
+    // Not zeros, and not the same in every sector.
+    let rootfs: Vec<u8> = (0u32..3 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    BTreeMap::from([
+        ("images/ignition.img", vec![0; AREA]),
+        ("images/pxeboot/rootfs.img", rootfs),
+        ("EFI/redhat/grub.cfg", grub.into_bytes()),
+        ("isolinux/isolinux.cfg", isolinux.into_bytes()),
+        ("coreos/igninfo.json", br#"{"file": "images/ignition.img"}"#.to_vec()),
+        ("coreos/kargs.json", kargs.to_string().into_bytes()),
+        ("coreos/features.json", br#"{"installer-config": true, "live-initrd-network": true}"#.to_vec()),
+    ])
+}
+
+/// Makes an ISO of these files.
+fn make(iso: &Path, files: &Files) {
+    let tree = tempfile::tempdir().unwrap();
+    for (path, bytes) in files {
+        let path = tree.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    let (iso, tree) = (iso.to_str().unwrap(), tree.path().to_str().unwrap());
+    let args = ["-as", "mkisofs", "-quiet", "-iso-level", "1", "-R", "-J", "-V", "rhcos", "-o", iso, tree];
+    run("xorriso", &args, Path::new("/"));
+}
+
+/// The example with this live ISO, pinned. None, and a word about it, without xorriso.
+fn with_iso(part: &str, change: impl FnOnce(&mut Files)) -> Option<Workspace> {
+    if !is_there("xorriso", part) {
+        return None;
+    }
+    let ws = Workspace::in_memory().filled();
+    let mut files = files();
+    change(&mut files);
+    make(&ws.dir.join("live.iso"), &files);
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.18\nrhcos: {iso: live.iso}");
+    ws.json(&["lock", "--update", "rhcos"]);
+    Some(ws)
+}
+
+/// The one file of an ISO's object.
+fn iso(ws: &Workspace, node: &str) -> PathBuf {
+    ws.path_of(&format!("iso/{node}")).join(format!("{node}.iso"))
+}
+
+/// An ISO for xorriso, which takes files below /dev for real drives.
+fn drive(iso: &Path) -> String {
+    format!("stdio:{}", iso.display())
+}
+
+/// A file of an ISO, as xorriso reads it.
+fn extract(iso: &Path, path: &str) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("file");
+    let args = ["-osirrox", "on", "-indev", &drive(iso), "-extract", path, out.to_str().unwrap()];
+    run("xorriso", &args, dir.path());
+    fs::read(out).unwrap()
+}
+
+/// The files of an archive (cpio, newc), with their modes.
+fn unpack(archive: &[u8]) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    let mut at = 0;
+    loop {
+        assert_eq!(&archive[at..at + 6], b"070701");
+        let number = |field: usize| {
+            let text = &archive[at + 6 + 8 * field..][..8];
+            u32::from_str_radix(std::str::from_utf8(text).unwrap(), 16).unwrap()
+        };
+        let (mode, time, size, name_size) = (number(1), number(5), number(6) as usize, number(11) as usize);
+        let name = std::str::from_utf8(&archive[at + 110..][..name_size - 1]).unwrap().to_owned();
+        if name == "TRAILER!!!" {
+            return found;
+        }
+        assert_eq!(time, 0);
+        let start = (at + 110 + name_size).next_multiple_of(4);
+        found.insert(name, (mode, archive[start..start + size].to_vec()));
+        at = (start + size).next_multiple_of(4);
+    }
+}
+
+/// The Ignition config in an ISO's reserved area.
+fn embedded(iso: &Path) -> Value {
+    let dir = tempfile::tempdir().unwrap();
+    let area = extract(iso, "/images/ignition.img");
+    assert_eq!(area.len(), AREA);
+    let end = area.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    // xz streams end at a multiple of four.
+    fs::write(dir.path().join("initrd.xz"), &area[..end.next_multiple_of(4)]).unwrap();
+    let listed = String::from_utf8(run("xz", &["--robot", "--list", "initrd.xz"], dir.path())).unwrap();
+    assert!(listed.contains("CRC32"), "the kernel reads no other checksum: {listed}");
+    let files = unpack(&run("xz", &["-dc", "initrd.xz"], dir.path()));
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["config.ign"]);
+    assert_eq!(files["config.ign"].0, 0o100_600);
+    serde_json::from_slice(&files["config.ign"].1).unwrap()
+}
+
+/// The files that an Ignition config writes, decoded.
+fn written(config: &Value) -> BTreeMap<String, String> {
+    let decode = |source: &str| {
+        let mut bytes = Vec::new();
+        let mut rest = source.strip_prefix("data:,").unwrap().bytes();
+        while let Some(byte) = rest.next() {
+            bytes.push(match byte {
+                b'%' => {
+                    let digits = [rest.next().unwrap(), rest.next().unwrap()];
+                    u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
+                }
+                plain => plain,
+            });
+        }
+        String::from_utf8(bytes).unwrap()
+    };
+    let files = config["storage"]["files"].as_array().unwrap().iter();
+    files
+        .map(|file| {
+            assert_eq!(file["mode"], 0o600);
+            (file["path"].as_str().unwrap().to_owned(), decode(file["contents"]["source"].as_str().unwrap()))
+        })
+        .collect()
+}
+
+/// The node's Ignition config, as its own derivation has it.
+fn ignition(ws: &Workspace, node: &str) -> String {
+    fs::read_to_string(ws.path_of(&format!("ignition/{node}")).join(format!("{node}.ign"))).unwrap()
+}
+
+#[test]
+fn the_nodes_ignition_is_in_its_iso_and_nothing_else_is_changed() {
+    let Some(ws) = with_iso("live ISOs", |_| {}) else { return };
+    let built = ws.build(&["iso/master-0", "iso/worker-1"]);
+    assert!(built.contains(&"iso/worker-1".to_owned()), "{built:?}");
+    for node in ["master-0", "worker-1"] {
+        let path = iso(&ws, node);
+        assert_eq!(mode(&path), 0o400, "it has the pull secret in it");
+        let config = embedded(&path);
+        assert_eq!(config["ignition"]["version"], "3.3.0");
+        let written = written(&config);
+        let installer = "/etc/coreos/installer.d/0000-tinderbox.yaml";
+        assert_eq!(written.keys().collect::<Vec<_>>(), ["/etc/coreos/dest.ign", installer]);
+        assert_eq!(written["/etc/coreos/dest.ign"], ignition(&ws, node));
+        assert_eq!(written[installer], "ignition-file: /etc/coreos/dest.ign\n");
+        let line = format!("{DEFAULT} coreos.inst.install_dev=/dev/vda\n");
+        let area = line.clone() + &"#".repeat(ARGUMENTS - line.len());
+        for file in ["EFI/redhat/grub.cfg", "isolinux/isolinux.cfg"] {
+            let was = String::from_utf8(files()[file].clone()).unwrap();
+            let start = was.find(DEFAULT).unwrap();
+            let expected = [&was[..start], &area, &was[start + ARGUMENTS..]].concat();
+            assert_eq!(String::from_utf8(extract(&path, &format!("/{file}"))).unwrap(), expected);
+        }
+        only_areas_differ(&ws.dir.join("live.iso"), &path);
+    }
+    ws.assert_sound();
+    assert!(
+        ws.json(&["build", "iso/master-0", "--check"])["check"]["differences"].as_array().unwrap().is_empty()
+    );
+}
+
+/// Fails if a byte differs that is in no reserved area. Where these are, xorriso says.
+fn only_areas_differ(base: &Path, made: &Path) {
+    let areas = ["images/ignition.img", "EFI/redhat/grub.cfg", "isolinux/isolinux.cfg"].map(|file| {
+        let (drive, path) = (drive(base), format!("/{file}"));
+        let args = ["-indev", &drive, "-find", &path, "-exec", "report_lba", "--"];
+        // File data lba:  0 ,  43 ,  128 ,  262144 , '/images/ignition.img'
+        let said = String::from_utf8(run("xorriso", &args, Path::new("/"))).unwrap();
+        let line = said.lines().find(|line| line.starts_with("File data lba:")).unwrap();
+        let start = line.split(',').nth(1).unwrap().trim().parse::<usize>().unwrap() * 2048;
+        let text = String::from_utf8(files()[file].clone()).unwrap();
+        match text.find(DEFAULT) {
+            Some(at) => start + at..start + at + ARGUMENTS,
+            None => start..start + AREA,
+        }
+    });
+    let [base, made] = [base, made].map(|path| fs::read(path).unwrap());
+    assert_eq!(base.len(), made.len());
+    let changed: Vec<usize> = (0..base.len()).filter(|at| base[*at] != made[*at]).collect();
+    assert!(areas.iter().all(|area| changed.iter().any(|at| area.contains(at))));
+    let outside = changed.into_iter().find(|at| !areas.iter().any(|area| area.contains(at)));
+    assert_eq!(outside, None);
+}
+
+#[test]
+fn the_real_installer_reads_it_and_takes_it_back() {
+    let part = "live ISOs with the real coreos-installer";
+    let Some(ws) = with_iso(part, |_| {}) else { return };
+    if !is_there("coreos-installer", part) {
+        return;
+    }
+    ws.build(&["iso/master-1"]);
+    let path = iso(&ws, "master-1");
+    let coreos = |args: &[&str]| String::from_utf8(run("coreos-installer", args, &ws.dir)).unwrap();
+    let made = path.to_str().unwrap();
+    let shown: Value = serde_json::from_str(&coreos(&["iso", "ignition", "show", made])).unwrap();
+    assert_eq!(shown, embedded(&path));
+    assert_eq!(written(&shown)["/etc/coreos/dest.ign"], ignition(&ws, "master-1"));
+    let line = format!("{DEFAULT} coreos.inst.install_dev=/dev/vda\n");
+    assert_eq!(coreos(&["iso", "kargs", "show", made]), line);
+    assert_eq!(coreos(&["iso", "kargs", "show", "--default", made]), format!("{DEFAULT}\n"));
+    coreos(&["iso", "reset", made, "-o", "reset.iso"]);
+    assert!(fs::read(ws.dir.join("reset.iso")).unwrap() == fs::read(ws.dir.join("live.iso")).unwrap());
+    // As its service does it: the file in installer.d, and the disk of the kernel argument.
+    ws.write("installer.yaml", &written(&shown)["/etc/coreos/installer.d/0000-tinderbox.yaml"]);
+    let args = ["install", "--offline", "--config-file", "installer.yaml", "/dev/tinderbox/no-disk"];
+    let output = Command::new("coreos-installer").args(args).current_dir(&ws.dir).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("--ignition-file /etc/coreos/dest.ign --offline /dev/tinderbox/no-disk"), "{said}");
+    let failed = String::from_utf8_lossy(&output.stderr);
+    assert!(failed.contains("No such file or directory"), "it got as far as the disk: {failed}");
+}
+
+/// On a file system that can share blocks, six ISOs take little more room than one.
+#[test]
+fn blocks_are_shared_with_the_base_where_the_file_system_can() {
+    let part = "live ISOs that share blocks with their base";
+    let Some(ws) = with_iso(part, |_| {}) else { return };
+    if !is_there("mkfs.xfs", part) {
+        return;
+    }
+    let Some(flags) = in_mount_namespace(part) else { return };
+    let script = r#"
+        truncate -s 320M xfs.img && mkfs.xfs -q -m reflink=1 xfs.img && mkdir mnt || exit 1
+        mount -o loop xfs.img mnt || exit 42
+        cp -r ocp4 mnt && cd mnt/ocp4 && sync -f . || exit 1
+        used() { df --output=used --block-size=1 . | tail -1; }
+        before=$(used)
+        "$1" --store ../store build iso >/dev/null && sync -f . || exit 1
+        echo $(($(used) - before)) $(stat -c %s live.iso)
+        "$1" --store ../store store verify --json >&2 || exit 1
+        for node in master-0 worker-1; do cat ../store/*-iso-$node/$node.iso | cmp - "$2/$node.iso" || exit 1; done"#;
+    // What it must be, byte for byte: from a file system that cannot.
+    ws.build(&["iso"]);
+    for node in ["master-0", "worker-1"] {
+        fs::copy(iso(&ws, node), ws.temp().join(format!("{node}.iso"))).unwrap();
+    }
+    let mut command = ws.command_of(Path::new("unshare"), &flags);
+    command.args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_tinderbox")]).arg(ws.temp());
+    let output = command.current_dir(ws.temp()).output().unwrap();
+    if output.status.code() == Some(42) {
+        return left_out(part, &ws.text(&output));
+    }
+    assert!(output.status.success(), "{}", ws.text(&output));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let numbers: Vec<u64> = said.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    let [grown, base] = numbers[..] else { panic!("{said}") };
+    assert!(grown < base, "six ISOs of {base} bytes each took {grown} bytes");
+}
+
+#[test]
+fn an_edit_builds_the_isos_that_it_is_about() {
+    let Some(ws) = with_iso("live ISOs", |_| {}) else { return };
+    let nodes = ["bootstrap", "master-0", "master-1", "master-2", "worker-0", "worker-1"];
+    let built: Vec<String> = ws.build(&["iso"]).into_iter().filter(|name| name.starts_with("iso/")).collect();
+    assert_eq!(built, nodes.map(|node| format!("iso/{node}")));
+    ws.edit("cluster.yaml", "ip: 192.168.126.111}", "ip: 192.168.126.111, installDevice: /dev/sda}");
+    assert_eq!(ws.build(&["iso"]), ["iso/worker-1"]);
+    let grub = String::from_utf8(extract(&iso(&ws, "worker-1"), "/EFI/redhat/grub.cfg")).unwrap();
+    assert!(grub.contains("ignition.platform.id=metal coreos.inst.install_dev=/dev/sda\n#"), "{grub}");
+    // Where the base is does not matter; what is in it does.
+    fs::rename(ws.dir.join("live.iso"), ws.dir.join("moved.iso")).unwrap();
+    ws.edit("cluster.yaml", "iso: live.iso", "iso: moved.iso");
+    ws.json(&["lock", "--update", "rhcos"]);
+    assert_eq!(ws.build(&["iso"]), [""; 0]);
+    let cluster = names(&ws.json(&["build", "--dry-run"])["would_build"]);
+    assert!(cluster.contains(&"cluster".to_owned()), "{cluster:?}");
+    assert!(!cluster.iter().any(|name| name.starts_with("iso/")), "too large for `cluster`: {cluster:?}");
+}
+
+#[test]
+fn without_a_base_the_isos_are_absent() {
+    let ws = Workspace::example();
+    let listed = |ws: &Workspace| ws.run(&["graph", "--format", "json"]).contains("iso/");
+    assert!(!listed(&ws));
+    insta::assert_snapshot!(ws.run(&["build", "iso"]), @r"
+    [stderr]
+    error: `iso` is not in this cluster's graph: its recipe asks for `lock.rhcos.iso.local`
+    hint: name the release's live ISO in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock --update rhcos`
+    [exit 1]
+    ");
+    ws.json(&["lock", "--update", "rhcos"]);
+    assert!(!listed(&ws));
+    insta::assert_snapshot!(ws.run(&["build", "iso/master-0"]), @r"
+    [stderr]
+    error: `iso/master-0` is not in this cluster's graph: its recipe asks for `lock.rhcos.iso.local`
+    hint: download https://demo.invalid/rhcos/4.18/418.94.202501010000-0/x86_64/rhcos-418.94.202501010000-0-live-iso.x86_64.iso, name the file in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock --update rhcos`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn a_base_that_is_not_the_pinned_one_is_refused() {
+    let Some(ws) = with_iso("live ISOs", |_| {}) else { return };
+    let path = ws.dir.join("live.iso");
+    let good = fs::read(&path).unwrap();
+    let failure = |ws: &Workspace| {
+        let text = ws.run(&["build", "iso/master-0"]);
+        let error = text.find("error:").unwrap_or_else(|| panic!("{text}"));
+        hashes(&text[error..])
+    };
+    let mut other = good.clone();
+    *other.last_mut().unwrap() ^= 1;
+    fs::write(&path, &other).unwrap();
+    insta::assert_snapshot!(failure(&ws), @r"
+    error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
+    caused by: `[DIR]/live.iso` has sha256 `[SHA256]`, and cluster.lock pins `[SHA256]`
+    hint: if this is the file that you want, `tinderbox lock --update rhcos` pins it; else bring the other back
+    [exit 1]
+    ");
+    // Cut short: it is not the pinned one in the first place.
+    fs::write(&path, &good[..good.len() / 2]).unwrap();
+    insta::assert_snapshot!(failure(&ws), @r"
+    error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
+    caused by: `[DIR]/live.iso` has sha256 `[SHA256]`, and cluster.lock pins `[SHA256]`
+    hint: if this is the file that you want, `tinderbox lock --update rhcos` pins it; else bring the other back
+    [exit 1]
+    ");
+    // If that is what was pinned, it is cut short.
+    ws.json(&["lock", "--update", "rhcos"]);
+    insta::assert_snapshot!(failure(&ws), @r"
+    error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
+    caused by: `[DIR]/live.iso` cannot be used
+    caused by: it is cut short: it has [SIZE] bytes of [SIZE]
+    hint: download it again
+    [exit 1]
+    ");
+    fs::remove_file(&path).unwrap();
+    insta::assert_snapshot!(failure(&ws), @r"
+    error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
+    caused by: a file that cluster.lock pins is not there any more
+    caused by: cannot open `[DIR]/live.iso`
+    caused by: No such file or directory (os error 2)
+    hint: bring it back, or name another with `rhcos` in cluster.yaml and run `tinderbox lock --update rhcos`
+    [exit 1]
+    ");
+    // Nothing of what failed is left.
+    assert_eq!(names(&ws.json(&["build", "iso/master-0", "--dry-run"])["would_build"]), ["iso/master-0"]);
+    ws.assert_sound();
+}
+
+#[test]
+fn an_image_without_room_is_refused() {
+    let failure = |change: &dyn Fn(&mut Files)| {
+        let ws = with_iso("live ISOs", change)?;
+        let text = ws.run(&["build", "iso/master-0"]);
+        Some(hashes(&text[text.find("error:").unwrap_or_else(|| panic!("{text}"))..]))
+    };
+    let small = failure(&|files| drop(files.insert("images/ignition.img", vec![0; 64])));
+    let Some(small) = small else { return };
+    insta::assert_snapshot!(small, @r"
+    error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
+    caused by: `[DIR]/live.iso` cannot be used
+    caused by: its area for the Ignition config has 64 bytes, and [SIZE] are needed
+    hint: this node's Ignition is too large for the ISO; boot the node from the QEMU image with `fw_cfg` instead
+    [exit 1]
+    ");
+    let other = failure(&|files| files.retain(|path, _| path.starts_with("isolinux/"))).unwrap();
+    insta::assert_snapshot!(other, @r"
+    error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
+    caused by: `[DIR]/live.iso` cannot be used
+    caused by: it is not a RHCOS live ISO: it has no `images/ignition.img`
+    hint: `rhcos.iso` in cluster.yaml is the live ISO of the release, `rhcos-…-live…iso`
+    [exit 1]
+    ");
+    let used = failure(&|files| files.get_mut("images/ignition.img").unwrap()[100] = 1).unwrap();
+    insta::assert_snapshot!(used, @r"
+    error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
+    caused by: `[DIR]/live.iso` cannot be used
+    caused by: it is not as it was published: its area for the Ignition config is in use
+    hint: name the image as it was downloaded; `coreos-installer iso reset` gives it back
+    [exit 1]
+    ");
+}
+
+/// Replaces sha256 sums and sizes, which depend on the day that xorriso ran.
+fn hashes(text: &str) -> String {
+    let is_sum = |word: &str| word.len() == 64 && word.bytes().all(|c| c.is_ascii_hexdigit());
+    let is_size = |word: &str| word.len() > 2 && word.bytes().all(|c| c.is_ascii_digit());
+    let shown = |word: &str| match word {
+        sum if is_sum(sum) => "[SHA256]".to_owned(),
+        size if is_size(size) => "[SIZE]".to_owned(),
+        other => other.to_owned(),
+    };
+    text.split_inclusive(|c: char| !c.is_ascii_alphanumeric())
+        .map(|piece| {
+            let word = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+            shown(word) + &piece[word.len()..]
+        })
+        .collect()
+}
