@@ -233,8 +233,9 @@ fn only_areas_differ(base: &Path, made: &Path) {
 fn the_real_installer_reads_it_and_takes_it_back() {
     let part = "live ISOs with the real coreos-installer";
     let Some(ws) = with_iso(part, |_| {}) else { return };
-    if !is_there("coreos-installer", part) {
-        return;
+    if Command::new("coreos-installer").arg("--version").output().is_err() {
+        // No package of Debian's has it, so that no machine must have it: `cargo install coreos-installer`.
+        return eprintln!("left out: {part}: it is not on PATH");
     }
     ws.build(&["iso/master-1"]);
     let path = iso(&ws, "master-1");
