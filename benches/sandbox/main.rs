@@ -161,7 +161,9 @@ fn podman(bench: &Bench, args: &[&str]) -> bool {
     let storage = bench.root.join("podman");
     let limits = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096"];
     let mut command = Command::new("podman");
-    command.args(["--cgroup-manager=cgroupfs", "--runtime=runc", "--storage-driver=vfs", "--root"]).arg(storage.join("root"));
+    command
+        .args(["--cgroup-manager=cgroupfs", "--runtime=runc", "--storage-driver=vfs", "--root"])
+        .arg(storage.join("root"));
     command.arg("--runroot").arg(storage.join("run"));
     match args {
         ["run", rest @ ..] => quietly(command.arg("run").args(limits).args(rest)),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::layout::{Access, Layout, Step};
 use super::watch::Begun;
-use super::{HOST, Isolation, Program, SandboxError, USER, enter, obstacle};
+use super::{Ended, HOST, Isolation, Program, Ran, SandboxError, USER, enter, obstacle};
 use crate::fs;
 
 /// Where distributions put it.
@@ -22,6 +22,16 @@ pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<Begun, San
         return Err(obstacle::forbidden(what, None));
     }
     enter::start_bare(Isolation::Bubblewrap, program, arguments(bwrap, program, layout))
+}
+
+/// Its own words, in place of the program's, mean that it may not do what we may not either.
+pub(super) fn refused(ran: Ran) -> Result<Ran, SandboxError> {
+    let said = ran.log.text();
+    match ran.ended == Ended::Exited(1) && said.starts_with("bwrap: ") && said.trim_end().lines().count() == 1
+    {
+        true => Err(obstacle::forbidden(said.trim_end(), None)),
+        false => Ok(ran),
+    }
 }
 
 fn arguments(bwrap: &str, program: &Program<'_>, layout: &Layout) -> Vec<String> {

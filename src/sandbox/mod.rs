@@ -275,5 +275,9 @@ fn run_with(
         Isolation::User | Isolation::Root => enter::start(isolation, program, layout)?,
         Isolation::Bubblewrap => bwrap::start(program, layout)?,
     };
-    watch::to_the_end(begun, isolation, program, layout, start, cancel)
+    let ran = watch::to_the_end(begun, isolation, program, layout, start, cancel)?;
+    match isolation {
+        Isolation::Bubblewrap => bwrap::refused(ran),
+        Isolation::User | Isolation::Root => Ok(ran),
+    }
 }

@@ -55,7 +55,11 @@ pub(super) fn of_clone(isolation: Isolation, errno: Errno) -> SandboxError {
             Isolation::User => "user namespaces cannot be made",
             Isolation::Root | Isolation::Bubblewrap => "namespaces cannot be made",
         };
-        return forbidden(what, Some(errno));
+        // These two say that a number is used up, in words about disks and people.
+        return match errno {
+            Errno::NOSPC | Errno::USERS => forbidden(&format!("{what}: the system allows no more"), None),
+            errno => forbidden(what, Some(errno)),
+        };
     }
     SandboxError::Failed { what: "no process for it".into(), source: errno.into() }
 }

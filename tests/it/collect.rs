@@ -39,15 +39,15 @@ fn roots_keep_what_they_name() {
     let before = objects(&ws);
     ws.write("stray.txt", "nobody's\n");
     ws.json(&["store", "add", "stray.txt"]);
-    insta::assert_snapshot!(ws.run(&["store", "gc", "--dry-run"]), @"
+    insta::assert_snapshot!(ws.run(&["store", "gc", "--dry-run"]), @r"
     9 B	[ID]-stray.txt
-    would free 9 B in 1 objects; 106 stay
+    would free 9 B in 1 objects; 110 stay
     [exit 0]
     ");
     assert_eq!(objects(&ws).len(), before.len() + 1, "a dry run frees nothing");
-    insta::assert_snapshot!(ws.run(&["store", "gc"]), @"
+    insta::assert_snapshot!(ws.run(&["store", "gc"]), @r"
     9 B	[ID]-stray.txt
-    freed 9 B in 1 objects; 106 stay
+    freed 9 B in 1 objects; 110 stay
     [exit 0]
     ");
     assert_eq!(objects(&ws), before);
@@ -72,13 +72,13 @@ fn keep_last() {
     let text = ws.run(&["store", "gc", "--keep-last", "1"]);
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable(); // objects go by age, to the nanosecond
-    insta::assert_snapshot!(lines.join("\n"), @"
+    insta::assert_snapshot!(lines.join("\n"), @r"
     1.6 KiB	[ID]-infra-haproxy-pivoted
     1.7 KiB	[ID]-infra-haproxy
     2.3 KiB	[ID]-infra-network
-    281.4 KiB	[ID]-cluster
+    281.6 KiB	[ID]-cluster
     [exit 0]
-    freed 5.6 KiB in 4 objects; 102 stay
+    freed 5.6 KiB in 4 objects; 106 stay
     generation 2 of [DIR]
     ");
     assert_eq!(objects(&ws), before.difference(&planned).cloned().collect());

@@ -1,8 +1,9 @@
 //! The node OS, rendered by the demo release's own MCO programs in the sandbox.
 
 use std::fs;
+use std::process::Command;
 
-use super::harness::{Workspace, list, mode, source, tree};
+use super::harness::{Workspace, in_mount_namespace, is_root, left_out, list, mode, source, tree};
 
 const CONFIG: &str = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-mine\n  labels: {machineconfiguration.openshift.io/role: worker}\nspec:\n  kernelArguments: [quiet]\n  config: {ignition: {version: 3.2.0}}\n";
 const KUBELET: &str = "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {name: mine}\nspec:\n  machineConfigPoolSelector: {matchLabels: {pools.operator.machineconfiguration.openshift.io/master: ''}}\n  kubeletConfig: {maxPods: 333}\n";
@@ -275,7 +276,8 @@ fn a_log_is_kept_without_secrets() {
     let trace = fs::read_to_string(ws.part("realisations").join(&log)).unwrap();
     assert!(trace.contains(r#""isolation":""#), "{trace}");
     // And goes when nothing leads to it any more.
-    ws.build(&["identity/infra-id"]);
+    fs::remove_dir_all(ws.part("roots")).unwrap();
+    fs::create_dir(ws.part("roots")).unwrap();
     let said = ws.run(&["store", "gc"]);
     assert_eq!(list(&logs).len(), 0, "{said}");
 }
@@ -356,6 +358,79 @@ fn what_is_impure_is_never_cached_and_never_an_input() {
     error: 1 problem:
     recipes/62-mine/user.toml:4: inputs.run: `mine/user` needs `mine/run`, which is impure (recipes/61-mine/run.toml): it may give something else each time
       hint: look at it with `tinderbox build` and `show`; build on something that is pure
+    [exit 1]
+    ");
+}
+
+/// A link that leads nowhere is named where it is, and not by a program that trips over it.
+#[test]
+fn a_dangling_link_among_the_manifests_is_named() {
+    let ws = Workspace::in_memory().filled();
+    fs::create_dir(ws.dir.join("manifests")).unwrap();
+    std::os::unix::fs::symlink("nowhere", ws.dir.join("manifests/mine.yaml")).unwrap();
+    insta::assert_snapshot!(ws.run(&["build", "-q", "mco"]), @r"
+    [stderr]
+    error: cannot read `[DIR]/manifests/mine.yaml`
+    caused by: No such file or directory (os error 2)
+    [exit 1]
+    ");
+}
+
+/// A container hides parts of its /proc: then no other can be mounted, and programs do without.
+#[test]
+fn inside_of_a_container_it_renders_the_same() {
+    let part = "a render where /proc is masked";
+    let Some(flags) = in_mount_namespace(part).filter(|_| is_root()) else { return };
+    let ws = Workspace::in_memory().filled();
+    ws.build(&["mco"]);
+    let other = Workspace::in_memory().filled();
+    fs::create_dir(&other.store).unwrap();
+    other.give_away();
+    let Some(command) = other.as_plain_user(part, &["build", "-q", "mco"]) else { return };
+    let mut script = Command::new("unshare");
+    script.args(&flags).args(["sh", "-c", "mount -t tmpfs tmpfs /proc/tty && exec \"$@\"", "sh"]);
+    script.arg(command.get_program()).args(command.get_args()).current_dir(&other.dir);
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            script.env(name, value);
+        }
+    }
+    let output = script.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let id = |ws: &Workspace| list(&ws.store).into_iter().find(|name| name.ends_with("-mco-rendered"));
+    assert_eq!(id(&other), id(&ws));
+}
+
+/// Where there can be no sandbox, what to change is said.
+#[test]
+fn without_namespaces_the_setting_is_named() {
+    let ws = Workspace::in_memory().filled();
+    let command = ws.command(&["build", "-q", "mco"]);
+    let mut script = Command::new("unshare");
+    let forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --bounding-set=-all \"$@\"";
+    script.args(["--user", "--map-root-user", "sh", "-c", forbid, "sh"]);
+    script.arg(command.get_program()).args(command.get_args()).current_dir(&ws.dir);
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            script.env(name, value);
+        }
+    }
+    let output = match script.output() {
+        Ok(output) if !String::from_utf8_lossy(&output.stderr).contains("unshare:") => output,
+        other => {
+            return left_out(
+                "user namespaces that are forbidden",
+                &format!("unshare, of Debian's util-linux: {other:?}"),
+            );
+        }
+    };
+    insta::assert_snapshot!(ws.text(&output), @r"
+    [STORE]/[ID]-mco-image
+    [STORE]/[ID]-mco-inputs
+    [stderr]
+    error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
+    caused by: this machine does not allow a sandbox: user namespaces cannot be made: the system allows no more
+    hint: as root, `sysctl user.max_user_namespaces=15000`; or install bubblewrap
     [exit 1]
     ");
 }

@@ -142,34 +142,44 @@ fn patches_apply_in_the_order_of_their_names() {
     ws.write("patches/20-two.yaml", &format!("# Why.\n{}", change("zone-1", "zone-2")));
     assert_eq!(ws.build(&["patched"]), ["patch/20-two"]);
     ws.edit("patches/20-two.yaml", "# Why.", "# Because.");
-    insta::assert_snapshot!(ws.run(&["why", "patched"]), @"
+    insta::assert_snapshot!(ws.run(&["why", "patched"]), @r"
     patched is not as it was at the last build
     root cause
       file patches/20-two.yaml: line 1: # Why. → line 1: # Because.
     cascade
       patch/20-two → patch/30-three → patched
     what follows
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
       check/bootkube
       check/crds
       check/manifests
       check/references
+      check/render
       check/schemas
       check/secrets
       check/static-pods
       cluster
     [exit 0]
     ");
-    insta::assert_snapshot!(ws.run(&["why", "patch/20-two"]), @"
+    insta::assert_snapshot!(ws.run(&["why", "patch/20-two"]), @r"
     patch/20-two is not as it was at the last build
     root cause
       file patches/20-two.yaml: line 1: # Why. → line 1: # Because.
     what follows
       patch/30-three
       patched
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
       check/bootkube
       check/crds
       check/manifests
       check/references
+      check/render
       check/schemas
       check/secrets
       check/static-pods
@@ -400,7 +410,7 @@ fn a_secret_stays_one() {
     }
     assert_eq!(mode(&ws.path_of("patched").join("manifests/01-rbac.yaml")), 0o444);
     ws.edit("manifests/ht passwd.yaml", "hunter2", "hunter3");
-    insta::assert_snapshot!(ws.run(&["why", "user/manifests"]), @"
+    insta::assert_snapshot!(ws.run(&["why", "user/manifests"]), @r"
     user/manifests is not as it was at the last build
     root cause
       config field user.manifests.ht-passwd (manifests/ht passwd.yaml): (secret) → (secret)
@@ -408,10 +418,15 @@ fn a_secret_stays_one() {
       assembled
       patch/10-label
       patched
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
       check/bootkube
       check/crds
       check/manifests
       check/references
+      check/render
       check/schemas
       check/secrets
       check/static-pods

@@ -23,7 +23,7 @@ fn init_build_build_again() {
     hint: `tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config
     [exit 1]
     ");
-    insta::assert_snapshot!(ws.run(&["build"]), @"
+    insta::assert_snapshot!(ws.run(&["build"]), @r"
     [STORE]/[ID]-cluster
     [stderr]
     built release/image ([MS] ms)
@@ -36,6 +36,7 @@ fn init_build_build_again() {
     built check/infra ([MS] ms)
     built check/manifests ([MS] ms)
     built check/references ([MS] ms)
+    built check/render ([MS] ms)
     built check/schemas ([MS] ms)
     built check/secrets ([MS] ms)
     built check/static-pods ([MS] ms)
@@ -94,6 +95,9 @@ fn init_build_build_again() {
     built manifest/etcd-endpoints ([MS] ms)
     built manifest/kube-system-configmap-root-ca ([MS] ms)
     built manifest/openshift-config-secret-pull-secret ([MS] ms)
+    built mco/image ([MS] ms)
+    built mco/inputs ([MS] ms)
+    built mco/rendered ([MS] ms)
     built patched ([MS] ms)
     built pki/admin ([MS] ms)
     built pki/etcd-ca ([MS] ms)
@@ -331,11 +335,11 @@ fn show() {
     </pool>
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
+    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @r"
     KIND                SIZE     PATH
     file        secret  23 B     auth/kubeadmin-password
     file        secret  4.7 KiB  auth/kubeconfig
-    file                5.6 KiB  checks.json
+    file                5.8 KiB  checks.json
     file                3.1 KiB  crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     file                8.3 KiB  crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
     file                2.5 KiB  crds/0000_03_config-operator_01_proxies.crd.yaml
@@ -495,7 +499,7 @@ fn affects() {
       cluster
     [exit 0]
     ");
-    insta::assert_snapshot!(ws.run(&["affects", "networking.serviceNetwork"]), @"
+    insta::assert_snapshot!(ws.run(&["affects", "networking.serviceNetwork"]), @r"
     installConfig.networking.serviceNetwork.0 (install-config.yaml:32: networking.serviceNetwork.0)
     networks.service.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.dns.0 (install-config.yaml:32: networking.serviceNetwork.0)
@@ -509,14 +513,19 @@ fn affects() {
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
       check/certificates
-    11 more need those, and are rebuilt if what they need really changes:
+    16 more need those, and are rebuilt if what they need really changes:
       installer-tls
       assembled
       patched
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
       check/bootkube
       check/crds
       check/manifests
       check/references
+      check/render
       check/schemas
       check/secrets
       check/static-pods
@@ -538,7 +547,7 @@ fn graph() {
     let document = ws.json(&["graph"]);
     let derivations = document["derivations"].as_array().unwrap();
     let known: Vec<&str> = derivations.iter().map(|one| one["name"].as_str().unwrap()).collect();
-    insta::assert_snapshot!(known.join("\n"), @"
+    insta::assert_snapshot!(known.join("\n"), @r"
     release/image
     release/payload
     release/featuregate
@@ -680,6 +689,11 @@ fn graph() {
     script/bootkube
     assembled
     patched
+    mco/image
+    mco/inputs
+    mco/rendered
+    mco/master
+    mco/worker
     infra/haproxy
     infra/haproxy-pivoted
     infra/network
@@ -690,6 +704,7 @@ fn graph() {
     check/infra
     check/manifests
     check/references
+    check/render
     check/schemas
     check/secrets
     check/static-pods
@@ -1058,6 +1073,9 @@ fn checks() {
     rbac-subjects
       rule:   users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
       breaks: the right goes to nobody, and whoever needs it is refused
+    render-drift
+      rule:   every MachineConfig that went into the render is applied to the API, and every one that is applied went in
+      breaks: the cluster renders another name, and nodes degrade: rendered-master-… not found
     replicas
       rule:   the nodes listed agree with controlPlane.replicas and compute[].replicas
       breaks: operators wait for nodes that never come
@@ -1072,7 +1090,7 @@ fn checks() {
       breaks: a misspelt field disappears without a word
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["check", "-q"]), @"
+    insta::assert_snapshot!(ws.run(&["check", "-q"]), @r"
             CHECK                     RULE
     passed  addresses                 VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
     passed  admin-group               the admin client certificate has O=system:masters
@@ -1107,6 +1125,7 @@ fn checks() {
     passed  networks-disjoint         machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
     passed  operator-network          both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
     passed  rbac-subjects             users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
+    passed  render-drift              every MachineConfig that went into the render is applied to the API, and every one that is applied went in
     passed  replicas                  the nodes listed agree with controlPlane.replicas and compute[].replicas
     passed  service-ip                the first address of every service network is in the API server's certificate
     passed  signer-present            the controller manager's cluster-signing certificate and key exist and match

@@ -62,12 +62,12 @@ fn a_flipped_byte_is_found_and_repaired() {
     changed [STORE]/[ID]-cluster/manifests/01-rbac.yaml
     changed [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
     ");
-    insta::assert_snapshot!(ws.run(&["store", "verify"]), @"
+    insta::assert_snapshot!(ws.run(&["store", "verify"]), @r"
     bad [STORE]/.tinderbox/links/[ID]: its bytes are not those that its name says
     bad [STORE]/[ID]-assembled/manifests/01-rbac.yaml: its bytes are not those that were stored
     bad [STORE]/[ID]-cluster/manifests/01-rbac.yaml: its bytes are not those that were stored
     bad [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml: its bytes are not those that were stored
-    98 objects, 196 files, 1.4 MiB: 4 bad paths
+    102 objects, 237 files, 4.4 MiB: 4 bad paths
     [exit 1]
     ");
     repair(&ws);
@@ -346,10 +346,10 @@ fn a_store_on_a_read_only_mount() {
         &flags,
         "mount --bind $S $S && mount -o remount,bind,ro $S && $T build && $T build && $T store verify -q",
     );
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r"
     [STORE]/[ID]-cluster
     [STORE]/[ID]-cluster
-    98 objects, 196 files, 1.4 MiB: all sound
+    102 objects, 237 files, 4.4 MiB: all sound
     [exit 0]
     ");
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
@@ -410,7 +410,7 @@ fn a_full_disk() {
          ls $S/.tinderbox/tmp",
     );
     let (stdout, stderr) = text.split_once("[stderr]\n").unwrap();
-    insta::assert_snapshot!(stdout, @"
+    insta::assert_snapshot!(stdout, @r"
     [STORE]/[ID]-infra-pool
     built: 0
     [STORE]/[ID]-infra-network
@@ -424,7 +424,7 @@ fn a_full_disk() {
     [STORE]/[ID]-demo-large
     [STORE]/[ID]-cluster
     room: 0
-    99 objects, 197 files, 2.5 MiB: all sound
+    103 objects, 238 files, 5.4 MiB: all sound
     verify: 0
     ");
     let full = "caused by: No space left on device (os error 28)\n\

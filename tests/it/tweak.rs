@@ -149,10 +149,15 @@ fn why_masks_secrets() {
     what follows
       assembled
       patched
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
       check/bootkube
       check/crds
       check/manifests
       check/references
+      check/render
       check/schemas
       check/secrets
       check/static-pods
