@@ -19,6 +19,7 @@
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields         → pki
 //! lock/       1  what comes from outside, pinned; which certificates were renewed
 //! iso/        1  a RHCOS live ISO's reserved areas: where they are, and what to write there
+//! ignition/   1  Ignition configs: read strictly, merged, written in one canonical form
 //! patch/      1  patches of Kubernetes objects: which object, and what becomes of it
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
 //! pki/        1  keys and certificates: made out of the seed, read from users' files
@@ -60,6 +61,7 @@ pub mod event;
 pub mod exec;
 pub mod fs;
 pub mod hint;
+pub mod ignition;
 pub mod iso;
 pub mod lock;
 pub mod needle;

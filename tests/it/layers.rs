@@ -7,7 +7,7 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 25] = [
+const TABLE: [(&str, u32, &[&str]); 26] = [
     ("cli", 6, &["ops", "store"]),
     ("ops", 5, &["exec", "builders", "registry", "sandbox", "store"]),
     ("exec", 4, &["builders", "registry", "sandbox", "store"]),
@@ -18,6 +18,7 @@ const TABLE: [(&str, u32, &[&str]); 25] = [
     ("recipe", 1, &["config", "lock", "drv"]),
     ("config", 1, &["pki"]),
     ("iso", 1, &[]),
+    ("ignition", 1, &[]),
     ("lock", 1, &[]),
     ("patch", 1, &[]),
     ("drv", 1, &[]),
