@@ -119,6 +119,14 @@ pub enum JobError {
         /// What it must be.
         expected: &'static str,
     },
+    /// An entry of a list of tables that is not what the builder takes.
+    #[error("parameter `{name}`: {problem}")]
+    Entry {
+        /// Which, by its place in the list and what it is about.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// Two inputs that want to write one path.
     #[error("`{path}` comes from both `{one}` and `{other}`")]
     Collision {

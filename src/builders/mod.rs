@@ -4,6 +4,7 @@
 
 mod files;
 mod identity;
+mod ignition;
 mod image;
 mod iso;
 mod job;
@@ -13,6 +14,7 @@ mod only;
 mod patch;
 mod pki;
 mod release;
+mod render;
 mod run;
 mod template;
 mod tree;
@@ -20,10 +22,11 @@ pub mod validate;
 
 pub use files::{FileError, Files, Location, Pinned, hash};
 pub use job::{InputTree, Job, JobError, Note, Notes, Programs};
-pub use template::names as template_names;
+pub use render::names as template_names;
 
 use crate::drv::BuilderId;
 use crate::hint::Hint;
+use crate::ignition::IgnitionError;
 use crate::iso::IsoError;
 use crate::pki::PkiError;
 use crate::registry::RegistryError;
@@ -67,7 +70,7 @@ pub struct Grants {
 }
 
 /// All builders.
-const ALL: [&dyn Builder; 15] = [
+const ALL: [&dyn Builder; 16] = [
     &image::Image,
     &release::Payload,
     &release::Images,
@@ -79,6 +82,7 @@ const ALL: [&dyn Builder; 15] = [
     &template::Template,
     &run::Run,
     &machine_config::MachineConfig,
+    &ignition::Ignition,
     &tree::Tree,
     &patch::Patches,
     &validate::Validate,
@@ -161,6 +165,14 @@ pub enum BuildError {
         /// What to do.
         hint: Option<String>,
     },
+    /// A config that is none, or that something does not fit into.
+    #[error("{what}")]
+    Ignition {
+        /// Which, and whose.
+        what: String,
+        /// Why not.
+        source: IgnitionError,
+    },
     /// A patch that cannot be applied.
     #[error("{file}:{line}: {message}")]
     Patch {
@@ -233,6 +245,7 @@ impl Hint for BuildError {
             Self::Iso { source, .. } => source.hint(),
             Self::Job(error) => error.hint(),
             Self::Pki { source, .. } => source.hint(),
+            Self::Ignition { source, .. } => source.hint(),
             Self::Brought { advice, .. } => Some(advice.clone()),
             Self::IssuerEnded { .. } => Some("`tinderbox renew` the issuer too, or bring another".into()),
             Self::Template { hint, .. } | Self::Patch { hint, .. } => hint.clone(),
