@@ -1,7 +1,8 @@
 //! `identity`: one named value from the seed. Public, but for the password and its hash.
 //!
 //! `kind` says what it is: `infra-id` (`<cluster>-xxxxx`, as the installer makes it), `uuid`, `password` (the shape of the
-//! installer's) or `bcrypt` (of the input `password`). The file has the name of the last part of `name`, and no newline.
+//! installer's), `bcrypt` (of the input `password`) or `mac` (the one that the user gave the node, or one out of QEMU's
+//! range). The file has the name of the last part of `name`, and no newline.
 
 use zeroize::Zeroizing;
 
@@ -26,6 +27,7 @@ enum Kind {
     Uuid,
     Password,
     Bcrypt,
+    Mac,
 }
 
 impl Builder for Identity {
@@ -38,7 +40,7 @@ impl Builder for Identity {
     }
 
     fn declassifies(&self, job: &Job<'_>) -> bool {
-        matches!(kind(job), Ok(Kind::InfraId | Kind::Uuid))
+        matches!(kind(job), Ok(Kind::InfraId | Kind::Uuid | Kind::Mac))
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
@@ -47,9 +49,13 @@ impl Builder for Identity {
         let config: &[&str] = match kind(job)? {
             Kind::InfraId => &["domain", "cluster"],
             Kind::Uuid | Kind::Password | Kind::Bcrypt => &["domain"],
+            Kind::Mac => &["domain", "mac"],
         };
         for name in config {
-            text(job.config().get(name).copied(), name)?;
+            match job.config().get(name) {
+                Some(Value::Null) if *name == "mac" => {}
+                value => drop(text(value.copied(), name)?),
+            }
         }
         if let Some(name) = job.config().into_keys().find(|name| !config.contains(name)) {
             return Err(JobError::Unused { name: name.to_owned(), used_in: "this kind".into() }.into());
@@ -65,6 +71,10 @@ impl Builder for Identity {
             Kind::InfraId => infra_id(text(job.config().get("cluster").copied(), "cluster")?, &mut stream),
             Kind::Uuid => uuid(&mut stream),
             Kind::Password => password(&mut stream),
+            Kind::Mac => match job.config().get("mac").and_then(|mac| mac.as_text()) {
+                Some(given) => Zeroizing::new(given.to_owned()),
+                None => mac(&mut stream),
+            },
             Kind::Bcrypt => {
                 let password = Zeroizing::new(job.input("password")?.text("password", "")?);
                 let hash = bcrypt::hash_with_salt(password.as_bytes(), COST, *stream.take::<16>());
@@ -89,8 +99,9 @@ fn kind(job: &Job<'_>) -> Result<Kind, JobError> {
         Some("uuid") => Ok(Kind::Uuid),
         Some("password") => Ok(Kind::Password),
         Some("bcrypt") => Ok(Kind::Bcrypt),
+        Some("mac") => Ok(Kind::Mac),
         _ => {
-            let expected = "`infra-id`, `uuid`, `password` or `bcrypt`";
+            let expected = "`infra-id`, `uuid`, `password`, `bcrypt` or `mac`";
             Err(JobError::Expected { name: "kind".into(), expected })
         }
     }
@@ -110,6 +121,12 @@ fn uuid(stream: &mut Stream) -> Zeroizing<String> {
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     Zeroizing::new([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
+}
+
+/// An address with QEMU's prefix, which no card that is sold has.
+fn mac(stream: &mut Stream) -> Zeroizing<String> {
+    let [a, b, c] = *stream.take::<3>();
+    Zeroizing::new(format!("52:54:00:{a:02x}:{b:02x}:{c:02x}"))
 }
 
 /// Four groups of five: 23 characters, the least that the OAuth server accepts.
@@ -133,6 +150,7 @@ mod tests {
         insta::assert_snapshot!(infra_id("ocp4", &mut stream()).as_str(), @"ocp4-5lgb5");
         insta::assert_snapshot!(infra_id("a.rather-long.name-of-a-cluster", &mut stream()).as_str(), @"a-rather-long-name-of-5lgb5");
         insta::assert_snapshot!(uuid(&mut stream()).as_str(), @"11587927-e1a0-4bd3-8854-23fa32297256");
+        insta::assert_snapshot!(mac(&mut stream()).as_str(), @"52:54:00:11:58:79");
         insta::assert_snapshot!(password(&mut stream()).as_str(), @"XT4LG-rKUTS-98AJN-9gu7i");
     }
 }

@@ -1,9 +1,9 @@
 //! `tree`: composes other outputs into one directory, by hard links. Nothing is read or hashed again.
 //!
 //! `place` says where each input goes: an input that is a directory is merged into that directory (`""`: the root), a
-//! file becomes that path. `join` makes one JSON document of an input group: `{"<member>": <its only file>, …}`. Texts of
-//! the recipe (`files`, and secret config values) are written as they are, under their alias. Below the directories that
-//! `once` lists, every Kubernetes object is there once. Of an input that `only` names, only the objects and fields that it
+//! file becomes that path, and the files of a group keep their names below it. `join` makes one JSON document of an input
+//! group: `{"<member>": <its only file>, …}`. Texts of the recipe (`files`, and secret config values) are written as they
+//! are, under their alias. Below the directories that `once` lists, every Kubernetes object is there once. Of an input that `only` names, only the objects and fields that it
 //! lists are placed, each object in a file of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::objects::Objects;
 use super::{BuildError, Builder, Job, JobError, only};
 use crate::drv::BuilderId;
-use crate::tree::TreeWriter;
+use crate::tree::{TreeWriter, leaf};
 use crate::yaml;
 
 pub(super) struct Tree;
@@ -69,7 +69,11 @@ impl Builder for Tree {
                     }
                     continue;
                 }
-                for (path, full, entry) in input.leaves() {
+                for (found, full, entry) in input.leaves() {
+                    let path = match found {
+                        "" if !job.inputs.contains_key(alias) => leaf(&input.path),
+                        path => path,
+                    };
                     let to = below(destination, path);
                     if let Some(one) = taken.insert(to.clone(), format!("{alias}/{member}")) {
                         return Err(JobError::Collision {
@@ -82,7 +86,7 @@ impl Builder for Tree {
                     out.share(&to, &full, entry)?;
                     let inside = |dir: &&str| to.strip_prefix(*dir).is_some_and(|rest| rest.starts_with('/'));
                     if yaml::is_manifest(&to) && once.iter().any(inside) {
-                        objects.add(&to, input.text(alias, path)?, entry.secret);
+                        objects.add(&to, input.text(alias, found)?, entry.secret);
                     }
                 }
             }

@@ -3,12 +3,13 @@
 //! ```toml
 //! # One sentence: what the artifact is and why it must exist.
 //! builder = "template"
-//! for_each = "masters"            # optional: `nodes`, `masters`, `workers`, or a list of names
+//! for_each = "masters"            # optional: `nodes`, `masters`, `workers`, `bootstrap`, or a list of names
 //! name = "etcd-peer-{node}"       # optional: the file's stem otherwise
 //! when = "proxy"                  # optional: the derivation is absent unless this config field is set
 //! impure = true                   # optional: may give something else each time; never cached, and no input of anything
 //!
-//! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group: `manifest/*`; `user/*?` may be empty
+//! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group: `manifest/*`; `user/*?` may be empty;
+//!                                 # `ignition/*:*.ign` takes the file that is called after each one
 //! ca = "pki/root-ca:ca.crt"
 //!
 //! [config]                        # alias → config field, projected: `workers.*.{name,ip}`, `node.ip`

@@ -11,7 +11,10 @@ use crate::tree::{check_path, leaf};
 use crate::value::Value;
 
 /// The lists that `for_each` knows.
-const LISTS: [&str; 3] = ["nodes", "masters", "workers"];
+const LISTS: [&str; 4] = ["nodes", "masters", "workers", BOOTSTRAP];
+
+/// The list of one.
+const BOOTSTRAP: &str = "bootstrap";
 
 /// One instance of a recipe, named.
 #[derive(Debug)]
@@ -124,7 +127,12 @@ fn nodes(recipe: &Recipe, list: &At, fields: &Fields, problems: &mut Problems) -
         problems.push(Problem::new(recipe.place(list.line, "for_each"), message).hint(hint));
         return Vec::new();
     }
-    match fields.project(&format!("{}.*.name", list.text)).map(|found| found.value) {
+    let names = match list.text.as_str() {
+        BOOTSTRAP => "bootstrap.name".to_owned(),
+        list => format!("{list}.*.name"),
+    };
+    match fields.project(&names).map(|found| found.value) {
+        Ok(Projected::Plain(Value::Text(name))) => vec![Some(Each::Node(name))],
         Ok(Projected::Plain(Value::List(names))) => {
             let node = |name: &Value| Some(Each::Node(name.as_text().unwrap_or_default().to_owned()));
             names.iter().map(node).collect()
@@ -271,7 +279,9 @@ impl Connector<'_> {
                 (None, _) => {
                     let leaf = leaf(&input.name);
                     let alias = if group { format!("{alias}/{leaf}") } else { alias.to_owned() };
-                    let edge = Edge { from: input.name.clone(), node: 0, path: path.map(str::to_owned) };
+                    // `ignition/*:*.ign`: what is called after each one.
+                    let path = path.map(|path| if group { path.replace('*', leaf) } else { path.to_owned() });
+                    let edge = Edge { from: input.name.clone(), node: 0, path };
                     made.inputs.insert(alias, edge);
                 }
             }

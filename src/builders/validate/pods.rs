@@ -167,6 +167,7 @@ pub(super) const FLAG_FILES: Check = Check {
                         continue;
                     };
                     let made = if let Some(name) = host.strip_prefix(SECRETS) {
+                        let name = &name.replace("etcd-peer.", "etcd-peer-bootstrap.");
                         artifacts.has(certificates::INPUT, name) || artifacts.has("names-keys", name)
                     } else if let Some(name) = host.strip_prefix(KUBECONFIGS) {
                         artifacts.has("names-kubeconfigs", name)

@@ -106,6 +106,8 @@ fn bindings(line: &str) -> Vec<(Vec<String>, BTreeSet<String>)> {
 pub(super) fn maker(graph: &Graph, on_node: &str) -> Option<String> {
     let (directory, file) = on_node.rsplit_once('/')?;
     let (stem, extension) = file.rsplit_once('.').unwrap_or((file, ""));
+    // On every node the same name.
+    let stem = if stem == "etcd-peer" { "etcd-peer-bootstrap" } else { stem };
     let names = match (directory, extension) {
         ("/etc/kubernetes/bootstrap-secrets", "crt") => {
             vec![format!("pki/{stem}"), format!("pki/{}", stem.trim_end_matches("-bundle"))]

@@ -43,7 +43,10 @@ fn secrets(ws: &Workspace, to: &Path) {
     for target in &targets {
         for entry in fs::read_dir(ws.path_of(target)).unwrap() {
             let path = entry.unwrap().path();
-            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+            // As Ignition writes it.
+            let name =
+                path.file_name().unwrap().to_str().unwrap().replace("etcd-peer-bootstrap", "etcd-peer");
+            fs::copy(&path, to.join(name)).unwrap();
         }
     }
 }

@@ -113,8 +113,8 @@ fn etcd() {
         - --key-file=/etc/kubernetes/secrets/etcd-server.key
         - --client-cert-auth=true
         - --trusted-ca-file=/etc/kubernetes/secrets/etcd-ca.crt
-        - --peer-cert-file=/etc/kubernetes/secrets/etcd-peer-bootstrap.crt
-        - --peer-key-file=/etc/kubernetes/secrets/etcd-peer-bootstrap.key
+        - --peer-cert-file=/etc/kubernetes/secrets/etcd-peer.crt
+        - --peer-key-file=/etc/kubernetes/secrets/etcd-peer.key
         - --peer-client-cert-auth=true
         - --peer-trusted-ca-file=/etc/kubernetes/secrets/etcd-ca.crt
         - --listen-metrics-urls=http://127.0.0.1:2381
