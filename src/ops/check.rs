@@ -115,8 +115,24 @@ pub fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
         status: "failed".into(),
         not_evaluated: Vec::new(),
     }));
-    checks.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(Checked { checks, findings, failed: report.failed, errors: report.errors })
+    Ok(Checked { checks: once(checks), findings, failed: report.failed, errors: report.errors })
+}
+
+/// Every check once, by name: several derivations may make the same one on different artifacts.
+fn once(made: Vec<Made>) -> Vec<Made> {
+    let mut checks: BTreeMap<String, Made> = BTreeMap::new();
+    for one in made {
+        match checks.get_mut(&one.name) {
+            Some(known) => {
+                known.not_evaluated.extend(one.not_evaluated);
+                if one.status == "failed" {
+                    known.status = one.status;
+                }
+            }
+            None => drop(checks.insert(one.name.clone(), one)),
+        }
+    }
+    checks.into_values().collect()
 }
 
 /// What the checks of failed derivations found.

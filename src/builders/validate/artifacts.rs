@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Job, JobError};
 use crate::hint::Problems;
+use crate::ignition::{Config, IgnitionError};
 use crate::tree::Kind;
 use crate::value::Value;
 use crate::yaml::{self, Data, Node, Source};
@@ -45,6 +46,7 @@ pub(super) struct File {
     /// Whether it is there to check others with.
     schema: bool,
     parsed: OnceCell<(Vec<Document>, Problems)>,
+    config: OnceCell<Result<Config, IgnitionError>>,
 }
 
 /// One YAML document of a file.
@@ -83,6 +85,7 @@ impl<'a> Artifacts<'a> {
                 text,
                 schema,
                 parsed: OnceCell::new(),
+                config: OnceCell::new(),
             }));
         }
         files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -167,6 +170,11 @@ impl File {
     /// The YAML documents in it.
     pub(super) fn documents(&self) -> &[Document] {
         &self.parsed().0
+    }
+
+    /// The Ignition config that it is, or why it is none.
+    pub(super) fn ignition(&self) -> &Result<Config, IgnitionError> {
+        self.config.get_or_init(|| Config::parse(&self.text))
     }
 
     fn parsed(&self) -> &(Vec<Document>, Problems) {

@@ -1,5 +1,6 @@
 //! Checks of the images that containers run.
 
+use super::ignition;
 use super::manifests::bound;
 use super::pods::{Program, programs};
 use super::references::{containers, pod_specs};
@@ -33,6 +34,9 @@ pub(super) const KUBE_PROXY: Check = Check {
     breaks: "every operator reaches the API at the first service address, a virtual one: without rules for it they all time out, the network operator too",
     config: &[],
     run: |artifacts, report| {
+        if ignition::kube_proxy(artifacts, report) {
+            return;
+        }
         let programs = programs(artifacts);
         let mut found = programs.iter().filter(|program| program.runs("kube-proxy")).peekable();
         if found.peek().is_none() {

@@ -8,6 +8,7 @@
 mod artifacts;
 mod certificates;
 mod haproxy;
+mod ignition;
 mod images;
 mod manifests;
 mod objects;
@@ -53,6 +54,9 @@ impl std::fmt::Debug for Check {
 pub const CHECKS: &[Check] = &[
     certificates::ADMIN_GROUP,
     certificates::APISERVER_SANS,
+    ignition::APISERVER_URL,
+    ignition::BOOTKUBE,
+    ignition::STANDALONE,
     manifests::BOOTSTRAPPER_RBAC,
     certificates::PATH_LENGTH,
     manifests::CLUSTER_CONFIG,
@@ -64,27 +68,37 @@ pub const CHECKS: &[Check] = &[
     images::CVO_IMAGE,
     pods::CVO_STATIC_POD,
     manifests::DNS_BASE_DOMAIN,
+    ignition::DUPLICATES,
     objects::ETCD_ENDPOINTS,
     certificates::ETCD_USAGE,
     objects::FEATURE_GATE,
     pods::FLAG_FILES,
     pods::FRONT_PROXY,
     haproxy::TCP_CHECKS,
+    ignition::MODES,
+    ignition::PATHS,
+    ignition::PINNED,
+    ignition::SIZES,
+    ignition::SPEC,
     images::NOT_EMPTY,
     objects::INFRASTRUCTURE,
     images::KUBE_PROXY,
     secrets::KUBEADMIN,
     manifests::KUBELET_ACCESS,
+    ignition::KUBELET_CA,
     manifests::PARSES,
     references::MOUNTS,
     references::NAMESPACES,
     manifests::NETWORK_CIDRS,
     manifests::OPERATOR_NETWORK,
+    ignition::PAUSE_IMAGE,
     references::SUBJECTS,
     render::DRIFT,
+    ignition::READABLE,
     certificates::SERVICE_IP,
     secrets::SIGNER,
     scripts::STRICT_APPLY,
+    ignition::UNITS,
 ];
 
 /// Something that does not hold.

@@ -2,6 +2,7 @@
 
 use super::artifacts::{Artifacts, Document};
 use super::certificates::{self, find};
+use super::ignition;
 use super::{Check, Report};
 use crate::pod::{Container, Flag, containers};
 use crate::tree::leaf;
@@ -151,13 +152,14 @@ pub(super) const FRONT_PROXY: Check = Check {
     },
 };
 
-/// Programs that find their files. Whether a node's Ignition writes them is another question.
+/// Programs that find their files: they are made, and the node's Ignition writes them.
 pub(super) const FLAG_FILES: Check = Check {
     name: "flag-files-exist",
-    rule: "every file a static pod's flag names is mounted, and is a key, certificate or kubeconfig that is made",
+    rule: "every file a static pod's flag names is mounted, and is a file that this node's Ignition writes; so is all that it mounts",
     breaks: "crash loop with a path in a log nobody can reach",
     config: &[],
     run: |artifacts, report| {
+        ignition::flag_files(artifacts, report);
         for program in &programs(artifacts) {
             for flag in &program.container.flags {
                 for path in flag.files() {
