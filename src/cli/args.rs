@@ -87,6 +87,11 @@ pub(super) enum Verb {
   tinderbox affects nodes.worker-0.ip
   tinderbox affects networking.serviceNetwork  fields of install-config.yaml work too")]
     Affects(Affects),
+    /// Say where a file comes from: derivation, input, image, template line and config field
+    #[command(after_help = "Examples:
+  tinderbox blame ignition/master-0:/etc/hostname          a path on the node
+  tinderbox blame cluster:manifests/cluster-dns-02-config.yml")]
+    Blame(Blame),
     /// Print the graph of derivations
     #[command(after_help = "Examples:
   tinderbox graph --format svg > graph.svg
@@ -96,6 +101,8 @@ pub(super) enum Verb {
     #[command(after_help = "Examples:
   tinderbox show infra/haproxy
   tinderbox show cluster:manifests/cluster-dns-02-config.yml
+  tinderbox show ignition/master-0                         what the node gets
+  tinderbox show ignition/master-0:/etc/hostname           one file of it
   tinderbox show static-pod/kube-apiserver --explain etcd-servers
   tinderbox show manifest/cluster-network-02-config --explain spec.serviceNetwork")]
     Show(Show),
@@ -192,6 +199,12 @@ pub(super) struct Check {
 #[derive(Debug, ClapArgs)]
 pub(super) struct Target {
     /// A derivation
+    pub(super) target: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Blame {
+    /// `DERIVATION:PATH`; a path with a leading `/` is one on the node
     pub(super) target: String,
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one argument struct per verb; tables, progress, colour. Data goes to stdout, the rest to stderr.
 
 mod args;
+mod blame;
 mod error;
 mod output;
 mod progress;

@@ -85,6 +85,10 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             let why = ops::why::why(env, &target.target)?;
             say(env, json, &why, || show::why(&why));
         }
+        Verb::Blame(target) => {
+            let found = ops::blame::blame(env, &target.target)?;
+            say(env, json, &found, || super::blame::blame(&found));
+        }
         Verb::Affects(affects) => {
             let found = ops::affects::affects(env, &affects.field)?;
             say(env, json, &found, || show::affected(&found));
@@ -249,6 +253,7 @@ fn show(env: Env<'_>, json: bool, show: &Show) -> Result<()> {
                 line("");
             }
         }
+        None if !shown.node.is_empty() => super::blame::entries(&shown.node),
         None => {
             let rows = shown.entries.iter().filter(|entry| entry.kind != "directory").map(|entry| {
                 let secret = if entry.secret { "secret" } else { "" };

@@ -109,7 +109,7 @@ fn fact(name: &str, text: String) {
     line(format!("  {}{text}", stdout_paint(&format!("{name:<10}"), Colour::Cyan)));
 }
 
-fn origin(origin: &Origin) -> String {
+pub(super) fn origin(origin: &Origin) -> String {
     let places: Vec<String> = origin.places.iter().map(Place::to_string).collect();
     match places.is_empty() {
         true => format!("`{}` = {}", origin.name, origin.from),

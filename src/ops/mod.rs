@@ -4,6 +4,7 @@
 
 pub mod affects;
 mod authorities;
+pub mod blame;
 pub mod build;
 pub mod check;
 mod directory;
@@ -15,6 +16,7 @@ pub mod generations;
 pub mod graph;
 pub mod init;
 pub mod lock;
+pub mod node;
 pub mod release;
 pub mod renew;
 mod rhcos;

@@ -1,17 +1,20 @@
-//! `show`: what an artifact holds, or one file of it. Secrets are masked unless they are asked for.
+//! `show`: what an artifact holds, or one file of it. Secrets are masked unless they are asked for. Of a node's
+//! configuration it is what the node gets, and a path with a leading `/` is one on the node.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::node::{self, NodeEntry};
 use super::{Env, Missing, OpsError, Result, Workspace};
 use crate::digest::{DrvId, ObjectId};
-use crate::exec;
+use crate::exec::{self, Done};
 use crate::fs;
 use crate::hint::near;
 use crate::recipe::Node;
 use crate::secret::MASK;
-use crate::store::{Object, Session};
+use crate::store::{Object, Session, Store};
 use crate::tree::{Entry, Kind};
 
 /// An artifact.
@@ -31,6 +34,9 @@ pub struct Shown {
     pub path: PathBuf,
     /// What is in it.
     pub entries: Vec<ShownEntry>,
+    /// What a node gets, if this is a node's configuration.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node: Vec<NodeEntry>,
     /// The one file that was asked for, or that it holds: its path and its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<ShownFile>,
@@ -68,6 +74,9 @@ pub(super) struct Found {
     at: usize,
     drv: DrvId,
     pub(super) object: Object,
+    /// The outputs of all that it needs.
+    pub(super) done: BTreeMap<usize, Done>,
+    pub(super) store: Store,
 }
 
 impl Found {
@@ -83,7 +92,12 @@ impl Found {
         let done = plan.done.get(&at).ok_or_else(not_built)?;
         let (drv, object) = (done.drv, store.object(done.output.object)?);
         drop(session);
-        Ok(Self { workspace, at, drv, object })
+        Ok(Self { workspace, at, drv, object, done: plan.done, store })
+    }
+
+    /// Where it is in the graph.
+    pub(super) fn at(&self) -> usize {
+        self.at
     }
 
     /// Its place in the graph.
@@ -103,16 +117,20 @@ pub fn show(env: Env<'_>, target: &str, reveal: bool) -> Result<Shown> {
     let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
     let found = Found::find(env, name)?;
     let leaves: Vec<&str> = found.object.listing.leaves("").map(|(path, _)| path).collect();
+    let node = node::entries(&found)?;
     let file = match (path, leaves.as_slice()) {
+        (Some(path), _) if path.starts_with('/') && !node.is_empty() => {
+            Some(node::file(&found.object, name, path, &node, reveal)?)
+        }
         (Some(path), _) => Some(file(&found.object, name, path, reveal)?),
         (None, [only]) => Some(file(&found.object, name, only, reveal)?),
         (None, _) => None,
     };
-    let node = found.node();
     Ok(Shown {
         name: name.to_owned(),
-        summary: node.summary.clone(),
-        recipe: node.recipe.clone(),
+        summary: found.node().summary.clone(),
+        recipe: found.node().recipe.clone(),
+        node,
         drv: found.drv,
         object: found.object.id,
         entries: found.object.listing.entries().skip(1).map(|(path, entry)| shown(path, entry)).collect(),

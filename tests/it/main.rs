@@ -19,6 +19,7 @@
 //! | `sandbox` | a program sees what it was given, and every bad day of one ends well |
 //! | `mco` | the node OS: rendered alike everywhere, anew only when it must be, and each fatal case said in words |
 //! | `bootkube` | bootkube.sh, judged by shellcheck and run against a recording `oc` and `curl` |
+//! | `ignition` | every node's configuration: applied by the real Ignition, and told entry by entry |
 //! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
@@ -46,6 +47,7 @@ mod crash;
 mod docs;
 mod harness;
 mod identity;
+mod ignition;
 mod infra;
 mod iso;
 mod layers;

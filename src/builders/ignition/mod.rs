@@ -86,12 +86,12 @@ impl Builder for Ignition {
             (None, alias) => {
                 let alias = alias.as_deref().unwrap_or_default();
                 let text = job.input(alias)?.text(alias, "")?;
-                text.trim().parse().map_err(refused("the spec's version"))?
+                text.trim().parse().map_err(refused("the version of the spec cannot be read"))?
             }
         };
         let additions = Additions::collect(job, &params, version)?;
         let config = base.as_ref().map_or_else(|| Config::new(version), |(_, config)| config.clone());
-        let what = "what the recipe adds and what its base has";
+        let what = "what the recipe adds does not fit to its base";
         let config = config.merge(additions.config.clone(), &additions.replace).map_err(refused(what))?;
         let output = Output { config: &config, base, additions: &additions };
         let manifest = output.write(out)?;
@@ -111,7 +111,7 @@ impl Builder for Ignition {
 /// The base. What the recipe does not call secret in it holds no secret that the job has.
 fn read(job: &Job<'_>, base: &Base) -> Result<Config, BuildError> {
     let text = job.input(&base.from)?.text(&base.from, "")?;
-    let config = Config::parse(&text).map_err(refused(&format!("`{}`", base.from)))?;
+    let config = Config::parse(&text).map_err(refused(&format!("`{}` is no Ignition config", base.from)))?;
     let needles: Vec<(&str, String)> = job
         .secrets
         .iter()
@@ -125,7 +125,7 @@ fn read(job: &Job<'_>, base: &Base) -> Result<Config, BuildError> {
         })
         .collect();
     for (path, file) in config.files.iter().filter(|(path, _)| !base.secret.contains(path)) {
-        let Contents::Bytes(bytes) = Contents::of(file).map_err(refused(&format!("`{}`", base.from)))? else {
+        let Contents::Bytes(bytes) = Contents::of(file).map_err(refused(&format!("`{}` is no Ignition config", base.from)))? else {
             continue;
         };
         let text = String::from_utf8_lossy(&bytes);
@@ -147,6 +147,6 @@ fn leaves(value: &serde_json::Value, found: &mut Vec<String>) {
 }
 
 fn refused(what: &str) -> impl Fn(IgnitionError) -> BuildError {
-    let what = format!("{what} cannot be one config");
+    let what = what.to_owned();
     move |source| BuildError::Ignition { what: what.clone(), source }
 }

@@ -72,7 +72,7 @@ impl Output<'_> {
             None => {
                 written.secret = self.is_secret(path);
                 written.from = self.base_origin(|_| true);
-                let contents = Contents::of(file).map_err(refused("the base"))?;
+                let contents = Contents::of(file).map_err(refused("the base cannot be decoded"))?;
                 if let Contents::Bytes(bytes) = contents {
                     written.size = (!written.secret).then_some(bytes.len() as u64);
                     put(out, path, &bytes, exec, written.secret)?;

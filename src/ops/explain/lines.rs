@@ -9,18 +9,18 @@ use crate::recipe::Node;
 use crate::value::Value;
 
 /// The lines of a template, those of what it includes in their place.
-pub(super) struct Template {
-    pub(super) lines: Vec<Line>,
+pub(in crate::ops) struct Template {
+    pub(in crate::ops) lines: Vec<Line>,
 }
 
 /// One line.
-pub(super) struct Line {
+pub(in crate::ops) struct Line {
     /// Its file, as shown to the user.
     file: String,
     /// Its number, from 1.
     number: usize,
     /// What it says.
-    pub(super) text: String,
+    pub(in crate::ops) text: String,
     /// The text outside of tags, cut at tags.
     literals: Vec<String>,
     /// Whether a tag decides how often a part of it is written.
@@ -28,7 +28,7 @@ pub(super) struct Line {
 }
 
 impl Template {
-    pub(super) fn new(node: &Node, file: &str) -> Self {
+    pub(in crate::ops) fn new(node: &Node, file: &str) -> Self {
         let mut template = Self { lines: Vec::new() };
         template.add(node, file, 0);
         template
@@ -56,13 +56,13 @@ impl Template {
     }
 
     /// Where a line is.
-    pub(super) fn place(&self, at: usize) -> Place {
+    pub(in crate::ops) fn place(&self, at: usize) -> Place {
         let line = &self.lines[at];
         Place { file: line.file.clone(), line: Some(line.number), field: String::new() }
     }
 
     /// For every line of the output, the line that wrote it.
-    pub(super) fn align(&self, output: &[&str]) -> Vec<Option<usize>> {
+    pub(in crate::ops) fn align(&self, output: &[&str]) -> Vec<Option<usize>> {
         let mut next = 0;
         let mut last = None;
         let mut found = Vec::with_capacity(output.len());

@@ -6,8 +6,8 @@
 //! these names are.
 
 mod field;
-mod lines;
-mod origin;
+pub(super) mod lines;
+pub(super) mod origin;
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::hint::{Place, Problems, near};
 use crate::pod::{self, Container, Flag};
 use crate::yaml::{self, Node, Source};
 
-pub use origin::Origin;
+pub use origin::{Kind, Origin};
 
 /// The answer.
 #[derive(Debug, Serialize)]

@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 /// What the given lines of a template take their values from.
-pub(super) fn origins(node: &Node, template: &Template, lines: &[usize]) -> Vec<Origin> {
+pub(in crate::ops) fn origins(node: &Node, template: &Template, lines: &[usize]) -> Vec<Origin> {
     let bindings: Vec<(Vec<String>, BTreeSet<String>)> =
         template.lines.iter().flat_map(|line| bindings(&line.text)).collect();
     let mut open: Vec<String> =
@@ -61,7 +61,7 @@ pub(super) fn origins(node: &Node, template: &Template, lines: &[usize]) -> Vec<
 }
 
 /// What a name is by the recipe; an input that is a group is all of its members.
-fn origin(node: &Node, name: &str) -> Vec<Origin> {
+pub(in crate::ops) fn origin(node: &Node, name: &str) -> Vec<Origin> {
     if let Some((_, path, reads)) = node.reads.iter().find(|(alias, ..)| alias == name) {
         let mut places: Vec<Place> = reads.iter().flat_map(|read| read.origins.iter().cloned()).collect();
         places.sort();
