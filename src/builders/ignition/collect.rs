@@ -58,11 +58,15 @@ impl<'j> Additions<'j> {
         }
         params.place.iter().try_for_each(|entry| all.place(entry))?;
         for entry in &params.directories {
-            all.config.directory(&entry.path, entry.mode.0).map_err(refused("the recipe's directories contradict each other"))?;
+            all.config
+                .directory(&entry.path, entry.mode.0)
+                .map_err(refused("the recipe's directories contradict each other"))?;
             all.other(&entry.path, &entry.why, entry.replace.as_ref());
         }
         for entry in &params.links {
-            all.config.link(&entry.path, &entry.target).map_err(refused("the recipe's links contradict each other"))?;
+            all.config
+                .link(&entry.path, &entry.target)
+                .map_err(refused("the recipe's links contradict each other"))?;
             all.other(&entry.path, &entry.why, entry.replace.as_ref());
         }
         params.units.iter().try_for_each(|entry| all.unit(entry))?;
@@ -120,7 +124,9 @@ impl<'j> Additions<'j> {
         compression: Compression,
         added: Added,
     ) -> Result<(), BuildError> {
-        self.config.write(path, mode, &added.bytes, compression).map_err(refused("the recipe's files contradict each other"))?;
+        self.config
+            .write(path, mode, &added.bytes, compression)
+            .map_err(refused("the recipe's files contradict each other"))?;
         if added.origin.replaces.is_some() {
             self.replace.insert(path.to_owned());
         }
@@ -230,7 +236,8 @@ impl<'j> Additions<'j> {
 
     fn served(&mut self, alias: &str, why: &str) -> Result<(), BuildError> {
         let input = self.job.input(alias)?;
-        let made = served(&input.text(alias, "")?, self.config.version).map_err(refused("what the Machine Config Server would add cannot be made"))?;
+        let made = served(&input.text(alias, "")?, self.config.version)
+            .map_err(refused("what the Machine Config Server would add cannot be made"))?;
         let secret = input.entry().is_some_and(|entry| entry.secret);
         // The second one has nothing of the config, which is where secrets are.
         for (path, text, secret) in

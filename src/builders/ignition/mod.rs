@@ -125,7 +125,9 @@ fn read(job: &Job<'_>, base: &Base) -> Result<Config, BuildError> {
         })
         .collect();
     for (path, file) in config.files.iter().filter(|(path, _)| !base.secret.contains(path)) {
-        let Contents::Bytes(bytes) = Contents::of(file).map_err(refused(&format!("`{}` is no Ignition config", base.from)))? else {
+        let Contents::Bytes(bytes) =
+            Contents::of(file).map_err(refused(&format!("`{}` is no Ignition config", base.from)))?
+        else {
             continue;
         };
         let text = String::from_utf8_lossy(&bytes);
