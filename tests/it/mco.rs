@@ -1,5 +1,6 @@
 //! The node OS, rendered by the demo release's own MCO programs in the sandbox.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
@@ -433,4 +434,51 @@ fn without_namespaces_the_setting_is_named() {
     hint: as root, `sysctl user.max_user_namespaces=15000`; or install bubblewrap
     [exit 1]
     ");
+}
+
+/// The machine-config daemon compares a node with its rendered config, byte by byte: whatever MCO rendered arrives as it is.
+#[test]
+fn what_was_rendered_reaches_the_nodes_unchanged() {
+    let ws = Workspace::in_memory().filled();
+    ws.build(&["ignition"]);
+    let read = |path: std::path::PathBuf| -> serde_json::Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
+    let files = |config: &serde_json::Value| -> BTreeMap<String, serde_json::Value> {
+        let files = config["storage"]["files"].as_array().unwrap();
+        files.iter().map(|file| (file["path"].as_str().unwrap().to_owned(), file.clone())).collect()
+    };
+    for (node, pool) in [("master-1", "master"), ("worker-0", "worker")] {
+        let rendered = files(&read(ws.path_of(&format!("mco/{pool}")).join("config.ign")));
+        let written = files(&read(ws.path_of(&format!("ignition/{node}")).join(format!("{node}.ign"))));
+        let changed: Vec<&String> = rendered
+            .iter()
+            .filter(|(path, file)| {
+                let here = &written[*path];
+                here["mode"] != file["mode"] || here["overwrite"] != file["overwrite"] || content(here) != content(file)
+            })
+            .map(|(path, _)| path)
+            .collect();
+        assert_eq!(changed, Vec::<&String>::new(), "{node}");
+    }
+}
+
+/// What a file holds, however its data URL says it.
+fn content(file: &serde_json::Value) -> Vec<u8> {
+    use base64::Engine as _;
+    let source = file["contents"]["source"].as_str().unwrap_or("data:,");
+    let (head, body) = source.strip_prefix("data:").unwrap().split_once(',').unwrap();
+    let mut bytes = Vec::new();
+    let mut left = body.as_bytes();
+    while let Some((first, rest)) = left.split_first() {
+        if *first == b'%' {
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&rest[..2]).unwrap(), 16).unwrap());
+            left = &rest[2..];
+        } else {
+            bytes.push(*first);
+            left = rest;
+        }
+    }
+    match head.ends_with(";base64") {
+        true => base64::engine::general_purpose::STANDARD.decode(bytes).unwrap(),
+        false => bytes,
+    }
 }
