@@ -4,6 +4,7 @@
 //! | part | what | against |
 //! |---|---|---|
 //! | `noop` | `build` of a cluster graph that is built already, whole process | `nix-build` of as many derivations |
+//! | `cold` | the whole example into an empty store, whole process | `openshift-install create ignition-configs`, if it is there |
 //! | `add` | many files into a fresh store, whole process; peak memory | `cp -r` + `sync -f` + `b3sum`; `nix-store --add` |
 //! | `many` | tiny derivations cold and as a no-op, at two sizes | itself: time per derivation must not grow |
 //!
@@ -23,6 +24,7 @@
 mod add;
 mod bench;
 mod clusters;
+mod cold;
 mod many;
 mod measure;
 mod noop;
@@ -51,5 +53,5 @@ impl Bench {
 }
 
 fn main() {
-    bench::run(&[("noop", noop::run), ("add", add::run), ("many", many::run)]);
+    bench::run(&[("noop", noop::run), ("cold", cold::run), ("add", add::run), ("many", many::run)]);
 }

@@ -89,10 +89,11 @@ impl Builder for Ignition {
                 text.trim().parse().map_err(refused("the version of the spec cannot be read"))?
             }
         };
-        let additions = Additions::collect(job, &params, version)?;
+        let mut additions = Additions::collect(job, &params, version)?;
+        let added = std::mem::replace(&mut additions.config, Config::new(version));
         let config = base.as_ref().map_or_else(|| Config::new(version), |(_, config)| config.clone());
         let what = "what the recipe adds does not fit to its base";
-        let config = config.merge(additions.config.clone(), &additions.replace).map_err(refused(what))?;
+        let config = config.merge(added, &additions.replace).map_err(refused(what))?;
         let output = Output { config: &config, base, additions: &additions };
         let manifest = output.write(out)?;
         let secret = params.base.as_ref().is_some_and(|base| !base.secret.is_empty())

@@ -175,10 +175,11 @@ fn put(out: &TreeWriter<'_>, path: &str, bytes: &[u8], exec: bool, secret: bool)
         let problem = "it is no absolute path".to_owned();
         return Err(JobError::Entry { name: path.to_owned(), problem }.into());
     }
-    Ok(match secret {
+    match secret {
         true => out.write_secret(&inside(path), bytes, exec)?,
         false => out.write(&inside(path), bytes, exec)?,
-    })
+    }
+    Ok(())
 }
 
 /// A node's path in the output.

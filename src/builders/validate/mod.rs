@@ -219,7 +219,7 @@ pub(super) struct Validate;
 
 impl Builder for Validate {
     fn id(&self) -> BuilderId {
-        BuilderId::new("validate", 2)
+        BuilderId::new("validate", 3)
     }
 
     /// Its report says which rules hold, nothing of what was looked at.

@@ -123,6 +123,78 @@ fn compare(ws: &Workspace, node: &str, config: &Value, temp: &Path) {
     assert!(extra.is_empty(), "{node}: {extra:?}");
 }
 
+/// Converts a node's config down, applies it, and compares.
+fn check(ws: &Workspace, node: &str) -> tempfile::TempDir {
+    let path = ws.path_of(&format!("ignition/{node}")).join(format!("{node}.ign"));
+    let config_of = Config::parse(&fs::read_to_string(path).unwrap()).unwrap();
+    let older = config_of.to_version("3.3.0".parse().unwrap()).unwrap();
+    let temp = tempfile::tempdir().unwrap();
+    apply(temp.path(), &older.emit());
+    compare(ws, node, &config(ws, node), temp.path());
+    temp
+}
+
+/// What no node of ours needs, and a recipe can say all the same.
+#[test]
+fn the_real_ignition_applies_every_kind_of_entry() {
+    if !Path::new(IGNITION).exists() || !is_root() {
+        return left_out("the real Ignition", "root, or Debian's package ignition");
+    }
+    let ws = Workspace::with(&[
+        (
+            "recipes/65-ignition/all.toml",
+            r#"# All kinds of entries.
+builder = "ignition"
+[inputs]
+version = "mco/version:version"
+script = "script/bootkube:bootkube.sh"
+[files]
+"x.service" = "x.service.j2"
+"dropin" = "dropin.j2"
+[params]
+node = "all"
+version = "version"
+[[params.write]]
+path = "/opt/packed"
+mode = "0711"
+from = "script"
+gzip = true
+why = "it is large"
+[[params.directories]]
+path = "/opt/empty"
+mode = "0750"
+why = "somebody writes into it"
+[[params.links]]
+path = "/etc/localtime"
+target = "../usr/share/zoneinfo/UTC"
+why = "one time for all"
+[[params.units]]
+name = "x.service"
+enabled = true
+from = "x.service"
+dropins = {"10-a.conf" = "dropin"}
+why = "it runs"
+[[params.units]]
+name = "firewalld.service"
+mask = true
+why = "it must not run"
+"#,
+        ),
+        (
+            "recipes/65-ignition/x.service.j2",
+            "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n",
+        ),
+        ("recipes/65-ignition/dropin.j2", "[Service]\nNice=5\n"),
+    ]);
+    ws.build(&["ignition/all"]);
+    let temp = check(&ws, "all");
+    let link = fs::read_link(temp.path().join("root/etc/localtime")).unwrap();
+    assert_eq!(link, Path::new("../usr/share/zoneinfo/UTC"));
+    let text = fs::read_to_string(ws.path_of("ignition/all").join("all.ign")).unwrap();
+    assert!(text.contains(r#""compression":"gzip""#) && text.len() < 6000, "{}", text.len());
+    insta::assert_snapshot!(ws.run(&["show", "ignition/all"]), @"");
+}
+
 #[test]
 fn the_real_ignition_applies_every_nodes_config() {
     if !Path::new(IGNITION).exists() || !is_root() {
@@ -132,13 +204,8 @@ fn the_real_ignition_applies_every_nodes_config() {
     ws.edit("install-config.yaml", "# sshKey: ssh-ed25519 AAAA… you@example.com", &format!("sshKey: {KEY}"));
     ws.build(&["ignition"]);
     for node in ["bootstrap", "master-0", "master-1", "master-2", "worker-0", "worker-1"] {
-        let config = config(&ws, node);
-        assert_eq!(entries(&config, "passwd.users")["core"]["sshAuthorizedKeys"][0].as_str(), Some(KEY));
-        let text =
-            fs::read_to_string(ws.path_of(&format!("ignition/{node}")).join(format!("{node}.ign"))).unwrap();
-        let older = Config::parse(&text).unwrap().to_version("3.3.0".parse().unwrap()).unwrap();
-        let temp = tempfile::tempdir().unwrap();
-        apply(temp.path(), &older.emit());
-        compare(&ws, node, &config, temp.path());
+        let users = entries(&config(&ws, node), "passwd.users");
+        assert_eq!(users["core"]["sshAuthorizedKeys"][0].as_str(), Some(KEY));
+        check(&ws, node);
     }
 }
