@@ -9,7 +9,7 @@
 //! | value of `auth`, `…password…` and the like | the value; of a base64 `user:password`, the password too |
 //! | value of `…token…`, `…secret…` | the value, if it looks random |
 //! | a file of one word | that word, if it looks random or the file's name is one of the above |
-//! | any other word | if it looks random, and is no certificate, public key, digest or UUID |
+//! | any other word | if it looks random, and is no certificate, public key, digest or UUID; not of an Ignition config, where nearly all words are public, and what is secret is a file of its own elsewhere |
 //! | base64, URL encoding, JSON strings | what is inside, by the same rules |
 
 mod der;
@@ -53,6 +53,7 @@ pub fn needles(name: &str, content: &[u8]) -> Vec<Secret> {
             if is_word(word) && (is_password(name, word) || is_random_word(word)) {
                 mine.take(word.as_bytes());
             }
+            mine.is_config = is_config(text);
             mine.text(text, DEPTH);
         }
         Err(_) => mine.binary(content),
@@ -63,6 +64,8 @@ pub fn needles(name: &str, content: &[u8]) -> Vec<Secret> {
 #[derive(Default)]
 struct Mine {
     found: Vec<Secret>,
+    /// Whether single words say nothing: it is a whole node's configuration.
+    is_config: bool,
 }
 
 impl Mine {
@@ -115,7 +118,7 @@ impl Mine {
                 _ => {}
             }
         }
-        if is_random_text(word) {
+        if !self.is_config && is_random_text(word) {
             word.as_bytes().chunks(LINE).for_each(|chunk| self.take(chunk));
         }
     }
@@ -173,6 +176,11 @@ impl Mine {
             .filter(|window| window.len() >= WINDOW / 2 && varied(window))
             .for_each(|window| self.take(window));
     }
+}
+
+/// Whether a text is an Ignition config, or a MachineConfig with one in it.
+fn is_config(text: &str) -> bool {
+    text.trim_start().starts_with('{') && text.contains("\"ignition\"") && text.contains("\"version\"")
 }
 
 /// `key: value`, `"key": "value"` and `key=value`, also inside of quoted text.
