@@ -48,6 +48,11 @@ pub trait Builder: Sync {
         false
     }
 
+    /// What it means that an output has no such path, where its reader knows it by another name; nothing unless stated.
+    fn lacks(&self, _path: &str, _output: &InputTree) -> Option<String> {
+        None
+    }
+
     /// Looks at a job before anything is built: unknown and unused parameters are found here.
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError>;
 

@@ -123,6 +123,20 @@ pub enum ExecError {
         /// What the input has.
         has: Vec<String>,
     },
+    /// The same, where the input's builder knows what that means.
+    #[error("`{name}` cannot be built: {lack} ({recipe})")]
+    Lack {
+        /// Which derivation.
+        name: String,
+        /// Its recipe.
+        recipe: String,
+        /// What is not there.
+        lack: String,
+        /// The last part of its path in the input.
+        leaf: String,
+        /// What the input has in the same place.
+        beside: Vec<String>,
+    },
     /// The store refused.
     #[error("`{name}` cannot be stored")]
     Store {
@@ -158,6 +172,8 @@ impl Hint for ExecError {
             }
             Self::NoPath { path, has, .. } => did_you_mean(path, has.iter().map(String::as_str))
                 .or_else(|| Some(format!("it has {}", has.join(", ")))),
+            Self::Lack { leaf, beside, .. } => did_you_mean(leaf, beside.iter().map(String::as_str))
+                .or_else(|| Some("`tinderbox release info` lists what it has".into())),
             Self::Store { source, .. } => source.hint(),
             Self::Sync { source, .. } => source.hint(),
             Self::NoSeed { .. } => Some("run `tinderbox lock` to make the seed".into()),

@@ -7,7 +7,8 @@ use crate::builders::{InputTree, Job, Notes};
 use crate::digest::ObjectId;
 use crate::drv::{Derivation, Explanation, Input, InputKind};
 use crate::recipe::{Edge, Node};
-use crate::store::{Output, Realisation, Using};
+use crate::tree::leaf;
+use crate::store::{Object, Output, Realisation, Using};
 
 /// What the seed is called among the secrets of a derivation; no recipe can give that name to another.
 const SEED: &str = "cluster.seed";
@@ -45,14 +46,33 @@ fn input(context: Context<'_>, node: &Node, edge: &Edge, object: ObjectId) -> Re
     let Some(path) = &edge.path else {
         return Ok(Input { kind: InputKind::Dir, digest: object.0 });
     };
-    let listing = context.session.store().object(object).map_err(in_store(node))?.listing;
-    listing.get(path).and_then(Input::of).ok_or_else(|| ExecError::NoPath {
-        name: node.name.clone(),
-        recipe: node.recipe.clone(),
-        from: edge.from.clone(),
-        path: path.clone(),
-        has: listing.leaves("").map(|(path, _)| path.to_owned()).collect(),
-    })
+    let found = context.session.store().object(object).map_err(in_store(node))?;
+    match found.listing.get(path).and_then(Input::of) {
+        Some(input) => Ok(input),
+        None => Err(no_path(context, node, edge, path, found)),
+    }
+}
+
+/// What is not there, in the words of the builder whose output does not have it.
+fn no_path(context: Context<'_>, node: &Node, edge: &Edge, path: &str, found: Object) -> ExecError {
+    let (name, recipe) = (node.name.clone(), node.recipe.clone());
+    let output = InputTree {
+        root: found.path,
+        listing: Some(std::sync::Arc::new(found.listing)),
+        path: String::new(),
+        derivation: edge.from.clone(),
+    };
+    let has: Vec<String> = output.leaves().map(|(path, ..)| path.to_owned()).collect();
+    let made_by = context.graph.nodes().get(edge.node).and_then(|from| builder_of(from).ok());
+    match made_by.and_then(|builder| builder.lacks(path, &output)) {
+        Some(lack) => {
+            let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+            let inside = |path: &String| Some(path.strip_prefix(dir)?.strip_prefix('/')?.to_owned());
+            let beside = has.iter().filter_map(inside).collect();
+            ExecError::Lack { name, recipe, lack, leaf: leaf(path).to_owned(), beside }
+        }
+        None => ExecError::NoPath { name, recipe, from: edge.from.clone(), path: path.to_owned(), has },
+    }
 }
 
 /// The output of a derivation, if the store has it. The caller claims it before `using` ends.

@@ -103,14 +103,14 @@ pub enum OpsError {
         near: Option<String>,
     },
     /// A target that this cluster does not have.
-    #[error("`{target}` is not in this cluster's graph: its recipe asks for `{condition}`")]
+    #[error("there is no `{target}` here: {why}")]
     Absent {
         /// What was asked for.
         target: String,
-        /// The recipe's `when`.
-        condition: String,
+        /// Why not.
+        why: String,
         /// What to do.
-        advice: String,
+        advice: Option<String>,
     },
     /// Something that is asked about before it was built.
     #[error("`{target}` is not built")]
@@ -203,10 +203,9 @@ impl Hint for OpsError {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`tinderbox graph --format json` lists all derivations".into(),
             }),
-            Self::Absent { advice, .. } => Some(advice.clone()),
             Self::Certificate { .. } => Some("`tinderbox store verify` finds what is broken".into()),
             Self::NotBuilt { target } => Some(format!("run `tinderbox build {target}`")),
-            Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),
+            Self::Absent { advice, .. } | Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),
             Self::Result { source, .. } => source
                 .hint()
                 .or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into())),

@@ -15,7 +15,7 @@ use crate::exec::Context;
 use crate::fs;
 use crate::hint::{Place, Problem, Problems, did_you_mean, near};
 use crate::lock::{Lock, LockedRelease};
-use crate::recipe::{self, Graph};
+use crate::recipe::{self, Absent, Graph};
 use crate::registry::{Deferred, Opened};
 use crate::sandbox::Sandbox;
 use crate::secret::{IdKey, Seed};
@@ -171,12 +171,13 @@ impl Workspace {
     }
 
     fn no_target(&self, target: &str) -> OpsError {
-        if let Some(condition) = self.graph.absent(target) {
-            let advice = match condition {
-                LOCAL_ISO => self.no_iso(),
-                other => format!("it is there once `{other}` is set"),
+        if let Some(why) = self.graph.absent(target) {
+            let advice = match why {
+                Absent::Unmet(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
+                Absent::Unmet(condition) => Some(format!("it is there once `{condition}` is set")),
+                Absent::Never(_) => None,
             };
-            return OpsError::Absent { target: target.to_owned(), condition: condition.to_owned(), advice };
+            return OpsError::Absent { target: target.to_owned(), why: why.to_string(), advice };
         }
         let names = self.graph.nodes().iter().flat_map(|node| {
             let folder = node.name.split_once('/').map(|(folder, _)| folder);

@@ -52,13 +52,35 @@ pub struct Edge {
 pub struct Graph {
     nodes: Vec<Node>,
     index: BTreeMap<String, usize>,
-    /// Derivations whose recipe has a `when` that does not hold, and what it asks for.
-    absent: BTreeMap<String, String>,
+    /// Names that a recipe has and this cluster has not, and why.
+    absent: BTreeMap<String, Absent>,
+}
+
+/// Why a recipe makes no derivation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Absent {
+    /// Its `when` asks for this config field.
+    Unmet(String),
+    /// It never does, and says why: `none`.
+    Never(String),
+}
+
+impl std::fmt::Display for Absent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unmet(condition) => write!(f, "its recipe asks for `{condition}`"),
+            Self::Never(why) => f.write_str(why),
+        }
+    }
 }
 
 impl Graph {
     /// Sorts nodes so that inputs come first; within that, by stage and name. A cycle is a problem that names its members.
-    pub(super) fn sort(mut nodes: Vec<Node>, problems: &mut Problems) -> Self {
+    pub(super) fn sort(
+        mut nodes: Vec<Node>,
+        absent: BTreeMap<String, Absent>,
+        problems: &mut Problems,
+    ) -> Self {
         nodes.sort_by(|one, other| (one.stage, &one.name).cmp(&(other.stage, &other.name)));
         let places: BTreeMap<String, usize> =
             nodes.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect();
@@ -94,12 +116,7 @@ impl Graph {
                 edge.node = index.get(&edge.from).copied().unwrap_or_default();
             }
         }
-        Self { nodes: sorted, index, absent: BTreeMap::new() }
-    }
-
-    /// The graph with what is not in it, so that who asks can be told why.
-    pub(super) fn without(self, absent: BTreeMap<String, String>) -> Self {
-        Self { absent, ..self }
+        Self { nodes: sorted, index, absent }
     }
 
     /// All derivations, inputs first.
@@ -121,11 +138,11 @@ impl Graph {
         self.index.iter().filter(|(name, _)| name.starts_with(&below)).map(|(_, at)| *at).collect()
     }
 
-    /// The condition that keeps a target out of this graph, if one does.
-    pub fn absent(&self, target: &str) -> Option<&str> {
+    /// Why there is nothing of this name, or in this folder, if a recipe has it.
+    pub fn absent(&self, target: &str) -> Option<&Absent> {
         let below = format!("{}/", target.trim_end_matches('/'));
         let meant = |name: &str| name == target || name.starts_with(&below);
-        self.absent.iter().find(|(name, _)| meant(name)).map(|(_, condition)| condition.as_str())
+        self.absent.iter().find(|(name, _)| meant(name)).map(|(_, why)| why)
     }
 
     /// The given derivations and everything that they need, sorted.

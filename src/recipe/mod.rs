@@ -8,6 +8,9 @@
 //! when = "proxy"                  # optional: the derivation is absent unless this config field is set
 //! impure = true                   # optional: may give something else each time; never cached, and no input of anything
 //!
+//! # Or, in place of all that, a name which people look for and which is no artifact:
+//! none = "this operator has no render command"
+//!
 //! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group: `manifest/*`; `user/*?` may be empty;
 //!                                 # `ignition/*:*.ign` takes the file that is called after each one
 //! ca = "pki/root-ca:ca.crt"
@@ -30,7 +33,7 @@ mod parse;
 mod resolve;
 mod sources;
 
-pub use graph::{Edge, Graph, Node};
+pub use graph::{Absent, Edge, Graph, Node};
 pub use parse::is_name;
 pub use sources::{SourceFile, Sources};
 
@@ -42,8 +45,8 @@ pub fn load(sources: &Sources, fields: &Fields) -> Result<Graph, Problems> {
     let mut problems = Problems::default();
     let recipes = parse::recipes(sources, &mut problems);
     let drafts = resolve::expand(&recipes, fields, &mut problems);
-    let absent = drafts.iter().filter_map(resolve::Draft::absent).collect();
+    let absent = resolve::absent(&drafts);
     let nodes = resolve::connect(&recipes, drafts, sources, fields, &mut problems);
-    let graph = Graph::sort(nodes, &mut problems);
-    problems.or(graph.without(absent))
+    let graph = Graph::sort(nodes, absent, &mut problems);
+    problems.or(graph)
 }

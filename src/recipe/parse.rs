@@ -25,6 +25,8 @@ pub(super) struct Recipe {
     /// Its first comment line.
     pub(super) summary: String,
     pub(super) builder: At,
+    /// Why there is no such artifact, in a recipe that only says so.
+    pub(super) none: Option<String>,
     pub(super) for_each: Option<ForEach>,
     pub(super) name: Option<At>,
     pub(super) when: Option<At>,
@@ -57,13 +59,14 @@ impl Recipe {
     }
 }
 
-const FIELDS: [&str; 9] =
-    ["builder", "for_each", "name", "when", "impure", "inputs", "config", "files", "params"];
+const FIELDS: [&str; 10] =
+    ["builder", "none", "for_each", "name", "when", "impure", "inputs", "config", "files", "params"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
-    builder: Spanned<String>,
+    builder: Option<Spanned<String>>,
+    none: Option<String>,
     for_each: Option<Spanned<toml::Value>>,
     name: Option<Spanned<String>>,
     when: Option<Spanned<String>>,
@@ -114,6 +117,12 @@ fn recipe(path: &str, file: &SourceFile) -> Result<Recipe, Box<Problem>> {
         }
     }
     let raw: Raw = toml::from_str(&file.text).map_err(|error| Box::new(explain(&error, file)))?;
+    if raw.builder.is_some() == raw.none.is_some() {
+        return fail(
+            "needs a `builder`, or `none` with the reason why there is no such artifact",
+            "write for example `builder = \"template\"`",
+        );
+    }
     let at = |spanned: Spanned<String>| At {
         line: line_of(&file.text, spanned.span().start),
         text: spanned.into_inner(),
@@ -134,7 +143,8 @@ fn recipe(path: &str, file: &SourceFile) -> Result<Recipe, Box<Problem>> {
         stem: stem.to_owned(),
         shown: file.shown.clone(),
         summary: summary(&file.text),
-        builder: at(raw.builder),
+        builder: raw.builder.map_or_else(|| At { text: String::new(), line: 1 }, at),
+        none: raw.none,
         for_each: raw.for_each.map(|value| for_each(value, file)).transpose()?,
         name: raw.name.map(at),
         when: raw.when.map(at),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Edge, Node};
+use super::graph::{Absent, Edge, Node};
 use super::parse::{At, ForEach, Recipe, is_name};
 use super::sources::Sources;
 use crate::config::{Fields, Projected};
@@ -23,15 +23,8 @@ pub(super) struct Draft {
     name: String,
     /// What it is made for, if its recipe has a `for_each`.
     each: Option<Each>,
-    /// The condition that keeps it out of the graph, if one does.
-    absent: Option<String>,
-}
-
-impl Draft {
-    /// Its name and the condition that keeps it out of the graph, if one does.
-    pub(super) fn absent(&self) -> Option<(String, String)> {
-        self.absent.clone().map(|condition| (self.name.clone(), condition))
-    }
+    /// Why it is not in the graph, if it is not.
+    absent: Option<Absent>,
 }
 
 /// What one instance of a `for_each` recipe is made for.
@@ -57,7 +50,8 @@ impl Each {
 pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problems) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for (at, recipe) in recipes.iter().enumerate() {
-        let absent = recipe.when.as_ref().and_then(|when| condition(recipe, when, fields, problems));
+        let unmet = recipe.when.as_ref().and_then(|when| condition(recipe, when, fields, problems));
+        let absent = recipe.none.clone().map(Absent::Never).or(unmet.map(Absent::Unmet));
         for each in instances(recipe, fields, problems) {
             let written = recipe.name.as_ref().map_or(&recipe.stem, |name| &name.text);
             let leaf = substitute(written, each.as_ref());
@@ -158,6 +152,12 @@ fn substitute_value(value: &Value, each: &Each) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// Names that are absent, and why.
+pub(super) fn absent(drafts: &[Draft]) -> BTreeMap<String, Absent> {
+    let absent = drafts.iter().filter_map(|draft| Some((draft.name.clone(), draft.absent.clone()?)));
+    absent.collect()
 }
 
 /// Instances that are present, with everything that they name looked up.
@@ -272,8 +272,8 @@ impl Connector<'_> {
             let group = wanted.contains('*');
             match (&input.absent, group) {
                 (Some(_), true) => {}
-                (Some(condition), false) => {
-                    let message = format!("`{}` is absent: its `when` asks for `{condition}`", input.name);
+                (Some(why), false) => {
+                    let message = format!("`{}` is absent: {why}", input.name);
                     problems.push(Problem::new(place(), message));
                 }
                 (None, _) => {
