@@ -48,6 +48,11 @@ pub trait Builder: Sync {
         false
     }
 
+    /// Whether the output of this job is secret although nothing secret went in: its builder makes secrets.
+    fn conceals(&self, _job: &Job<'_>) -> bool {
+        false
+    }
+
     /// What it means that an output has no such path, where its reader knows it by another name; nothing unless stated.
     fn lacks(&self, _path: &str, _output: &InputTree) -> Option<String> {
         None

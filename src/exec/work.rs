@@ -141,7 +141,7 @@ pub(super) fn stage(
             .then_some(Programs { sandbox: context.sandbox, cancel: context.cancel }),
         notes: Notes::default(),
     };
-    let secret = tainted && !builder.declassifies(&job);
+    let secret = (tainted && !builder.declassifies(&job)) || builder.conceals(&job);
     let tree = context.session.stage(secret).map_err(in_store(node))?;
     if let Err(error) = builder.build(&job, &tree) {
         context.session.abandon(tree);

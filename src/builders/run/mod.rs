@@ -26,6 +26,7 @@
 //! | `require` | input → files that must be there and not be empty: programs accept what is missing |
 //! | `sort` | output file (may have a `*`) → list in it and the key to sort it by, for programs known to vary |
 //! | `advice` | words of a program → what the user should do about them |
+//! | `secret` | true where a program makes keys of its own: then the output is secret, whatever went in |
 //! | `seconds` | the time that each step has; 300 |
 //!
 //! `${name}` in a text is a config value, or the text of an input that is one file. Times and owners of what programs
@@ -52,6 +53,10 @@ impl Builder for Run {
 
     fn grants(&self) -> Grants {
         Grants { programs: true, ..Grants::default() }
+    }
+
+    fn conceals(&self, job: &Job<'_>) -> bool {
+        Spec::read(job).is_ok_and(|spec| spec.secret)
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {

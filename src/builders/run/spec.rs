@@ -19,6 +19,7 @@ pub(super) struct Spec<'a> {
     pub(super) environment: BTreeMap<&'a str, &'a str>,
     pub(super) directory: &'a str,
     pub(super) addresses: Vec<&'a str>,
+    pub(super) secret: bool,
     pub(super) seconds: u64,
 }
 
@@ -32,7 +33,7 @@ pub(super) enum Step<'a> {
     Gather { into: &'a str, from: Vec<&'a str>, numbered: bool },
 }
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "config",
     "steps",
     "mounts",
@@ -44,6 +45,7 @@ const KNOWN: [&str; 12] = [
     "environment",
     "directory",
     "addresses",
+    "secret",
     "seconds",
 ];
 
@@ -59,6 +61,11 @@ impl<'a> Spec<'a> {
             None => OUTPUT,
             Some(value) => value.as_text().ok_or_else(|| expected("directory", "an absolute path"))?,
         };
+        let secret = match job.params.get("secret") {
+            None => false,
+            Some(Value::Bool(secret)) => *secret,
+            Some(_) => return Err(expected("secret", "true or false")),
+        };
         Ok(Self {
             steps: steps(job)?,
             mounts: job.text_map("mounts")?,
@@ -70,6 +77,7 @@ impl<'a> Spec<'a> {
             environment: job.text_map("environment")?,
             directory,
             addresses: job.text_list("addresses")?,
+            secret,
             seconds,
         })
     }
