@@ -132,10 +132,6 @@ pub enum ExecError {
         recipe: String,
         /// What is not there.
         lack: String,
-        /// The last part of its path in the input.
-        leaf: String,
-        /// What the input has in the same place.
-        beside: Vec<String>,
     },
     /// The store refused.
     #[error("`{name}` cannot be stored")]
@@ -172,8 +168,7 @@ impl Hint for ExecError {
             }
             Self::NoPath { path, has, .. } => did_you_mean(path, has.iter().map(String::as_str))
                 .or_else(|| Some(format!("it has {}", has.join(", ")))),
-            Self::Lack { leaf, beside, .. } => did_you_mean(leaf, beside.iter().map(String::as_str))
-                .or_else(|| Some("`tinderbox release info` lists what it has".into())),
+            Self::Lack { .. } => Some("`tinderbox release info` lists what it has".into()),
             Self::Store { source, .. } => source.hint(),
             Self::Sync { source, .. } => source.hint(),
             Self::NoSeed { .. } => Some("run `tinderbox lock` to make the seed".into()),

@@ -7,7 +7,6 @@ use crate::builders::{InputTree, Job, Notes};
 use crate::digest::ObjectId;
 use crate::drv::{Derivation, Explanation, Input, InputKind};
 use crate::recipe::{Edge, Node};
-use crate::tree::leaf;
 use crate::store::{Object, Output, Realisation, Using};
 
 /// What the seed is called among the secrets of a derivation; no recipe can give that name to another.
@@ -62,16 +61,13 @@ fn no_path(context: Context<'_>, node: &Node, edge: &Edge, path: &str, found: Ob
         path: String::new(),
         derivation: edge.from.clone(),
     };
-    let has: Vec<String> = output.leaves().map(|(path, ..)| path.to_owned()).collect();
     let made_by = context.graph.nodes().get(edge.node).and_then(|from| builder_of(from).ok());
     match made_by.and_then(|builder| builder.lacks(path, &output)) {
-        Some(lack) => {
-            let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
-            let inside = |path: &String| Some(path.strip_prefix(dir)?.strip_prefix('/')?.to_owned());
-            let beside = has.iter().filter_map(inside).collect();
-            ExecError::Lack { name, recipe, lack, leaf: leaf(path).to_owned(), beside }
+        Some(lack) => ExecError::Lack { name, recipe, lack },
+        None => {
+            let has = output.leaves().map(|(path, ..)| path.to_owned()).collect();
+            ExecError::NoPath { name, recipe, from: edge.from.clone(), path: path.to_owned(), has }
         }
-        None => ExecError::NoPath { name, recipe, from: edge.from.clone(), path: path.to_owned(), has },
     }
 }
 

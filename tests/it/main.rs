@@ -18,6 +18,7 @@
 //! | `manifests` | the cluster manifests of every kind of cluster, as text |
 //! | `sandbox` | a program sees what it was given, and every bad day of one ends well |
 //! | `mco` | the node OS: rendered alike everywhere, anew only when it must be, and each fatal case said in words |
+//! | `render` | the operators' renders: exact arguments and files, and what they accept and should not |
 //! | `bootkube` | bootkube.sh, judged by shellcheck and run against a recording `oc` and `curl` |
 //! | `ignition` | every node's configuration: applied by the real Ignition, and told entry by entry |
 //! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
@@ -58,6 +59,7 @@ mod pki;
 mod recipes;
 mod registry;
 mod release;
+mod render;
 mod sandbox;
 mod scan;
 mod schemas;

@@ -23,7 +23,7 @@ pub(super) fn inputs(job: &Job<'_>, spec: &Spec<'_>) -> Result<(), BuildError> {
                 }
                 None => format!("has no `{file}`: the program would go on without it"),
             };
-            return Err(JobError::Input { alias: (*alias).to_owned(), problem }.into());
+            return Err(JobError::Input { alias: input.derivation.clone(), problem }.into());
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 use tinderbox::registry::{Descriptor, Directory, ImageName, Sha256, Target as _};
 
-const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+pub(crate) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
@@ -36,6 +36,10 @@ impl Layer {
 
     pub(crate) fn file(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
         self.entry(path, tar::EntryType::Regular, 0o644, "", bytes.as_ref())
+    }
+
+    pub(crate) fn executable(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
+        self.entry(path, tar::EntryType::Regular, 0o755, "", bytes.as_ref())
     }
 
     pub(crate) fn program(self, path: &str, mode: u32) -> Self {
