@@ -180,7 +180,9 @@ impl Mine {
 
 /// Whether a text is an Ignition config, or a MachineConfig with one in it.
 fn is_config(text: &str) -> bool {
-    text.trim_start().starts_with('{') && text.contains("\"ignition\"") && text.contains("\"version\"")
+    let json =
+        text.trim_start().starts_with('{') && text.contains("\"ignition\"") && text.contains("\"version\"");
+    json || (text.contains("kind: MachineConfig\n") && text.contains("    ignition:\n"))
 }
 
 /// `key: value`, `"key": "value"` and `key=value`, also inside of quoted text.

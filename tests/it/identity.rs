@@ -40,7 +40,8 @@ fn the_seed_reaches_what_comes_out_of_it() {
     // From the seed itself: all keys and names. From secrets, whose ids are keyed: the pull secret.
     let graph = one.json(&["graph"]);
     let seeded = ["identity", "keypair", "authority", "certificate"];
-    let mut reached: BTreeSet<&str> = BTreeSet::from(["manifest/openshift-config-secret-pull-secret"]);
+    let mut reached: BTreeSet<&str> =
+        BTreeSet::from(["manifest/openshift-config-secret-pull-secret", "mco/master", "mco/worker"]);
     for node in graph["derivations"].as_array().unwrap() {
         let name = node["name"].as_str().unwrap();
         let inputs = node["inputs"].as_array().unwrap();

@@ -273,6 +273,7 @@ fn blocks_are_shared_with_the_base_where_the_file_system_can() {
         mount -o loop xfs.img mnt || exit 42
         cp -r ocp4 mnt && cd mnt/ocp4 && sync -f . || exit 1
         used() { df --output=used --block-size=1 . | tail -1; }
+        "$1" --store ../store build ignition >/dev/null && sync -f . || exit 1
         before=$(used)
         "$1" --store ../store build iso >/dev/null && sync -f . || exit 1
         echo $(($(used) - before)) $(stat -c %s live.iso)

@@ -441,7 +441,9 @@ fn without_namespaces_the_setting_is_named() {
 fn what_was_rendered_reaches_the_nodes_unchanged() {
     let ws = Workspace::in_memory().filled();
     ws.build(&["ignition"]);
-    let read = |path: std::path::PathBuf| -> serde_json::Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
+    let read = |path: std::path::PathBuf| -> serde_json::Value {
+        serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    };
     let files = |config: &serde_json::Value| -> BTreeMap<String, serde_json::Value> {
         let files = config["storage"]["files"].as_array().unwrap();
         files.iter().map(|file| (file["path"].as_str().unwrap().to_owned(), file.clone())).collect()
@@ -453,7 +455,9 @@ fn what_was_rendered_reaches_the_nodes_unchanged() {
             .iter()
             .filter(|(path, file)| {
                 let here = &written[*path];
-                here["mode"] != file["mode"] || here["overwrite"] != file["overwrite"] || content(here) != content(file)
+                here["mode"] != file["mode"]
+                    || here["overwrite"] != file["overwrite"]
+                    || content(here) != content(file)
             })
             .map(|(path, _)| path)
             .collect();

@@ -149,12 +149,13 @@ fn patches_apply_in_the_order_of_their_names() {
     cascade
       patch/20-two → patch/30-three → patched
     what follows
-      mco/inputs
-      mco/rendered
-      mco/master
-      mco/worker
+      ignition/bootstrap
+      ignition/master-0
+      ignition/master-1
+      ignition/master-2
       check/bootkube
       check/crds
+      check/ignition
       check/manifests
       check/references
       check/render
@@ -171,12 +172,13 @@ fn patches_apply_in_the_order_of_their_names() {
     what follows
       patch/30-three
       patched
-      mco/inputs
-      mco/rendered
-      mco/master
-      mco/worker
+      ignition/bootstrap
+      ignition/master-0
+      ignition/master-1
+      ignition/master-2
       check/bootkube
       check/crds
+      check/ignition
       check/manifests
       check/references
       check/render
@@ -199,10 +201,12 @@ fn an_edit_of_a_manifest_rebuilds_what_has_it() {
             "assembled",
             "check/bootkube",
             "check/crds",
+            "check/ignition",
             "check/manifests",
             "check/references",
             "check/schemas",
             "check/static-pods",
+            "ignition/bootstrap",
             "patch/10-zone",
             "patched",
             "user/manifests"
@@ -418,12 +422,13 @@ fn a_secret_stays_one() {
       assembled
       patch/10-label
       patched
-      mco/inputs
-      mco/rendered
-      mco/master
-      mco/worker
+      ignition/bootstrap
+      ignition/master-0
+      ignition/master-1
+      ignition/master-2
       check/bootkube
       check/crds
+      check/ignition
       check/manifests
       check/references
       check/render

@@ -33,6 +33,7 @@ fn init_build_build_again() {
     built check/bootkube ([MS] ms)
     built check/certificates ([MS] ms)
     built check/crds ([MS] ms)
+    built check/ignition ([MS] ms)
     built check/infra ([MS] ms)
     built check/manifests ([MS] ms)
     built check/references ([MS] ms)
@@ -45,6 +46,18 @@ fn init_build_build_again() {
     built identity/infra-id ([MS] ms)
     built identity/kubeadmin-hash ([MS] ms)
     built identity/kubeadmin-password ([MS] ms)
+    built identity/mac-bootstrap ([MS] ms)
+    built identity/mac-master-0 ([MS] ms)
+    built identity/mac-master-1 ([MS] ms)
+    built identity/mac-master-2 ([MS] ms)
+    built identity/mac-worker-0 ([MS] ms)
+    built identity/mac-worker-1 ([MS] ms)
+    built ignition/bootstrap ([MS] ms)
+    built ignition/master-0 ([MS] ms)
+    built ignition/master-1 ([MS] ms)
+    built ignition/master-2 ([MS] ms)
+    built ignition/worker-0 ([MS] ms)
+    built ignition/worker-1 ([MS] ms)
     built infra/haproxy ([MS] ms)
     built infra/haproxy-pivoted ([MS] ms)
     built infra/network ([MS] ms)
@@ -95,9 +108,9 @@ fn init_build_build_again() {
     built manifest/etcd-endpoints ([MS] ms)
     built manifest/kube-system-configmap-root-ca ([MS] ms)
     built manifest/openshift-config-secret-pull-secret ([MS] ms)
-    built mco/image ([MS] ms)
-    built mco/inputs ([MS] ms)
-    built mco/rendered ([MS] ms)
+    built mco/master ([MS] ms)
+    built mco/version ([MS] ms)
+    built mco/worker ([MS] ms)
     built patched ([MS] ms)
     built pki/admin ([MS] ms)
     built pki/etcd-ca ([MS] ms)
@@ -168,6 +181,12 @@ fn init_build_build_again() {
     crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
     crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
     crds/0000_80_machine-config_01_machineconfigs.crd.yaml
+    ignition/bootstrap.ign
+    ignition/master-0.ign
+    ignition/master-1.ign
+    ignition/master-2.ign
+    ignition/worker-0.ign
+    ignition/worker-1.ign
     images.json
     infra/haproxy-pivoted.cfg
     infra/haproxy.cfg
@@ -335,121 +354,127 @@ fn show() {
     </pool>
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @r"
-    KIND                SIZE     PATH
-    file        secret  23 B     auth/kubeadmin-password
-    file        secret  4.7 KiB  auth/kubeconfig
-    file                5.8 KiB  checks.json
-    file                3.1 KiB  crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
-    file                8.3 KiB  crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
-    file                2.5 KiB  crds/0000_03_config-operator_01_proxies.crd.yaml
-    file                2.4 KiB  crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
-    file                4.0 KiB  crds/0000_10_config-operator_01_apiservers.crd.yaml
-    file                3.3 KiB  crds/0000_10_config-operator_01_dnses.crd.yaml
-    file                5.7 KiB  crds/0000_10_config-operator_01_featuregates.crd.yaml
-    file                1.9 KiB  crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
-    file                2.9 KiB  crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
-    file                2.9 KiB  crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
-    file                9.5 KiB  crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
-    file                6.6 KiB  crds/0000_10_config-operator_01_ingresses.crd.yaml
-    file                6.3 KiB  crds/0000_10_config-operator_01_networks.crd.yaml
-    file                3.2 KiB  crds/0000_10_config-operator_01_nodes-Default.crd.yaml
-    file                2.3 KiB  crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
-    file                7.0 KiB  crds/0000_12_etcd_01_etcds-Default.crd.yaml
-    file                6.8 KiB  crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
-    file                7.0 KiB  crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
-    file                6.8 KiB  crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
-    file                8.5 KiB  crds/0000_70_network_01_networks-Default.crd.yaml
-    file                4.1 KiB  crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
-    file                5.6 KiB  crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
-    file                4.8 KiB  crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
-    file                8.0 KiB  crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
-    file                2.3 KiB  crds/0000_80_machine-config_01_machineconfigs.crd.yaml
-    file                3.9 KiB  images.json
-    file                1.6 KiB  infra/haproxy-pivoted.cfg
-    file                1.7 KiB  infra/haproxy.cfg
-    file                2.3 KiB  infra/network.xml
-    file                115 B    infra/pool.xml
-    file        secret  4.7 KiB  kubeconfigs/admin.kubeconfig
-    file        secret  4.8 KiB  kubeconfigs/kube-controller-manager.kubeconfig
-    file        secret  4.7 KiB  kubeconfigs/kube-scheduler.kubeconfig
-    file        secret  4.7 KiB  kubeconfigs/kubelet-bootstrap.kubeconfig
-    file        secret  4.7 KiB  kubeconfigs/lb-ext.kubeconfig
-    file        secret  4.7 KiB  kubeconfigs/lb-int.kubeconfig
-    file        secret  4.7 KiB  kubeconfigs/localhost-recovery.kubeconfig
-    file        secret  4.7 KiB  kubeconfigs/localhost.kubeconfig
-    file                3.8 KiB  manifests/00-namespaces.yaml
-    file                1.3 KiB  manifests/01-rbac.yaml
-    file                1.1 KiB  manifests/99_feature-gate.yaml
-    file        secret  377 B    manifests/99_kubeadmin-password-secret.yaml
-    file                677 B    manifests/cluster-config.yaml
-    file                219 B    manifests/cluster-dns-02-config.yml
-    file                1.5 KiB  manifests/cluster-infrastructure-02-config.yml
-    file                450 B    manifests/cluster-ingress-02-config.yml
-    file                626 B    manifests/cluster-network-02-config.yml
-    file                346 B    manifests/cluster-network-03-config.yml
-    file                190 B    manifests/cluster-proxy-01-config.yaml
-    file                246 B    manifests/cluster-scheduler-02-config.yml
-    file                483 B    manifests/cvo-overrides.yaml
-    file                1.5 KiB  manifests/etcd-ca-bundle.yaml
-    file                371 B    manifests/etcd-endpoints.yaml
-    file                1.3 KiB  manifests/kube-system-configmap-root-ca.yaml
-    file        secret  225 B    manifests/openshift-config-secret-pull-secret.yaml
-    file                924 B    pki/admin.crt
-    file        secret  241 B    pki/admin.key
-    file        secret  1.7 KiB  pki/bound-service-account-signing-key.key
-    file                451 B    pki/bound-service-account-signing-key.pub
-    file                2.2 KiB  pki/etcd-ca-bundle.crt
-    file                1.1 KiB  pki/etcd-ca.crt
-    file        secret  1.7 KiB  pki/etcd-ca.key
-    file                887 B    pki/etcd-client.crt
-    file        secret  241 B    pki/etcd-client.key
-    file                989 B    pki/etcd-peer-bootstrap.crt
-    file        secret  241 B    pki/etcd-peer-bootstrap.key
-    file                1021 B   pki/etcd-peer-master-0.crt
-    file        secret  241 B    pki/etcd-peer-master-0.key
-    file                1021 B   pki/etcd-peer-master-1.crt
-    file        secret  241 B    pki/etcd-peer-master-1.key
-    file                1021 B   pki/etcd-peer-master-2.crt
-    file        secret  241 B    pki/etcd-peer-master-2.key
-    file                997 B    pki/etcd-server.crt
-    file        secret  241 B    pki/etcd-server.key
-    file                2.2 KiB  pki/front-proxy-ca-bundle.crt
-    file                1.1 KiB  pki/front-proxy-ca.crt
-    file        secret  1.7 KiB  pki/front-proxy-ca.key
-    file                912 B    pki/front-proxy-client.crt
-    file        secret  241 B    pki/front-proxy-client.key
-    file                899 B    pki/kube-apiserver-kubelet-client.crt
-    file        secret  241 B    pki/kube-apiserver-kubelet-client.key
-    file                1.2 KiB  pki/kube-apiserver.crt
-    file        secret  241 B    pki/kube-apiserver.key
-    file                912 B    pki/kube-controller-manager.crt
-    file        secret  241 B    pki/kube-controller-manager.key
-    file                899 B    pki/kube-scheduler.crt
-    file        secret  241 B    pki/kube-scheduler.key
-    file                899 B    pki/kubelet-bootstrap.crt
-    file        secret  241 B    pki/kubelet-bootstrap.key
-    file                3.3 KiB  pki/kubelet-ca-bundle.crt
-    file                1.1 KiB  pki/kubelet-ca.crt
-    file        secret  1.7 KiB  pki/kubelet-ca.key
-    file                3.3 KiB  pki/kubelet-client-ca-bundle.crt
-    file                2.2 KiB  pki/kubernetes-ca-bundle.crt
-    file                1.1 KiB  pki/kubernetes-ca.crt
-    file        secret  1.7 KiB  pki/kubernetes-ca.key
-    file                956 B    pki/machine-config-server.crt
-    file        secret  241 B    pki/machine-config-server.key
-    file                1.1 KiB  pki/root-ca-bundle.crt
-    file                1.1 KiB  pki/root-ca.crt
-    file        secret  1.7 KiB  pki/root-ca.key
-    file        secret  1.7 KiB  pki/service-account.key
-    file                451 B    pki/service-account.pub
-    executable          6.8 KiB  scripts/bootkube.sh
-    file                3.0 KiB  static-pods/cluster-version-operator.yaml
-    file                5.5 KiB  static-pods/etcd.yaml
-    file                8.5 KiB  static-pods/kube-apiserver.yaml
-    file                5.1 KiB  static-pods/kube-controller-manager.yaml
-    file                3.0 KiB  static-pods/kube-proxy.yaml
-    file                2.7 KiB  static-pods/kube-scheduler.yaml
+    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
+    KIND                SIZE       PATH
+    file        secret  23 B       auth/kubeadmin-password
+    file        secret  4.7 KiB    auth/kubeconfig
+    file                8.1 KiB    checks.json
+    file                3.1 KiB    crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
+    file                8.3 KiB    crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
+    file                2.5 KiB    crds/0000_03_config-operator_01_proxies.crd.yaml
+    file                2.4 KiB    crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
+    file                4.0 KiB    crds/0000_10_config-operator_01_apiservers.crd.yaml
+    file                3.3 KiB    crds/0000_10_config-operator_01_dnses.crd.yaml
+    file                5.7 KiB    crds/0000_10_config-operator_01_featuregates.crd.yaml
+    file                1.9 KiB    crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
+    file                2.9 KiB    crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
+    file                2.9 KiB    crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
+    file                9.5 KiB    crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
+    file                6.6 KiB    crds/0000_10_config-operator_01_ingresses.crd.yaml
+    file                6.3 KiB    crds/0000_10_config-operator_01_networks.crd.yaml
+    file                3.2 KiB    crds/0000_10_config-operator_01_nodes-Default.crd.yaml
+    file                2.3 KiB    crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
+    file                7.0 KiB    crds/0000_12_etcd_01_etcds-Default.crd.yaml
+    file                6.8 KiB    crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
+    file                7.0 KiB    crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
+    file                6.8 KiB    crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
+    file                8.5 KiB    crds/0000_70_network_01_networks-Default.crd.yaml
+    file                4.1 KiB    crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
+    file                5.6 KiB    crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
+    file                4.8 KiB    crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
+    file                8.0 KiB    crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
+    file                2.3 KiB    crds/0000_80_machine-config_01_machineconfigs.crd.yaml
+    file        secret  405.5 KiB  ignition/bootstrap.ign
+    file        secret  21.2 KiB   ignition/master-0.ign
+    file        secret  21.2 KiB   ignition/master-1.ign
+    file        secret  21.2 KiB   ignition/master-2.ign
+    file        secret  16.4 KiB   ignition/worker-0.ign
+    file        secret  16.4 KiB   ignition/worker-1.ign
+    file                3.9 KiB    images.json
+    file                1.6 KiB    infra/haproxy-pivoted.cfg
+    file                1.7 KiB    infra/haproxy.cfg
+    file                2.3 KiB    infra/network.xml
+    file                115 B      infra/pool.xml
+    file        secret  4.7 KiB    kubeconfigs/admin.kubeconfig
+    file        secret  4.8 KiB    kubeconfigs/kube-controller-manager.kubeconfig
+    file        secret  4.7 KiB    kubeconfigs/kube-scheduler.kubeconfig
+    file        secret  4.7 KiB    kubeconfigs/kubelet-bootstrap.kubeconfig
+    file        secret  4.7 KiB    kubeconfigs/lb-ext.kubeconfig
+    file        secret  4.7 KiB    kubeconfigs/lb-int.kubeconfig
+    file        secret  4.7 KiB    kubeconfigs/localhost-recovery.kubeconfig
+    file        secret  4.7 KiB    kubeconfigs/localhost.kubeconfig
+    file                3.8 KiB    manifests/00-namespaces.yaml
+    file                1.3 KiB    manifests/01-rbac.yaml
+    file                1.1 KiB    manifests/99_feature-gate.yaml
+    file        secret  377 B      manifests/99_kubeadmin-password-secret.yaml
+    file                677 B      manifests/cluster-config.yaml
+    file                219 B      manifests/cluster-dns-02-config.yml
+    file                1.5 KiB    manifests/cluster-infrastructure-02-config.yml
+    file                450 B      manifests/cluster-ingress-02-config.yml
+    file                626 B      manifests/cluster-network-02-config.yml
+    file                346 B      manifests/cluster-network-03-config.yml
+    file                190 B      manifests/cluster-proxy-01-config.yaml
+    file                246 B      manifests/cluster-scheduler-02-config.yml
+    file                483 B      manifests/cvo-overrides.yaml
+    file                1.5 KiB    manifests/etcd-ca-bundle.yaml
+    file                371 B      manifests/etcd-endpoints.yaml
+    file                1.3 KiB    manifests/kube-system-configmap-root-ca.yaml
+    file        secret  225 B      manifests/openshift-config-secret-pull-secret.yaml
+    file                924 B      pki/admin.crt
+    file        secret  241 B      pki/admin.key
+    file        secret  1.7 KiB    pki/bound-service-account-signing-key.key
+    file                451 B      pki/bound-service-account-signing-key.pub
+    file                2.2 KiB    pki/etcd-ca-bundle.crt
+    file                1.1 KiB    pki/etcd-ca.crt
+    file        secret  1.7 KiB    pki/etcd-ca.key
+    file                887 B      pki/etcd-client.crt
+    file        secret  241 B      pki/etcd-client.key
+    file                989 B      pki/etcd-peer-bootstrap.crt
+    file        secret  241 B      pki/etcd-peer-bootstrap.key
+    file                1021 B     pki/etcd-peer-master-0.crt
+    file        secret  241 B      pki/etcd-peer-master-0.key
+    file                1021 B     pki/etcd-peer-master-1.crt
+    file        secret  241 B      pki/etcd-peer-master-1.key
+    file                1021 B     pki/etcd-peer-master-2.crt
+    file        secret  241 B      pki/etcd-peer-master-2.key
+    file                997 B      pki/etcd-server.crt
+    file        secret  241 B      pki/etcd-server.key
+    file                2.2 KiB    pki/front-proxy-ca-bundle.crt
+    file                1.1 KiB    pki/front-proxy-ca.crt
+    file        secret  1.7 KiB    pki/front-proxy-ca.key
+    file                912 B      pki/front-proxy-client.crt
+    file        secret  241 B      pki/front-proxy-client.key
+    file                899 B      pki/kube-apiserver-kubelet-client.crt
+    file        secret  241 B      pki/kube-apiserver-kubelet-client.key
+    file                1.2 KiB    pki/kube-apiserver.crt
+    file        secret  241 B      pki/kube-apiserver.key
+    file                912 B      pki/kube-controller-manager.crt
+    file        secret  241 B      pki/kube-controller-manager.key
+    file                899 B      pki/kube-scheduler.crt
+    file        secret  241 B      pki/kube-scheduler.key
+    file                899 B      pki/kubelet-bootstrap.crt
+    file        secret  241 B      pki/kubelet-bootstrap.key
+    file                3.3 KiB    pki/kubelet-ca-bundle.crt
+    file                1.1 KiB    pki/kubelet-ca.crt
+    file        secret  1.7 KiB    pki/kubelet-ca.key
+    file                3.3 KiB    pki/kubelet-client-ca-bundle.crt
+    file                2.2 KiB    pki/kubernetes-ca-bundle.crt
+    file                1.1 KiB    pki/kubernetes-ca.crt
+    file        secret  1.7 KiB    pki/kubernetes-ca.key
+    file                956 B      pki/machine-config-server.crt
+    file        secret  241 B      pki/machine-config-server.key
+    file                1.1 KiB    pki/root-ca-bundle.crt
+    file                1.1 KiB    pki/root-ca.crt
+    file        secret  1.7 KiB    pki/root-ca.key
+    file        secret  1.7 KiB    pki/service-account.key
+    file                451 B      pki/service-account.pub
+    executable          6.8 KiB    scripts/bootkube.sh
+    file                3.0 KiB    static-pods/cluster-version-operator.yaml
+    file                5.5 KiB    static-pods/etcd.yaml
+    file                8.5 KiB    static-pods/kube-apiserver.yaml
+    file                5.1 KiB    static-pods/kube-controller-manager.yaml
+    file                3.0 KiB    static-pods/kube-proxy.yaml
+    file                2.7 KiB    static-pods/kube-scheduler.yaml
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["show", "cluster:manifests/cluster-dns-02-config.yml"]), @"
@@ -490,11 +515,13 @@ fn affects() {
     nodes.worker-0.addresses.0.ip (cluster.yaml:30: nodes.worker-0.ip)
     nodes.worker-0.ip (cluster.yaml:30: nodes.worker-0.ip)
     nodes.worker-0.ips.0 (cluster.yaml:30: nodes.worker-0.ip)
-    3 derivations name it:
+    4 derivations name it:
+      ignition/worker-0
       infra/haproxy
       infra/haproxy-pivoted
       infra/network
-    2 more need those, and are rebuilt if what they need really changes:
+    3 more need those, and are rebuilt if what they need really changes:
+      check/ignition
       check/infra
       cluster
     [exit 0]
@@ -517,12 +544,13 @@ fn affects() {
       installer-tls
       assembled
       patched
-      mco/inputs
-      mco/rendered
-      mco/master
-      mco/worker
+      ignition/bootstrap
+      ignition/master-0
+      ignition/master-1
+      ignition/master-2
       check/bootkube
       check/crds
+      check/ignition
       check/manifests
       check/references
       check/render
@@ -558,6 +586,12 @@ fn graph() {
     identity/infra-id
     identity/kubeadmin-password
     identity/kubeadmin-hash
+    identity/mac-bootstrap
+    identity/mac-master-0
+    identity/mac-master-1
+    identity/mac-master-2
+    identity/mac-worker-0
+    identity/mac-worker-1
     key/admin
     key/bound-service-account-signing-key
     key/etcd-ca
@@ -689,11 +723,15 @@ fn graph() {
     script/bootkube
     assembled
     patched
-    mco/image
-    mco/inputs
-    mco/rendered
     mco/master
+    mco/version
     mco/worker
+    ignition/bootstrap
+    ignition/master-0
+    ignition/master-1
+    ignition/master-2
+    ignition/worker-0
+    ignition/worker-1
     infra/haproxy
     infra/haproxy-pivoted
     infra/network
@@ -701,6 +739,7 @@ fn graph() {
     check/bootkube
     check/certificates
     check/crds
+    check/ignition
     check/infra
     check/manifests
     check/references
@@ -825,7 +864,7 @@ fn store_listing() {
 fn export() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @"
-    [DIR]/out: 113 files, 33 of them secret
+    [DIR]/out: 119 files, 39 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =
@@ -859,6 +898,12 @@ fn export() {
     0644 crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
     0644 crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
     0644 crds/0000_80_machine-config_01_machineconfigs.crd.yaml
+    0600 ignition/bootstrap.ign
+    0600 ignition/master-0.ign
+    0600 ignition/master-1.ign
+    0600 ignition/master-2.ign
+    0600 ignition/worker-0.ign
+    0600 ignition/worker-1.ign
     0644 images.json
     0644 infra/haproxy-pivoted.cfg
     0644 infra/haproxy.cfg
@@ -983,6 +1028,15 @@ fn checks() {
     apiserver-sans
       rule:   the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses
       breaks: bootkube talks to localhost, pods talk to the service address: a missing name is a cryptic TLS failure
+    apiserver-url-env
+      rule:   masters have /etc/kubernetes/apiserver-url.env, with the API's address in it
+      breaks: operators cannot find the API
+    bootkube-path
+      rule:   bootkube.sh is in /usr/local/bin, can be executed, and is what bootkube.service starts
+      breaks: elsewhere SELinux refuses to execute it
+    bootstrap-kubelet-standalone
+      rule:   the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods
+      breaks: it waits for an API server that it is itself supposed to start
     bootstrapper-rbac
       rule:   User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
       breaks: kubelets cannot create CSRs
@@ -1016,6 +1070,9 @@ fn checks() {
     dns-base-domain
       rule:   DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
       breaks: wrong names for everything
+    duplicate-path
+      rule:   no path twice, no path below a file or link, no file where a unit is written
+      breaks: Ignition refuses the whole config
     etcd-endpoints
       rule:   ConfigMap openshift-etcd/etcd-endpoints names the bootstrap address in annotation alpha.installer.openshift.io/etcd-bootstrap
       breaks: the etcd operator looks for etcd on the masters, where there is none yet
@@ -1029,7 +1086,7 @@ fn checks() {
       rule:   a FeatureGate `cluster` exists before the CVO starts, with its status for exactly this version
       breaks: the CVO exits in a loop, "feature flags changed"; operators exit after 60 s
     flag-files-exist
-      rule:   every file a static pod's flag names is mounted, and is a key, certificate or kubeconfig that is made
+      rule:   every file a static pod's flag names is mounted, and is a file that this node's Ignition writes; so is all that it mounts
       breaks: crash loop with a path in a log nobody can reach
     front-proxy-names
       rule:   the CN of the front-proxy client certificate is in `--requestheader-allowed-names`
@@ -1037,6 +1094,21 @@ fn checks() {
     haproxy-tcp-checks
       rule:   HAProxy uses TCP checks only, in TCP mode
       breaks: HTTP checks against TLS backends mark every server DOWN
+    ignition-modes
+      rule:   every file and directory has a mode, at most 07777, that lets its owner in and nobody else write
+      breaks: a mode written in decimal makes keys readable or programs dead; what others can write, others own
+    ignition-paths
+      rule:   every path is absolute and in its shortest form; no device, link or file lies outside of it
+      breaks: Ignition refuses the config, or writes somewhere else
+    ignition-pinned
+      rule:   whatever a config fetches from elsewhere has a `verification` hash
+      breaks: who answers for that address decides what the node runs
+    ignition-size
+      rule:   a node's config is at most 16 MiB
+      breaks: the initramfs holds it in memory, decoded and encoded, and is killed
+    ignition-spec
+      rule:   every node's config is one by its own spec version: known keys, known shapes, contents that can be read
+      breaks: Ignition refuses the whole config, and the node stays in an emergency shell
     image-not-empty
       rule:   no image reference is empty, none is by tag
       breaks: a component that was renamed between versions becomes "" and fails on the node, minutes later; a tag is another image tomorrow
@@ -1052,6 +1124,9 @@ fn checks() {
     kubelet-access
       rule:   User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
       breaks: logs, exec and port-forward are refused
+    kubelet-ca
+      rule:   masters and workers have /etc/kubernetes/kubelet-ca.crt
+      breaks: the kubelet exits: unable to load client CA file
     manifest-parses
       rule:   every manifest is valid YAML with apiVersion, kind and metadata.name
       breaks: bootkube stops at the first file that the API refuses
@@ -1070,6 +1145,9 @@ fn checks() {
     operator-network
       rule:   both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
       breaks: the network operator reports that no operator Network exists and never deploys OVN
+    pause-image
+      rule:   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file
+      breaks: the default pause image is not reachable: no pod starts
     rbac-subjects
       rule:   users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
       breaks: the right goes to nobody, and whoever needs it is refused
@@ -1079,6 +1157,9 @@ fn checks() {
     replicas
       rule:   the nodes listed agree with controlPlane.replicas and compute[].replicas
       breaks: operators wait for nodes that never come
+    secrets-readable
+      rule:   no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
+      breaks: any process of the node reads the keys of the cluster
     service-ip
       rule:   the first address of every service network is in the API server's certificate
       breaks: no pod trusts the API at the address that Kubernetes gives it: every operator fails with a TLS error
@@ -1088,48 +1169,63 @@ fn checks() {
     strict-apply
       rule:   bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
       breaks: a misspelt field disappears without a word
+    systemd-units
+      rule:   units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
+      breaks: systemd skips the line or the unit with a warning that nobody sees, and what it starts never runs
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["check", "-q"]), @r"
-            CHECK                     RULE
-    passed  addresses                 VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
-    passed  admin-group               the admin client certificate has O=system:masters
-    passed  apiserver-sans            the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses
-    passed  bootstrapper-rbac         User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
-    passed  ca-path-length            kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root
-    passed  cluster-config-v1         ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
-    passed  clusterversion-no-update  ClusterVersion has no `desiredUpdate`
-    passed  core-types                every object of Kubernetes itself fits its type, and every other one has a CRD
-    passed  crd-schema                every custom resource fits the schema that its CRD has in this release
-    passed  crds-before-cvo           every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant
-    passed  cvo-flags                 the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged
-    passed  cvo-image                 the CVO container runs the RELEASE image, not the cluster-version-operator image
-    passed  cvo-static-pod            on bootstrap, the cluster-version operator is a static pod
-    passed  dns-base-domain           DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
-    passed  etcd-endpoints            ConfigMap openshift-etcd/etcd-endpoints names the bootstrap address in annotation alpha.installer.openshift.io/etcd-bootstrap
-    passed  etcd-server-usage         the etcd server and peer certificates carry serverAuth AND clientAuth
-    passed  families                  machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
-    passed  featuregate               a FeatureGate `cluster` exists before the CVO starts, with its status for exactly this version
-    passed  flag-files-exist          every file a static pod's flag names is mounted, and is a key, certificate or kubeconfig that is made
-    passed  front-proxy-names         the CN of the front-proxy client certificate is in `--requestheader-allowed-names`
-    passed  haproxy-tcp-checks        HAProxy uses TCP checks only, in TCP mode
-    passed  image-not-empty           no image reference is empty, none is by tag
-    passed  infrastructure-status     Infrastructure `.status` has controlPlaneTopology, infrastructureTopology, platformStatus, apiServerURL, apiServerInternalURI and infrastructureName, and bootkube writes it through the status subresource
-    passed  kube-proxy                masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged; its user is bound to system:node-proxier
-    passed  kubeadmin-length          the kubeadmin password has at least 23 characters
-    passed  kubelet-access            User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
-    passed  manifest-parses           every manifest is valid YAML with apiVersion, kind and metadata.name
-    passed  mounts-exist              ConfigMaps and Secrets that pods use are among the manifests; static pods use none
-    passed  namespaces-first          what is in a namespace comes after the Namespace, in the order of file names
-    passed  network-cidrs             every CIDR of both Networks is an address with a prefix, and no address inside of that
-    passed  networks-disjoint         machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
-    passed  operator-network          both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
-    passed  rbac-subjects             users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
-    passed  render-drift              every MachineConfig that went into the render is applied to the API, and every one that is applied went in
-    passed  replicas                  the nodes listed agree with controlPlane.replicas and compute[].replicas
-    passed  service-ip                the first address of every service network is in the API server's certificate
-    passed  signer-present            the controller manager's cluster-signing certificate and key exist and match
-    passed  strict-apply              bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
+    insta::assert_snapshot!(ws.run(&["check", "-q"]), @"
+            CHECK                         RULE
+    passed  addresses                     VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
+    passed  admin-group                   the admin client certificate has O=system:masters
+    passed  apiserver-sans                the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses
+    passed  apiserver-url-env             masters have /etc/kubernetes/apiserver-url.env, with the API's address in it
+    passed  bootkube-path                 bootkube.sh is in /usr/local/bin, can be executed, and is what bootkube.service starts
+    passed  bootstrap-kubelet-standalone  the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods
+    passed  bootstrapper-rbac             User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
+    passed  ca-path-length                kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root
+    passed  cluster-config-v1             ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
+    passed  clusterversion-no-update      ClusterVersion has no `desiredUpdate`
+    passed  core-types                    every object of Kubernetes itself fits its type, and every other one has a CRD
+    passed  crd-schema                    every custom resource fits the schema that its CRD has in this release
+    passed  crds-before-cvo               every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant
+    passed  cvo-flags                     the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged
+    passed  cvo-image                     the CVO container runs the RELEASE image, not the cluster-version-operator image
+    passed  cvo-static-pod                on bootstrap, the cluster-version operator is a static pod
+    passed  dns-base-domain               DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
+    passed  duplicate-path                no path twice, no path below a file or link, no file where a unit is written
+    passed  etcd-endpoints                ConfigMap openshift-etcd/etcd-endpoints names the bootstrap address in annotation alpha.installer.openshift.io/etcd-bootstrap
+    passed  etcd-server-usage             the etcd server and peer certificates carry serverAuth AND clientAuth
+    passed  families                      machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
+    passed  featuregate                   a FeatureGate `cluster` exists before the CVO starts, with its status for exactly this version
+    passed  flag-files-exist              every file a static pod's flag names is mounted, and is a file that this node's Ignition writes; so is all that it mounts
+    passed  front-proxy-names             the CN of the front-proxy client certificate is in `--requestheader-allowed-names`
+    passed  haproxy-tcp-checks            HAProxy uses TCP checks only, in TCP mode
+    passed  ignition-modes                every file and directory has a mode, at most 07777, that lets its owner in and nobody else write
+    passed  ignition-paths                every path is absolute and in its shortest form; no device, link or file lies outside of it
+    passed  ignition-pinned               whatever a config fetches from elsewhere has a `verification` hash
+    passed  ignition-size                 a node's config is at most 16 MiB
+    passed  ignition-spec                 every node's config is one by its own spec version: known keys, known shapes, contents that can be read
+    passed  image-not-empty               no image reference is empty, none is by tag
+    passed  infrastructure-status         Infrastructure `.status` has controlPlaneTopology, infrastructureTopology, platformStatus, apiServerURL, apiServerInternalURI and infrastructureName, and bootkube writes it through the status subresource
+    passed  kube-proxy                    masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged; its user is bound to system:node-proxier
+    passed  kubeadmin-length              the kubeadmin password has at least 23 characters
+    passed  kubelet-access                User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
+    passed  kubelet-ca                    masters and workers have /etc/kubernetes/kubelet-ca.crt
+    passed  manifest-parses               every manifest is valid YAML with apiVersion, kind and metadata.name
+    passed  mounts-exist                  ConfigMaps and Secrets that pods use are among the manifests; static pods use none
+    passed  namespaces-first              what is in a namespace comes after the Namespace, in the order of file names
+    passed  network-cidrs                 every CIDR of both Networks is an address with a prefix, and no address inside of that
+    passed  networks-disjoint             machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
+    passed  operator-network              both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
+    passed  pause-image                   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file
+    passed  rbac-subjects                 users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
+    passed  replicas                      the nodes listed agree with controlPlane.replicas and compute[].replicas
+    passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
+    passed  service-ip                    the first address of every service network is in the API server's certificate
+    passed  signer-present                the controller manager's cluster-signing certificate and key exist and match
+    passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
+    passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
     [exit 0]
     ");
 }

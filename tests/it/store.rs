@@ -60,14 +60,16 @@ fn a_flipped_byte_is_found_and_repaired() {
     changed [STORE]/.tinderbox/links/[ID]
     changed [STORE]/[ID]-assembled/manifests/01-rbac.yaml
     changed [STORE]/[ID]-cluster/manifests/01-rbac.yaml
+    changed [STORE]/[ID]-ignition-bootstrap/tree/opt/openshift/manifests/01-rbac.yaml
     changed [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
     ");
     insta::assert_snapshot!(ws.run(&["store", "verify"]), @r"
     bad [STORE]/.tinderbox/links/[ID]: its bytes are not those that its name says
     bad [STORE]/[ID]-assembled/manifests/01-rbac.yaml: its bytes are not those that were stored
     bad [STORE]/[ID]-cluster/manifests/01-rbac.yaml: its bytes are not those that were stored
+    bad [STORE]/[ID]-ignition-bootstrap/tree/opt/openshift/manifests/01-rbac.yaml: its bytes are not those that were stored
     bad [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml: its bytes are not those that were stored
-    102 objects, 237 files, 4.4 MiB: 4 bad paths
+    114 objects, 246 files, 2.8 MiB: 5 bad paths
     [exit 1]
     ");
     repair(&ws);
@@ -139,6 +141,7 @@ fn every_bad_path_is_named() {
     changed [STORE]/[ID]-assembled/manifests/cluster-config.yaml
     changed [STORE]/[ID]-cluster/infra/haproxy.cfg
     changed [STORE]/[ID]-cluster/manifests/cluster-config.yaml
+    changed [STORE]/[ID]-ignition-bootstrap/tree/opt/openshift/manifests/cluster-config.yaml
     changed [STORE]/[ID]-infra-haproxy/haproxy.cfg
     changed [STORE]/[ID]-manifest-cluster-config/cluster-config.yaml
     extra [STORE]/[ID]-infra-pool/extra
@@ -349,7 +352,7 @@ fn a_store_on_a_read_only_mount() {
     insta::assert_snapshot!(text, @r"
     [STORE]/[ID]-cluster
     [STORE]/[ID]-cluster
-    102 objects, 237 files, 4.4 MiB: all sound
+    114 objects, 246 files, 2.8 MiB: all sound
     [exit 0]
     ");
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
@@ -359,9 +362,11 @@ fn a_store_on_a_read_only_mount() {
         "mount --bind $S $S && mount -o remount,bind,ro $S; $T build infra/haproxy; $T build --dry-run -q; $T store gc",
     );
     insta::assert_snapshot!(text, @"
+    ignition/worker-0
     infra/haproxy
     infra/haproxy-pivoted
     infra/network
+    check/ignition
     check/infra
     cluster
     [stderr]
@@ -424,7 +429,7 @@ fn a_full_disk() {
     [STORE]/[ID]-demo-large
     [STORE]/[ID]-cluster
     room: 0
-    103 objects, 238 files, 5.4 MiB: all sound
+    115 objects, 247 files, 3.8 MiB: all sound
     verify: 0
     ");
     let full = "caused by: No space left on device (os error 28)\n\

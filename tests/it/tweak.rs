@@ -2,9 +2,16 @@
 
 use super::harness::{Workspace, names};
 
-/// What an edit of one worker's address builds: the three that name it, and what is made of them.
-const WORKER_IP: [&str; 5] =
-    ["check/infra", "cluster", "infra/haproxy", "infra/haproxy-pivoted", "infra/network"];
+/// What an edit of one worker's address builds: the four that name it, and what is made of them.
+const WORKER_IP: [&str; 7] = [
+    "check/ignition",
+    "check/infra",
+    "cluster",
+    "ignition/worker-0",
+    "infra/haproxy",
+    "infra/haproxy-pivoted",
+    "infra/network",
+];
 
 const NONE: [&str; 0] = [];
 
@@ -36,12 +43,14 @@ fn the_service_network_builds_what_carries_it() {
         "check/bootkube",
         "check/certificates",
         "check/crds",
+        "check/ignition",
         "check/manifests",
         "check/references",
         "check/schemas",
         "check/secrets",
         "check/static-pods",
         "cluster",
+        "ignition/bootstrap",
         "manifest/cluster-config",
         "manifest/cluster-network-02-config",
         "manifest/cluster-network-03-config",
@@ -101,8 +110,9 @@ fn why_names_the_field() {
     insta::assert_snapshot!(ws.run(&["why", "cluster"]), @"
     cluster is not as it was at the last build
     root cause
-      config field nodes.worker-0.ip (cluster.yaml:30: nodes.worker-0.ip): 192.168.126.110 → 192.168.126.120
+      config field nodes.worker-0.addresses.0.ip (cluster.yaml:30: nodes.worker-0.ip): 192.168.126.110 → 192.168.126.120
     cascade
+      ignition/worker-0 → cluster
       infra/haproxy → cluster
       infra/haproxy-pivoted → cluster
       infra/network → cluster
@@ -119,8 +129,9 @@ fn why_names_the_field() {
     insta::assert_snapshot!(ws.run(&["why", "cluster"]), @"
     cluster is up to date; its last change was this
     root cause
-      config field nodes.worker-0.ip (cluster.yaml:30: nodes.worker-0.ip): 192.168.126.110 → 192.168.126.120
+      config field nodes.worker-0.addresses.0.ip (cluster.yaml:30: nodes.worker-0.ip): 192.168.126.110 → 192.168.126.120
     cascade
+      ignition/worker-0 → cluster
       infra/haproxy → cluster
       infra/haproxy-pivoted → cluster
       infra/network → cluster
@@ -142,19 +153,20 @@ fn why_masks_secrets() {
     let ws = Workspace::example();
     ws.build(&[]);
     ws.edit("install-config.yaml", "ZGVtbzpkZW1v", "b3RoZXI6b3RoZXI=");
-    insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @r"
+    insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
     manifest/openshift-config-secret-pull-secret is not as it was at the last build
     root cause
       config field pullSecret (install-config.yaml:40: pullSecret): (secret) → (secret)
     what follows
       assembled
       patched
-      mco/inputs
-      mco/rendered
-      mco/master
-      mco/worker
+      ignition/bootstrap
+      ignition/master-0
+      ignition/master-1
+      ignition/master-2
       check/bootkube
       check/crds
+      check/ignition
       check/manifests
       check/references
       check/render
@@ -170,12 +182,21 @@ fn why_masks_secrets() {
             "assembled",
             "check/bootkube",
             "check/crds",
+            "check/ignition",
             "check/manifests",
             "check/references",
             "check/schemas",
             "check/static-pods",
             "cluster",
+            "ignition/bootstrap",
+            "ignition/master-0",
+            "ignition/master-1",
+            "ignition/master-2",
+            "ignition/worker-0",
+            "ignition/worker-1",
             "manifest/openshift-config-secret-pull-secret",
+            "mco/master",
+            "mco/worker",
             "patched"
         ]
     );
@@ -230,7 +251,14 @@ fn adding_a_worker() {
     );
     assert_eq!(ws.build(&["demo"]), ["demo/worker-2"]);
     let built = ws.build(&[]);
-    assert!(WORKER_IP.iter().all(|name| built.iter().any(|built| built == name)), "{built:?}");
+    // The new one's configuration in place of the old one's.
+    let mut listing =
+        WORKER_IP.map(|name| name.replace("ignition/worker-0", "ignition/worker-2")).into_iter();
+    assert!(listing.all(|name| built.contains(&name)), "{built:?}");
+    assert!(
+        !built.iter().any(|name| name == "ignition/worker-0" || name == "ignition/master-0"),
+        "{built:?}"
+    );
     assert!(!built.iter().any(|name| name == "manifest/cluster-dns-02-config"), "{built:?}");
 }
 
@@ -274,11 +302,13 @@ fn user_recipes_add_and_replace() {
             "assembled",
             "check/bootkube",
             "check/crds",
+            "check/ignition",
             "check/manifests",
             "check/references",
             "check/schemas",
             "check/static-pods",
             "cluster",
+            "ignition/bootstrap",
             "manifest/motd",
             "patched"
         ]

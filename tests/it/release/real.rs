@@ -103,7 +103,11 @@ fn the_same_ids_from_layout_registry_and_mirror() {
     );
     both.relock();
     let done = both.json(&["release", "mirror", &format!("{}/mirror/ocp", second.address)]);
-    assert_eq!(names(&done["images"]), ["release", "cluster-config-api"], "what a build reads, and no more");
+    assert_eq!(
+        names(&done["images"]),
+        ["release", "cluster-config-api", "machine-config-operator"],
+        "what a build reads, and no more"
+    );
     let again = both.json(&["release", "mirror", &format!("{}/mirror/ocp", second.address)]);
     assert_eq!(again["blobs"], 0, "{again}");
     drop(first);

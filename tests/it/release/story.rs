@@ -74,7 +74,7 @@ fn info() {
     }
     assert_eq!(ws.json(&["release", "info"])["reference"], "demo:4.18");
     let copied = ws.json(&["release", "mirror", "demo:4.19", "oci:copy"]);
-    assert_eq!(names(&copied["images"]), ["release", "cluster-config-api"]);
+    assert_eq!(names(&copied["images"]), ["release", "cluster-config-api", "machine-config-operator"]);
     assert!(
         ws.dir.join("copy/index.json").exists(),
         "relative to the cluster directory, as `release: oci:` is"
