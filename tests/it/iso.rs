@@ -324,7 +324,7 @@ fn without_a_base_the_isos_are_absent() {
     assert!(!listed(&ws));
     insta::assert_snapshot!(ws.run(&["build", "iso"]), @r"
     [stderr]
-    error: `iso` is not in this cluster's graph: its recipe asks for `lock.rhcos.iso.local`
+    error: there is no `iso` here: its recipe asks for `lock.rhcos.iso.local`
     hint: name the release's live ISO in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock --update rhcos`
     [exit 1]
     ");
@@ -332,7 +332,7 @@ fn without_a_base_the_isos_are_absent() {
     assert!(!listed(&ws));
     insta::assert_snapshot!(ws.run(&["build", "iso/master-0"]), @r"
     [stderr]
-    error: `iso/master-0` is not in this cluster's graph: its recipe asks for `lock.rhcos.iso.local`
+    error: there is no `iso/master-0` here: its recipe asks for `lock.rhcos.iso.local`
     hint: download https://demo.invalid/rhcos/4.18/418.94.202501010000-0/x86_64/rhcos-418.94.202501010000-0-live-iso.x86_64.iso, name the file in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock --update rhcos`
     [exit 1]
     ");

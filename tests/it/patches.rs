@@ -149,10 +149,24 @@ fn patches_apply_in_the_order_of_their_names() {
     cascade
       patch/20-two → patch/30-three → patched
     what follows
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
+      render/inputs
+      render/api
+      render/cloud-credential
+      render/cluster-version
+      render/config
+      render/etcd
+      render/kube-apiserver
+      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
       ignition/master-2
+      ignition/worker-0
+      ignition/worker-1
       check/bootkube
       check/crds
       check/ignition
@@ -172,10 +186,24 @@ fn patches_apply_in_the_order_of_their_names() {
     what follows
       patch/30-three
       patched
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
+      render/inputs
+      render/api
+      render/cloud-credential
+      render/cluster-version
+      render/config
+      render/etcd
+      render/kube-apiserver
+      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
       ignition/master-2
+      ignition/worker-0
+      ignition/worker-1
       check/bootkube
       check/crds
       check/ignition
@@ -204,9 +232,11 @@ fn an_edit_of_a_manifest_rebuilds_what_has_it() {
             "check/ignition",
             "check/manifests",
             "check/references",
+            "check/render",
             "check/schemas",
             "check/static-pods",
             "ignition/bootstrap",
+            "mco/inputs",
             "patch/10-zone",
             "patched",
             "user/manifests"
@@ -422,10 +452,24 @@ fn a_secret_stays_one() {
       assembled
       patch/10-label
       patched
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
+      render/inputs
+      render/api
+      render/cloud-credential
+      render/cluster-version
+      render/config
+      render/etcd
+      render/kube-apiserver
+      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
       ignition/master-2
+      ignition/worker-0
+      ignition/worker-1
       check/bootkube
       check/crds
       check/ignition

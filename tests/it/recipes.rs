@@ -90,10 +90,10 @@ fn an_input_of_a_later_stage_names_both() {
 #[test]
 fn an_absent_input_says_why() {
     let user = "builder = 'tree'\n[inputs]\nx = 'manifest/user-ca-bundle'\n[params.place]\nx = ''\n";
-    insta::assert_snapshot!(build(&[("90-demo/user.toml", user)], "demo"), @"
+    insta::assert_snapshot!(build(&[("90-demo/user.toml", user)], "demo"), @r"
     [stderr]
     error: 1 problem:
-    recipes/90-demo/user.toml:3: inputs.x: `manifest/user-ca-bundle` is absent: its `when` asks for `trustBundle.certificates`
+    recipes/90-demo/user.toml:3: inputs.x: `manifest/user-ca-bundle` is absent: its recipe asks for `trustBundle.certificates`
     [exit 1]
     ");
 }
@@ -327,7 +327,8 @@ fn many_problems_at_once() {
       hint: did you mean `inputs`?
     recipes/20-demo/list.toml:2: for_each: there is no list `worker`
       hint: did you mean `workers`?
-    recipes/20-demo/none.toml:1: missing field `builder`
+    recipes/20-demo/none.toml: needs a `builder`, or `none` with the reason why there is no such artifact
+      hint: write for example `builder = "template"`
     recipes/20-demo/taken.toml:1: params: `params.files` is taken: use the table `[files]`
     recipes/20-demo/toml.toml:2: unclosed table, expected `]`
     recipes/20-demo/when.toml:2: when: `no.such`: the cluster has no `no`

@@ -45,8 +45,8 @@ fn a_build_is_clean() {
     let ws = Workspace::example();
     ws.build(&["--events", "events.jsonl"]);
     let said = ws.run(&["store", "scan", "events.jsonl"]);
-    insta::assert_snapshot!(without_numbers(&said), @"
-    [N] files, [SIZE], searched for 122 secrets: clean
+    insta::assert_snapshot!(without_numbers(&said), @r"
+    [N] files, [SIZE], searched for 125 secrets: clean
     [exit 0]
     ");
     let document = ws.json(&["store", "scan"]);
@@ -90,7 +90,6 @@ fn what_is_planted_is_found_and_not_shown() {
         .unwrap();
     ws.json(&["store", "add", ws.temp().join("notes.txt").to_str().unwrap()]);
     // One line of a key in a log.
-    fs::create_dir(ws.part("logs")).unwrap();
     let line = key().lines().nth(1).unwrap().to_owned();
     fs::write(ws.part("logs").join("bootstrap.log"), format!("read {line} and went on\n")).unwrap();
     // The password itself in the lock, in a file that a verb wrote, and URL-encoded in cluster.yaml.
@@ -103,14 +102,14 @@ fn what_is_planted_is_found_and_not_shown() {
     set_mode(&ws.part("roots").join("copy"), 0o600);
 
     let output = ws.output(&["store", "scan", "events.jsonl"]);
-    insta::assert_snapshot!(without_numbers(&ws.text(&output)), @"
+    insta::assert_snapshot!(without_numbers(&ws.text(&output)), @r"
     secret [DIR]/cluster.yaml: byte [AT]: pullSecret of install-config.yaml, URL-encoded
     secret [STORE]/.tinderbox/logs/bootstrap.log: byte [AT]: pullSecret of install-config.yaml
     secret [STORE]/.tinderbox/realisations/[ID]: byte [AT]: the cluster's seed, in hex
     secret [STORE]/.tinderbox/roots/copy: byte [AT]: keys/[ID]
     secret [STORE]/[ID]-notes.txt/notes.txt: byte [AT]: pullSecret of install-config.yaml, in base64
     secret events.jsonl: byte [AT]: pullSecret of install-config.yaml
-    [N] files, [SIZE], searched for 123 secrets: 6 leaks
+    [N] files, [SIZE], searched for 126 secrets: 6 leaks
     [exit 1]
     ");
     let json = ws.output(&["store", "scan", "events.jsonl", "--json"]);

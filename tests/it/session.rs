@@ -108,8 +108,10 @@ fn init_build_build_again() {
     built manifest/etcd-endpoints ([MS] ms)
     built manifest/kube-system-configmap-root-ca ([MS] ms)
     built manifest/openshift-config-secret-pull-secret ([MS] ms)
+    built mco/image ([MS] ms)
+    built mco/inputs ([MS] ms)
     built mco/master ([MS] ms)
-    built mco/version ([MS] ms)
+    built mco/rendered ([MS] ms)
     built mco/worker ([MS] ms)
     built patched ([MS] ms)
     built pki/admin ([MS] ms)
@@ -354,11 +356,11 @@ fn show() {
     </pool>
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
+    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @r"
     KIND                SIZE       PATH
     file        secret  23 B       auth/kubeadmin-password
     file        secret  4.7 KiB    auth/kubeconfig
-    file                8.1 KiB    checks.json
+    file                8.3 KiB    checks.json
     file                3.1 KiB    crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     file                8.3 KiB    crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
     file                2.5 KiB    crds/0000_03_config-operator_01_proxies.crd.yaml
@@ -385,11 +387,11 @@ fn show() {
     file                8.0 KiB    crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
     file                2.3 KiB    crds/0000_80_machine-config_01_machineconfigs.crd.yaml
     file        secret  405.5 KiB  ignition/bootstrap.ign
-    file        secret  21.2 KiB   ignition/master-0.ign
-    file        secret  21.2 KiB   ignition/master-1.ign
-    file        secret  21.2 KiB   ignition/master-2.ign
-    file        secret  16.4 KiB   ignition/worker-0.ign
-    file        secret  16.4 KiB   ignition/worker-1.ign
+    file        secret  54.0 KiB   ignition/master-0.ign
+    file        secret  54.0 KiB   ignition/master-1.ign
+    file        secret  54.0 KiB   ignition/master-2.ign
+    file        secret  48.7 KiB   ignition/worker-0.ign
+    file        secret  48.7 KiB   ignition/worker-1.ign
     file                3.9 KiB    images.json
     file                1.6 KiB    infra/haproxy-pivoted.cfg
     file                1.7 KiB    infra/haproxy.cfg
@@ -540,14 +542,29 @@ fn affects() {
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
       check/certificates
-    16 more need those, and are rebuilt if what they need really changes:
+    32 more need those, and are rebuilt if what they need really changes:
       installer-tls
       assembled
       patched
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
+      render/inputs
+      render/api
+      render/cloud-credential
+      render/cluster-version
+      render/config
+      render/etcd
+      render/kube-apiserver
+      render/kube-controller-manager
+      render/kube-scheduler
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
       ignition/master-2
+      ignition/worker-0
+      ignition/worker-1
       check/bootkube
       check/crds
       check/ignition
@@ -723,9 +740,30 @@ fn graph() {
     script/bootkube
     assembled
     patched
+    mco/image
+    mco/inputs
+    mco/rendered
     mco/master
-    mco/version
     mco/worker
+    operator-image/cloud-credential-operator
+    operator-image/cluster-config-api
+    operator-image/cluster-config-operator
+    operator-image/cluster-etcd-operator
+    operator-image/cluster-ingress-operator
+    operator-image/cluster-kube-apiserver-operator
+    operator-image/cluster-kube-controller-manager-operator
+    operator-image/cluster-kube-scheduler-operator
+    operator-image/cluster-version-operator
+    render/ingress
+    render/inputs
+    render/api
+    render/cloud-credential
+    render/cluster-version
+    render/config
+    render/etcd
+    render/kube-apiserver
+    render/kube-controller-manager
+    render/kube-scheduler
     ignition/bootstrap
     ignition/master-0
     ignition/master-1
@@ -1174,7 +1212,7 @@ fn checks() {
       breaks: systemd skips the line or the unit with a warning that nobody sees, and what it starts never runs
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["check", "-q"]), @"
+    insta::assert_snapshot!(ws.run(&["check", "-q"]), @r"
             CHECK                         RULE
     passed  addresses                     VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
     passed  admin-group                   the admin client certificate has O=system:masters
@@ -1220,6 +1258,7 @@ fn checks() {
     passed  operator-network              both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
     passed  pause-image                   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file
     passed  rbac-subjects                 users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
+    passed  render-drift                  every MachineConfig that went into the render is applied to the API, and every one that is applied went in
     passed  replicas                      the nodes listed agree with controlPlane.replicas and compute[].replicas
     passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
     passed  service-ip                    the first address of every service network is in the API server's certificate

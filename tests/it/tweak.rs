@@ -46,14 +46,24 @@ fn the_service_network_builds_what_carries_it() {
         "check/ignition",
         "check/manifests",
         "check/references",
+        "check/render",
         "check/schemas",
         "check/secrets",
         "check/static-pods",
         "cluster",
         "ignition/bootstrap",
+        "ignition/master-0",
+        "ignition/master-1",
+        "ignition/master-2",
+        "ignition/worker-0",
+        "ignition/worker-1",
         "manifest/cluster-config",
         "manifest/cluster-network-02-config",
         "manifest/cluster-network-03-config",
+        "mco/inputs",
+        "mco/master",
+        "mco/rendered",
+        "mco/worker",
         "patched",
         "pki/kube-apiserver",
         "static-pod/kube-apiserver",
@@ -153,17 +163,31 @@ fn why_masks_secrets() {
     let ws = Workspace::example();
     ws.build(&[]);
     ws.edit("install-config.yaml", "ZGVtbzpkZW1v", "b3RoZXI6b3RoZXI=");
-    insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
+    insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @r"
     manifest/openshift-config-secret-pull-secret is not as it was at the last build
     root cause
       config field pullSecret (install-config.yaml:40: pullSecret): (secret) → (secret)
     what follows
       assembled
       patched
+      mco/inputs
+      mco/rendered
+      mco/master
+      mco/worker
+      render/inputs
+      render/api
+      render/cloud-credential
+      render/cluster-version
+      render/config
+      render/etcd
+      render/kube-apiserver
+      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
       ignition/master-2
+      ignition/worker-0
+      ignition/worker-1
       check/bootkube
       check/crds
       check/ignition
@@ -185,6 +209,7 @@ fn why_masks_secrets() {
             "check/ignition",
             "check/manifests",
             "check/references",
+            "check/render",
             "check/schemas",
             "check/static-pods",
             "cluster",
@@ -195,7 +220,9 @@ fn why_masks_secrets() {
             "ignition/worker-0",
             "ignition/worker-1",
             "manifest/openshift-config-secret-pull-secret",
+            "mco/inputs",
             "mco/master",
+            "mco/rendered",
             "mco/worker",
             "patched"
         ]
@@ -305,11 +332,13 @@ fn user_recipes_add_and_replace() {
             "check/ignition",
             "check/manifests",
             "check/references",
+            "check/render",
             "check/schemas",
             "check/static-pods",
             "cluster",
             "ignition/bootstrap",
             "manifest/motd",
+            "mco/inputs",
             "patched"
         ]
     );

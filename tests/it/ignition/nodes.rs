@@ -273,7 +273,7 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
             .collect::<Vec<_>>(),
         [&"identity/mac-worker-2", &"ignition/bootstrap", &"ignition/worker-2"]
     );
-    insta::assert_snapshot!(lists.join("\n"), @"
+    insta::assert_snapshot!(lists.join("\n"), @r"
     assembled
     check/bootkube
     check/crds
@@ -281,6 +281,7 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
     check/infra
     check/manifests
     check/references
+    check/render
     check/schemas
     check/static-pods
     cluster
@@ -291,6 +292,7 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
     infra/haproxy-pivoted
     infra/network
     manifest/cluster-config
+    mco/inputs
     patched
     ");
 }

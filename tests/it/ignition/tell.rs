@@ -91,13 +91,15 @@ fn blame_goes_back_to_lines_of_files() {
       origin    `domain` = cluster.domain ← install-config.yaml:8: metadata.name; install-config.yaml:9: baseDomain
     [exit 0]
     ");
-    insta::assert_snapshot!(ws.run(&["blame", "ignition/master-0:/var/lib/kubelet/config.json"]), @"
+    insta::assert_snapshot!(ws.run(&["blame", "ignition/master-0:/var/lib/kubelet/config.json"]), @r"
     ignition/master-0:/var/lib/kubelet/config.json
       what      file, 0600, secret
-      why       what images are pulled with
-      replaces  what the base has: the render has the same pull secret
+      why       the machine-config operator's rendered master config
       from      ignition/master-0:tree/var/lib/kubelet/config.json  (ignition, built-in recipes/65-ignition/masters.toml)
-      origin    `pull-secret` = pullSecret ← install-config.yaml:40: pullSecret
+      from      mco/master:config.ign  (machineconfig, built-in recipes/60-mco/pools.toml)
+      origin    `rendered` = mco/rendered:machine-configs
+      image     sha256:66f6281104e239bc598828514a2bf6963a446c5aa035a41ab9873a72e956e014  (release/image)
+      image     demo.invalid/openshift/components@sha256:2aecce997bcb1c0dd4ad52b845c3ab9f62d7bdec641faacfa93be3c9d5a362c1  (mco/image)
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["blame", "ignition/bootstrap:/etc/systemd/system/bootkube.service"]), @"
