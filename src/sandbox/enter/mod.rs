@@ -12,16 +12,19 @@
 
 #![expect(unsafe_code, reason = "the child of a clone; see the module's text")]
 
+mod network;
+mod root;
+
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::process::{Pid, Resource, Rlimit};
 
-use super::layout::{Access, Layout, Step, bytes};
+use super::layout::{Layout, Step, bytes};
 use super::watch::Begun;
 use super::{HOST, Isolation, Limits, Program, SandboxError, USER, obstacle};
 use crate::fs;
@@ -247,7 +250,7 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
         at(Word::Users, users(ready))?;
     }
     at(Word::Host, rustix::system::sethostname(HOST.as_bytes()))?;
-    at(Word::Network, network(ready.addresses))?;
+    at(Word::Network, network::addresses(ready.addresses))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     at(Word::Private, rustix::mount::mount_change(c"/", private))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -257,7 +260,7 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
     // No mode is to be narrowed by whatever the user's is.
     rustix::process::umask(Mode::empty());
     for (number, step) in ready.steps.iter().enumerate() {
-        if let Err(errno) = make(step) {
+        if let Err(errno) = root::make(step) {
             match step {
                 // A container that hides parts of its own /proc gets none of ours.
                 Step::Proc { .. } if errno == Errno::PERM || errno == Errno::ACCESS => {
@@ -267,7 +270,7 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
             }
         }
     }
-    at(Word::Pivot, pivot())
+    at(Word::Pivot, root::pivot())
 }
 
 /// Dies with tinderbox, also if that is already gone.
@@ -322,133 +325,6 @@ fn users(ready: &Ready<'_>) -> Result<(), Errno> {
 fn put(path: &CStr, text: &CStr) -> Result<(), Errno> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, text.to_bytes()).map(drop)
-}
-
-/// Brings the loopback interface up if it is to have addresses, and gives it those.
-fn network(addresses: &[IpAddr]) -> Result<(), Errno> {
-    if addresses.is_empty() {
-        return Ok(());
-    }
-    for (number, address) in addresses.iter().enumerate() {
-        match address {
-            IpAddr::V4(address) => add_v4(number as u8, address.octets())?,
-            IpAddr::V6(address) => add_v6(address.octets())?,
-        }
-    }
-    Ok(())
-}
-
-fn request(alias: Option<u8>) -> libc::ifreq {
-    // SAFETY: an interface request is plain numbers; all zero is a valid one.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = *from as c_char;
-    }
-    if let Some(alias) = alias {
-        request.ifr_name[2] = b':' as c_char;
-        request.ifr_name[3] = (b'a' + alias % 26) as c_char;
-    }
-    request
-}
-
-fn control(family: c_int, name: libc::c_ulong, request: *mut libc::c_void) -> Result<(), Errno> {
-    // SAFETY: a new socket, closed below; the request is of the kind that the name says, and outlives the call.
-    unsafe {
-        let socket = libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        if socket < 0 {
-            return Err(last_error());
-        }
-        let done = if libc::ioctl(socket, name as _, request) < 0 { Err(last_error()) } else { Ok(()) };
-        libc::close(socket);
-        done
-    }
-}
-
-fn add_v4(alias: u8, octets: [u8; 4]) -> Result<(), Errno> {
-    let mut up = request(None);
-    up.ifr_ifru.ifru_flags = libc::IFF_UP as i16;
-    control(libc::AF_INET, libc::SIOCSIFFLAGS, (&raw mut up).cast())?;
-    let mut add = request(Some(alias));
-    let address = libc::sockaddr_in {
-        sin_family: libc::AF_INET as u16,
-        sin_port: 0,
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(octets) },
-        sin_zero: [0; 8],
-    };
-    // SAFETY: both are 16 bytes of plain numbers.
-    add.ifr_ifru.ifru_addr = unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address) };
-    control(libc::AF_INET, libc::SIOCSIFADDR, (&raw mut add).cast())
-}
-
-fn add_v6(octets: [u8; 16]) -> Result<(), Errno> {
-    #[repr(C)]
-    struct Request {
-        address: [u8; 16],
-        prefix: u32,
-        interface: c_int,
-    }
-    let mut up = request(None);
-    up.ifr_ifru.ifru_flags = libc::IFF_UP as i16;
-    control(libc::AF_INET, libc::SIOCSIFFLAGS, (&raw mut up).cast())?;
-    // The loopback interface of a network namespace is always its first.
-    let mut add = Request { address: octets, prefix: 128, interface: 1 };
-    control(libc::AF_INET6, libc::SIOCSIFADDR, (&raw mut add).cast())
-}
-
-/// Makes one step of the layout, below the current directory.
-fn make(step: &Step) -> Result<(), Errno> {
-    match step {
-        Step::Dir { at } => rustix::fs::mkdir(&**at, Mode::from_raw_mode(0o755)),
-        Step::File { at } => {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
-            rustix::fs::open(&**at, flags, Mode::from_raw_mode(0o644)).map(drop)
-        }
-        Step::Link { at, target } => rustix::fs::symlink(&**target, &**at),
-        Step::Memory { at, options } => {
-            let flags = MountFlags::NOSUID | MountFlags::NODEV;
-            rustix::mount::mount(c"tinderbox", &**at, c"tmpfs", flags, &**options)
-        }
-        Step::Proc { at } => {
-            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-            rustix::mount::mount(c"proc", &**at, c"proc", flags, None)
-        }
-        Step::Bind { at, source, access } => bind(at, source, *access),
-    }
-}
-
-fn bind(at: &CStr, source: &CStr, access: Access) -> Result<(), Errno> {
-    // With everything below: without it, a mount that the host has in there would be refused.
-    rustix::mount::mount_bind_recursive(source, at)?;
-    // What the host forbids on it stays forbidden: taking that away is not allowed.
-    let kept = rustix::fs::statvfs(at)?.f_flag;
-    let mut flags = MountFlags::NOSUID | MountFlags::BIND;
-    for (had, flag) in [
-        (libc::ST_RDONLY, MountFlags::RDONLY),
-        (libc::ST_NODEV, MountFlags::NODEV),
-        (libc::ST_NOEXEC, MountFlags::NOEXEC),
-        (libc::ST_NOATIME, MountFlags::NOATIME),
-        (libc::ST_NODIRATIME, MountFlags::NODIRATIME),
-        (libc::ST_RELATIME, MountFlags::RELATIME),
-    ] {
-        if kept.bits() & had as u64 != 0 {
-            flags |= flag;
-        }
-    }
-    flags |= match access {
-        Access::Read => MountFlags::RDONLY | MountFlags::NODEV,
-        Access::Write => MountFlags::NODEV,
-        Access::Device => MountFlags::empty(),
-    };
-    rustix::mount::mount_remount(at, flags, c"")
-}
-
-/// The current directory becomes the root, and the old root is gone.
-fn pivot() -> Result<(), Errno> {
-    rustix::process::pivot_root(c".", c".")?;
-    rustix::mount::unmount(c".", UnmountFlags::DETACH)?;
-    rustix::process::chdir(c"/")?;
-    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    rustix::mount::mount_remount(c"/", flags, c"")
 }
 
 /// Starts the program and waits until it is done; whatever else is left then ends with us.
