@@ -3,7 +3,8 @@
 //! A path whose last part begins with `_` is a part to include, not an output. Names in a template are the recipe's
 //! `config` aliases, its `values` and its inputs: a file is its text, a directory a map from path to text.
 //!
-//! Filters beyond minijinja's own: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`.
+//! Filters beyond minijinja's own: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`; and of a certificate in PEM form
+//! `not_before`, `not_after` (RFC 3339) and `common_name`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,8 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 
 use super::{BuildError, Job, JobError};
 use crate::hint::did_you_mean;
+use crate::lock;
+use crate::pki::Certificate;
 use crate::tree::leaf;
 use crate::value::Value;
 use crate::yaml;
@@ -136,10 +139,27 @@ fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>
     environment.add_filter("json", |value: &Jinja| to_value(value).map(|value| value.to_string()));
     environment.add_filter("quote", |text: &str| yaml::scalar(text));
     environment.add_filter("b64", |text: &str| STANDARD.encode(text));
+    environment.add_filter("not_before", |pem: &str| certificate(pem).map(|one| lock::show(one.not_before())));
+    environment.add_filter("not_after", |pem: &str| certificate(pem).map(|one| lock::show(one.not_after())));
+    environment.add_filter("common_name", |pem: &str| {
+        let name = certificate(pem)?.common_name().map(str::to_owned);
+        name.ok_or_else(|| wrong("the certificate's subject has no common name"))
+    });
     for (path, text) in files {
         environment.add_template(path, text).map_err(|error| explain(error, &[]))?;
     }
     Ok(environment)
+}
+
+/// The certificate of a PEM text: the first one, which is whom a chain is about.
+fn certificate(pem: &str) -> Result<Certificate, minijinja::Error> {
+    let chain = Certificate::chain_from_pem(pem).map_err(|error| wrong(&error.to_string()))?;
+    chain.into_iter().next().ok_or_else(|| wrong("there is no certificate"))
+}
+
+/// What a filter cannot do.
+fn wrong(what: &str) -> minijinja::Error {
+    minijinja::Error::new(ErrorKind::InvalidOperation, what.to_owned())
 }
 
 /// A single file is its text, anything else a map.
@@ -153,7 +173,6 @@ fn texts(mut texts: BTreeMap<String, String>) -> Jinja {
 }
 
 fn to_value(value: &Jinja) -> Result<Value, minijinja::Error> {
-    let wrong = |what: &str| minijinja::Error::new(ErrorKind::InvalidOperation, what.to_owned());
     use minijinja::value::ValueKind;
     Ok(match value.kind() {
         ValueKind::None => Value::Null,
