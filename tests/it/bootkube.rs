@@ -4,8 +4,12 @@
 //! <temp>/bin/{oc,curl}     the players, first in PATH
 //! <temp>/assets            /opt/openshift: crds/, manifests/
 //! <temp>/fake/log          every call, one a line
-//! <temp>/fake/<what>.at    at which look it is so; 1 unless given. <what>: etcd, api, crds, nodes, apply-FILE, status-FILE
+//! <temp>/fake/<what>.at    at which look it is so; 1 unless given. <what>: etcd, api, crds, nodes, apply-FILE, status-FILE,
+//!                          create-FILE, masters-etcd, masters-api, overrides, complete
 //! <temp>/fake/live-FILE    the status that the API has of an object
+//! <temp>/fake/made-FILE    an object that is there, and cannot be created
+//! <temp>/fake/discoveries  a line for every time that oc has asked what kinds there are
+//! <temp>/fake/overrides    those of the ClusterVersion that are the user's
 //! ```
 
 use std::fs;
@@ -40,9 +44,36 @@ previous=
 file=
 for word; do
   [ "$previous" = --filename ] && file=$(basename "$word")
+  case $word in
+    --cache-dir=*) [ -d "${word#*=}" ] || { mkdir -p "${word#*=}" && echo "learnt" >>"$FAKE/discoveries"; } ;;
+  esac
   previous=$word
 done
 case "$*" in
+  *" create configmap bootstrap "*)
+    [ -e "$FAKE/made-bootstrap" ] && echo 'Error from server (AlreadyExists): configmaps "bootstrap" already exists' >&2 && exit 1
+    look complete && touch "$FAKE/made-bootstrap" && echo "configmap/bootstrap created" && exit ;;
+  *" create "*)
+    [ -e "$FAKE/made-$file" ] && echo "Error from server (AlreadyExists): $file already exists" >&2 && exit 1
+    look "create-$file" && touch "$FAKE/made-$file" && echo "$file created" && exit ;;
+  *" get etcds."*)
+    if look masters-etcd; then
+      printf 'Degraded=False: \nEtcdRunningInCluster=True: enough members found\n'
+    else
+      printf 'EnvVarControllerDegraded=True: no node has an address\nClusterMemberControllerDegraded=False: \n'
+      printf 'EtcdRunningInCluster=False: EtcdMembersNotReady\n'
+    fi
+    exit ;;
+  *" get kubeapiservers."*.nodeStatuses*)
+    look masters-api && two=4 || two=0
+    printf 'master-0=3\nmaster-1=%s\nmaster-2=0\n' "$two"
+    exit ;;
+  *" get kubeapiservers."*) echo 'InstallerControllerDegraded=True: missing secret etcd-client'; exit ;;
+  *" get clusterversion "*)
+    printf 'DNS|config.openshift.io||cluster|true\nNetwork|config.openshift.io||cluster|true\n'
+    cat "$FAKE/overrides" 2>/dev/null
+    exit 0 ;;
+  *" patch clusterversion "*) look overrides && echo "clusterversion.config.openshift.io/version patched" && exit ;;
   *" apply "*) look "apply-$file" && echo "$file serverside-applied" && exit ;;
   *" replace --subresource=status "*) look "status-$file" && echo '{"some":"status"}' >"$FAKE/live-$file" && exit ;;
   *" wait "*)
@@ -85,6 +116,7 @@ impl Node {
         node.write("assets/manifests/cluster-dns.yml", "kind: DNS\nspec: {}\nstatus: {}\n");
         node.write("assets/manifests/99_gate.yaml", "kind: FeatureGate\nstatus:\n  featureGates: []\n");
         node.write("assets/manifests/00-namespaces.yaml", "kind: Namespace\n---\nkind: Namespace\n");
+        node.write("assets/manifests/hand-over-signer.yaml", "kind: Secret\n");
         node
     }
 
@@ -112,7 +144,16 @@ impl Node {
         let mut command = self.ws.command_of(&self.script, &[]);
         command.env("PATH", path.unwrap()).env("FAKE", self.at("fake")).env("POLL", "0.05");
         command.env("ASSETS", self.at("assets")).env("SECRETS", "/secrets").env("KUBECONFIG", "/kubeconfig");
-        for limit in ["ETCD_LIMIT", "API_LIMIT", "CRDS_LIMIT", "APPLY_LIMIT", "MASTERS_LIMIT"] {
+        for limit in [
+            "ETCD_LIMIT",
+            "API_LIMIT",
+            "CRDS_LIMIT",
+            "APPLY_LIMIT",
+            "MASTERS_LIMIT",
+            "MASTERS_ETCD_LIMIT",
+            "MASTERS_API_LIMIT",
+            "PIVOT_LIMIT",
+        ] {
             command.env(limit, "60");
         }
         command.envs(limits.iter().copied());
@@ -157,37 +198,52 @@ fn all_goes_well() {
     [TIME] done: {"health":"true","reason":""}
     [TIME] waiting for the API server at https://localhost:6443, for at most 60 s
     [TIME] done: ok
-    [TIME] applying crds/a.crd.yaml, for at most 60 s
-    [TIME] done: a.crd.yaml serverside-applied
-    [TIME] applying crds/b.crd.yaml, for at most 60 s
-    [TIME] done: b.crd.yaml serverside-applied
+    [TIME] applying crds, for at most 60 s
+    [TIME] in: crds/a.crd.yaml: a.crd.yaml serverside-applied
+    [TIME] in: crds/b.crd.yaml: b.crd.yaml serverside-applied
+    [TIME] done: all of crds are in
     [TIME] waiting for the CRDs, for at most 60 s
     [TIME] done: all are established
-    [TIME] applying manifests/00-namespaces.yaml, for at most 60 s
-    [TIME] done: 00-namespaces.yaml serverside-applied
-    [TIME] applying manifests/99_gate.yaml, for at most 60 s
-    [TIME] done: 99_gate.yaml serverside-applied
-    [TIME] writing the status of manifests/99_gate.yaml, for at most 60 s
-    [TIME] done
-    [TIME] applying manifests/cluster-dns.yml, for at most 60 s
-    [TIME] done: cluster-dns.yml serverside-applied
+    [TIME] applying manifests, for at most 60 s
+    [TIME] in: manifests/00-namespaces.yaml: 00-namespaces.yaml serverside-applied
+    [TIME] in: manifests/99_gate.yaml: 99_gate.yaml serverside-applied
+    [TIME] in: manifests/cluster-dns.yml: cluster-dns.yml serverside-applied
+    [TIME] in: manifests/hand-over-signer.yaml: hand-over-signer.yaml created
+    [TIME] done: all of manifests are in
     [TIME] waiting for 3 masters to be Ready, for at most 60 s
     [TIME] done: 3 of 3 are Ready: master-0=True; master-1=True; master-2=True
+    [TIME] looking for statuses that are lost, for at most 60 s
+    [TIME] done: it has one already
+    [TIME] waiting for etcd on the masters, for at most 60 s
+    [TIME] done: EtcdRunningInCluster=True: enough members found
+    [TIME] waiting for API servers on the masters, for at most 60 s
+    [TIME] done: 2 of 2 are there: master-0=3; master-1=4; master-2=0
+    [TIME] taking the overrides off the ClusterVersion, for at most 60 s
+    [TIME] done: clusterversion.config.openshift.io/version patched
+    [TIME] saying that bootstrap is complete, for at most 60 s
+    [TIME] done: configmap/bootstrap created
     [TIME] done
     [exit 0]
     "#);
     insta::assert_snapshot!(node.calls().join("\n"), @r#"
     curl --fail --silent --show-error --noproxy * --max-time 10 --cacert /secrets/etcd-ca-bundle.crt --cert /secrets/etcd-client.crt --key /secrets/etcd-client.key https://localhost:2379/health
     curl --fail --silent --show-error --noproxy * --max-time 10 --cacert /secrets/kubernetes-ca-bundle.crt https://localhost:6443/readyz
-    oc --request-timeout=30s apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/crds/a.crd.yaml
-    oc --request-timeout=30s apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/crds/b.crd.yaml
-    oc --request-timeout=30s wait --for=condition=Established --timeout=0 --filename [TEMP]/assets/crds
-    oc --request-timeout=30s apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/manifests/00-namespaces.yaml
-    oc --request-timeout=30s apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/manifests/99_gate.yaml
-    oc --request-timeout=30s get --filename [TEMP]/assets/manifests/99_gate.yaml --output jsonpath={.status}
-    oc --request-timeout=30s replace --subresource=status --validate=strict --filename [TEMP]/assets/manifests/99_gate.yaml
-    oc --request-timeout=30s apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/manifests/cluster-dns.yml
-    oc --request-timeout=30s get nodes --selector node-role.kubernetes.io/master --output jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/crds/a.crd.yaml
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/crds/b.crd.yaml
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery wait --for=condition=Established --timeout=0 --filename [TEMP]/assets/crds
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/manifests/00-namespaces.yaml
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/manifests/99_gate.yaml
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery get --filename [TEMP]/assets/manifests/99_gate.yaml --output jsonpath={.status}
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery replace --subresource=status --validate=strict --filename [TEMP]/assets/manifests/99_gate.yaml
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/manifests/cluster-dns.yml
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery create --validate=strict --field-manager=bootkube --filename [TEMP]/assets/manifests/hand-over-signer.yaml
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery get nodes --selector node-role.kubernetes.io/master --output jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery get --filename [TEMP]/assets/manifests/99_gate.yaml --output jsonpath={.status}
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery get etcds.operator.openshift.io cluster --output jsonpath={range .status.conditions[*]}{.type}={.status}: {.message}{"\n"}{end}
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery get kubeapiservers.operator.openshift.io cluster --output jsonpath={range .status.nodeStatuses[*]}{.nodeName}={.currentRevision}{"\n"}{end}
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery get clusterversion version --output jsonpath={range .spec.overrides[*]}{.kind}|{.group}|{.namespace}|{.name}|{.unmanaged}{"\n"}{end}
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery patch clusterversion version --type=merge --patch {"spec":{"overrides":null}}
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery create configmap bootstrap --namespace=kube-system --from-literal=status=complete --validate=strict
     "#);
     assert!(node.at("assets/.bootkube.done").exists());
 }
@@ -205,7 +261,8 @@ fn done_is_done() {
     assert_eq!(node.calls(), Vec::<String>::new());
 }
 
-/// Killed before the end and started again: all is applied again, and a status that is there is left alone.
+/// Killed before the end and started again: all is applied again, a status that is there is left alone, and what was
+/// handed over is its operator's.
 #[test]
 fn run_again_before_the_end() {
     let node = Node::new();
@@ -214,12 +271,15 @@ fn run_again_before_the_end() {
     node.calls();
     node.later("nodes", "1");
     let said = node.run(&[]);
-    let about: Vec<&str> = said.lines().skip_while(|line| !line.contains("the status of")).take(2).collect();
-    insta::assert_snapshot!(about.join("\n"), @"
-    [TIME] writing the status of manifests/99_gate.yaml, for at most 60 s
-    [TIME] done: it has one already
+    let about: Vec<&str> =
+        said.lines().filter(|line| line.contains("99_gate") || line.contains("hand-over-")).collect();
+    insta::assert_snapshot!(about.join("\n"), @r"
+    [TIME] in: manifests/99_gate.yaml: 99_gate.yaml serverside-applied; it has one already
+    [TIME] in: manifests/hand-over-signer.yaml: it is there already, and its operator's
     ");
-    assert!(!node.calls().iter().any(|call| call.contains(" replace ")));
+    let calls = node.calls();
+    assert!(!calls.iter().any(|call| call.contains(" replace ")));
+    assert!(!calls.iter().any(|call| call.contains(" apply ") && call.contains("hand-over-")));
     assert!(node.at("assets/.bootkube.done").exists());
 }
 
@@ -237,24 +297,32 @@ fn a_slow_start_takes_longer() {
     [TIME] waiting for the API server at https://localhost:6443, for at most 60 s
     [TIME] not yet: curl: (7) Failed to connect to localhost:6443/readyz
     [TIME] done: ok
-    [TIME] applying crds/a.crd.yaml, for at most 60 s
-    [TIME] done: a.crd.yaml serverside-applied
-    [TIME] applying crds/b.crd.yaml, for at most 60 s
-    [TIME] done: b.crd.yaml serverside-applied
+    [TIME] applying crds, for at most 60 s
+    [TIME] in: crds/a.crd.yaml: a.crd.yaml serverside-applied
+    [TIME] in: crds/b.crd.yaml: b.crd.yaml serverside-applied
+    [TIME] done: all of crds are in
     [TIME] waiting for the CRDs, for at most 60 s
     [TIME] not yet: error: condition not met for customresourcedefinitions/a
     [TIME] done: all are established
-    [TIME] applying manifests/00-namespaces.yaml, for at most 60 s
-    [TIME] done: 00-namespaces.yaml serverside-applied
-    [TIME] applying manifests/99_gate.yaml, for at most 60 s
-    [TIME] done: 99_gate.yaml serverside-applied
-    [TIME] writing the status of manifests/99_gate.yaml, for at most 60 s
-    [TIME] done
-    [TIME] applying manifests/cluster-dns.yml, for at most 60 s
-    [TIME] done: cluster-dns.yml serverside-applied
+    [TIME] applying manifests, for at most 60 s
+    [TIME] in: manifests/00-namespaces.yaml: 00-namespaces.yaml serverside-applied
+    [TIME] in: manifests/99_gate.yaml: 99_gate.yaml serverside-applied
+    [TIME] in: manifests/cluster-dns.yml: cluster-dns.yml serverside-applied
+    [TIME] in: manifests/hand-over-signer.yaml: hand-over-signer.yaml created
+    [TIME] done: all of manifests are in
     [TIME] waiting for 3 masters to be Ready, for at most 60 s
     [TIME] not yet: 2 of 3 are Ready: master-0=True; master-1=True; master-2=False
     [TIME] done: 3 of 3 are Ready: master-0=True; master-1=True; master-2=True
+    [TIME] looking for statuses that are lost, for at most 60 s
+    [TIME] done: it has one already
+    [TIME] waiting for etcd on the masters, for at most 60 s
+    [TIME] done: EtcdRunningInCluster=True: enough members found
+    [TIME] waiting for API servers on the masters, for at most 60 s
+    [TIME] done: 2 of 2 are there: master-0=3; master-1=4; master-2=0
+    [TIME] taking the overrides off the ClusterVersion, for at most 60 s
+    [TIME] done: clusterversion.config.openshift.io/version patched
+    [TIME] saying that bootstrap is complete, for at most 60 s
+    [TIME] done: configmap/bootstrap created
     [TIME] done
     [exit 0]
     "#);
@@ -263,38 +331,58 @@ fn a_slow_start_takes_longer() {
     assert_eq!([count("/health"), count("/readyz"), count(" wait "), count("get nodes")], [3, 4, 2, 3]);
 }
 
+/// A namespace or a kind that the cluster-version operator brings late: the others do not wait for it, each round asks
+/// anew what kinds there are, and what is in is not touched again.
 #[test]
-fn a_failure_that_heals_is_tried_again() {
+fn what_is_late_is_tried_round_by_round() {
     let node = Node::new();
-    node.later("apply-cluster-dns.yml", "3");
+    node.later("apply-99_gate.yaml", "3");
+    node.later("create-hand-over-signer.yaml", "2");
     node.later("status-99_gate.yaml", "2");
-    insta::assert_snapshot!(last(&node.run(&[]), 10), @r#"
-    [TIME] writing the status of manifests/99_gate.yaml, for at most 60 s
-    [TIME] not yet: error: the server refuses 99_gate.yaml; unknown field "spec.wrong"
-    [TIME] done
-    [TIME] applying manifests/cluster-dns.yml, for at most 60 s
-    [TIME] not yet: error: the server refuses cluster-dns.yml; unknown field "spec.wrong"
-    [TIME] done: cluster-dns.yml serverside-applied
-    [TIME] waiting for 3 masters to be Ready, for at most 60 s
-    [TIME] done: 3 of 3 are Ready: master-0=True; master-1=True; master-2=True
-    [TIME] done
-    [exit 0]
+    let said = node.run(&[]);
+    let rounds: Vec<&str> = said
+        .lines()
+        .skip_while(|line| !line.contains("applying manifests"))
+        .take_while(|line| !line.contains("waiting for 3 masters"))
+        .collect();
+    insta::assert_snapshot!(rounds.join("\n"), @r#"
+    [TIME] applying manifests, for at most 60 s
+    [TIME] in: manifests/00-namespaces.yaml: 00-namespaces.yaml serverside-applied
+    [TIME] not yet: manifests/99_gate.yaml: error: the server refuses 99_gate.yaml; unknown field "spec.wrong"
+    [TIME] in: manifests/cluster-dns.yml: cluster-dns.yml serverside-applied
+    [TIME] not yet: manifests/hand-over-signer.yaml: error: the server refuses hand-over-signer.yaml; unknown field "spec.wrong"
+    [TIME] in: manifests/hand-over-signer.yaml: hand-over-signer.yaml created
+    [TIME] not yet: manifests/99_gate.yaml: 99_gate.yaml serverside-applied; error: the server refuses 99_gate.yaml; unknown field "spec.wrong"
+    [TIME] in: manifests/99_gate.yaml: 99_gate.yaml serverside-applied
+    [TIME] done: all of manifests are in
     "#);
+    let calls = node.calls();
+    let count = |what: &str| calls.iter().filter(|call| call.contains(what)).count();
+    assert_eq!(
+        [
+            count("manifests/00-namespaces.yaml"),
+            count("manifests/cluster-dns.yml"),
+            count(" create --validate")
+        ],
+        [1, 1, 2]
+    );
+    let learnt = fs::read_to_string(node.at("fake/discoveries")).unwrap().lines().count();
+    assert_eq!(learnt, 1 + 4, "one round of CRDs and four of manifests");
 }
 
-/// The file and the last words of `oc` are what a person at the console needs.
+/// Every file that is not in, and the last words of `oc` about it, are what a person at the console needs.
 #[test]
-fn a_failure_that_stays_is_fatal() {
+fn what_never_gets_in_is_fatal() {
     let node = Node::new();
     node.later("apply-99_gate.yaml", NEVER);
-    insta::assert_snapshot!(last(&node.run(&[("APPLY_LIMIT", "1")]), 5), @r#"
-    [TIME] done: 00-namespaces.yaml serverside-applied
-    [TIME] applying manifests/99_gate.yaml, for at most 1 s
-    [TIME] not yet: error: the server refuses 99_gate.yaml; unknown field "spec.wrong"
-    [TIME] error: applying manifests/99_gate.yaml: gave up after 1 s; last seen: error: the server refuses 99_gate.yaml; unknown field "spec.wrong"
+    node.later("create-hand-over-signer.yaml", NEVER);
+    insta::assert_snapshot!(last(&node.run(&[("APPLY_LIMIT", "1")]), 4), @r#"
+    [TIME] error: manifests/99_gate.yaml is not in; last seen: error: the server refuses 99_gate.yaml; unknown field "spec.wrong"
+    [TIME] error: manifests/hand-over-signer.yaml is not in; last seen: error: the server refuses hand-over-signer.yaml; unknown field "spec.wrong"
+    [TIME] error: applying manifests: gave up after 1 s
     [exit 1]
     "#);
-    assert!(!node.calls().iter().any(|call| call.contains("cluster-dns.yml")), "nothing after it is applied");
+    assert!(!node.calls().iter().any(|call| call.contains("get nodes")), "nothing after it happens");
     assert!(!node.at("assets/.bootkube.done").exists());
 }
 
@@ -302,25 +390,107 @@ fn a_failure_that_stays_is_fatal() {
 fn a_status_that_is_refused_is_fatal() {
     let node = Node::new();
     node.later("status-99_gate.yaml", NEVER);
-    insta::assert_snapshot!(last(&node.run(&[("APPLY_LIMIT", "1")]), 2), @r#"
-    [TIME] error: writing the status of manifests/99_gate.yaml: gave up after 1 s; last seen: error: the server refuses 99_gate.yaml; unknown field "spec.wrong"
+    insta::assert_snapshot!(last(&node.run(&[("APPLY_LIMIT", "1")]), 3), @r#"
+    [TIME] error: manifests/99_gate.yaml is not in; last seen: 99_gate.yaml serverside-applied; error: the server refuses 99_gate.yaml; unknown field "spec.wrong"
+    [TIME] error: applying manifests: gave up after 1 s
     [exit 1]
     "#);
+}
+
+/// Somebody makes the object anew while the masters install: it is given its status again.
+#[test]
+fn a_status_that_is_lost_is_written_again() {
+    let node = Node::new();
+    node.write("bin/sleep", "#!/bin/sh\nrm -f \"$FAKE/live-99_gate.yaml\"\nexec /bin/sleep \"$@\"\n");
+    set_mode(&node.at("bin/sleep"), 0o755);
+    node.later("nodes", "2");
+    node.run(&[]);
+    let replaced = node.calls().iter().filter(|call| call.contains(" replace ")).count();
+    assert_eq!(replaced, 2);
+    assert!(node.at("fake/live-99_gate.yaml").exists());
+}
+
+/// What operators say is wrong is in the log, and the end comes only after they are content.
+#[test]
+fn the_masters_take_over_late() {
+    let node = Node::new();
+    node.later("masters-etcd", "3");
+    node.later("masters-api", "2");
+    node.later("overrides", "2");
+    node.later("complete", "2");
+    insta::assert_snapshot!(last(&node.run(&[]), 15), @r#"
+    [TIME] done: it has one already
+    [TIME] waiting for etcd on the masters, for at most 60 s
+    [TIME] not yet: EtcdRunningInCluster=False: EtcdMembersNotReady; EnvVarControllerDegraded=True: no node has an address
+    [TIME] done: EtcdRunningInCluster=True: enough members found
+    [TIME] waiting for API servers on the masters, for at most 60 s
+    [TIME] not yet: 1 of 2 are there: master-0=3; master-1=0; master-2=0; InstallerControllerDegraded=True: missing secret etcd-client
+    [TIME] done: 2 of 2 are there: master-0=3; master-1=4; master-2=0
+    [TIME] taking the overrides off the ClusterVersion, for at most 60 s
+    [TIME] not yet: error: the server refuses this; unknown field "spec.wrong"
+    [TIME] done: clusterversion.config.openshift.io/version patched
+    [TIME] saying that bootstrap is complete, for at most 60 s
+    [TIME] not yet: error: the server refuses this; unknown field "spec.wrong"
+    [TIME] done: configmap/bootstrap created
+    [TIME] done
+    [exit 0]
+    "#);
+    let calls = node.calls();
+    let at = |what: &str| calls.iter().rposition(|call| call.contains(what)).unwrap();
+    assert!(
+        at("get etcds") < at("get kubeapiservers") && at("get kubeapiservers") < at("patch clusterversion")
+    );
+    assert_eq!(at("create configmap bootstrap"), calls.len() - 1, "the API is dead after it");
+    assert!(node.at("assets/.bootkube.done").exists());
+}
+
+/// One API server is enough where there is one master.
+#[test]
+fn a_single_node_waits_for_one() {
+    let node = Node::new();
+    node.ws.without_workers(1);
+    node.ws.build(&["script/bootkube"]);
+    let script = node.ws.path_of("script/bootkube").join("bootkube.sh");
+    let node = Node { script, ..node };
+    node.later("masters-api", NEVER);
+    let said = node.run(&[]);
+    assert!(said.contains("1 of 1 are there: master-0=3"), "{said}");
+    assert!(said.ends_with("[exit 0]\n"), "{said}");
+}
+
+/// Overrides of the user's own stay, and bootstrap that was said to be complete before is.
+#[test]
+fn overrides_of_the_user_stay() {
+    let node = Node::new();
+    node.write("fake/overrides", "Deployment|apps|openshift-monitoring|prometheus|true\n");
+    node.write("fake/made-bootstrap", "");
+    let said = node.run(&[]);
+    assert!(said.ends_with("done: it is there already\n[TIME] done\n[exit 0]\n"), "{said}");
+    let calls = node.calls();
+    let patch = calls.iter().find(|call| call.contains(" patch ")).unwrap();
+    insta::assert_snapshot!(patch, @r#"oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery patch clusterversion version --type=merge --patch {"spec":{"overrides":[{"kind":"Deployment","group":"apps","namespace":"openshift-monitoring","name":"prometheus","unmanaged":true}]}}"#);
 }
 
 /// Every wait ends, and says what it waited for and what it saw last.
 #[test]
 fn every_wait_has_a_limit() {
     let mut said = String::new();
-    for (what, limit) in
-        [("etcd", "ETCD_LIMIT"), ("api", "API_LIMIT"), ("crds", "CRDS_LIMIT"), ("nodes", "MASTERS_LIMIT")]
-    {
+    for (what, limit) in [
+        ("etcd", "ETCD_LIMIT"),
+        ("api", "API_LIMIT"),
+        ("crds", "CRDS_LIMIT"),
+        ("nodes", "MASTERS_LIMIT"),
+        ("masters-etcd", "MASTERS_ETCD_LIMIT"),
+        ("masters-api", "MASTERS_API_LIMIT"),
+        ("overrides", "PIVOT_LIMIT"),
+        ("complete", "PIVOT_LIMIT"),
+    ] {
         let node = Node::new();
         node.later(what, NEVER);
         said.push_str(&last(&node.run(&[(limit, "1")]), 2));
         assert!(!node.at("assets/.bootkube.done").exists());
     }
-    insta::assert_snapshot!(said, @"
+    insta::assert_snapshot!(said, @r#"
     [TIME] error: waiting for etcd at https://localhost:2379: gave up after 1 s; last seen: curl: (7) Failed to connect to localhost:2379/health
     [exit 1]
     [TIME] error: waiting for the API server at https://localhost:6443: gave up after 1 s; last seen: curl: (7) Failed to connect to localhost:6443/readyz
@@ -329,7 +499,15 @@ fn every_wait_has_a_limit() {
     [exit 1]
     [TIME] error: waiting for 3 masters to be Ready: gave up after 1 s; last seen: 2 of 3 are Ready: master-0=True; master-1=True; master-2=False
     [exit 1]
-    ");
+    [TIME] error: waiting for etcd on the masters: gave up after 1 s; last seen: EtcdRunningInCluster=False: EtcdMembersNotReady; EnvVarControllerDegraded=True: no node has an address
+    [exit 1]
+    [TIME] error: waiting for API servers on the masters: gave up after 1 s; last seen: 1 of 2 are there: master-0=3; master-1=0; master-2=0; InstallerControllerDegraded=True: missing secret etcd-client
+    [exit 1]
+    [TIME] error: taking the overrides off the ClusterVersion: gave up after 1 s; last seen: error: the server refuses this; unknown field "spec.wrong"
+    [exit 1]
+    [TIME] error: saying that bootstrap is complete: gave up after 1 s; last seen: error: the server refuses this; unknown field "spec.wrong"
+    [exit 1]
+    "#);
 }
 
 #[test]
@@ -370,10 +548,14 @@ fn the_artifacts_of_the_example() {
         calls.map(|call| call.rsplit('/').next().unwrap()).collect()
     };
     let listing = |folder: &str| list(&result.join(folder)).into_iter();
-    assert_eq!(files(" apply "), listing("crds").chain(listing("manifests")).collect::<Vec<_>>());
-    assert!(
-        calls.iter().filter(|call| call.contains(" apply ")).all(|call| call.contains(" --validate=strict "))
-    );
+    let is_handed_over = |name: &String| name.starts_with("hand-over-");
+    let applied = listing("manifests").filter(|name| !is_handed_over(name));
+    assert_eq!(files(" apply "), listing("crds").chain(applied).collect::<Vec<_>>());
+    let created: Vec<String> = listing("manifests").filter(is_handed_over).collect();
+    assert_eq!(files(" create --validate=strict --field-manager"), created);
+    assert_eq!(created.len(), 19);
+    let writes = calls.iter().filter(|call| call.contains(" apply ") || call.contains(" create "));
+    assert!(writes.into_iter().all(|call| call.contains(" --validate=strict")));
     insta::assert_snapshot!(files(" replace --subresource=status --validate=strict ").join("\n"), @"
     99_feature-gate.yaml
     cluster-infrastructure-02-config.yml

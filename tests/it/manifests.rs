@@ -504,42 +504,44 @@ fn highly_available() {
       # How the update service knows the cluster. If the CVO had to make the object, it would make up an id.
       clusterID: "7d19298e-a688-456c-8d4e-678c386d3998"
       # No channel: the CVO installs all the same, looks for no updates, and says NoChannel in its condition RetrievedUpdates.
-
-    === etcd-ca-bundle.yaml
-    apiVersion: v1
-    kind: ConfigMap
-    metadata:
-      name: etcd-ca-bundle
-      namespace: openshift-etcd
-    data:
-      # The authority alone, without the root above it. The masters' etcd lets in whoever this bundle vouches for: with the
-      # root in it, every kubelet certificate would open etcd. All who read it are Go programs, which stop at an intermediate.
-      ca-bundle.crt: |
-        -----BEGIN CERTIFICATE-----
-        -----END CERTIFICATE-----
-
-    === etcd-endpoints.yaml
-    apiVersion: v1
-    kind: ConfigMap
-    metadata:
-      name: etcd-endpoints
-      namespace: openshift-etcd
-      annotations:
-        # The address alone, IPv6 too: the operator itself adds brackets and port. It removes this once bootstrap is complete.
-        alpha.installer.openshift.io/etcd-bootstrap: "192.168.126.100"
-    # No data: that lists the members on masters, and the operator writes it.
-
-    === kube-system-configmap-root-ca.yaml
-    apiVersion: v1
-    kind: ConfigMap
-    metadata:
-      name: root-ca
-      namespace: kube-system
-    data:
-      # With this, nodes that join later trust the machine-config server.
-      ca.crt: |
-        -----BEGIN CERTIFICATE-----
-        -----END CERTIFICATE-----
+      # The release brings these too, empty. While they are unmanaged the CVO does not get there first with its own: an empty
+      # Network, and the etcd operator never makes a revision. bootkube.sh takes them off again; until then no update is possible.
+      overrides:
+      - group: config.openshift.io
+        kind: DNS
+        name: cluster
+        namespace: ""
+        unmanaged: true
+      - group: config.openshift.io
+        kind: FeatureGate
+        name: cluster
+        namespace: ""
+        unmanaged: true
+      - group: config.openshift.io
+        kind: Infrastructure
+        name: cluster
+        namespace: ""
+        unmanaged: true
+      - group: config.openshift.io
+        kind: Ingress
+        name: cluster
+        namespace: ""
+        unmanaged: true
+      - group: config.openshift.io
+        kind: Network
+        name: cluster
+        namespace: ""
+        unmanaged: true
+      - group: config.openshift.io
+        kind: Proxy
+        name: cluster
+        namespace: ""
+        unmanaged: true
+      - group: config.openshift.io
+        kind: Scheduler
+        name: cluster
+        namespace: ""
+        unmanaged: true
 
     === openshift-config-secret-pull-secret.yaml
     apiVersion: v1
@@ -797,10 +799,6 @@ fn ipv6_only() {
         serviceNetwork:
     -   - "172.30.0.0/16"
     +   - "fd02::/112"
-    === etcd-endpoints.yaml
-          # The address alone, IPv6 too: the operator itself adds brackets and port. It removes this once bootstrap is complete.
-    -     alpha.installer.openshift.io/etcd-bootstrap: "192.168.126.100"
-    +     alpha.installer.openshift.io/etcd-bootstrap: "fd00:126::100"
     "#);
 }
 
