@@ -139,7 +139,8 @@ fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>
     environment.add_filter("json", |value: &Jinja| to_value(value).map(|value| value.to_string()));
     environment.add_filter("quote", |text: &str| yaml::scalar(text));
     environment.add_filter("b64", |text: &str| STANDARD.encode(text));
-    environment.add_filter("not_before", |pem: &str| certificate(pem).map(|one| lock::show(one.not_before())));
+    environment
+        .add_filter("not_before", |pem: &str| certificate(pem).map(|one| lock::show(one.not_before())));
     environment.add_filter("not_after", |pem: &str| certificate(pem).map(|one| lock::show(one.not_after())));
     environment.add_filter("common_name", |pem: &str| {
         let name = certificate(pem)?.common_name().map(str::to_owned);

@@ -46,6 +46,7 @@ mod control_plane;
 mod core_types;
 mod crash;
 mod docs;
+mod handover;
 mod harness;
 mod identity;
 mod ignition;

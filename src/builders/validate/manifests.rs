@@ -84,6 +84,26 @@ pub(super) const OPERATOR_NETWORK: Check = Check {
     },
 };
 
+/// Operators read the status, and the network operator, which writes it, comes late.
+pub(super) const NETWORK_STATUS: Check = Check {
+    name: "network-status",
+    rule: "config.openshift.io/v1 Network has a service network in its spec, and the same in its status",
+    breaks: "without the first the etcd operator never makes a revision; without the second the kube-apiserver operator panics until the network operator writes it",
+    config: &[],
+    run: |artifacts, report| {
+        one(artifacts, report, "config.openshift.io/v1", "Network", |document, report| {
+            let [spec, status] = ["spec.serviceNetwork", "status.serviceNetwork"];
+            for field in [spec, status].into_iter().filter(|field| document.list(field).is_empty()) {
+                report.add(&document.file, document.line(field), field, "it is empty or missing");
+            }
+            let mean = |field: &str| document.get(field).map(meaning);
+            if !document.list(status).is_empty() && mean(spec) != mean(status) {
+                report.add(&document.file, document.line(status), status, "it is not that of the spec");
+            }
+        });
+    },
+};
+
 /// The CRDs take any text here: nothing before the network operator looks at it.
 pub(super) const NETWORK_CIDRS: Check = Check {
     name: "network-cidrs",
@@ -145,6 +165,12 @@ pub(super) const CLUSTER_CONFIG: Check = Check {
                     .filter(|key| !has(&inner, key))
                 {
                     report.add(&document.file, document.line(field), field, format!("it has no `{key}`"));
+                }
+                let replicas = inner.get("controlPlane").and_then(|plane| plane.get("replicas"));
+                if replicas.is_none_or(Node::is_null) {
+                    let message =
+                        "it has no `controlPlane.replicas`: the etcd operator never makes a revision";
+                    report.add(&document.file, document.line(field), field, message);
                 }
                 if has(&inner, "pullSecret") {
                     report.add(&document.file, document.line(field), field, "it has the pull secret in it");

@@ -7,6 +7,7 @@
 
 mod artifacts;
 mod certificates;
+mod handover;
 mod haproxy;
 mod ignition;
 mod images;
@@ -57,6 +58,7 @@ pub const CHECKS: &[Check] = &[
     ignition::APISERVER_URL,
     ignition::BOOTKUBE,
     ignition::STANDALONE,
+    handover::COMPLETE,
     manifests::BOOTSTRAPPER_RBAC,
     certificates::PATH_LENGTH,
     manifests::CLUSTER_CONFIG,
@@ -66,6 +68,7 @@ pub const CHECKS: &[Check] = &[
     manifests::CRDS,
     pods::CVO_FLAGS,
     images::CVO_IMAGE,
+    handover::OVERRIDES,
     pods::CVO_STATIC_POD,
     manifests::DNS_BASE_DOMAIN,
     ignition::DUPLICATES,
@@ -74,6 +77,8 @@ pub const CHECKS: &[Check] = &[
     objects::FEATURE_GATE,
     pods::FLAG_FILES,
     pods::FRONT_PROXY,
+    handover::OBJECTS,
+    handover::TRUST,
     haproxy::TCP_CHECKS,
     ignition::MODES,
     ignition::PATHS,
@@ -87,9 +92,11 @@ pub const CHECKS: &[Check] = &[
     manifests::KUBELET_ACCESS,
     ignition::KUBELET_CA,
     manifests::PARSES,
+    ignition::MASTER_LABEL,
     references::MOUNTS,
     references::NAMESPACES,
     manifests::NETWORK_CIDRS,
+    manifests::NETWORK_STATUS,
     manifests::OPERATOR_NETWORK,
     ignition::PAUSE_IMAGE,
     references::SUBJECTS,
@@ -97,6 +104,7 @@ pub const CHECKS: &[Check] = &[
     ignition::READABLE,
     certificates::SERVICE_IP,
     secrets::SIGNER,
+    handover::SIGNERS_RSA,
     scripts::STRICT_APPLY,
     ignition::UNITS,
 ];
@@ -219,7 +227,7 @@ pub(super) struct Validate;
 
 impl Builder for Validate {
     fn id(&self) -> BuilderId {
-        BuilderId::new("validate", 3)
+        BuilderId::new("validate", 4)
     }
 
     /// Its report says which rules hold, nothing of what was looked at.

@@ -98,6 +98,24 @@ pub(in super::super) const KUBELET_CA: Check = Check {
     },
 };
 
+/// Masters that operators know as such.
+pub(in super::super) const MASTER_LABEL: Check = Check {
+    name: "master-label",
+    rule: "the masters' kubelets register with the label node-role.kubernetes.io/master; control-plane alone is not enough",
+    breaks: "the etcd operator finds no master, and never makes a revision",
+    config: &["nodes"],
+    run: |artifacts, report| {
+        for node in nodes(artifacts).iter().filter(|node| node.role == "master") {
+            let commands = commands(node, KUBELET);
+            let mut labels = commands.iter().flatten().filter_map(|word| word.strip_prefix("--node-labels="));
+            let is_master = |label: &str| label.split('=').next() == Some("node-role.kubernetes.io/master");
+            if !labels.any(|list| list.split(',').any(is_master)) {
+                node.report(report, KUBELET, "it does not register with `node-role.kubernetes.io/master`");
+            }
+        }
+    },
+};
+
 /// Pods that start.
 pub(in super::super) const PAUSE_IMAGE: Check = Check {
     name: "pause-image",

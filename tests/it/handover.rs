@@ -1,0 +1,493 @@
+//! The hand-over as a whole: every object that operators take over as text, each one missing, and each authority swapped.
+
+use std::fs;
+
+use crate::harness::{Workspace, mode, source, tree};
+
+/// What `check/hand-over` says, without what it says to every finding.
+fn findings(ws: &Workspace) -> String {
+    let said = ws.run(&["build", "-q", "check/hand-over"]);
+    let is_finding = |line: &&str| line.starts_with("  ") && line.ends_with(']');
+    said.lines().filter(is_finding).map(|line| format!("{}\n", line.trim())).collect()
+}
+
+/// A text without the bytes of keys and certificates.
+fn masked(text: &str) -> String {
+    let (mut out, mut in_pem) = (String::new(), false);
+    for line in text.lines() {
+        let ends = line.contains("-----END ");
+        match line.split_once(": ") {
+            Some((key, value)) if value.len() > 300 => out.push_str(&format!("{key}: (base64)\n")),
+            _ if !in_pem || ends => out.push_str(&format!("{line}\n")),
+            _ => {}
+        }
+        in_pem = !ends && (in_pem || line.contains("-----BEGIN "));
+    }
+    out
+}
+
+#[test]
+fn all_objects() {
+    let ws = Workspace::example();
+    let mut text = String::new();
+    for target in ws.json(&["build", "hand-over"])["targets"].as_array().unwrap() {
+        for (file, (mode, bytes)) in tree(target["path"].as_str().unwrap().as_ref()) {
+            let said = masked(&String::from_utf8(bytes).unwrap());
+            text.push_str(&format!("=== {} {mode:04o} {file}\n{said}\n", target["name"].as_str().unwrap()));
+        }
+    }
+    insta::assert_snapshot!(ws.filter(&text), @r#"
+    === hand-over/admin-kubeconfig-client-ca 0444 hand-over-admin-kubeconfig-client-ca.yaml
+    # The kube-apiserver operator puts it into the client CA: without it the admin kubeconfig dies with the bootstrap node.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: admin-kubeconfig-client-ca
+      namespace: openshift-config
+    data:
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === hand-over/aggregator-client-signer 0400 hand-over-aggregator-client-signer.yaml
+    # Signs the client certificate that aggregated APIs know the API server by.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: aggregator-client-signer
+      namespace: openshift-kube-apiserver-operator
+      annotations:
+        # Its operator goes by these, not by the certificate: without them it takes the authority for one of unknown age, and
+        # makes a new one that nobody trusts.
+        auth.openshift.io/certificate-not-before: "[TIME]"
+        auth.openshift.io/certificate-not-after: "[TIME]"
+        auth.openshift.io/certificate-issuer: front-proxy-ca
+    type: kubernetes.io/tls
+    data:
+      tls.crt: (base64)
+      # The operator signs with it from now on.
+      tls.key: (base64)
+
+    === hand-over/csr-controller-ca 0444 hand-over-csr-controller-ca.yaml
+    # The kube-apiserver operator puts it into the client CA: kubelets have certificates of this authority since bootstrap.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: csr-controller-ca
+      namespace: openshift-config-managed
+    data:
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === hand-over/csr-signer-signer 0400 hand-over-csr-signer-signer.yaml
+    # Signs the authority that signs kubelet certificates. With another one those issued during bootstrap are refused.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: csr-signer-signer
+      namespace: openshift-kube-controller-manager-operator
+      annotations:
+        # Its operator goes by these, not by the certificate: without them it takes the authority for one of unknown age, and
+        # makes a new one that nobody trusts.
+        auth.openshift.io/certificate-not-before: "[TIME]"
+        auth.openshift.io/certificate-not-after: "[TIME]"
+        auth.openshift.io/certificate-issuer: kubernetes-ca
+    type: kubernetes.io/tls
+    data:
+      tls.crt: (base64)
+      # The operator signs with it from now on.
+      tls.key: (base64)
+
+    === hand-over/etcd-ca-bundle 0444 hand-over-etcd-ca-bundle.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: etcd-ca-bundle
+      namespace: openshift-etcd
+    data:
+      # The authority alone, without the root above it. The masters' etcd lets in whoever this bundle vouches for: with the
+      # root in it, every kubelet certificate would open etcd. All who read it are Go programs, which stop at an intermediate.
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === hand-over/etcd-endpoints 0444 hand-over-etcd-endpoints.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: etcd-endpoints
+      namespace: openshift-etcd
+      annotations:
+        # The address alone, IPv6 too: the operator itself adds brackets and port. It removes this once bootstrap is complete.
+        alpha.installer.openshift.io/etcd-bootstrap: "192.168.126.100"
+    # No data: that lists the members on masters, and the operator writes it.
+
+    === hand-over/etcd-signer 0400 hand-over-etcd-signer.yaml
+    # Signs the certificates of etcd's members on the masters. With another authority the bootstrap member refuses them all.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: etcd-signer
+      namespace: openshift-etcd
+      annotations:
+        # Its operator goes by these, not by the certificate: without them it takes the authority for one of unknown age, and
+        # makes a new one that nobody trusts.
+        auth.openshift.io/certificate-not-before: "[TIME]"
+        auth.openshift.io/certificate-not-after: "[TIME]"
+        auth.openshift.io/certificate-issuer: etcd-ca
+    type: kubernetes.io/tls
+    data:
+      tls.crt: (base64)
+      # The operator signs with it from now on.
+      tls.key: (base64)
+
+    === hand-over/initial-kube-apiserver-server-ca 0444 hand-over-initial-kube-apiserver-server-ca.yaml
+    # The machine-config operator writes it to nodes as /etc/kubernetes/kubelet-ca.crt, and cannot sync without it.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: initial-kube-apiserver-server-ca
+      namespace: openshift-config
+    data:
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === hand-over/initial-service-account-private-key 0400 hand-over-initial-service-account-private-key.yaml
+    # The controller-manager operator makes no revision without it.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: initial-service-account-private-key
+      namespace: openshift-config
+    type: Opaque
+    data:
+      service-account.key: (base64)
+
+    === hand-over/kube-apiserver-to-kubelet-signer 0400 hand-over-kube-apiserver-to-kubelet-signer.yaml
+    # Signs client certificates of the control plane. With another authority kubelets refuse logs and exec until all nodes know it.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: kube-apiserver-to-kubelet-signer
+      namespace: openshift-kube-apiserver-operator
+      annotations:
+        # Its operator goes by these, not by the certificate: without them it takes the authority for one of unknown age, and
+        # makes a new one that nobody trusts.
+        auth.openshift.io/certificate-not-before: "[TIME]"
+        auth.openshift.io/certificate-not-after: "[TIME]"
+        auth.openshift.io/certificate-issuer: kubernetes-ca
+    type: kubernetes.io/tls
+    data:
+      tls.crt: (base64)
+      # The operator signs with it from now on.
+      tls.key: (base64)
+
+    === hand-over/kube-control-plane-signer 0400 hand-over-kube-control-plane-signer.yaml
+    # Signs client certificates of the control plane. With another authority kubelets refuse logs and exec until all nodes know it.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: kube-control-plane-signer
+      namespace: openshift-kube-apiserver-operator
+      annotations:
+        # Its operator goes by these, not by the certificate: without them it takes the authority for one of unknown age, and
+        # makes a new one that nobody trusts.
+        auth.openshift.io/certificate-not-before: "[TIME]"
+        auth.openshift.io/certificate-not-after: "[TIME]"
+        auth.openshift.io/certificate-issuer: kubernetes-ca
+    type: kubernetes.io/tls
+    data:
+      tls.crt: (base64)
+      # The operator signs with it from now on.
+      tls.key: (base64)
+
+    === hand-over/kubelet-bootstrap-kubeconfig 0444 hand-over-kubelet-bootstrap-kubeconfig.yaml
+    # The kube-apiserver operator puts it into the client CA: without it no node can join once the masters serve the API.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: kubelet-bootstrap-kubeconfig
+      namespace: openshift-config-managed
+    data:
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === hand-over/loadbalancer-serving-signer 0400 hand-over-loadbalancer-serving-signer.yaml
+    # Signs what the masters' API servers show. With another authority every kubelet and kubeconfig that trusts ours refuses them.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: loadbalancer-serving-signer
+      namespace: openshift-kube-apiserver-operator
+      annotations:
+        # Its operator goes by these, not by the certificate: without them it takes the authority for one of unknown age, and
+        # makes a new one that nobody trusts.
+        auth.openshift.io/certificate-not-before: "[TIME]"
+        auth.openshift.io/certificate-not-after: "[TIME]"
+        auth.openshift.io/certificate-issuer: kubernetes-ca
+    type: kubernetes.io/tls
+    data:
+      tls.crt: (base64)
+      # The operator signs with it from now on.
+      tls.key: (base64)
+
+    === hand-over/localhost-serving-signer 0400 hand-over-localhost-serving-signer.yaml
+    # Signs what the masters' API servers show. With another authority every kubelet and kubeconfig that trusts ours refuses them.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: localhost-serving-signer
+      namespace: openshift-kube-apiserver-operator
+      annotations:
+        # Its operator goes by these, not by the certificate: without them it takes the authority for one of unknown age, and
+        # makes a new one that nobody trusts.
+        auth.openshift.io/certificate-not-before: "[TIME]"
+        auth.openshift.io/certificate-not-after: "[TIME]"
+        auth.openshift.io/certificate-issuer: kubernetes-ca
+    type: kubernetes.io/tls
+    data:
+      tls.crt: (base64)
+      # The operator signs with it from now on.
+      tls.key: (base64)
+
+    === hand-over/machine-config-server-tls 0400 hand-over-machine-config-server-tls.yaml
+    # Its pods mount it: without it they do not start, and the machine-config operator is never Available.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: machine-config-server-tls
+      namespace: openshift-machine-config-operator
+    type: Opaque
+    data:
+      # For api-int, by the root in ConfigMap kube-system/root-ca.
+      tls.crt: (base64)
+      tls.key: (base64)
+
+    === hand-over/next-bound-service-account-signing-key 0400 hand-over-next-bound-service-account-signing-key.yaml
+    # With another pair the masters refuse every token that was issued during bootstrap: operators lose the API.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: next-bound-service-account-signing-key
+      namespace: openshift-kube-apiserver-operator
+    type: Opaque
+    data:
+      service-account.key: (base64)
+      service-account.pub: (base64)
+
+    === hand-over/root-ca 0444 hand-over-root-ca.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: root-ca
+      namespace: kube-system
+    data:
+      # With this, nodes that join later trust the machine-config server.
+      ca.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === hand-over/sa-token-signing-certs 0444 hand-over-sa-token-signing-certs.yaml
+    # The kube-apiserver operator makes no revision without it, and the controller-manager operator, which owns it, writes it
+    # only after bootstrap is gone: each would wait for the other.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: sa-token-signing-certs
+      namespace: openshift-config-managed
+    data:
+      service-account-001.pub: |
+        -----BEGIN PUBLIC KEY-----
+        -----END PUBLIC KEY-----
+
+    === hand-over/service-network-serving-signer 0400 hand-over-service-network-serving-signer.yaml
+    # Signs what the masters' API servers show. With another authority every kubelet and kubeconfig that trusts ours refuses them.
+    apiVersion: v1
+    kind: Secret
+    metadata:
+      name: service-network-serving-signer
+      namespace: openshift-kube-apiserver-operator
+      annotations:
+        # Its operator goes by these, not by the certificate: without them it takes the authority for one of unknown age, and
+        # makes a new one that nobody trusts.
+        auth.openshift.io/certificate-not-before: "[TIME]"
+        auth.openshift.io/certificate-not-after: "[TIME]"
+        auth.openshift.io/certificate-issuer: kubernetes-ca
+    type: kubernetes.io/tls
+    data:
+      tls.crt: (base64)
+      # The operator signs with it from now on.
+      tls.key: (base64)
+    "#);
+}
+
+/// The operator itself adds brackets and port: an IPv6 address is written as it is.
+#[test]
+fn etcd_endpoints_of_ipv6() {
+    let ws = Workspace::example();
+    ws.ipv6_only();
+    ws.build(&["hand-over/etcd-endpoints"]);
+    let text =
+        tree(&ws.path_of("hand-over/etcd-endpoints")).remove("hand-over-etcd-endpoints.yaml").unwrap().1;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("alpha.installer.openshift.io/etcd-bootstrap: \"fd00:126::100\"\n"), "{text}");
+}
+
+/// Keys stay with their owner: in the store, in the result and on the node.
+#[test]
+fn what_has_a_key_is_secret() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    let manifests = ws.dir.join("result/manifests");
+    let mut secret = 0;
+    for (file, (_, bytes)) in tree(&manifests).into_iter().filter(|(file, _)| file.starts_with("hand-over-"))
+    {
+        if String::from_utf8(bytes).unwrap().contains("\nkind: Secret\n") {
+            assert_eq!(mode(&manifests.join(&file)), 0o400, "{file}");
+            secret += 1;
+        }
+    }
+    assert_eq!(secret, 11);
+}
+
+/// A build whose renders and certificates stay as they are when an annotation changes.
+#[test]
+fn an_annotation_issues_nothing_anew() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    ws.write(
+        "patches/10-x.yaml",
+        "target: {kind: Secret, name: etcd-signer}\npatch: {metadata: {annotations: {example.com/mine: mine}}}\n",
+    );
+    insta::assert_snapshot!(ws.build(&[]).join("\n"), @r"
+    check/bootkube
+    check/crds
+    check/hand-over
+    check/ignition
+    check/manifests
+    check/references
+    check/render
+    check/schemas
+    check/static-pods
+    cluster
+    ignition/bootstrap
+    mco/inputs
+    patch/10-x
+    patched
+    ");
+}
+
+/// Every object of the table, taken away: what is said is what an operator will do without it.
+#[test]
+fn each_object_is_missed() {
+    let ws = Workspace::example();
+    let report = ws.json(&["build", "hand-over"]);
+    let targets = report["targets"].as_array().unwrap().iter();
+    let ours = targets.filter_map(|target| target["name"].as_str().unwrap().strip_prefix("hand-over/"));
+    // The one that has a check of its own is not in the table; two more are no work of this stage.
+    let names = ours.filter(|name| *name != "etcd-endpoints").chain(["pull-secret", "kubeadmin"]);
+    let patch = |name| format!("---\ntarget: {{name: {name}}}\npatch: {{metadata: {{name: not-{name}}}}}\n");
+    let patches: String = names.map(patch).collect();
+    ws.write("patches/10-x.yaml", &patches);
+    insta::assert_snapshot!(findings(&ws), @r"
+    manifests: there is no Secret openshift-etcd/etcd-signer: the etcd operator makes a new authority, which the bootstrap member refuses: etcd never gets a second member [hand-over-objects]
+    manifests: there is no ConfigMap openshift-etcd/etcd-ca-bundle: whoever speaks to etcd through the operator's bundle does not trust the bootstrap member [hand-over-objects]
+    manifests: there is no Secret openshift-kube-apiserver-operator/loadbalancer-serving-signer: a new authority: kubelets and kubeconfigs that trust ours refuse the masters at api. and api-int. [hand-over-objects]
+    manifests: there is no Secret openshift-kube-apiserver-operator/localhost-serving-signer: a new authority: what runs on the masters refuses its own API server [hand-over-objects]
+    manifests: there is no Secret openshift-kube-apiserver-operator/service-network-serving-signer: a new authority: pods that trust ours refuse the masters at the first service address [hand-over-objects]
+    manifests: there is no Secret openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-signer: kubelets refuse logs and exec until the machine-config operator has rolled out a new authority [hand-over-objects]
+    manifests: there is no Secret openshift-kube-apiserver-operator/kube-control-plane-signer: the masters' components get certificates of a new authority, which the bootstrap API server refuses [hand-over-objects]
+    manifests: there is no Secret openshift-kube-apiserver-operator/aggregator-client-signer: aggregated APIs refuse the masters' API servers until the new authority is known to them [hand-over-objects]
+    manifests: there is no Secret openshift-kube-apiserver-operator/next-bound-service-account-signing-key: tokens issued during bootstrap are refused by the masters [hand-over-objects]
+    manifests: there is no ConfigMap openshift-config/admin-kubeconfig-client-ca: the admin kubeconfig dies with the bootstrap node [hand-over-objects]
+    manifests: there is no ConfigMap openshift-config-managed/kubelet-bootstrap-kubeconfig: kubelets that want to join are refused by the masters [hand-over-objects]
+    manifests: there is no ConfigMap openshift-config-managed/csr-controller-ca: kubelets are refused by the masters until the controller-manager operator writes it [hand-over-objects]
+    manifests: there is no Secret openshift-kube-controller-manager-operator/csr-signer-signer: kubelet certificates issued during bootstrap are refused [hand-over-objects]
+    manifests: there is no Secret openshift-config/initial-service-account-private-key: the controller-manager operator makes no revision [hand-over-objects]
+    manifests: there is no ConfigMap openshift-config-managed/sa-token-signing-certs: a deadlock: the kube-apiserver operator waits for it, and its owner writes it only after bootstrap is gone [hand-over-objects]
+    manifests: there is no ConfigMap kube-system/root-ca: the machine-config operator cannot sync [hand-over-objects]
+    manifests: there is no ConfigMap openshift-config/initial-kube-apiserver-server-ca: the machine-config operator cannot sync [hand-over-objects]
+    manifests: there is no Secret openshift-machine-config-operator/machine-config-server-tls: machine-config-server pods do not start, and the machine-config operator is never Available [hand-over-objects]
+    manifests: there is no Secret openshift-config/pull-secret: no image can be pulled [hand-over-objects]
+    manifests: there is no Secret kube-system/kubeadmin: there is no first login [hand-over-objects]
+    ");
+}
+
+/// One authority after the other in the place of the right one: exactly the verifications that would fail are named.
+#[test]
+fn each_authority_is_swapped() {
+    let ws = Workspace::example();
+    let mut said = String::new();
+    for (recipe, right, wrong) in [
+        ("etcd-signer", "etcd-ca", "front-proxy-ca"),
+        ("etcd-ca-bundle", "etcd-ca", "root-ca"),
+        ("serving-signers", "kubernetes-ca", "kubelet-ca"),
+        ("client-signers", "kubernetes-ca", "kubelet-ca"),
+        ("aggregator-client-signer", "front-proxy-ca", "etcd-ca"),
+        ("csr-signer-signer", "kubernetes-ca", "kubelet-ca"),
+        ("admin-kubeconfig-client-ca", "kubernetes-ca", "root-ca"),
+        ("kubelet-bootstrap-kubeconfig", "kubernetes-ca", "kubelet-ca"),
+        ("csr-controller-ca", "kubernetes-ca", "kubelet-ca"),
+        ("initial-kube-apiserver-server-ca", "kubelet-client-ca-bundle", "root-ca"),
+        ("root-ca", "root-ca", "etcd-ca"),
+    ] {
+        let path = format!("51-hand-over/{recipe}.toml");
+        let text = fs::read_to_string(source("recipes").join(&path)).unwrap();
+        let swapped = ["pki", "key"].into_iter().fold(text.clone(), |text, kind| {
+            let ending = if kind == "pki" { "crt" } else { "key" };
+            text.replace(
+                &format!("\"{kind}/{right}:{right}.{ending}\""),
+                &format!("\"{kind}/{wrong}:{wrong}.{ending}\""),
+            )
+        });
+        assert_ne!(text, swapped, "{recipe}");
+        ws.write(&format!("recipes/{path}"), &swapped);
+        said.push_str(&format!("{recipe}: {wrong} for {right}\n{}\n", findings(&ws)));
+        fs::remove_dir_all(ws.dir.join("recipes")).unwrap();
+    }
+    insta::assert_snapshot!(said, @r"
+    etcd-signer: front-proxy-ca for etcd-ca
+    hand-over-etcd-signer.yaml:15: data[tls.crt]: it has not the issuer of `etcd-server.crt`, `CN=etcd-ca`: the bootstrap member refuses members on masters [hand-over-trust]
+
+    etcd-ca-bundle: root-ca for etcd-ca
+    hand-over-etcd-ca-bundle.yaml:9: data[ca-bundle.crt]: it has not the issuer of `etcd-server.crt`, `CN=etcd-ca`: members on masters refuse the bootstrap member [hand-over-trust]
+    hand-over-etcd-ca-bundle.yaml:9: data[ca-bundle.crt]: it has not the issuer of `etcd-client.crt`, `CN=etcd-ca`: etcd on masters refuses the API server [hand-over-trust]
+
+    serving-signers: kubelet-ca for kubernetes-ca
+    hand-over-loadbalancer-serving-signer.yaml:15: data[tls.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
+    hand-over-localhost-serving-signer.yaml:15: data[tls.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
+    hand-over-service-network-serving-signer.yaml:15: data[tls.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
+
+    client-signers: kubelet-ca for kubernetes-ca
+    hand-over-kube-apiserver-to-kubelet-signer.yaml:15: data[tls.crt]: it has not the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: kubelets refuse logs and exec [hand-over-trust]
+    hand-over-kube-control-plane-signer.yaml:15: data[tls.crt]: it has not the issuer of `kube-controller-manager.crt`, `CN=kubernetes-ca`: the API refuses the controller manager and the scheduler [hand-over-trust]
+
+    aggregator-client-signer: etcd-ca for front-proxy-ca
+    hand-over-aggregator-client-signer.yaml:15: data[tls.crt]: it has not the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: aggregated APIs refuse the API server [hand-over-trust]
+
+    csr-signer-signer: kubelet-ca for kubernetes-ca
+    hand-over-csr-signer-signer.yaml:15: data[tls.crt]: it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
+
+    admin-kubeconfig-client-ca: root-ca for kubernetes-ca
+    hand-over-admin-kubeconfig-client-ca.yaml:8: data[ca-bundle.crt]: it has not the issuer of `admin.crt`, `CN=kubernetes-ca`: the admin kubeconfig dies with the bootstrap node [hand-over-trust]
+
+    kubelet-bootstrap-kubeconfig: kubelet-ca for kubernetes-ca
+    hand-over-kubelet-bootstrap-kubeconfig.yaml:8: data[ca-bundle.crt]: it has not the issuer of `kubelet-bootstrap.crt`, `CN=kubernetes-ca`: kubelets that want to join are refused by the masters [hand-over-trust]
+
+    csr-controller-ca: kubelet-ca for kubernetes-ca
+    hand-over-csr-controller-ca.yaml:8: data[ca-bundle.crt]: it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
+
+    initial-kube-apiserver-server-ca: root-ca for kubelet-client-ca-bundle
+    hand-over-initial-kube-apiserver-server-ca.yaml:8: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: kubelets refuse the API server once the machine-config operator has written it to nodes [hand-over-trust]
+
+    root-ca: etcd-ca for root-ca
+    hand-over-root-ca.yaml:8: data[ca.crt]: it has not the issuer of `machine-config-server.crt`, `CN=root-ca`: nodes that join later refuse the machine-config server [hand-over-trust]
+    ");
+}
