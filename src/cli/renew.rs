@@ -1,6 +1,7 @@
 //! `expiry` and `renew`: certificates and their dates.
 
 use super::output::{Colour, line, stdout_paint, table};
+use crate::ops::adoption::Adoption;
 use crate::ops::expiry::Expiry;
 use crate::ops::lock::Moved;
 use crate::ops::renew::Renewal;
@@ -27,6 +28,27 @@ pub(super) fn expiry(expiry: &Expiry) {
         }
         (Some(until), false) => line(format!("These artifacts can boot until {until}.")),
     }
+    handed_over(&expiry.handed_over);
+}
+
+/// Authorities that are handed to operators, and until when that works.
+fn handed_over(adoptions: &[Adoption]) {
+    let Some(first) = adoptions.first() else { return };
+    line("");
+    let rows = adoptions.iter().map(|one| {
+        let left = match one.hours_left {
+            hours if hours < 0 => stdout_paint("past", Colour::Red),
+            hours @ 0..48 => stdout_paint(&format!("{hours} h"), Colour::Yellow),
+            hours => format!("{} d", hours / 24),
+        };
+        vec![one.adopted_until.clone(), left, one.object.clone(), one.authority.clone()]
+    });
+    table(&["ADOPTED UNTIL", "LEFT", "HANDED TO OPERATORS AS", "AUTHORITY"], &rows.collect::<Vec<_>>());
+    let text = format!(
+        "Operators adopt all of them unchanged until {}; `tinderbox renew` moves the dates.",
+        first.adopted_until
+    );
+    line(if first.hours_left < 0 { stdout_paint(&text, Colour::Red) } else { text });
 }
 
 /// What a renewal changes.

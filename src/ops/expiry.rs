@@ -1,4 +1,5 @@
-//! `expiry`: every certificate of an artifact set, the soonest to end first, and until when the set can still boot.
+//! `expiry`: every certificate of an artifact set, the soonest to end first, until when the set can still boot, and until
+//! when operators adopt the authorities that they are handed.
 //!
 //! The clock is asked here and never inside a derivation.
 
@@ -7,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use time::{Duration, OffsetDateTime};
 
+use super::adoption::{Adoption, adoptions};
 use super::workspace::this_second;
 use super::{Env, Missing, OpsError, Result, Workspace};
 use crate::event::Event;
@@ -34,6 +36,8 @@ pub struct Expiry {
     pub expired: bool,
     /// All certificates, the soonest to end first.
     pub certificates: Vec<Row>,
+    /// All authorities that are handed to operators, the soonest to be replaced first.
+    pub handed_over: Vec<Adoption>,
 }
 
 /// One certificate.
@@ -82,6 +86,7 @@ pub fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
         boots_until: until.map(show),
         expired: until.is_some_and(|until| until < now),
         certificates,
+        handed_over: adoptions(&workspace, &store, &plan.done, now)?,
     })
 }
 
@@ -93,6 +98,7 @@ pub(super) fn warn(
     done: &BTreeMap<usize, Done>,
 ) -> Result<()> {
     let now = this_second();
+    warn_of_age(env, &adoptions(workspace, store, done, now)?, now);
     let rows = rows(workspace, store, done, now)?;
     let Some(first) = rows.first() else { return Ok(()) };
     let text = if first.ends <= now {
@@ -113,6 +119,19 @@ pub(super) fn warn(
     };
     env.events.emit(Event::Warning { text });
     Ok(())
+}
+
+/// Says so when operators would replace what they are handed, should it boot now.
+fn warn_of_age(env: Env<'_>, handed_over: &[Adoption], now: OffsetDateTime) {
+    let late: Vec<&Adoption> = handed_over.iter().filter(|one| one.until - now < BOOT).collect();
+    let Some(first) = late.first() else { return };
+    let names: Vec<&str> = late.iter().filter_map(|one| one.object.rsplit('/').next()).collect();
+    let text = format!(
+        "operators will replace what they are handed, {}, because it is too old: they adopt it until {}; run `tinderbox renew` before the boot",
+        names.join(", "),
+        first.adopted_until
+    );
+    env.events.emit(Event::Warning { text });
 }
 
 fn is_certificate(workspace: &Workspace, at: usize) -> bool {

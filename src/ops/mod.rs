@@ -2,6 +2,7 @@
 //!
 //! Nothing here prints, and nothing reads the environment: `cli` does both.
 
+pub mod adoption;
 pub mod affects;
 mod authorities;
 pub mod blame;

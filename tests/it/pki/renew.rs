@@ -28,10 +28,10 @@ fn renew_moves_the_epoch_and_keeps_the_keys() {
     let built = ws.build(&[]);
     assert_eq!(folder(&built, "key/"), [""; 0]);
     assert_eq!(folder(&built, "pki/"), folder(&before, "pki/"));
-    assert_eq!(
-        folder(&built, "manifest/"),
-        ["manifest/etcd-ca-bundle", "manifest/kube-system-configmap-root-ca"]
-    );
+    assert_eq!(folder(&built, "manifest/"), [""; 0]);
+    // What has dates; an address and the keys of service accounts have none.
+    let dated = folder(&built, "hand-over/");
+    assert_eq!(dated.len(), folder(&before, "hand-over/").len() - 4, "{dated:?}");
     let foretold = names(&done["would_build"]);
     assert!(built.iter().all(|name| foretold.contains(name)), "{built:?}");
 }
@@ -125,6 +125,43 @@ fn expiry_lists_every_certificate() {
     let text = ws.run(&["expiry"]);
     assert!(text.contains("These artifacts can boot until [TIME]."), "{text}");
     assert!(text.contains("etcd-peer-master-0") && text.contains("CN=root-ca"), "{text}");
+}
+
+/// Operators replace what is past its youth: the calendar says when that is for each, and `build` says when it has come.
+#[test]
+fn authorities_are_adopted_while_they_are_young() {
+    let ws = Workspace::example();
+    let aged = |days: i64| {
+        let epoch = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap() - Duration::days(days);
+        let update = format!("epoch={}", epoch.format(&Rfc3339).unwrap());
+        assert!(ws.output(&["lock", "--update", &update]).status.success());
+        let text = ws.run(&["build"]);
+        text.lines().find(|line| line.contains("operators will replace")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(aged(1), "");
+    let rows = ws.json(&["expiry"])["handed_over"].as_array().unwrap().clone();
+    let word = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let row = |row| format!("{} {} {}", word(row, "object"), word(row, "authority"), row["hours_left"]);
+    insta::assert_snapshot!(rows.iter().map(row).collect::<Vec<_>>().join("\n"), @r"
+    openshift-kube-apiserver-operator/aggregator-client-signer front-proxy-ca 334
+    openshift-kube-apiserver-operator/kube-control-plane-signer kubernetes-ca 694
+    openshift-kube-controller-manager-operator/csr-signer-signer kubernetes-ca 694
+    openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-signer kubernetes-ca 6982
+    openshift-etcd/etcd-signer etcd-ca 36766
+    openshift-kube-apiserver-operator/loadbalancer-serving-signer kubernetes-ca 70054
+    openshift-kube-apiserver-operator/localhost-serving-signer kubernetes-ca 70054
+    openshift-kube-apiserver-operator/service-network-serving-signer kubernetes-ca 70054
+    ");
+    let text = ws.run(&["expiry"]);
+    assert!(text.contains("Operators adopt all of them unchanged until [TIME];"), "{text}");
+    insta::assert_snapshot!(aged(16), @"warning: operators will replace what they are handed, aggregator-client-signer, because it is too old: they adopt it until [TIME]; run `tinderbox renew` before the boot");
+    insta::assert_snapshot!(aged(300), @"warning: operators will replace what they are handed, aggregator-client-signer, kube-control-plane-signer, csr-signer-signer, kube-apiserver-to-kubelet-signer, because it is too old: they adopt it until [TIME]; run `tinderbox renew` before the boot");
+    // New dates, and the same keys.
+    let key = |ws: &Workspace| ws.path_of("key/front-proxy-ca");
+    let before = key(&ws);
+    ws.json(&["renew"]);
+    assert!(!ws.run(&["build"]).contains("operators will replace"));
+    assert_eq!(key(&ws), before);
 }
 
 /// `build` warns when a day or less is left, and when it is too late.
