@@ -340,6 +340,17 @@ fn etcd_endpoints_of_ipv6() {
     assert!(text.contains("alpha.installer.openshift.io/etcd-bootstrap: \"fd00:126::100\"\n"), "{text}");
 }
 
+/// What a template asks of a certificate is asked of nothing else: the message has the file and the line, and no key.
+#[test]
+fn dates_of_what_is_no_certificate() {
+    let ws = Workspace::example();
+    let path = "51-hand-over/etcd-signer.toml";
+    let text = fs::read_to_string(source("recipes").join(path)).unwrap();
+    let wrong = text.replace("pki/etcd-ca:etcd-ca.crt", "key/service-account:service-account.pub");
+    ws.write(&format!("recipes/{path}"), &wrong);
+    insta::assert_snapshot!(ws.run(&["build", "-q", "hand-over/etcd-signer"]), @"");
+}
+
 /// Keys stay with their owner: in the store, in the result and on the node.
 #[test]
 fn what_has_a_key_is_secret() {

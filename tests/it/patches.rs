@@ -153,14 +153,6 @@ fn patches_apply_in_the_order_of_their_names() {
       mco/rendered
       mco/master
       mco/worker
-      render/inputs
-      render/api
-      render/cloud-credential
-      render/cluster-version
-      render/config
-      render/etcd
-      render/kube-apiserver
-      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -169,6 +161,7 @@ fn patches_apply_in_the_order_of_their_names() {
       ignition/worker-1
       check/bootkube
       check/crds
+      check/hand-over
       check/ignition
       check/manifests
       check/references
@@ -190,14 +183,6 @@ fn patches_apply_in_the_order_of_their_names() {
       mco/rendered
       mco/master
       mco/worker
-      render/inputs
-      render/api
-      render/cloud-credential
-      render/cluster-version
-      render/config
-      render/etcd
-      render/kube-apiserver
-      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -206,6 +191,7 @@ fn patches_apply_in_the_order_of_their_names() {
       ignition/worker-1
       check/bootkube
       check/crds
+      check/hand-over
       check/ignition
       check/manifests
       check/references
@@ -456,14 +442,6 @@ fn a_secret_stays_one() {
       mco/rendered
       mco/master
       mco/worker
-      render/inputs
-      render/api
-      render/cloud-credential
-      render/cluster-version
-      render/config
-      render/etcd
-      render/kube-apiserver
-      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -472,6 +450,7 @@ fn a_secret_stays_one() {
       ignition/worker-1
       check/bootkube
       check/crds
+      check/hand-over
       check/ignition
       check/manifests
       check/references
@@ -510,10 +489,10 @@ fn findings_name_the_file_and_its_patches() {
         ("patches/30-other.yaml", "target: {kind: Ingress}\npatch: {spec: {a: b}}\n"),
         ("manifests/mine.yaml", "apiVersion: mine.openshift.io/v1\nkind: Mine\nmetadata: {name: mine}\n"),
     ]);
-    insta::assert_snapshot!(ws.run(&["build", "-q", "--keep-going", "check/manifests", "check/crds"]), @"
+    insta::assert_snapshot!(ws.run(&["build", "-q", "--keep-going", "check/manifests", "check/crds"]), @r"
     [stderr]
     error: `check/manifests` cannot be built (built-in recipes/80-check/manifests.toml)
-    caused by: 1 of 10 checks failed
+    caused by: 1 of 11 checks failed
       cluster-dns-02-config.yml:7: spec.baseDomain: it is `example.com`, not `ocp4.example.com` [dns-base-domain]
         rule: DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
         at boot: wrong names for everything

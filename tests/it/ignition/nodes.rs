@@ -277,6 +277,7 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
     assembled
     check/bootkube
     check/crds
+    check/hand-over
     check/ignition
     check/infra
     check/manifests
