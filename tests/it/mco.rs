@@ -309,7 +309,7 @@ fn what_programs_get_wrong_is_noticed() {
     insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\ninputs = \"mco/inputs\"\n[params.mounts]\ninputs = \"/in\"\n[params.require]\ninputs = [\"tls/none.crt\"]\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"
     [stderr]
     error: `mine/run` cannot be built (recipes/61-mine/run.toml)
-    caused by: input `inputs` has no `tls/none.crt`: the program would go on without it
+    caused by: input `mco/inputs` has no `tls/none.crt`: the program would go on without it
     [exit 1]
     ");
     insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\nunused = \"mco/inputs\"\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"

@@ -221,11 +221,13 @@ fn image_references() {
     let lacking = json!({"kind": "ImageStream", "spec": {"tags": [tag("cluster-config-apis")]}}).to_string();
     let text = build(Some(&lacking), &[manifest], "release/crds");
     assert!(
-        text.contains("`release/config-api` needs `components/cluster-config-api` of `release/images`"),
+        text.contains(
+            "`release/config-api` cannot be built: the release has no component `cluster-config-api` ("
+        ),
         "{text}"
     );
     assert!(
-        text.contains("config-api.toml") && text.contains("did you mean `components/cluster-config-apis`"),
+        text.contains("config-api.toml") && text.contains("`tinderbox release info` lists what it has"),
         "{text}"
     );
     let text = build(None, &[], "release/payload");
