@@ -348,7 +348,12 @@ fn dates_of_what_is_no_certificate() {
     let text = fs::read_to_string(source("recipes").join(path)).unwrap();
     let wrong = text.replace("pki/etcd-ca:etcd-ca.crt", "key/service-account:service-account.pub");
     ws.write(&format!("recipes/{path}"), &wrong);
-    insta::assert_snapshot!(ws.run(&["build", "-q", "hand-over/etcd-signer"]), @"");
+    insta::assert_snapshot!(ws.run(&["build", "-q", "hand-over/etcd-signer"]), @r"
+    [stderr]
+    error: `hand-over/etcd-signer` cannot be built (recipes/51-hand-over/etcd-signer.toml)
+    caused by: built-in recipes/51-hand-over/signer.yaml.j2:10: invalid operation: there is no certificate in it
+    [exit 1]
+    ");
 }
 
 /// Keys stay with their owner: in the store, in the result and on the node.

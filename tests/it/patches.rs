@@ -153,6 +153,14 @@ fn patches_apply_in_the_order_of_their_names() {
       mco/rendered
       mco/master
       mco/worker
+      render/inputs
+      render/api
+      render/cloud-credential
+      render/cluster-version
+      render/config
+      render/etcd
+      render/kube-apiserver
+      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -183,6 +191,14 @@ fn patches_apply_in_the_order_of_their_names() {
       mco/rendered
       mco/master
       mco/worker
+      render/inputs
+      render/api
+      render/cloud-credential
+      render/cluster-version
+      render/config
+      render/etcd
+      render/kube-apiserver
+      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -215,6 +231,7 @@ fn an_edit_of_a_manifest_rebuilds_what_has_it() {
             "assembled",
             "check/bootkube",
             "check/crds",
+            "check/hand-over",
             "check/ignition",
             "check/manifests",
             "check/references",
@@ -442,6 +459,14 @@ fn a_secret_stays_one() {
       mco/rendered
       mco/master
       mco/worker
+      render/inputs
+      render/api
+      render/cloud-credential
+      render/cluster-version
+      render/config
+      render/etcd
+      render/kube-apiserver
+      render/kube-controller-manager
       ignition/bootstrap
       ignition/master-0
       ignition/master-1

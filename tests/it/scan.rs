@@ -46,7 +46,7 @@ fn a_build_is_clean() {
     ws.build(&["--events", "events.jsonl"]);
     let said = ws.run(&["store", "scan", "events.jsonl"]);
     insta::assert_snapshot!(without_numbers(&said), @r"
-    [N] files, [SIZE], searched for 125 secrets: clean
+    [N] files, [SIZE], searched for 169 secrets: clean
     [exit 0]
     ");
     let document = ws.json(&["store", "scan"]);
@@ -109,7 +109,7 @@ fn what_is_planted_is_found_and_not_shown() {
     secret [STORE]/.tinderbox/roots/copy: byte [AT]: keys/[ID]
     secret [STORE]/[ID]-notes.txt/notes.txt: byte [AT]: pullSecret of install-config.yaml, in base64
     secret events.jsonl: byte [AT]: pullSecret of install-config.yaml
-    [N] files, [SIZE], searched for 126 secrets: 6 leaks
+    [N] files, [SIZE], searched for 170 secrets: 6 leaks
     [exit 1]
     ");
     let json = ws.output(&["store", "scan", "events.jsonl", "--json"]);

@@ -33,6 +33,7 @@ fn init_build_build_again() {
     built check/bootkube ([MS] ms)
     built check/certificates ([MS] ms)
     built check/crds ([MS] ms)
+    built check/hand-over ([MS] ms)
     built check/ignition ([MS] ms)
     built check/infra ([MS] ms)
     built check/manifests ([MS] ms)
@@ -42,6 +43,25 @@ fn init_build_build_again() {
     built check/secrets ([MS] ms)
     built check/static-pods ([MS] ms)
     built cluster ([MS] ms)
+    built hand-over/admin-kubeconfig-client-ca ([MS] ms)
+    built hand-over/aggregator-client-signer ([MS] ms)
+    built hand-over/csr-controller-ca ([MS] ms)
+    built hand-over/csr-signer-signer ([MS] ms)
+    built hand-over/etcd-ca-bundle ([MS] ms)
+    built hand-over/etcd-endpoints ([MS] ms)
+    built hand-over/etcd-signer ([MS] ms)
+    built hand-over/initial-kube-apiserver-server-ca ([MS] ms)
+    built hand-over/initial-service-account-private-key ([MS] ms)
+    built hand-over/kube-apiserver-to-kubelet-signer ([MS] ms)
+    built hand-over/kube-control-plane-signer ([MS] ms)
+    built hand-over/kubelet-bootstrap-kubeconfig ([MS] ms)
+    built hand-over/loadbalancer-serving-signer ([MS] ms)
+    built hand-over/localhost-serving-signer ([MS] ms)
+    built hand-over/machine-config-server-tls ([MS] ms)
+    built hand-over/next-bound-service-account-signing-key ([MS] ms)
+    built hand-over/root-ca ([MS] ms)
+    built hand-over/sa-token-signing-certs ([MS] ms)
+    built hand-over/service-network-serving-signer ([MS] ms)
     built identity/cluster-id ([MS] ms)
     built identity/infra-id ([MS] ms)
     built identity/kubeadmin-hash ([MS] ms)
@@ -104,9 +124,6 @@ fn init_build_build_again() {
     built manifest/cluster-proxy-01-config ([MS] ms)
     built manifest/cluster-scheduler-02-config ([MS] ms)
     built manifest/cvo-overrides ([MS] ms)
-    built manifest/etcd-ca-bundle ([MS] ms)
-    built manifest/etcd-endpoints ([MS] ms)
-    built manifest/kube-system-configmap-root-ca ([MS] ms)
     built manifest/openshift-config-secret-pull-secret ([MS] ms)
     built mco/image ([MS] ms)
     built mco/inputs ([MS] ms)
@@ -154,7 +171,7 @@ fn init_build_build_again() {
     assert_eq!(ws.build(&[]), [""; 0]);
     let result = fs::read_link(ws.dir.join("result")).unwrap();
     assert_eq!(result, ws.path_of("cluster"));
-    insta::assert_snapshot!(tree(&result).into_keys().collect::<Vec<_>>().join("\n"), @"
+    insta::assert_snapshot!(tree(&result).into_keys().collect::<Vec<_>>().join("\n"), @r"
     auth/kubeadmin-password
     auth/kubeconfig
     checks.json
@@ -215,9 +232,25 @@ fn init_build_build_again() {
     manifests/cluster-proxy-01-config.yaml
     manifests/cluster-scheduler-02-config.yml
     manifests/cvo-overrides.yaml
-    manifests/etcd-ca-bundle.yaml
-    manifests/etcd-endpoints.yaml
-    manifests/kube-system-configmap-root-ca.yaml
+    manifests/hand-over-admin-kubeconfig-client-ca.yaml
+    manifests/hand-over-aggregator-client-signer.yaml
+    manifests/hand-over-csr-controller-ca.yaml
+    manifests/hand-over-csr-signer-signer.yaml
+    manifests/hand-over-etcd-ca-bundle.yaml
+    manifests/hand-over-etcd-endpoints.yaml
+    manifests/hand-over-etcd-signer.yaml
+    manifests/hand-over-initial-kube-apiserver-server-ca.yaml
+    manifests/hand-over-initial-service-account-private-key.yaml
+    manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
+    manifests/hand-over-kube-control-plane-signer.yaml
+    manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    manifests/hand-over-loadbalancer-serving-signer.yaml
+    manifests/hand-over-localhost-serving-signer.yaml
+    manifests/hand-over-machine-config-server-tls.yaml
+    manifests/hand-over-next-bound-service-account-signing-key.yaml
+    manifests/hand-over-root-ca.yaml
+    manifests/hand-over-sa-token-signing-certs.yaml
+    manifests/hand-over-service-network-serving-signer.yaml
     manifests/openshift-config-secret-pull-secret.yaml
     pki/admin.crt
     pki/admin.key
@@ -360,7 +393,7 @@ fn show() {
     KIND                SIZE       PATH
     file        secret  23 B       auth/kubeadmin-password
     file        secret  4.7 KiB    auth/kubeconfig
-    file                8.3 KiB    checks.json
+    file                9.6 KiB    checks.json
     file                3.1 KiB    crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     file                8.3 KiB    crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
     file                2.5 KiB    crds/0000_03_config-operator_01_proxies.crd.yaml
@@ -386,7 +419,7 @@ fn show() {
     file                4.8 KiB    crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
     file                8.0 KiB    crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
     file                2.3 KiB    crds/0000_80_machine-config_01_machineconfigs.crd.yaml
-    file        secret  405.5 KiB  ignition/bootstrap.ign
+    file        secret  474.1 KiB  ignition/bootstrap.ign
     file        secret  54.0 KiB   ignition/master-0.ign
     file        secret  54.0 KiB   ignition/master-1.ign
     file        secret  54.0 KiB   ignition/master-2.ign
@@ -417,10 +450,26 @@ fn show() {
     file                346 B      manifests/cluster-network-03-config.yml
     file                190 B      manifests/cluster-proxy-01-config.yaml
     file                246 B      manifests/cluster-scheduler-02-config.yml
-    file                483 B      manifests/cvo-overrides.yaml
-    file                1.5 KiB    manifests/etcd-ca-bundle.yaml
-    file                371 B      manifests/etcd-endpoints.yaml
-    file                1.3 KiB    manifests/kube-system-configmap-root-ca.yaml
+    file                1.5 KiB    manifests/cvo-overrides.yaml
+    file                1.4 KiB    manifests/hand-over-admin-kubeconfig-client-ca.yaml
+    file        secret  4.4 KiB    manifests/hand-over-aggregator-client-signer.yaml
+    file                1.4 KiB    manifests/hand-over-csr-controller-ca.yaml
+    file        secret  4.4 KiB    manifests/hand-over-csr-signer-signer.yaml
+    file                1.5 KiB    manifests/hand-over-etcd-ca-bundle.yaml
+    file                371 B      manifests/hand-over-etcd-endpoints.yaml
+    file        secret  4.3 KiB    manifests/hand-over-etcd-signer.yaml
+    file                3.7 KiB    manifests/hand-over-initial-kube-apiserver-server-ca.yaml
+    file        secret  2.4 KiB    manifests/hand-over-initial-service-account-private-key.yaml
+    file        secret  4.4 KiB    manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
+    file        secret  4.4 KiB    manifests/hand-over-kube-control-plane-signer.yaml
+    file                1.4 KiB    manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    file        secret  4.4 KiB    manifests/hand-over-loadbalancer-serving-signer.yaml
+    file        secret  4.4 KiB    manifests/hand-over-localhost-serving-signer.yaml
+    file        secret  1.9 KiB    manifests/hand-over-machine-config-server-tls.yaml
+    file        secret  3.1 KiB    manifests/hand-over-next-bound-service-account-signing-key.yaml
+    file                1.3 KiB    manifests/hand-over-root-ca.yaml
+    file                817 B      manifests/hand-over-sa-token-signing-certs.yaml
+    file        secret  4.4 KiB    manifests/hand-over-service-network-serving-signer.yaml
     file        secret  225 B      manifests/openshift-config-secret-pull-secret.yaml
     file                924 B      pki/admin.crt
     file        secret  241 B      pki/admin.key
@@ -470,7 +519,7 @@ fn show() {
     file        secret  1.7 KiB    pki/root-ca.key
     file        secret  1.7 KiB    pki/service-account.key
     file                451 B      pki/service-account.pub
-    executable          6.8 KiB    scripts/bootkube.sh
+    executable          12.3 KiB   scripts/bootkube.sh
     file                3.0 KiB    static-pods/cluster-version-operator.yaml
     file                5.5 KiB    static-pods/etcd.yaml
     file                8.5 KiB    static-pods/kube-apiserver.yaml
@@ -542,7 +591,7 @@ fn affects() {
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
       check/certificates
-    32 more need those, and are rebuilt if what they need really changes:
+    33 more need those, and are rebuilt if what they need really changes:
       installer-tls
       assembled
       patched
@@ -567,6 +616,7 @@ fn affects() {
       ignition/worker-1
       check/bootkube
       check/crds
+      check/hand-over
       check/ignition
       check/manifests
       check/references
@@ -733,10 +783,26 @@ fn graph() {
     manifest/cluster-proxy-01-config
     manifest/cluster-scheduler-02-config
     manifest/cvo-overrides
-    manifest/etcd-ca-bundle
-    manifest/etcd-endpoints
-    manifest/kube-system-configmap-root-ca
     manifest/openshift-config-secret-pull-secret
+    hand-over/admin-kubeconfig-client-ca
+    hand-over/aggregator-client-signer
+    hand-over/csr-controller-ca
+    hand-over/csr-signer-signer
+    hand-over/etcd-ca-bundle
+    hand-over/etcd-endpoints
+    hand-over/etcd-signer
+    hand-over/initial-kube-apiserver-server-ca
+    hand-over/initial-service-account-private-key
+    hand-over/kube-apiserver-to-kubelet-signer
+    hand-over/kube-control-plane-signer
+    hand-over/kubelet-bootstrap-kubeconfig
+    hand-over/loadbalancer-serving-signer
+    hand-over/localhost-serving-signer
+    hand-over/machine-config-server-tls
+    hand-over/next-bound-service-account-signing-key
+    hand-over/root-ca
+    hand-over/sa-token-signing-certs
+    hand-over/service-network-serving-signer
     script/bootkube
     assembled
     patched
@@ -777,6 +843,7 @@ fn graph() {
     check/bootkube
     check/certificates
     check/crds
+    check/hand-over
     check/ignition
     check/infra
     check/manifests
@@ -901,13 +968,13 @@ fn store_listing() {
 #[test]
 fn export() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @"
-    [DIR]/out: 119 files, 39 of them secret
+    insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @r"
+    [DIR]/out: 135 files, 50 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =
         tree(&ws.dir.join("out")).iter().map(|(path, (mode, _))| format!("{mode:04o} {path}")).collect();
-    insta::assert_snapshot!(modes.join("\n"), @"
+    insta::assert_snapshot!(modes.join("\n"), @r"
     0600 auth/kubeadmin-password
     0600 auth/kubeconfig
     0644 checks.json
@@ -968,9 +1035,25 @@ fn export() {
     0644 manifests/cluster-proxy-01-config.yaml
     0644 manifests/cluster-scheduler-02-config.yml
     0644 manifests/cvo-overrides.yaml
-    0644 manifests/etcd-ca-bundle.yaml
-    0644 manifests/etcd-endpoints.yaml
-    0644 manifests/kube-system-configmap-root-ca.yaml
+    0644 manifests/hand-over-admin-kubeconfig-client-ca.yaml
+    0600 manifests/hand-over-aggregator-client-signer.yaml
+    0644 manifests/hand-over-csr-controller-ca.yaml
+    0600 manifests/hand-over-csr-signer-signer.yaml
+    0644 manifests/hand-over-etcd-ca-bundle.yaml
+    0644 manifests/hand-over-etcd-endpoints.yaml
+    0600 manifests/hand-over-etcd-signer.yaml
+    0644 manifests/hand-over-initial-kube-apiserver-server-ca.yaml
+    0600 manifests/hand-over-initial-service-account-private-key.yaml
+    0600 manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
+    0600 manifests/hand-over-kube-control-plane-signer.yaml
+    0644 manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    0600 manifests/hand-over-loadbalancer-serving-signer.yaml
+    0600 manifests/hand-over-localhost-serving-signer.yaml
+    0600 manifests/hand-over-machine-config-server-tls.yaml
+    0600 manifests/hand-over-next-bound-service-account-signing-key.yaml
+    0644 manifests/hand-over-root-ca.yaml
+    0644 manifests/hand-over-sa-token-signing-certs.yaml
+    0600 manifests/hand-over-service-network-serving-signer.yaml
     0600 manifests/openshift-config-secret-pull-secret.yaml
     0644 pki/admin.crt
     0600 pki/admin.key
@@ -1072,6 +1155,9 @@ fn checks() {
     bootkube-path
       rule:   bootkube.sh is in /usr/local/bin, can be executed, and is what bootkube.service starts
       breaks: elsewhere SELinux refuses to execute it
+    bootstrap-complete
+      rule:   bootkube creates ConfigMap kube-system/bootstrap with `status: complete`
+      breaks: the bootstrap member stays in etcd for ever, and the bootstrap node can never be removed
     bootstrap-kubelet-standalone
       rule:   the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods
       breaks: it waits for an API server that it is itself supposed to start
@@ -1102,6 +1188,9 @@ fn checks() {
     cvo-image
       rule:   the CVO container runs the RELEASE image, not the cluster-version-operator image
       breaks: only the release image has /release-manifests
+    cvo-overrides
+      rule:   ClusterVersion's overrides make every config.openshift.io object `cluster` of ours unmanaged until bootkube takes them off
+      breaks: the CVO creates an empty one first: with an empty Network the etcd operator never makes a revision
     cvo-static-pod
       rule:   on bootstrap, the cluster-version operator is a static pod
       breaks: bootstrap is not a registered node: a Deployment never schedules
@@ -1129,6 +1218,12 @@ fn checks() {
     front-proxy-names
       rule:   the CN of the front-proxy client certificate is in `--requestheader-allowed-names`
       breaks: aggregated APIs (routes, oauth, metrics) are refused
+    hand-over-objects
+      rule:   every object that an operator takes over is among the manifests, and holds what the operator reads
+      breaks: the operator waits for ever, or makes its own, which nothing of this cluster trusts
+    hand-over-trust
+      rule:   what nodes, kubeconfigs and static pods show is signed by an authority that the hand-over puts where its verifier will look after the pivot
+      breaks: all is well until the bootstrap node is gone; then one after the other is refused
     haproxy-tcp-checks
       rule:   HAProxy uses TCP checks only, in TCP mode
       breaks: HTTP checks against TLS backends mark every server DOWN
@@ -1168,6 +1263,9 @@ fn checks() {
     manifest-parses
       rule:   every manifest is valid YAML with apiVersion, kind and metadata.name
       breaks: bootkube stops at the first file that the API refuses
+    master-label
+      rule:   the masters' kubelets register with the label node-role.kubernetes.io/master; control-plane alone is not enough
+      breaks: the etcd operator finds no master, and never makes a revision
     mounts-exist
       rule:   ConfigMaps and Secrets that pods use are among the manifests; static pods use none
       breaks: the pod waits in ContainerCreating for an object that nobody makes; the kubelet refuses a static pod that names one
@@ -1177,6 +1275,9 @@ fn checks() {
     network-cidrs
       rule:   every CIDR of both Networks is an address with a prefix, and no address inside of that
       breaks: the API accepts it, the network operator is degraded, and no pod gets an address
+    network-status
+      rule:   config.openshift.io/v1 Network has a service network in its spec, and the same in its status
+      breaks: without the first the etcd operator never makes a revision; without the second the kube-apiserver operator panics until the network operator writes it
     networks-disjoint
       rule:   machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
       breaks: pods cannot reach nodes
@@ -1204,6 +1305,9 @@ fn checks() {
     signer-present
       rule:   the controller manager's cluster-signing certificate and key exist and match
       breaks: CSRs are approved and never issued
+    signers-rsa
+      rule:   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer
+      breaks: operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything
     strict-apply
       rule:   bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
       breaks: a misspelt field disappears without a word
@@ -1219,6 +1323,7 @@ fn checks() {
     passed  apiserver-sans                the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses
     passed  apiserver-url-env             masters have /etc/kubernetes/apiserver-url.env, with the API's address in it
     passed  bootkube-path                 bootkube.sh is in /usr/local/bin, can be executed, and is what bootkube.service starts
+    passed  bootstrap-complete            bootkube creates ConfigMap kube-system/bootstrap with `status: complete`
     passed  bootstrap-kubelet-standalone  the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods
     passed  bootstrapper-rbac             User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
     passed  ca-path-length                kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root
@@ -1229,6 +1334,7 @@ fn checks() {
     passed  crds-before-cvo               every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant
     passed  cvo-flags                     the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged
     passed  cvo-image                     the CVO container runs the RELEASE image, not the cluster-version-operator image
+    passed  cvo-overrides                 ClusterVersion's overrides make every config.openshift.io object `cluster` of ours unmanaged until bootkube takes them off
     passed  cvo-static-pod                on bootstrap, the cluster-version operator is a static pod
     passed  dns-base-domain               DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
     passed  duplicate-path                no path twice, no path below a file or link, no file where a unit is written
@@ -1238,6 +1344,8 @@ fn checks() {
     passed  featuregate                   a FeatureGate `cluster` exists before the CVO starts, with its status for exactly this version
     passed  flag-files-exist              every file a static pod's flag names is mounted, and is a file that this node's Ignition writes; so is all that it mounts
     passed  front-proxy-names             the CN of the front-proxy client certificate is in `--requestheader-allowed-names`
+    passed  hand-over-objects             every object that an operator takes over is among the manifests, and holds what the operator reads
+    passed  hand-over-trust               what nodes, kubeconfigs and static pods show is signed by an authority that the hand-over puts where its verifier will look after the pivot
     passed  haproxy-tcp-checks            HAProxy uses TCP checks only, in TCP mode
     passed  ignition-modes                every file and directory has a mode, at most 07777, that lets its owner in and nobody else write
     passed  ignition-paths                every path is absolute and in its shortest form; no device, link or file lies outside of it
@@ -1251,9 +1359,11 @@ fn checks() {
     passed  kubelet-access                User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
     passed  kubelet-ca                    masters and workers have /etc/kubernetes/kubelet-ca.crt
     passed  manifest-parses               every manifest is valid YAML with apiVersion, kind and metadata.name
+    passed  master-label                  the masters' kubelets register with the label node-role.kubernetes.io/master; control-plane alone is not enough
     passed  mounts-exist                  ConfigMaps and Secrets that pods use are among the manifests; static pods use none
     passed  namespaces-first              what is in a namespace comes after the Namespace, in the order of file names
     passed  network-cidrs                 every CIDR of both Networks is an address with a prefix, and no address inside of that
+    passed  network-status                config.openshift.io/v1 Network has a service network in its spec, and the same in its status
     passed  networks-disjoint             machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
     passed  operator-network              both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
     passed  pause-image                   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file
@@ -1263,6 +1373,7 @@ fn checks() {
     passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
     passed  service-ip                    the first address of every service network is in the API server's certificate
     passed  signer-present                the controller manager's cluster-signing certificate and key exist and match
+    passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer
     passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
     [exit 0]

@@ -43,6 +43,7 @@ fn the_service_network_builds_what_carries_it() {
         "check/bootkube",
         "check/certificates",
         "check/crds",
+        "check/hand-over",
         "check/ignition",
         "check/manifests",
         "check/references",
@@ -190,6 +191,7 @@ fn why_masks_secrets() {
       ignition/worker-1
       check/bootkube
       check/crds
+      check/hand-over
       check/ignition
       check/manifests
       check/references
@@ -206,6 +208,7 @@ fn why_masks_secrets() {
             "assembled",
             "check/bootkube",
             "check/crds",
+            "check/hand-over",
             "check/ignition",
             "check/manifests",
             "check/references",
@@ -329,6 +332,7 @@ fn user_recipes_add_and_replace() {
             "assembled",
             "check/bootkube",
             "check/crds",
+            "check/hand-over",
             "check/ignition",
             "check/manifests",
             "check/references",

@@ -88,18 +88,7 @@ fn an_intermediate_brings_its_chain() {
         assert!(done, "{text}");
     };
     run(&[
-        "req",
-        "-new",
-        "-nodes",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-keyout",
-        "kube.key",
-        "-out",
-        "kube.csr",
-        "-subj",
+        "req", "-new", "-nodes", "-newkey", "rsa:2048", "-keyout", "kube.key", "-out", "kube.csr", "-subj",
         "/CN=kube",
     ]);
     ws.write("kube.ext", "basicConstraints=critical,CA:TRUE,pathlen:1\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=hash\n");
