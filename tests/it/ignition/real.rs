@@ -192,14 +192,14 @@ why = "it must not run"
     assert_eq!(link, Path::new("../usr/share/zoneinfo/UTC"));
     let text = fs::read_to_string(ws.path_of("ignition/all").join("all.ign")).unwrap();
     assert!(text.contains(r#""compression":"gzip""#) && text.len() < 10_000, "{}", text.len());
-    insta::assert_snapshot!(ws.run(&["show", "ignition/all"]), @"
-    KIND       MODE       SIZE     PATH                                         FROM
-    directory  0750                /opt/empty                                   recipes/65-ignition/all.toml
-    file       0711       6.8 KiB  /opt/packed                                  script/bootkube:bootkube.sh
-    link                           /etc/localtime -> ../usr/share/zoneinfo/UTC  recipes/65-ignition/all.toml
-    unit       masked              firewalld.service                            recipes/65-ignition/all.toml
-    unit       enabled    67 B     x.service                                    recipes/65-ignition/x.service.j2
-    drop-in               17 B     x.service/10-a.conf                          recipes/65-ignition/dropin.j2
+    insta::assert_snapshot!(ws.run(&["show", "ignition/all"]), @r"
+    KIND       MODE       SIZE      PATH                                         FROM
+    directory  0750                 /opt/empty                                   recipes/65-ignition/all.toml
+    file       0711       12.3 KiB  /opt/packed                                  script/bootkube:bootkube.sh
+    link                            /etc/localtime -> ../usr/share/zoneinfo/UTC  recipes/65-ignition/all.toml
+    unit       masked               firewalld.service                            recipes/65-ignition/all.toml
+    unit       enabled    67 B      x.service                                    recipes/65-ignition/x.service.j2
+    drop-in               17 B      x.service/10-a.conf                          recipes/65-ignition/dropin.j2
     [exit 0]
     ");
 }
