@@ -1,6 +1,6 @@
 //! The search for secrets where none belong: every file that is not secret, for everything that secret files hold.
 //!
-//! What is searched for is decided in [`needles`], in which forms in [`forms`], and [`patterns`] finds them. Hits say which
+//! What is searched for is decided in [`crate::needle`], in which forms too, and `patterns` finds them. Hits say which
 //! secret and where, never what; everything that holds a part of a secret is wiped when the search is done.
 
 mod patterns;
