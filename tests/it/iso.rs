@@ -288,7 +288,8 @@ fn blocks_are_shared_with_the_base_where_the_file_system_can() {
     command.args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_tinderbox")]).arg(ws.temp());
     let output = command.current_dir(ws.temp()).output().unwrap();
     if output.status.code() == Some(42) {
-        return left_out(part, &ws.text(&output));
+        // No package brings this: a machine may have no loop devices.
+        return eprintln!("left out: {part}: {}", ws.text(&output));
     }
     assert!(output.status.success(), "{}", ws.text(&output));
     let said = String::from_utf8(output.stdout).unwrap();
