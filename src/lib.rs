@@ -21,6 +21,7 @@
 //! iso/        1  a RHCOS live ISO's reserved areas: where they are, and what to write there
 //! ignition/   1  Ignition configs: read strictly, merged, written in one canonical form
 //! patch/      1  patches of Kubernetes objects: which object, and what becomes of it
+//! trust/      1  who shows what to whom, and who trusts it before and after the pivot         → pki
 //! drv/        1  derivation, canonical encoding, explanation; the table of what is identity
 //! pki/        1  keys and certificates: made out of the seed, read from users' files
 //! schema/     0  objects against OpenAPI schemas and Kubernetes' types, as the API server does it
@@ -76,5 +77,6 @@ pub mod schema;
 pub mod secret;
 pub mod store;
 pub mod tree;
+pub mod trust;
 pub mod value;
 pub mod yaml;

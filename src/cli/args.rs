@@ -92,10 +92,12 @@ pub(super) enum Verb {
   tinderbox blame ignition/master-0:/etc/hostname          a path on the node
   tinderbox blame cluster:manifests/cluster-dns-02-config.yml")]
     Blame(Blame),
-    /// Print the graph of derivations
+    /// Print the graph of derivations, or with --trust who shows what to whom and who trusts it
     #[command(after_help = "Examples:
   tinderbox graph --format svg > graph.svg
-  tinderbox graph infra --format dot | dot -Tpng > infra.png")]
+  tinderbox graph infra --format dot | dot -Tpng > infra.png
+  tinderbox graph --trust --format svg > trust.svg
+  tinderbox graph --trust --json | jq '.presentations[] | select(.after.holds == false)'")]
     Graph(Graph),
     /// Show an artifact, or one file of it
     #[command(after_help = "Examples:
@@ -218,6 +220,10 @@ pub(super) struct Affects {
 pub(super) struct Graph {
     /// Only what these need; default: all
     pub(super) targets: Vec<String>,
+    /// Who shows which certificate or token to whom, and what it is verified with, before and after the pivot; `ignition`
+    /// must be built
+    #[arg(long, conflicts_with = "targets")]
+    pub(super) trust: bool,
     /// How to write it
     #[arg(long, value_enum, default_value_t = GraphFormat::Mermaid)]
     pub(super) format: GraphFormat,

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::CommandFactory;
 use serde_json::json;
 
-use super::args::{Args, Build, Gc, Global, GraphFormat, Jobs, Release, Show, Store, Verb};
+use super::args::{Args, Build, Gc, Global, Graph, GraphFormat, Jobs, Release, Show, Store, Verb};
 use super::error::explain;
 use super::output::{self, Colour, line, size, stdout_paint, table};
 use super::progress::{Level, Progress};
@@ -93,15 +93,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             let found = ops::affects::affects(env, &affects.field)?;
             say(env, json, &found, || show::affected(&found));
         }
-        Verb::Graph(graph) => {
-            let format = match (json, graph.format) {
-                (true, _) | (_, GraphFormat::Json) => ops::graph::Format::Json,
-                (_, GraphFormat::Mermaid) => ops::graph::Format::Mermaid,
-                (_, GraphFormat::Dot) => ops::graph::Format::Dot,
-                (_, GraphFormat::Svg) => ops::graph::Format::Svg,
-            };
-            output::text(&ops::graph::graph(env, &graph.targets, format)?);
-        }
+        Verb::Graph(graph) => self::graph(env, json, &graph)?,
         Verb::Show(show) => self::show(env, json, &show)?,
         Verb::Export(export) => {
             let done = ops::export::export(env, &export.target, &export.dir, jobs(&export.jobs))?;
@@ -230,6 +222,25 @@ fn list_checks(env: Env<'_>, json: bool) {
             line(format!("  rule:   {}\n  breaks: {}", check.rule, check.breaks));
         }
     });
+}
+
+/// Prints the graph that was asked for.
+fn graph(env: Env<'_>, json: bool, graph: &Graph) -> Result<()> {
+    let format = match (json, graph.format) {
+        (true, _) | (_, GraphFormat::Json) => ops::graph::Format::Json,
+        (_, GraphFormat::Mermaid) => ops::graph::Format::Mermaid,
+        (_, GraphFormat::Dot) => ops::graph::Format::Dot,
+        (_, GraphFormat::Svg) => ops::graph::Format::Svg,
+    };
+    if graph.trust {
+        let found = ops::trust::trust(env)?;
+        env.events.emit(ops::trust::summary(&found));
+        env.events.settle();
+        output::text(&ops::trust::draw(&found, format));
+    } else {
+        output::text(&ops::graph::graph(env, &graph.targets, format)?);
+    }
+    Ok(())
 }
 
 fn show(env: Env<'_>, json: bool, show: &Show) -> Result<()> {

@@ -26,6 +26,7 @@ pub mod seed;
 pub mod show;
 pub mod store;
 mod svg;
+pub mod trust;
 mod user;
 pub mod why;
 mod workspace;

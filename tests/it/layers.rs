@@ -7,7 +7,7 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 26] = [
+const TABLE: [(&str, u32, &[&str]); 27] = [
     ("cli", 6, &["ops", "store"]),
     ("ops", 5, &["exec", "builders", "registry", "sandbox", "store"]),
     ("exec", 4, &["builders", "registry", "sandbox", "store"]),
@@ -23,6 +23,7 @@ const TABLE: [(&str, u32, &[&str]); 26] = [
     ("patch", 1, &[]),
     ("drv", 1, &[]),
     ("pki", 1, &[]),
+    ("trust", 1, &["pki"]),
     ("digest", 0, &[]),
     ("event", 0, &[]),
     ("fs", 0, &[]),

@@ -12,41 +12,23 @@ mod objects;
 mod signers;
 mod trust;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 pub(super) use objects::{COMPLETE, OBJECTS, OVERRIDES};
 pub(super) use signers::SIGNERS_RSA;
 pub(super) use trust::TRUST;
 
 use super::artifacts::{Artifacts, Document};
-use crate::yaml::Node;
+use crate::trust as trust_graph;
 
 /// The input with cluster manifests.
 const MANIFESTS: &str = "manifests";
 
 /// The object of a kind, by namespace and name.
 fn find<'a>(artifacts: &'a Artifacts<'_>, kind: &str, object: &str) -> Option<&'a Document> {
-    let (namespace, name) = object.split_once('/')?;
-    artifacts.of(MANIFESTS).flat_map(|file| file.documents()).find(|document| {
-        document.text("apiVersion") == Some("v1")
-            && document.text("kind") == Some(kind)
-            && document.text("metadata.namespace") == Some(namespace)
-            && document.text("metadata.name") == Some(name)
-    })
+    let mut documents = artifacts.of(MANIFESTS).flat_map(|file| file.documents());
+    documents.find(|document| trust_graph::is_object(&document.root, kind, object))
 }
 
 /// What a Secret or ConfigMap holds under a key, decoded; none if that is nothing. Keys have dots in them.
 fn held(document: &Document, key: &str) -> Option<String> {
-    let plain = |field: &str| document.get(field).and_then(|data| data.get(key)).and_then(Node::text);
-    let text = if document.text("kind") == Some("Secret") {
-        let encoded = plain("data").map(|text| text.split_whitespace().collect::<String>());
-        let decoded = encoded.and_then(|text| STANDARD.decode(text).ok());
-        // What `stringData` has wins, as in the API.
-        let given = plain("stringData").map(str::to_owned);
-        given.or_else(|| decoded.and_then(|bytes| String::from_utf8(bytes).ok()))
-    } else {
-        plain("data").map(str::to_owned)
-    };
-    text.filter(|text| !text.trim().is_empty())
+    trust_graph::held(&document.root, key)
 }

@@ -1,96 +1,13 @@
 //! What nodes, kubeconfigs and pods show each other, against what operators will trust after the pivot.
+//!
+//! Who meets whom stands in [`crate::trust`]. Here there are no nodes yet: of each meeting it is asked whether the object that
+//! the hand-over has for it goes with the certificates of the PKI. `graph --trust` asks the same of what nodes really have.
 
 use super::super::artifacts::{Artifacts, Document};
 use super::super::{Check, Report, certificates};
 use super::{find, held};
 use crate::pki::{Certificate, PrivateKey};
-
-/// A bundle or signer, and a certificate that whoever reads it must go on to accept.
-struct Trust {
-    kind: &'static str,
-    object: &'static str,
-    key: &'static str,
-    /// The certificate, by its name in the PKI.
-    shown: &'static str,
-    /// What happens if it is not accepted.
-    without: &'static str,
-}
-
-const fn signer(object: &'static str, shown: &'static str, without: &'static str) -> Trust {
-    Trust { kind: "Secret", object, key: "tls.crt", shown, without }
-}
-
-const fn bundle(object: &'static str, shown: &'static str, without: &'static str) -> Trust {
-    Trust { kind: "ConfigMap", object, key: "ca-bundle.crt", shown, without }
-}
-
-const SERVING: &str = "clients that trust the bootstrap API server refuse the masters'";
-
-const TABLE: &[Trust] = &[
-    signer("openshift-etcd/etcd-signer", "etcd-server", "the bootstrap member refuses members on masters"),
-    bundle("openshift-etcd/etcd-ca-bundle", "etcd-server", "members on masters refuse the bootstrap member"),
-    bundle("openshift-etcd/etcd-ca-bundle", "etcd-client", "etcd on masters refuses the API server"),
-    signer("openshift-kube-apiserver-operator/loadbalancer-serving-signer", "kube-apiserver", SERVING),
-    signer("openshift-kube-apiserver-operator/localhost-serving-signer", "kube-apiserver", SERVING),
-    signer("openshift-kube-apiserver-operator/service-network-serving-signer", "kube-apiserver", SERVING),
-    signer(
-        "openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-signer",
-        "kube-apiserver-kubelet-client",
-        "kubelets refuse logs and exec",
-    ),
-    signer(
-        "openshift-kube-apiserver-operator/kube-control-plane-signer",
-        "kube-controller-manager",
-        "the API refuses the controller manager and the scheduler",
-    ),
-    signer(
-        "openshift-kube-apiserver-operator/aggregator-client-signer",
-        "front-proxy-client",
-        "aggregated APIs refuse the API server",
-    ),
-    bundle(
-        "openshift-config/admin-kubeconfig-client-ca",
-        "admin",
-        "the admin kubeconfig dies with the bootstrap node",
-    ),
-    bundle(
-        "openshift-config-managed/kubelet-bootstrap-kubeconfig",
-        "kubelet-bootstrap",
-        "kubelets that want to join are refused by the masters",
-    ),
-    bundle(
-        "openshift-config/initial-kube-apiserver-server-ca",
-        "kube-apiserver-kubelet-client",
-        "kubelets refuse the API server once the machine-config operator has written it to nodes",
-    ),
-    Trust {
-        kind: "ConfigMap",
-        object: "kube-system/root-ca",
-        key: "ca.crt",
-        shown: "machine-config-server",
-        without: "nodes that join later refuse the machine-config server",
-    },
-];
-
-/// Objects that hold the controller manager's signing certificate itself: whatever it has issued must be accepted.
-const KUBELETS: [(&str, &str, &str); 2] = [
-    ("Secret", "openshift-kube-controller-manager-operator/csr-signer-signer", "tls.crt"),
-    ("ConfigMap", "openshift-config-managed/csr-controller-ca", "ca-bundle.crt"),
-];
-
-/// Key pairs of service accounts: the private half, and the public half that verifies what it signs.
-const PAIRS: [[&str; 3]; 2] = [
-    [
-        "Secret openshift-config/initial-service-account-private-key",
-        "ConfigMap openshift-config-managed/sa-token-signing-certs",
-        "service-account-001.pub",
-    ],
-    [
-        "Secret openshift-kube-apiserver-operator/next-bound-service-account-signing-key",
-        "Secret openshift-kube-apiserver-operator/next-bound-service-account-signing-key",
-        "service-account.pub",
-    ],
-];
+use crate::trust::{Checked, MEETINGS, Meeting, Object};
 
 /// Nobody who got in before the pivot is locked out after it.
 pub(in super::super) const TRUST: Check = Check {
@@ -99,32 +16,51 @@ pub(in super::super) const TRUST: Check = Check {
     breaks: "all is well until the bootstrap node is gone; then one after the other is refused",
     config: &["domain"],
     run: |artifacts, report| {
-        for Trust { kind, object, key, shown, without } in TABLE {
-            let Some((document, trusted)) = authorities(artifacts, kind, object, key, report) else {
-                continue;
-            };
-            let name = format!("{shown}.crt");
-            let Some((_, certificate)) = certificates::find(artifacts, &name, report) else { continue };
-            if !trusted.iter().any(|one| certificate.is_issued_by(one)) {
-                let message =
-                    format!("it has not the issuer of `{name}`, `{}`: {without}", certificate.issuer());
-                report.at(document, document.line("data").unwrap_or(1), &format!("data[{key}]"), message);
+        for meeting in MEETINGS {
+            match meeting.checked {
+                Checked::No => {}
+                Checked::Issued(shown) => issued(artifacts, meeting, shown, report),
+                Checked::Holds(authority) => holds(artifacts, meeting, authority, report),
+                Checked::Half(private) => half(artifacts, meeting, private, report),
             }
         }
-        let Some((_, signing)) = certificates::find(artifacts, "kubernetes-ca.crt", report) else { return };
-        for (kind, object, key) in KUBELETS {
-            let Some((document, trusted)) = authorities(artifacts, kind, object, key, report) else {
-                continue;
-            };
-            if !trusted.contains(&signing) {
-                let message = "it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused";
-                report.at(document, document.line("data").unwrap_or(1), &format!("data[{key}]"), message);
-            }
-        }
-        PAIRS.iter().for_each(|pair| halves(artifacts, pair, report));
         server(artifacts, report);
     },
 };
+
+/// The object has the issuer of what is shown.
+fn issued(artifacts: &Artifacts<'_>, meeting: &Meeting, shown: &str, report: &mut Report<'_>) {
+    let Some((document, key, trusted)) = handed(artifacts, meeting, report) else { return };
+    let name = format!("{shown}.crt");
+    let Some((_, certificate)) = certificates::find(artifacts, &name, report) else { return };
+    if !trusted.iter().any(|one| certificate.is_issued_by(one)) {
+        let issuer = certificate.issuer();
+        let message = format!("it has not the issuer of `{name}`, `{issuer}`: {}", meeting.breaks);
+        report.at(document, document.line("data").unwrap_or(1), &format!("data[{key}]"), message);
+    }
+}
+
+/// The object has the controller manager's signing certificate itself: whatever it has issued must be accepted.
+fn holds(artifacts: &Artifacts<'_>, meeting: &Meeting, authority: &str, report: &mut Report<'_>) {
+    let Some((document, key, trusted)) = handed(artifacts, meeting, report) else { return };
+    let name = format!("{authority}.crt");
+    let Some((_, signing)) = certificates::find(artifacts, &name, report) else { return };
+    if !trusted.contains(&signing) {
+        let message = format!("it has not `{name}`: {}", meeting.breaks);
+        report.at(document, document.line("data").unwrap_or(1), &format!("data[{key}]"), message);
+    }
+}
+
+/// The authorities that the hand-over has for a meeting, with the object and the key that they are under.
+fn handed<'a>(
+    artifacts: &'a Artifacts<'_>,
+    meeting: &Meeting,
+    report: &mut Report<'_>,
+) -> Option<(&'a Document, &'static str, Vec<Certificate>)> {
+    let Object { kind, name, key } = meeting.handed()?;
+    let (document, trusted) = authorities(artifacts, kind, name, key, report)?;
+    Some((document, key, trusted))
+}
 
 /// The authorities that an object holds. One that is not there, or empty, is said by a check of its own.
 fn authorities<'a>(
@@ -149,9 +85,11 @@ fn authorities<'a>(
 }
 
 /// A token that one signs, the other verifies.
-fn halves(artifacts: &Artifacts<'_>, [private, public, file]: &[&str; 3], report: &mut Report<'_>) {
-    let object = |named: &str| named.split_once(' ').and_then(|(kind, object)| find(artifacts, kind, object));
-    let Some((private, public)) = object(private).zip(object(public)) else { return };
+fn half(artifacts: &Artifacts<'_>, meeting: &Meeting, private: &str, report: &mut Report<'_>) {
+    let Some(Object { kind, name, key: file }) = meeting.handed() else { return };
+    let Some((private, public)) = find(artifacts, "Secret", private).zip(find(artifacts, kind, name)) else {
+        return;
+    };
     let key = held(private, "service-account.key").map(|text| PrivateKey::from_pem(&text));
     let (Some(key), Some(half)) = (key, held(public, file)) else { return };
     let line = |document: &Document| document.line("data").unwrap_or(1);
@@ -161,7 +99,7 @@ fn halves(artifacts: &Artifacts<'_>, [private, public, file]: &[&str; 3], report
             report.at(private, line(private), "data[service-account.key]", message);
         }
         Ok(key) if key.public_pem().trim() != half.trim() => {
-            let message = "it does not verify what the private key signs: tokens of bootstrap are refused";
+            let message = format!("it does not verify what the private key signs: {}", meeting.breaks);
             report.at(public, line(public), &format!("data[{file}]"), message);
         }
         Ok(_) => {}
