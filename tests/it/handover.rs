@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::{Workspace, mode, source, tree};
+use crate::harness::{Workspace, mode, names, source, tree};
 
 /// What `check/hand-over` says, without what it says to every finding.
 fn findings(ws: &Workspace) -> String {
@@ -397,6 +397,72 @@ fn an_annotation_issues_nothing_anew() {
     mco/inputs
     patch/10-x
     patched
+    ");
+}
+
+/// The same in a template of a recipe. A plan cannot know what an unbuilt input will hold, so it names what may follow; the
+/// build then finds the same bytes in `mco/inputs`, and renders nothing.
+#[test]
+fn an_annotation_of_a_recipe_issues_nothing_anew() {
+    let ws = Workspace::example();
+    ws.build(&[]);
+    let path = "51-hand-over/signer.yaml.j2";
+    let text = fs::read_to_string(source("recipes").join(path)).unwrap();
+    let from = "  annotations:\n";
+    assert_eq!(text.matches(from).count(), 1);
+    let more = format!("{from}    example.com/mine: mine\n");
+    ws.write(&format!("recipes/{path}"), &text.replace(from, &more));
+    let planned = names(&ws.json(&["build", "--dry-run"])["would_build"]);
+    let built = ws.build(&[]);
+    insta::assert_snapshot!(built.join("\n"), @r"
+    assembled
+    check/bootkube
+    check/crds
+    check/hand-over
+    check/ignition
+    check/manifests
+    check/references
+    check/render
+    check/schemas
+    check/static-pods
+    cluster
+    hand-over/aggregator-client-signer
+    hand-over/csr-signer-signer
+    hand-over/etcd-signer
+    hand-over/kube-apiserver-to-kubelet-signer
+    hand-over/kube-control-plane-signer
+    hand-over/loadbalancer-serving-signer
+    hand-over/localhost-serving-signer
+    hand-over/service-network-serving-signer
+    ignition/bootstrap
+    mco/inputs
+    patched
+    ");
+    let is_of = |folders: &[&str], name: &String| folders.iter().any(|folder| name.starts_with(folder));
+    for name in &planned {
+        assert!(!is_of(&["key/", "pki/", "kubeconfig/", "identity/", "release/"], name), "{name}");
+    }
+    for name in &built {
+        assert!(
+            !is_of(&["mco/rendered", "mco/master", "mco/worker", "ignition/master", "ignition/worker"], name),
+            "{name}"
+        );
+    }
+    // Nothing is built that was not planned; what was planned beyond it waited for the same bytes.
+    assert!(built.iter().all(|name| planned.contains(name)), "{planned:?}");
+    let mut spared: Vec<&str> =
+        planned.iter().filter(|name| !built.contains(name)).map(String::as_str).collect();
+    spared.sort_unstable();
+    insta::assert_snapshot!(spared.join("\n"), @r"
+    check/secrets
+    ignition/master-0
+    ignition/master-1
+    ignition/master-2
+    ignition/worker-0
+    ignition/worker-1
+    mco/master
+    mco/rendered
+    mco/worker
     ");
 }
 

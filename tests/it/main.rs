@@ -3,6 +3,7 @@
 //! | module | what it proves |
 //! |---|---|
 //! | `session` | what every verb prints, and that no secret is ever printed |
+//! | `trust` | `graph --trust`: each entry of each bundle taken away, and exactly what fails without it |
 //! | `tweak` | an edit builds what names it, and nothing else; `why` says so |
 //! | `identity` | the same files and seed give the same ids everywhere |
 //! | `recipes` | every mistake in a recipe is named with its place |
@@ -67,4 +68,5 @@ mod schemas;
 mod seed;
 mod session;
 mod store;
+mod trust;
 mod tweak;

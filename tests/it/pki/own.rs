@@ -52,6 +52,7 @@ fn a_root_of_ones_own_signs_the_rest() {
     }
     bring(&ws, "root-ca: {certificate: corporate.crt, key: corporate.key}");
     ws.build(&[]);
+    assert_eq!(ws.json(&["graph", "--trust"])["failing"], 0);
     let pki = ws.dir.join("result/pki");
     let read = |name: &str| Certificate::from_pem(&fs::read_to_string(pki.join(name)).unwrap()).unwrap();
     let root = read("root-ca.crt");
@@ -115,6 +116,7 @@ fn an_intermediate_brings_its_chain() {
     assert!(ws.output(&["lock", "--update", "epoch"]).status.success());
     bring(&ws, "kubernetes-ca: {certificate: chain.crt, key: kube.key}");
     ws.build(&[]);
+    assert_eq!(ws.json(&["graph", "--trust"])["failing"], 0);
     let pki = ws.dir.join("result/pki");
     assert_eq!(fs::read_to_string(pki.join("kubernetes-ca-bundle.crt")).unwrap(), chain);
     let args = ["verify", "-purpose", "sslclient", "-CAfile", "kubernetes-ca-bundle.crt", "admin.crt"];

@@ -1,0 +1,667 @@
+//! `graph --trust`: who trusts whom, before and after the pivot, on artifacts that were really built.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use tinderbox::pki::Certificate;
+use tinderbox::trust::{MEETINGS, Machine, Pool, Trust};
+
+use super::harness::{Workspace, source, tree};
+
+/// The example with its nodes' configurations built.
+fn built() -> Workspace {
+    let ws = Workspace::in_memory().filled();
+    ws.build(&["ignition"]);
+    ws
+}
+
+/// What its nodes get.
+fn machines(ws: &Workspace) -> Vec<Machine> {
+    let report = ws.json(&["build", "ignition"]);
+    let of = |target: &Value| {
+        let name = target["name"].as_str().unwrap().strip_prefix("ignition/").unwrap();
+        let pool = match name.split('-').next().unwrap() {
+            "bootstrap" => Pool::Bootstrap,
+            "master" => Pool::Master,
+            _ => Pool::Worker,
+        };
+        let files = tree(&std::path::Path::new(target["path"].as_str().unwrap()).join("tree")).into_iter();
+        let texts = files.filter_map(|(path, (_, bytes))| {
+            let matters =
+                ["etc/kubernetes/", "opt/openshift/manifests/"].iter().any(|part| path.starts_with(part));
+            let text = String::from_utf8(bytes).ok().filter(|_| matters)?;
+            Some((format!("/{path}"), text))
+        });
+        Machine { name: name.to_owned(), pool, files: texts.collect() }
+    };
+    report["targets"].as_array().unwrap().iter().map(of).collect()
+}
+
+fn bootstrap(machines: &mut [Machine]) -> &mut BTreeMap<String, String> {
+    &mut machines.iter_mut().find(|machine| machine.pool == Pool::Bootstrap).unwrap().files
+}
+
+#[test]
+fn the_examples_picture() {
+    let ws = Workspace::in_memory().filled();
+    insta::assert_snapshot!(ws.run(&["graph", "--trust"]), @r"
+    [stderr]
+    error: `ignition` is not built
+    hint: run `tinderbox build ignition`
+    [exit 1]
+    ");
+    ws.build(&["ignition"]);
+    insta::assert_snapshot!(ws.run(&["graph", "--trust"]), @r#"
+    graph LR
+      subgraph before["before the pivot: the bootstrap node serves the API"]
+        before0["etcd members"]
+        before1["bootstrap etcd"]
+        before2["etcd clients"]
+        before3["API servers"]
+        before4["bootkube.sh"]
+        before5["administrators"]
+        before6["programs on the node"]
+        before7["pods"]
+        before8["controller manager and scheduler"]
+        before9["kubelets"]
+        before10["aggregated APIs"]
+        before11["kubelets that join"]
+        before12["token Secrets"]
+        before13["service accounts of pods"]
+      end
+      subgraph after["after the pivot: operators have taken over"]
+        after0["etcd members"]
+        after1["bootstrap etcd"]
+        after2["etcd clients"]
+        after3["API servers"]
+        after4["administrators"]
+        after5["programs on the node"]
+        after6["pods"]
+        after7["controller manager and scheduler"]
+        after8["kubelets"]
+        after9["API servers on masters"]
+        after10["controller managers on masters"]
+        after11["bootstrap API server"]
+        after12["aggregated APIs"]
+        after13["kubelets that join"]
+        after14["machine-config server"]
+        after15["nodes that join later"]
+        after16["token Secrets"]
+        after17["service accounts of pods"]
+      end
+      subgraph legend
+        from0["who shows"]
+        to0["who verifies"]
+        from1["who shows"]
+        to1["who verifies"]
+      end
+      before0 -- "etcd-server (client)<br/>etcd --trusted-ca-file etcd-ca.crt" --> before1
+      before1 -- "etcd-server (server)<br/>kube-apiserver --etcd-cafile etcd-ca.crt" --> before2
+      before3 -- "etcd-client (client)<br/>etcd --trusted-ca-file etcd-ca.crt" --> before0
+      before1 -- "etcd-server (server)<br/>etcd-ca-bundle.crt" --> before4
+      before3 -- "kube-apiserver (server)<br/>certificate-authority-data in admin.kubeconfig, lb-ext.kubeconfig, lb-int.kubeconfig" --> before5
+      before3 -- "kube-apiserver (server)<br/>certificate-authority-data in localhost.kubeconfig, localhost-recovery.kubeconfig" --> before6
+      before3 -- "kube-apiserver (server)<br/>kube-controller-manager --root-ca-file kubernetes-ca-bundle.crt" --> before7
+      before3 -- "kube-apiserver (server)<br/>certificate-authority-data in kube-controller-manager --kubeconfig kube-controller-manager.kubeconfig and kube-scheduler --kubeconfig kube-scheduler.kubeconfig" --> before8
+      before3 -- "kube-apiserver (server)<br/>certificate-authority-data in /etc/kubernetes/kubeconfig of every node" --> before9
+      before3 -- "kube-apiserver (server)<br/>kubernetes-ca-bundle.crt" --> before4
+      before8 -- "kube-controller-manager, kube-scheduler (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
+      before3 -- "front-proxy-client (client)<br/>kube-apiserver --requestheader-client-ca-file front-proxy-ca.crt" --> before10
+      before5 -- "admin (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
+      before11 -- "kubelet-bootstrap (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
+      before3 -- "kube-apiserver-kubelet-client (client)<br/>clientCAFile in /etc/kubernetes/kubelet.conf of every node" --> before9
+      before9 -- "signed by kubernetes-ca (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
+      before9 -- "signed by kubernetes-ca (server)<br/>kube-apiserver --kubelet-certificate-authority kubernetes-ca.crt" --> before3
+      before12 -- "service-account (token)<br/>kube-apiserver --service-account-key-file bound-service-account-signing-key.pub and service-account.pub" --> before3
+      before13 -- "bound-service-account-signing-key (token)<br/>kube-apiserver --service-account-key-file bound-service-account-signing-key.pub and service-account.pub" --> before3
+      after0 -- "signed by etcd-signer (client)<br/>etcd --trusted-ca-file etcd-ca.crt" --> after1
+      after1 -- "etcd-server (server)<br/>ConfigMap openshift-etcd/etcd-ca-bundle [ca-bundle.crt]" --> after2
+      after3 -- "etcd-client (client)<br/>ConfigMap openshift-etcd/etcd-ca-bundle [ca-bundle.crt]" --> after0
+      after1 -- "etcd-peer-bootstrap (peer)<br/>ConfigMap openshift-etcd/etcd-ca-bundle [ca-bundle.crt]" --> after0
+      after0 -- "signed by etcd-signer (peer)<br/>etcd --peer-trusted-ca-file etcd-ca.crt" --> after1
+      after3 -- "signed by loadbalancer-serving-signer (server)<br/>certificate-authority-data in admin.kubeconfig, lb-ext.kubeconfig, lb-int.kubeconfig" --> after4
+      after3 -- "signed by localhost-serving-signer (server)<br/>certificate-authority-data in localhost.kubeconfig, localhost-recovery.kubeconfig" --> after5
+      after3 -- "signed by service-network-serving-signer (server)<br/>kube-controller-manager --root-ca-file kubernetes-ca-bundle.crt" --> after6
+      after3 -- "signed by loadbalancer-serving-signer (server)<br/>certificate-authority-data in kube-controller-manager --kubeconfig kube-controller-manager.kubeconfig and kube-scheduler --kubeconfig kube-scheduler.kubeconfig" --> after7
+      after3 -- "signed by loadbalancer-serving-signer (server)<br/>certificate-authority-data in /etc/kubernetes/kubeconfig of every node" --> after8
+      after9 -- "signed by kube-apiserver-to-kubelet-signer (client)<br/>clientCAFile in /etc/kubernetes/kubelet.conf of every node" --> after8
+      after7 -- "kube-controller-manager, kube-scheduler (client)<br/>Secret openshift-kube-apiserver-operator/kube-control-plane-signer [tls.crt]" --> after3
+      after10 -- "signed by kube-control-plane-signer (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> after11
+      after3 -- "front-proxy-client (client)<br/>Secret openshift-kube-apiserver-operator/aggregator-client-signer [tls.crt]" --> after12
+      after9 -- "signed by aggregator-client-signer (client)<br/>kube-apiserver --requestheader-client-ca-file front-proxy-ca.crt" --> after12
+      after4 -- "admin (client)<br/>ConfigMap openshift-config/admin-kubeconfig-client-ca [ca-bundle.crt]" --> after3
+      after13 -- "kubelet-bootstrap (client)<br/>ConfigMap openshift-config-managed/kubelet-bootstrap-kubeconfig [ca-bundle.crt]" --> after3
+      after3 -- "kube-apiserver-kubelet-client (client)<br/>ConfigMap openshift-config/initial-kube-apiserver-server-ca [ca-bundle.crt]" --> after8
+      after14 -- "machine-config-server (server)<br/>ConfigMap kube-system/root-ca [ca.crt]" --> after15
+      after8 -- "signed by kubernetes-ca (client)<br/>Secret openshift-kube-controller-manager-operator/csr-signer-signer [tls.crt]" --> after9
+      after8 -- "signed by kubernetes-ca (client)<br/>ConfigMap openshift-config-managed/csr-controller-ca [ca-bundle.crt]" --> after3
+      after8 -- "signed by kubernetes-ca (server)<br/>ConfigMap openshift-config-managed/csr-controller-ca [ca-bundle.crt]" --> after3
+      after16 -- "service-account (token)<br/>ConfigMap openshift-config-managed/sa-token-signing-certs [service-account-001.pub]" --> after3
+      after17 -- "bound-service-account-signing-key (token)<br/>Secret openshift-kube-apiserver-operator/next-bound-service-account-signing-key [service-account.pub]" --> after3
+      from0 -- "what is shown (as what)<br/>what it is verified with" --> to0
+      from1 -. "REFUSED: why<br/>what follows" .-> to1
+      linkStyle 44 stroke:#c0392b,color:#c0392b
+    [stderr]
+    note: all 43 verifications hold
+    [exit 0]
+    "#);
+    insta::assert_snapshot!(ws.run(&["graph", "--trust", "ignition"]), @r"
+    [stderr]
+    error: the argument '--trust' cannot be used with '[TARGETS]...'
+
+    Usage: tinderbox graph --trust --store <DIR> [TARGETS]...
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+    // In every format the same, and twice the same.
+    let trust = ws.json(&["graph", "--trust"]);
+    for format in ["mermaid", "dot", "svg", "json"] {
+        let text =
+            |_| String::from_utf8(ws.output(&["graph", "--trust", "--format", format]).stdout).unwrap();
+        let [one, two] = [0, 1].map(text);
+        assert_eq!(one, two);
+        for presentation in trust["presentations"].as_array().unwrap() {
+            for field in ["presenter", "credential", "verifier"] {
+                assert!(one.contains(presentation[field].as_str().unwrap()), "{format}: {presentation}");
+            }
+        }
+        assert!(!one.contains("PRIVATE") && !one.contains("LS0t"), "{format}");
+    }
+}
+
+/// The shape that programs rely on.
+#[test]
+fn the_document() {
+    let ws = built();
+    let trust = ws.json(&["graph", "--trust"]);
+    let keys = |value: &Value| {
+        let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        keys.join(" ")
+    };
+    assert_eq!(keys(&trust), "failing presentations verifications");
+    let all = trust["presentations"].as_array().unwrap();
+    assert_eq!(all.len(), MEETINGS.len());
+    let mut count = 0;
+    for one in all {
+        assert_eq!(keys(one), "after before breaks credential id presenter role verifier");
+        assert!(["client", "server", "peer", "token"].contains(&one["role"].as_str().unwrap()), "{one}");
+        let moments: Vec<&Value> =
+            ["before", "after"].iter().map(|when| &one[when]).filter(|one| !one.is_null()).collect();
+        assert!(!moments.is_empty(), "{one}");
+        for moment in moments {
+            assert_eq!(keys(moment), "by holds shows why");
+            assert_eq!(moment["holds"], true, "{one}");
+            count += 1;
+        }
+    }
+    assert_eq!(trust["verifications"], count);
+    assert_eq!(trust["failing"], 0);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&all[1]).unwrap(), @r#"
+    {
+      "after": {
+        "by": "ConfigMap openshift-etcd/etcd-ca-bundle [ca-bundle.crt]",
+        "holds": true,
+        "shows": "etcd --cert-file /etc/kubernetes/bootstrap-secrets/etcd-server.crt",
+        "why": "`CN=etcd-ca` is in it"
+      },
+      "before": {
+        "by": "kube-apiserver --etcd-cafile /etc/kubernetes/bootstrap-secrets/etcd-ca.crt",
+        "holds": true,
+        "shows": "etcd --cert-file /etc/kubernetes/bootstrap-secrets/etcd-server.crt",
+        "why": "`CN=etcd-ca` is in it"
+      },
+      "breaks": "members on masters refuse the bootstrap member",
+      "credential": "etcd-server",
+      "id": "bootstrap-etcd-to-its-clients",
+      "presenter": "bootstrap etcd",
+      "role": "server",
+      "verifier": "etcd clients"
+    }
+    "#);
+}
+
+/// Every topology and address family.
+#[test]
+fn everything_holds_everywhere() {
+    let shapes: [(&str, fn(&Workspace)); 5] = [
+        ("HA", |_| {}),
+        ("compact", |ws| ws.without_workers(3)),
+        ("single node", |ws| ws.without_workers(1)),
+        ("dual-stack", Workspace::dual_stack),
+        ("IPv6", Workspace::ipv6_only),
+    ];
+    for (name, shape) in shapes {
+        let ws = Workspace::in_memory().filled();
+        shape(&ws);
+        ws.build(&["ignition"]);
+        let trust = Trust::of(&machines(&ws));
+        assert_eq!(trust.refused(), [""; 0], "{name}");
+        assert_eq!(trust.verifications, 43, "{name}");
+    }
+}
+
+/// A text without one PEM block, for each that is in it as it is or in base64; each with what the block is.
+fn without_each(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (label, what) in [("CERTIFICATE", true), ("PUBLIC KEY", false)] {
+        let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
+        for (start, _) in text.match_indices(&begin) {
+            let stop = start + text[start..].find(&end).unwrap() + end.len();
+            let lines: Vec<&str> = text[start..stop].lines().map(str::trim).collect();
+            let name = match what {
+                true => Certificate::from_pem(&lines.join("\n")).unwrap().subject(),
+                false => "public key".to_owned(),
+            };
+            found.push((name, format!("{}{}", &text[..start], &text[stop..])));
+        }
+    }
+    for word in text.split_whitespace().filter(|word| word.len() > 300) {
+        let Some(inner) = STANDARD.decode(word).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            continue;
+        };
+        for (name, less) in without_each(&inner) {
+            found.push((name, text.replacen(word, &STANDARD.encode(less), 1)));
+        }
+    }
+    found
+}
+
+/// Every certificate and public key of every file that any node gets, taken away: exactly the verifications that would fail.
+/// What a file shows is in it too, not only what is trusted.
+#[test]
+fn each_entry_is_taken_away() {
+    let machines = machines(&built());
+    assert_eq!(Trust::of(&machines).refused(), [""; 0]);
+    // Files, entries, and what fails; and the nodes on which that is so.
+    let mut found: BTreeMap<(bool, String, usize, String), BTreeMap<Vec<String>, Vec<String>>> =
+        BTreeMap::new();
+    // One master and one worker stand for all: every verification asks each of them.
+    let chosen = |machine: &Machine| ["bootstrap", "master-1", "worker-1"].contains(&machine.name.as_str());
+    for (at, machine) in machines.iter().enumerate().filter(|(_, machine)| chosen(machine)) {
+        for (path, text) in &machine.files {
+            for (place, (name, less)) in without_each(text).into_iter().enumerate() {
+                let mut changed = machines.clone();
+                changed[at].files.insert(path.clone(), less);
+                let key = (machine.pool != Pool::Bootstrap, path.clone(), place, name);
+                let refused = Trust::of(&changed).refused();
+                found.entry(key).or_default().entry(refused).or_default().push(machine.name.clone());
+            }
+        }
+    }
+    let mut said = String::new();
+    let mut unused = Vec::new();
+    for ((on_node, path, place, name), outcomes) in found {
+        assert_eq!(outcomes.len(), 1, "{path} is not the same on all nodes: {outcomes:?}");
+        let (refused, names) = outcomes.into_iter().next().unwrap();
+        assert_eq!(names.len(), if on_node { 2 } else { 1 }, "{path}: {names:?}");
+        let pool = if on_node { "nodes" } else { "bootstrap" };
+        match refused.is_empty() {
+            true => unused.push(format!("{pool} {path} {place} {name}")),
+            false => said.push_str(&format!("{pool} {path} {place} {name}\n  {}\n", refused.join("\n  "))),
+        }
+    }
+    insta::assert_snapshot!(said, @r"
+    bootstrap /etc/kubernetes/bootstrap-secrets/bound-service-account-signing-key.pub 0 public key
+      bound-tokens before
+    bootstrap /etc/kubernetes/bootstrap-secrets/etcd-ca-bundle.crt 0 CN=etcd-ca
+      bootstrap-etcd-to-bootkube before
+    bootstrap /etc/kubernetes/bootstrap-secrets/etcd-ca-bundle.crt 1 CN=root-ca
+      bootstrap-etcd-to-bootkube before
+    bootstrap /etc/kubernetes/bootstrap-secrets/etcd-ca.crt 0 CN=etcd-ca
+      etcd-members-to-bootstrap-etcd before
+      etcd-members-to-bootstrap-etcd after
+      bootstrap-etcd-to-its-clients before
+      api-servers-to-etcd before
+      peers-to-bootstrap-etcd after
+    bootstrap /etc/kubernetes/bootstrap-secrets/etcd-client.crt 0 CN=system:etcd-client
+      api-servers-to-etcd before
+      api-servers-to-etcd after
+    bootstrap /etc/kubernetes/bootstrap-secrets/etcd-peer.crt 0 CN=etcd-peer-bootstrap
+      bootstrap-etcd-to-peers after
+    bootstrap /etc/kubernetes/bootstrap-secrets/etcd-server.crt 0 CN=etcd-server
+      etcd-members-to-bootstrap-etcd before
+      bootstrap-etcd-to-its-clients before
+      bootstrap-etcd-to-its-clients after
+      bootstrap-etcd-to-bootkube before
+    bootstrap /etc/kubernetes/bootstrap-secrets/front-proxy-ca.crt 0 CN=front-proxy-ca
+      api-servers-to-aggregated-apis before
+      masters-to-aggregated-apis after
+    bootstrap /etc/kubernetes/bootstrap-secrets/front-proxy-client.crt 0 CN=system:kube-apiserver-proxy
+      api-servers-to-aggregated-apis before
+      api-servers-to-aggregated-apis after
+    bootstrap /etc/kubernetes/bootstrap-secrets/kube-apiserver-kubelet-client.crt 0 CN=system:kube-apiserver
+      api-server-to-kubelets before
+      api-server-to-kubelets after
+    bootstrap /etc/kubernetes/bootstrap-secrets/kube-apiserver.crt 0 CN=kube-apiserver
+      api-servers-to-administrators before
+      api-servers-to-localhost before
+      api-servers-to-pods before
+      api-servers-to-components before
+      api-servers-to-kubelets before
+      api-server-to-bootkube before
+    bootstrap /etc/kubernetes/bootstrap-secrets/kubernetes-ca-bundle.crt 0 CN=kubernetes-ca
+      api-servers-to-pods before
+      api-server-to-bootkube before
+    bootstrap /etc/kubernetes/bootstrap-secrets/kubernetes-ca-bundle.crt 1 CN=root-ca
+      api-servers-to-pods before
+      api-servers-to-pods after
+      api-server-to-bootkube before
+    bootstrap /etc/kubernetes/bootstrap-secrets/kubernetes-ca.crt 0 CN=kubernetes-ca
+      components-to-api-servers before
+      masters-to-bootstrap-api-server after
+      administrators-to-api-servers before
+      joining-kubelets-to-api-servers before
+      kubelets-to-api-servers-later after
+      kubelets-to-api-servers before
+      kubelets-to-api-servers after
+      kubelets-serve-api-servers before
+      kubelets-serve-api-servers after
+    bootstrap /etc/kubernetes/bootstrap-secrets/service-account.pub 0 public key
+      legacy-tokens before
+    bootstrap /etc/kubernetes/kubeconfigs/admin.kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-administrators before
+    bootstrap /etc/kubernetes/kubeconfigs/admin.kubeconfig 2 O=system:masters, CN=system:admin
+      administrators-to-api-servers before
+      administrators-to-api-servers after
+    bootstrap /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-components before
+    bootstrap /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig 2 CN=system:kube-controller-manager
+      components-to-api-servers before
+      components-to-api-servers after
+    bootstrap /etc/kubernetes/kubeconfigs/kube-scheduler.kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-components before
+    bootstrap /etc/kubernetes/kubeconfigs/kube-scheduler.kubeconfig 2 CN=system:kube-scheduler
+      components-to-api-servers before
+      components-to-api-servers after
+    bootstrap /etc/kubernetes/kubeconfigs/lb-ext.kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-administrators before
+    bootstrap /etc/kubernetes/kubeconfigs/lb-ext.kubeconfig 2 O=system:masters, CN=system:admin
+      administrators-to-api-servers before
+      administrators-to-api-servers after
+    bootstrap /etc/kubernetes/kubeconfigs/lb-int.kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-administrators before
+    bootstrap /etc/kubernetes/kubeconfigs/lb-int.kubeconfig 2 O=system:masters, CN=system:admin
+      administrators-to-api-servers before
+      administrators-to-api-servers after
+    bootstrap /etc/kubernetes/kubeconfigs/localhost-recovery.kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-localhost before
+    bootstrap /etc/kubernetes/kubeconfigs/localhost-recovery.kubeconfig 2 O=system:masters, CN=system:admin
+      administrators-to-api-servers before
+      administrators-to-api-servers after
+    bootstrap /etc/kubernetes/kubeconfigs/localhost.kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-localhost before
+    bootstrap /etc/kubernetes/kubeconfigs/localhost.kubeconfig 2 O=system:masters, CN=system:admin
+      administrators-to-api-servers before
+      administrators-to-api-servers after
+    bootstrap /opt/openshift/manifests/hand-over-admin-kubeconfig-client-ca.yaml 0 CN=kubernetes-ca
+      administrators-to-api-servers after
+    bootstrap /opt/openshift/manifests/hand-over-aggregator-client-signer.yaml 0 CN=front-proxy-ca
+      api-servers-to-aggregated-apis after
+      masters-to-aggregated-apis after
+    bootstrap /opt/openshift/manifests/hand-over-csr-controller-ca.yaml 0 CN=kubernetes-ca
+      kubelets-to-api-servers after
+      kubelets-serve-api-servers after
+    bootstrap /opt/openshift/manifests/hand-over-csr-signer-signer.yaml 0 CN=kubernetes-ca
+      kubelets-to-api-servers-later after
+    bootstrap /opt/openshift/manifests/hand-over-etcd-ca-bundle.yaml 0 CN=etcd-ca
+      bootstrap-etcd-to-its-clients after
+      api-servers-to-etcd after
+      bootstrap-etcd-to-peers after
+    bootstrap /opt/openshift/manifests/hand-over-etcd-signer.yaml 0 CN=etcd-ca
+      etcd-members-to-bootstrap-etcd after
+      peers-to-bootstrap-etcd after
+    bootstrap /opt/openshift/manifests/hand-over-initial-kube-apiserver-server-ca.yaml 0 CN=kubernetes-ca
+      api-server-to-kubelets after
+    bootstrap /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml 0 CN=kubernetes-ca
+      masters-to-kubelets after
+    bootstrap /opt/openshift/manifests/hand-over-kube-control-plane-signer.yaml 0 CN=kubernetes-ca
+      components-to-api-servers after
+      masters-to-bootstrap-api-server after
+    bootstrap /opt/openshift/manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml 0 CN=kubernetes-ca
+      joining-kubelets-to-api-servers after
+    bootstrap /opt/openshift/manifests/hand-over-loadbalancer-serving-signer.yaml 0 CN=kubernetes-ca
+      api-servers-to-administrators after
+      api-servers-to-components after
+      api-servers-to-kubelets after
+    bootstrap /opt/openshift/manifests/hand-over-localhost-serving-signer.yaml 0 CN=kubernetes-ca
+      api-servers-to-localhost after
+    bootstrap /opt/openshift/manifests/hand-over-machine-config-server-tls.yaml 0 CN=system:machine-config-server
+      machine-config-server-to-nodes after
+    bootstrap /opt/openshift/manifests/hand-over-next-bound-service-account-signing-key.yaml 0 public key
+      bound-tokens after
+    bootstrap /opt/openshift/manifests/hand-over-root-ca.yaml 0 CN=root-ca
+      machine-config-server-to-nodes after
+    bootstrap /opt/openshift/manifests/hand-over-sa-token-signing-certs.yaml 0 public key
+      legacy-tokens after
+    bootstrap /opt/openshift/manifests/hand-over-service-network-serving-signer.yaml 0 CN=kubernetes-ca
+      api-servers-to-pods after
+    nodes /etc/kubernetes/kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-kubelets before
+    nodes /etc/kubernetes/kubeconfig 2 CN=system:bootstrapper
+      joining-kubelets-to-api-servers before
+      joining-kubelets-to-api-servers after
+    nodes /etc/kubernetes/kubelet-ca.crt 0 CN=kubernetes-ca
+      masters-to-kubelets after
+      api-server-to-kubelets before
+    ");
+    insta::assert_snapshot!(unused.join("\n"), @r"
+    bootstrap /etc/kubernetes/kubeconfigs/admin.kubeconfig 1 CN=root-ca
+    bootstrap /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig 1 CN=root-ca
+    bootstrap /etc/kubernetes/kubeconfigs/kube-scheduler.kubeconfig 1 CN=root-ca
+    bootstrap /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig 0 CN=kubernetes-ca
+    bootstrap /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig 1 CN=root-ca
+    bootstrap /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig 2 CN=system:bootstrapper
+    bootstrap /etc/kubernetes/kubeconfigs/lb-ext.kubeconfig 1 CN=root-ca
+    bootstrap /etc/kubernetes/kubeconfigs/lb-int.kubeconfig 1 CN=root-ca
+    bootstrap /etc/kubernetes/kubeconfigs/localhost-recovery.kubeconfig 1 CN=root-ca
+    bootstrap /etc/kubernetes/kubeconfigs/localhost.kubeconfig 1 CN=root-ca
+    bootstrap /opt/openshift/manifests/hand-over-initial-kube-apiserver-server-ca.yaml 1 CN=kubelet-ca
+    bootstrap /opt/openshift/manifests/hand-over-initial-kube-apiserver-server-ca.yaml 2 CN=root-ca
+    nodes /etc/kubernetes/ca.crt 0 CN=kubernetes-ca
+    nodes /etc/kubernetes/ca.crt 1 CN=root-ca
+    nodes /etc/kubernetes/kubeconfig 1 CN=root-ca
+    nodes /etc/kubernetes/kubelet-ca.crt 1 CN=kubelet-ca
+    nodes /etc/kubernetes/kubelet-ca.crt 2 CN=root-ca
+    ");
+}
+
+/// Everything else that a verifier looks at: flags, keys, purposes, names.
+#[test]
+fn each_other_reason_is_said() {
+    let machines = machines(&built());
+    let secrets = |name: &str| format!("/etc/kubernetes/bootstrap-secrets/{name}");
+    let pod = |name: &str| format!("/etc/kubernetes/manifests/{name}.yaml");
+    let manifest = |name: &str| format!("/opt/openshift/manifests/hand-over-{name}.yaml");
+    let mut said = String::new();
+    let mut change = |what: &str, change: &dyn Fn(&mut [Machine])| {
+        let mut changed = machines.clone();
+        change(&mut changed);
+        let trust = Trust::of(&changed);
+        said.push_str(&format!("{what}\n"));
+        for one in &trust.presentations {
+            for (when, moment) in one.moments().filter(|(_, moment)| !moment.holds) {
+                said.push_str(&format!("  {} {when}: {}\n", one.id, moment.why));
+            }
+        }
+    };
+    let edit = |machines: &mut [Machine], path: &str, from: &str, to: &str| {
+        let text = bootstrap(machines).get_mut(path).unwrap();
+        assert!(text.contains(from), "{path}: {from}");
+        *text = text.replace(from, to);
+    };
+    let copy = |machines: &mut [Machine], from: &str, to: &str| {
+        let text = bootstrap(machines)[from].clone();
+        bootstrap(machines).insert(to.to_owned(), text);
+    };
+    change("another client CA", &|all| {
+        edit(
+            all,
+            &pod("kube-apiserver"),
+            "--client-ca-file=/etc/kubernetes/secrets/kubernetes-ca.crt",
+            "--client-ca-file=/etc/kubernetes/secrets/front-proxy-ca.crt",
+        )
+    });
+    change("no kubelet authority", &|all| {
+        edit(all, &pod("kube-apiserver"), "- --kubelet-certificate-authority=", "- --kubelet-preferred=")
+    });
+    change("a file that is not mounted", &|all| {
+        edit(
+            all,
+            &pod("etcd"),
+            "--peer-trusted-ca-file=/etc/kubernetes/secrets",
+            "--peer-trusted-ca-file=/etc/elsewhere",
+        )
+    });
+    change("no scheduler", &|all| drop(bootstrap(all).remove(&pod("kube-scheduler"))));
+    change("a client's certificate for etcd", &|all| {
+        for end in ["crt", "key"] {
+            copy(all, &secrets(&format!("etcd-client.{end}")), &secrets(&format!("etcd-server.{end}")));
+        }
+    });
+    change("another's key", &|all| copy(all, &secrets("etcd-server.key"), &secrets("etcd-client.key")));
+    change("a name that is not allowed", &|all| {
+        edit(all, &pod("kube-apiserver"), ",system:kube-apiserver-proxy,", ",")
+    });
+    change("etcd elsewhere", &|all| {
+        edit(
+            all,
+            &pod("kube-apiserver"),
+            "--etcd-servers=https://localhost:2379",
+            "--etcd-servers=https://[::1]:2379,https://etcd.example.com:2379",
+        );
+        edit(all, &manifest("etcd-endpoints"), "192.168.126.100", "192.168.126.99");
+    });
+    change("other token keys", &|all| {
+        edit(
+            all,
+            &pod("kube-apiserver"),
+            "--service-account-key-file=/etc/kubernetes/secrets/service-account.pub",
+            "--v=2",
+        );
+        edit(
+            all,
+            &pod("kube-apiserver"),
+            "--service-account-signing-key-file=/etc/kubernetes/secrets/bound-service-account-signing-key.key",
+            "--service-account-signing-key-file=/etc/kubernetes/secrets/service-account.key",
+        );
+    });
+    change("no such object", &|all| drop(bootstrap(all).remove(&manifest("csr-controller-ca"))));
+    change("a kubelet with another file", &|all| {
+        let files = &mut all.iter_mut().find(|machine| machine.name == "master-1").unwrap().files;
+        let config = files.get_mut("/etc/kubernetes/kubelet.conf").unwrap();
+        assert!(config.contains("/etc/kubernetes/kubelet-ca.crt"));
+        *config = config.replace("/etc/kubernetes/kubelet-ca.crt", "/etc/kubernetes/other.crt");
+    });
+    change("one node without its kubeconfig", &|all| {
+        all.iter_mut()
+            .find(|machine| machine.name == "worker-1")
+            .unwrap()
+            .files
+            .remove("/etc/kubernetes/kubeconfig");
+    });
+    change("a server under another name", &|all| {
+        edit(
+            all,
+            "/etc/kubernetes/kubeconfigs/lb-ext.kubeconfig",
+            "https://api.ocp4.example.com:6443",
+            "https://api.example.com:6443",
+        );
+    });
+    insta::assert_snapshot!(said, @r"
+    another client CA
+      components-to-api-servers before: /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig: `CN=system:kube-controller-manager` is signed by `CN=kubernetes-ca`, which is not in it
+      masters-to-bootstrap-api-server after: `CN=kubernetes-ca`, which signs it, is not vouched for
+      administrators-to-api-servers before: /etc/kubernetes/kubeconfigs/admin.kubeconfig: `O=system:masters, CN=system:admin` is signed by `CN=kubernetes-ca`, which is not in it
+      joining-kubelets-to-api-servers before: /etc/kubernetes/kubeconfig on master-0: `CN=system:bootstrapper` is signed by `CN=kubernetes-ca`, which is not in it
+      kubelets-to-api-servers before: `CN=kubernetes-ca`, which signs it, is not vouched for
+    no kubelet authority
+      kubelets-serve-api-servers before: `kube-apiserver` has no flag `--kubelet-certificate-authority`
+    a file that is not mounted
+      peers-to-bootstrap-etcd after: `--peer-trusted-ca-file` of etcd names `/etc/elsewhere/etcd-ca.crt`, which is not mounted
+    no scheduler
+      api-servers-to-components before: no static pod of the bootstrap node runs `kube-scheduler`
+      api-servers-to-components after: no static pod of the bootstrap node runs `kube-scheduler`
+      components-to-api-servers before: no static pod of the bootstrap node runs `kube-scheduler`
+      components-to-api-servers after: no static pod of the bootstrap node runs `kube-scheduler`
+    a client's certificate for etcd
+      bootstrap-etcd-to-its-clients before: `CN=system:etcd-client` is not for servers
+      bootstrap-etcd-to-its-clients after: `CN=system:etcd-client` is not for servers
+      bootstrap-etcd-to-bootkube before: `CN=system:etcd-client` is not for servers
+    another's key
+      api-servers-to-etcd before: `/etc/kubernetes/bootstrap-secrets/etcd-client.key` does not have the key of the certificate
+      api-servers-to-etcd after: `/etc/kubernetes/bootstrap-secrets/etcd-client.key` does not have the key of the certificate
+    a name that is not allowed
+      api-servers-to-aggregated-apis before: `CN=system:kube-apiserver-proxy` is not in `--requestheader-allowed-names`
+    etcd elsewhere
+      bootstrap-etcd-to-its-clients before: `CN=etcd-server` is not for `::1`
+      bootstrap-etcd-to-its-clients after: `CN=etcd-server` is not for `192.168.126.99`
+      bootstrap-etcd-to-peers after: `CN=etcd-peer-bootstrap` is not for `192.168.126.99`
+    other token keys
+      legacy-tokens before: it does not have the public half of the key
+      bound-tokens before: it does not have the public half of the key
+      bound-tokens after: it does not have the public half of the key
+    no such object
+      kubelets-to-api-servers after: there is no ConfigMap openshift-config-managed/csr-controller-ca
+      kubelets-serve-api-servers after: there is no ConfigMap openshift-config-managed/csr-controller-ca
+    a kubelet with another file
+      masters-to-kubelets after: there is no file `/etc/kubernetes/other.crt` on master-1
+      api-server-to-kubelets before: there is no file `/etc/kubernetes/other.crt` on master-1
+    one node without its kubeconfig
+      api-servers-to-kubelets before: there is no file `/etc/kubernetes/kubeconfig` on worker-1
+      api-servers-to-kubelets after: there is no file `/etc/kubernetes/kubeconfig` on worker-1
+      joining-kubelets-to-api-servers before: there is no file `/etc/kubernetes/kubeconfig` on worker-1
+      joining-kubelets-to-api-servers after: there is no file `/etc/kubernetes/kubeconfig` on worker-1
+      machine-config-server-to-nodes after: there is no file `/etc/kubernetes/kubeconfig` on worker-1
+    a server under another name
+      api-servers-to-administrators before: /etc/kubernetes/kubeconfigs/lb-ext.kubeconfig: `CN=kube-apiserver` is not for `api.example.com`
+    ");
+}
+
+/// The picture follows the user's patches, says what is refused on stderr, and is no failure.
+#[test]
+fn a_patch_is_followed() {
+    let ws = Workspace::in_memory().filled();
+    let pod = "target: {file: static-pods/kube-apiserver.yaml}\npatch:\n";
+    let text = fs::read_to_string(source("recipes/40-static-pod/kube-apiserver.yaml.j2")).unwrap();
+    let flags = text
+        .lines()
+        .skip_while(|line| line.trim() != "args:")
+        .filter(|line| line.trim().starts_with("- "))
+        .map(str::trim);
+    let at = flags
+        .take_while(|line| line.contains("--"))
+        .position(|line| line.starts_with("- --client-ca-file="))
+        .unwrap();
+    let replace = format!(
+        "- {{op: replace, path: /spec/containers/0/args/{at}, value: --client-ca-file=/etc/kubernetes/secrets/etcd-ca.crt}}\n"
+    );
+    ws.write("patches/10-x.yaml", &format!("{pod}{replace}"));
+    ws.write("patches/20-x.yaml", "target: {kind: ConfigMap, name: root-ca}\npatch: {data: {ca.crt: ''}}\n");
+    ws.build(&["ignition"]);
+    let said = ws.run(&["graph", "--trust"]);
+    let bad: Vec<&str> =
+        said.lines().filter(|line| line.contains(".->") || line.contains("linkStyle")).collect();
+    insta::assert_snapshot!(bad.join("\n"), @r#"
+    before8 -. "kube-controller-manager, kube-scheduler (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig: 'CN=system:kube-controller-manager' is signed by 'CN=kubernetes-ca', which is not in it<br/>the API refuses the controller manager and the scheduler" .-> before3
+    before5 -. "admin (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfigs/admin.kubeconfig: 'O=system:masters, CN=system:admin' is signed by 'CN=kubernetes-ca', which is not in it<br/>the admin kubeconfig dies with the bootstrap node" .-> before3
+    before11 -. "kubelet-bootstrap (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfig on master-0: 'CN=system:bootstrapper' is signed by 'CN=kubernetes-ca', which is not in it<br/>kubelets that want to join are refused by the masters" .-> before3
+    before9 -. "signed by kubernetes-ca (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: 'CN=kubernetes-ca', which signs it, is not vouched for<br/>kubelet certificates issued during bootstrap are refused" .-> before3
+    after10 -. "signed by kube-control-plane-signer (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: 'CN=kubernetes-ca', which signs it, is not vouched for<br/>the masters' components are refused wherever the load balancer leads them to the bootstrap node" .-> after11
+    after14 -. "machine-config-server (server)<br/>ConfigMap kube-system/root-ca [ca.crt]<br/>REFUSED: ConfigMap kube-system/root-ca [ca.crt] is empty<br/>nodes that join later refuse the machine-config server" .-> after15
+    from1 -. "REFUSED: why<br/>what follows" .-> to1
+    linkStyle 10,12,13,15,31,37,44 stroke:#c0392b,color:#c0392b
+    "#);
+    insta::assert_snapshot!(said.split("[stderr]\n").nth(1).unwrap(), @r"
+    warning: 6 of 43 verifications fail: components-to-api-servers before, masters-to-bootstrap-api-server after, administrators-to-api-servers before, joining-kubelets-to-api-servers before, machine-config-server-to-nodes after, kubelets-to-api-servers before
+    [exit 0]
+    ");
+    let dot = ws.run(&["graph", "--trust", "--format", "dot", "-q"]);
+    assert_eq!(dot.matches("style=dashed").count(), bad.len() - 1);
+    let svg = ws.run(&["graph", "--trust", "--format", "svg", "-q"]);
+    assert_eq!(svg.matches("class=\"bad\"").count(), bad.len() - 2, "without the legend");
+}
