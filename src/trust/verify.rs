@@ -37,10 +37,8 @@ fn outcome(site: &Site<'_>, role: Role, encounter: &Encounter) -> Result<String,
             let names = site.names(encounter.called, basis)?;
             let checked = accepted(case, basis, role, encounter.called, names.as_deref());
             let place = || if bases.len() > 1 { &basis.from } else { &case.from };
-            reason = checked.map_err(|why| if several { format!("{}: {why}", place()) } else { why });
-            if reason.is_err() {
-                return reason;
-            }
+            let refused = |why| if several { format!("{}: {why}", place()) } else { why };
+            reason = Ok(checked.map_err(refused)?);
         }
     }
     reason
