@@ -80,7 +80,7 @@ pub struct Grants {
 }
 
 /// All builders.
-const ALL: [&dyn Builder; 16] = [
+const ALL: [&dyn Builder; 17] = [
     &image::Image,
     &release::Payload,
     &release::Images,
@@ -88,6 +88,7 @@ const ALL: [&dyn Builder; 16] = [
     &identity::Identity,
     &pki::Keypair,
     &pki::Authority,
+    &pki::SelfSigned,
     &pki::Certificate,
     &template::Template,
     &run::Run,

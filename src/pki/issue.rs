@@ -81,18 +81,65 @@ pub fn issue(
 ) -> Result<Certificate, PkiError> {
     let subject = request.subject.to_der();
     check(request, &subject, issuer)?;
+    let signer = issuer.map_or(request.key, |issuer| issuer.key);
+    let draft = draft(request, issuer, signer, key_id(&request.key.public_bits()));
+    let issuer_name = issuer.map_or(subject.as_slice(), |issuer| issuer.certificate.subject_der());
+    let stream = |signed: &[u8]| serial(seed, domain, name, generation, signed);
+    complete(request, draft, &subject, issuer_name, signer, stream)
+}
+
+/// An authority once more, signed by its own key: the same name, key, key id, dates and uses. What one of the two has
+/// signed is accepted by whoever trusts the other.
+pub fn self_signed(
+    seed: &Seed,
+    domain: &str,
+    name: &str,
+    authority: &Certificate,
+    key: &PrivateKey,
+) -> Result<Certificate, PkiError> {
+    if !authority.belongs_to(key) {
+        return Err(PkiError::WrongKey { issuer: authority.subject() });
+    }
+    if !authority.may_sign() {
+        return Err(PkiError::NotAuthority { issuer: authority.subject() });
+    }
+    let request = Request {
+        // Only for messages: the name goes in as the authority has it, byte for byte.
+        subject: Name { common_name: authority.subject(), ..Name::default() },
+        not_before: authority.not_before(),
+        not_after: authority.not_after(),
+        authority: Some(Authority { path_length: authority.path_length() }),
+        key_usages: authority.key_usages().to_vec(),
+        server: false,
+        client: false,
+        dns: Vec::new(),
+        ips: Vec::new(),
+        key,
+    };
+    let draft = draft(&request, None, key, authority.key_id());
+    let subject = authority.subject_der();
+    complete(&request, draft, subject, subject, key, |signed| serial(seed, domain, name, 1, signed))
+}
+
+/// A draft with its names, its serial number and its signature.
+fn complete(
+    request: &Request<'_>,
+    draft: Result<Vec<u8>, rcgen::Error>,
+    subject: &[u8],
+    issuer: &[u8],
+    signer: &PrivateKey,
+    serial: impl Fn(&[u8]) -> [u8; 16],
+) -> Result<Certificate, PkiError> {
     let not_made =
         |reason: String| PkiError::NotMade { subject: request.subject.common_name.clone(), reason };
-    let signer = issuer.map_or(request.key, |issuer| issuer.key);
-    let draft = draft(request, issuer, signer).map_err(|error| not_made(error.to_string()))?;
+    let draft = draft.map_err(|error| not_made(error.to_string()))?;
     let parts = signed_parts(&draft).ok_or_else(|| not_made("its encoding is not as expected".into()))?;
     let [version, _, algorithm, _, validity, _, public, extensions] = parts;
-    let issuer_name = issuer.map_or(subject.as_slice(), |issuer| issuer.certificate.subject_der());
     let with_serial = |serial: &[u8]| {
         let serial = integer(serial);
-        element(SEQUENCE, &[version, &serial, algorithm, issuer_name, validity, &subject, public, extensions])
+        element(SEQUENCE, &[version, &serial, algorithm, issuer, validity, subject, public, extensions])
     };
-    let signed = with_serial(&serial(seed, domain, name, generation, &with_serial(&[])));
+    let signed = with_serial(&serial(&with_serial(&[])));
     let signature = signer.sign(&signed).map_err(not_made)?;
     Certificate::from_der(&element(SEQUENCE, &[&signed, algorithm, &bit_string(&signature)]))
 }
@@ -138,6 +185,7 @@ fn draft(
     request: &Request<'_>,
     issuer: Option<Issuer<'_>>,
     signer: &PrivateKey,
+    own_id: Vec<u8>,
 ) -> Result<Vec<u8>, rcgen::Error> {
     let public = Public::of(request.key);
     let mut params = CertificateParams::default();
@@ -164,7 +212,7 @@ fn draft(
     for ip in &request.ips {
         push_once(&mut params.subject_alt_names, SanType::IpAddress(*ip));
     }
-    params.key_identifier_method = KeyIdMethod::PreSpecified(key_id(&public.bits));
+    params.key_identifier_method = KeyIdMethod::PreSpecified(own_id);
     params.use_authority_key_identifier_extension = issuer.is_some();
     let mut issuer_params = CertificateParams::default();
     issuer_params.distinguished_name = stand_in();

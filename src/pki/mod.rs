@@ -36,6 +36,6 @@ mod verify;
 
 pub use certificate::{Certificate, KeyUsage};
 pub use error::PkiError;
-pub use issue::{Authority, Issuer, Request, issue};
+pub use issue::{Authority, Issuer, Request, issue, self_signed};
 pub use key::{Algorithm, Form, PrivateKey};
 pub use name::Name;

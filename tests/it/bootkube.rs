@@ -43,7 +43,7 @@ printf "%s\n" "oc $*" >>"$FAKE/log"
 previous=
 file=
 for word; do
-  [ "$previous" = --filename ] && file=$(basename "$word")
+  [ "$previous" = --filename ] && path=$word && file=$(basename "$word")
   case $word in
     --cache-dir=*) [ -d "${word#*=}" ] || { mkdir -p "${word#*=}" && echo "learnt" >>"$FAKE/discoveries"; } ;;
   esac
@@ -73,6 +73,7 @@ case "$*" in
     printf 'DNS|config.openshift.io||cluster|true\nNetwork|config.openshift.io||cluster|true\n'
     cat "$FAKE/overrides" 2>/dev/null
     exit 0 ;;
+  *" patch --local "*) sed -n 's/.*"status": *\([^}]*}\).*/\1/p' "$path"; exit ;;
   *" patch clusterversion "*) look overrides && echo "clusterversion.config.openshift.io/version patched" && exit ;;
   *" apply "*) look "apply-$file" && echo "$file serverside-applied" && exit ;;
   *" replace --subresource=status "*) look "status-$file" && echo '{"some":"status"}' >"$FAKE/live-$file" && exit ;;
@@ -259,6 +260,23 @@ fn done_is_done() {
     [exit 0]
     ");
     assert_eq!(node.calls(), Vec::<String>::new());
+}
+
+/// The release brings its FeatureGate as JSON: on one line or on many, its status goes in like any other.
+#[test]
+fn a_status_in_json() {
+    let node = Node::new();
+    let gate = "{\n    \"kind\": \"FeatureGate\",\n    \"status\": {\"featureGates\": []}\n}\n";
+    node.write("assets/manifests/99_gate.yaml", gate);
+    node.write("assets/manifests/a.json", "{\"kind\":\"Infrastructure\",\"status\":{\"platform\":\"None\"}}");
+    node.write("assets/manifests/b.json", "{\"kind\":\"Ingress\",\"status\":{}}");
+    node.write("assets/manifests/c.yaml", "# A comment.\n---\n{\"kind\":\"Secret\"}\n");
+    node.run(&[]);
+    let replaced: Vec<String> = node.calls().into_iter().filter(|call| call.contains(" replace ")).collect();
+    insta::assert_snapshot!(replaced.join("\n"), @"
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery replace --subresource=status --validate=strict --filename [TEMP]/assets/manifests/99_gate.yaml
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery replace --subresource=status --validate=strict --filename [TEMP]/assets/manifests/a.json
+    ");
 }
 
 /// Killed before the end and started again: all is applied again, a status that is there is left alone, and what was

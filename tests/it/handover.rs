@@ -346,7 +346,7 @@ fn dates_of_what_is_no_certificate() {
     let ws = Workspace::example();
     let path = "51-hand-over/etcd-signer.toml";
     let text = fs::read_to_string(source("recipes").join(path)).unwrap();
-    let wrong = text.replace("pki/etcd-ca:etcd-ca.crt", "key/service-account:service-account.pub");
+    let wrong = text.replace("pki/etcd-signer:etcd-signer.crt", "key/service-account:service-account.pub");
     ws.write(&format!("recipes/{path}"), &wrong);
     insta::assert_snapshot!(ws.run(&["build", "-q", "hand-over/etcd-signer"]), @r"
     [stderr]
@@ -508,8 +508,9 @@ fn each_authority_is_swapped() {
     let ws = Workspace::example();
     let mut said = String::new();
     for (recipe, right, wrong) in [
-        ("etcd-signer", "etcd-ca", "front-proxy-ca"),
-        ("etcd-ca-bundle", "etcd-ca", "root-ca"),
+        ("etcd-signer", "etcd-signer", "etcd-ca"),
+        ("etcd-signer", "etcd-signer", "front-proxy-ca"),
+        ("etcd-ca-bundle", "etcd-signer", "root-ca"),
         ("serving-signers", "kubernetes-ca", "kubelet-ca"),
         ("client-signers", "kubernetes-ca", "kubelet-ca"),
         ("aggregator-client-signer", "front-proxy-ca", "etcd-ca"),

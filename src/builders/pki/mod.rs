@@ -1,7 +1,7 @@
-//! Keys and certificates: `keypair`, `authority`, `certificate`. What they make follows from the seed, the cluster's
-//! domain, a name and a generation; time comes from the lock.
+//! Keys and certificates: `keypair`, `authority`, `self-signed`, `certificate`. What they make follows from the seed, the
+//! cluster's domain, a name and a generation; time comes from the lock.
 //!
-//! A key is a derivation of its own, so that a certificate can be issued again without a new key. What the three read
+//! A key is a derivation of its own, so that a certificate can be issued again without a new key. What they read
 //! beside their inputs:
 //!
 //! | alias or parameter | of | what it is |
@@ -17,11 +17,13 @@
 mod authority;
 mod certificate;
 mod keypair;
+mod self_signed;
 mod terms;
 
 pub(super) use authority::Authority;
 pub(super) use certificate::Certificate;
 pub(super) use keypair::Keypair;
+pub(super) use self_signed::SelfSigned;
 
 use super::{BuildError, Job, JobError};
 use crate::pki::{self, PkiError, PrivateKey};

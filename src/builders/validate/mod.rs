@@ -227,7 +227,7 @@ pub(super) struct Validate;
 
 impl Builder for Validate {
     fn id(&self) -> BuilderId {
-        BuilderId::new("validate", 4)
+        BuilderId::new("validate", 5)
     }
 
     /// Its report says which rules hold, nothing of what was looked at.

@@ -7,9 +7,13 @@ use crate::lock;
 use crate::pki::{Certificate, PrivateKey};
 use crate::yaml::Node;
 
+/// The one whose operator takes it for a root: it compares the authority key id of what it has signed with that of the last
+/// certificate behind it, which is this one.
+const ETCD: &str = "openshift-etcd/etcd-signer";
+
 /// The Secrets that operators sign with.
 pub(super) const SIGNERS: [&str; 8] = [
-    "openshift-etcd/etcd-signer",
+    ETCD,
     "openshift-kube-apiserver-operator/aggregator-client-signer",
     "openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-signer",
     "openshift-kube-apiserver-operator/kube-control-plane-signer",
@@ -22,17 +26,19 @@ pub(super) const SIGNERS: [&str; 8] = [
 /// Authorities that operators go on with.
 pub(in super::super) const SIGNERS_RSA: Check = Check {
     name: "signers-rsa",
-    rule: "authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer",
-    breaks: "operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything",
+    rule: "authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself",
+    breaks: "operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything; under an etcd-signer that another one signed, certificates of members are issued again and again, and no member ever starts",
     config: &[],
     run: |artifacts, report| {
-        for document in SIGNERS.iter().filter_map(|object| find(artifacts, "Secret", object)) {
-            signer(document, report);
+        for object in SIGNERS {
+            if let Some(document) = find(artifacts, "Secret", object) {
+                signer(object, document, report);
+            }
         }
     },
 };
 
-fn signer(document: &Document, report: &mut Report<'_>) {
+fn signer(object: &str, document: &Document, report: &mut Report<'_>) {
     let line = |field: &str| document.line(field).unwrap_or(1);
     if document.text("type") != Some("kubernetes.io/tls") {
         report.at(document, line("type"), "type", "it is not `kubernetes.io/tls`");
@@ -59,6 +65,10 @@ fn signer(document: &Document, report: &mut Report<'_>) {
     let key = held(document, "tls.key").map(|text| PrivateKey::from_pem(&text));
     if key.is_some_and(|key| !key.is_ok_and(|key| certificate.belongs_to(&key))) {
         report.at(document, line("data"), "data[tls.key]", "it is not the key of the certificate");
+    }
+    if object == ETCD && !certificate.is_issued_by(&certificate) {
+        let message = format!("`{}` is signed by `{}`, not by itself", certificate.subject(), certificate.issuer());
+        report.at(document, line("data"), field, message);
     }
     for (name, wanted) in [
         ("not-before", lock::show(certificate.not_before())),
