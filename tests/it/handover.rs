@@ -106,8 +106,8 @@ fn all_objects() {
       name: etcd-ca-bundle
       namespace: openshift-etcd
     data:
-      # The authority alone, without the root above it. The masters' etcd lets in whoever this bundle vouches for: with the
-      # root in it, every kubelet certificate would open etcd. All who read it are Go programs, which stop at an intermediate.
+      # The authority alone, signed by itself, without the root above it. The masters' etcd lets in whoever this bundle vouches
+      # for: with the root in it, every kubelet certificate would open etcd.
       ca-bundle.crt: |
         -----BEGIN CERTIFICATE-----
         -----END CERTIFICATE-----
@@ -536,10 +536,15 @@ fn each_authority_is_swapped() {
         fs::remove_dir_all(ws.dir.join("recipes")).unwrap();
     }
     insta::assert_snapshot!(said, @r"
-    etcd-signer: front-proxy-ca for etcd-ca
-    hand-over-etcd-signer.yaml:15: data[tls.crt]: it has not the issuer of `etcd-server.crt`, `CN=etcd-ca`: the bootstrap member refuses members on masters [hand-over-trust]
+    etcd-signer: etcd-ca for etcd-signer
+    hand-over-etcd-signer.yaml:15: data[tls.crt]: `CN=etcd-ca` is signed by `CN=root-ca`, not by itself [signers-rsa]
 
-    etcd-ca-bundle: root-ca for etcd-ca
+    etcd-signer: front-proxy-ca for etcd-signer
+    hand-over-etcd-signer.yaml:15: data[tls.crt]: it has not the issuer of `etcd-server.crt`, `CN=etcd-ca`: the bootstrap member refuses members on masters [hand-over-trust]
+    hand-over-etcd-signer.yaml:15: data[tls.key]: it is not the key of the certificate [signers-rsa]
+    hand-over-etcd-signer.yaml:15: data[tls.crt]: `CN=front-proxy-ca` is signed by `CN=root-ca`, not by itself [signers-rsa]
+
+    etcd-ca-bundle: root-ca for etcd-signer
     hand-over-etcd-ca-bundle.yaml:9: data[ca-bundle.crt]: it has not the issuer of `etcd-server.crt`, `CN=etcd-ca`: members on masters refuse the bootstrap member [hand-over-trust]
     hand-over-etcd-ca-bundle.yaml:9: data[ca-bundle.crt]: it has not the issuer of `etcd-client.crt`, `CN=etcd-ca`: etcd on masters refuses the API server [hand-over-trust]
 

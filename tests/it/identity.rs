@@ -40,7 +40,7 @@ fn the_seed_reaches_what_comes_out_of_it() {
         before.iter().filter(|(name, ids)| after[*name].1 != ids.1).map(|(name, _)| name.as_str()).collect();
     // From the seed itself: all keys and names. From secrets, whose ids are keyed: the pull secret.
     let graph = one.json(&["graph"]);
-    let seeded = ["identity", "keypair", "authority", "certificate"];
+    let seeded = ["identity", "keypair", "authority", "self-signed", "certificate"];
     let mut reached: BTreeSet<&str> =
         BTreeSet::from(["manifest/openshift-config-secret-pull-secret", "mco/master", "mco/worker"]);
     for node in graph["derivations"].as_array().unwrap() {

@@ -8,6 +8,7 @@ use time::{Duration, OffsetDateTime};
 
 use super::super::{
     Algorithm, Authority, Certificate, Issuer, KeyUsage, Name, PkiError, PrivateKey, Request, issue,
+    self_signed,
 };
 use super::{DOMAIN, key, seed};
 use crate::hint::Hint as _;
@@ -163,6 +164,48 @@ fn an_authority_of_the_user_signs() {
     assert_eq!(made.issuer(), root.subject());
     // As OpenSSL says: openssl pkey -in p384-pkcs8.pem -pubout -outform DER | tail -c 97 | sha1sum
     insta::assert_snapshot!(made.authority_key_id().unwrap(), @"91097149f4c1c8f2f89c0c9903b906cc99aff6a5");
+}
+
+/// Signed by another and signed by itself: what one has signed is accepted under the other, and of the second nobody can
+/// tell that there is a first.
+#[test]
+fn an_authority_once_more() {
+    let (above, own, third) = (
+        key("a", Algorithm::Rsa2048),
+        key("b", Algorithm::Rsa2048),
+        key("c", Algorithm::EcdsaP256),
+    );
+    let root = make(&authority(&above), None).unwrap();
+    let below = Request { authority: Some(Authority { path_length: Some(0) }), ..authority(&own) };
+    let below = Request { subject: Name::common("etcd-ca"), ..below };
+    let below = make(&below, Some((&root, &above))).unwrap();
+    let twin = self_signed(&seed(), DOMAIN, "pki/twin", &below, &own).unwrap();
+    assert!(twin.is_issued_by(&twin) && !below.is_issued_by(&twin) && !twin.is_issued_by(&root));
+    assert_eq!(twin.authority_key_id(), None);
+    let says = |of: &Certificate| {
+        (of.subject(), of.not_before(), of.not_after(), of.path_length(), of.key_usages().to_vec(), of.subject_key_id())
+    };
+    assert_eq!(says(&twin), says(&below));
+    assert_ne!(twin.serial(), below.serial());
+    for (by, other) in [(&below, &twin), (&twin, &below)] {
+        let made = make(&leaf(&third), Some((by, &own))).unwrap();
+        assert!(made.is_issued_by(by) && made.is_issued_by(other));
+        assert_eq!(made.authority_key_id(), twin.subject_key_id());
+    }
+    assert_eq!(self_signed(&seed(), DOMAIN, "pki/twin", &below, &own).unwrap(), twin);
+    assert!(matches!(self_signed(&seed(), DOMAIN, "pki/twin", &below, &above), Err(PkiError::WrongKey { .. })));
+    let leaf = make(&leaf(&own), None).unwrap();
+    assert!(matches!(self_signed(&seed(), DOMAIN, "pki/twin", &leaf, &own), Err(PkiError::NotAuthority { .. })));
+}
+
+/// The name of a user's authority stays as it is, byte for byte.
+#[test]
+fn an_authority_of_the_user_once_more() {
+    let root = Certificate::from_pem(include_str!("data/authority.pem")).unwrap();
+    let signer = PrivateKey::from_pem(include_str!("data/p384-pkcs8.pem")).unwrap();
+    let twin = self_signed(&seed(), DOMAIN, "pki/twin", &root, &signer).unwrap();
+    assert_eq!((twin.subject(), twin.issuer()), (root.subject(), root.subject()));
+    assert!(root.is_issued_by(&twin) && twin.is_issued_by(&root) && twin.may_sign());
 }
 
 #[test]
