@@ -929,11 +929,20 @@ const MUTATIONS: &[Mutation] = &[
         Recipe(
             "51-hand-over/etcd-signer.toml",
             &[
-                ("pki/etcd-ca:etcd-ca.crt", "pki/etcd-server:etcd-server.crt"),
+                ("pki/etcd-signer:etcd-signer.crt", "pki/etcd-server:etcd-server.crt"),
                 ("key/etcd-ca:etcd-ca.key", "key/etcd-server:etcd-server.key"),
             ],
         ),
         "data[tls.crt]: `CN=etcd-server` may not sign certificates",
+    ),
+    (
+        "signers-rsa",
+        &[],
+        Recipe(
+            "51-hand-over/etcd-signer.toml",
+            &[("pki/etcd-signer:etcd-signer.crt", "pki/etcd-ca:etcd-ca.crt")],
+        ),
+        "data[tls.crt]: `CN=etcd-ca` is signed by `CN=root-ca`, not by itself",
     ),
     (
         "network-status",

@@ -170,11 +170,8 @@ fn an_authority_of_the_user_signs() {
 /// tell that there is a first.
 #[test]
 fn an_authority_once_more() {
-    let (above, own, third) = (
-        key("a", Algorithm::Rsa2048),
-        key("b", Algorithm::Rsa2048),
-        key("c", Algorithm::EcdsaP256),
-    );
+    let (above, own, third) =
+        (key("a", Algorithm::Rsa2048), key("b", Algorithm::Rsa2048), key("c", Algorithm::EcdsaP256));
     let root = make(&authority(&above), None).unwrap();
     let below = Request { authority: Some(Authority { path_length: Some(0) }), ..authority(&own) };
     let below = Request { subject: Name::common("etcd-ca"), ..below };
@@ -183,7 +180,14 @@ fn an_authority_once_more() {
     assert!(twin.is_issued_by(&twin) && !below.is_issued_by(&twin) && !twin.is_issued_by(&root));
     assert_eq!(twin.authority_key_id(), None);
     let says = |of: &Certificate| {
-        (of.subject(), of.not_before(), of.not_after(), of.path_length(), of.key_usages().to_vec(), of.subject_key_id())
+        (
+            of.subject(),
+            of.not_before(),
+            of.not_after(),
+            of.path_length(),
+            of.key_usages().to_vec(),
+            of.subject_key_id(),
+        )
     };
     assert_eq!(says(&twin), says(&below));
     assert_ne!(twin.serial(), below.serial());
@@ -193,9 +197,15 @@ fn an_authority_once_more() {
         assert_eq!(made.authority_key_id(), twin.subject_key_id());
     }
     assert_eq!(self_signed(&seed(), DOMAIN, "pki/twin", &below, &own).unwrap(), twin);
-    assert!(matches!(self_signed(&seed(), DOMAIN, "pki/twin", &below, &above), Err(PkiError::WrongKey { .. })));
+    assert!(matches!(
+        self_signed(&seed(), DOMAIN, "pki/twin", &below, &above),
+        Err(PkiError::WrongKey { .. })
+    ));
     let leaf = make(&leaf(&own), None).unwrap();
-    assert!(matches!(self_signed(&seed(), DOMAIN, "pki/twin", &leaf, &own), Err(PkiError::NotAuthority { .. })));
+    assert!(matches!(
+        self_signed(&seed(), DOMAIN, "pki/twin", &leaf, &own),
+        Err(PkiError::NotAuthority { .. })
+    ));
 }
 
 /// The name of a user's authority stays as it is, byte for byte.

@@ -67,7 +67,8 @@ fn signer(object: &str, document: &Document, report: &mut Report<'_>) {
         report.at(document, line("data"), "data[tls.key]", "it is not the key of the certificate");
     }
     if object == ETCD && !certificate.is_issued_by(&certificate) {
-        let message = format!("`{}` is signed by `{}`, not by itself", certificate.subject(), certificate.issuer());
+        let message =
+            format!("`{}` is signed by `{}`, not by itself", certificate.subject(), certificate.issuer());
         report.at(document, line("data"), field, message);
     }
     for (name, wanted) in [
