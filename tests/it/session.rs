@@ -139,6 +139,7 @@ fn init_build_build_again() {
     built pki/etcd-peer-master-1 ([MS] ms)
     built pki/etcd-peer-master-2 ([MS] ms)
     built pki/etcd-server ([MS] ms)
+    built pki/etcd-signer ([MS] ms)
     built pki/front-proxy-ca ([MS] ms)
     built pki/front-proxy-client ([MS] ms)
     built pki/kube-apiserver ([MS] ms)
@@ -271,6 +272,7 @@ fn init_build_build_again() {
     pki/etcd-peer-master-2.key
     pki/etcd-server.crt
     pki/etcd-server.key
+    pki/etcd-signer.crt
     pki/front-proxy-ca-bundle.crt
     pki/front-proxy-ca.crt
     pki/front-proxy-ca.key
@@ -688,6 +690,7 @@ fn graph() {
     pki/etcd-peer-master-1
     pki/etcd-peer-master-2
     pki/etcd-server
+    pki/etcd-signer
     pki/front-proxy-ca
     pki/front-proxy-client
     pki/kubernetes-ca
@@ -969,7 +972,7 @@ fn store_listing() {
 fn export() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @r"
-    [DIR]/out: 135 files, 50 of them secret
+    [DIR]/out: 136 files, 50 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =
@@ -1074,6 +1077,7 @@ fn export() {
     0600 pki/etcd-peer-master-2.key
     0644 pki/etcd-server.crt
     0600 pki/etcd-server.key
+    0644 pki/etcd-signer.crt
     0644 pki/front-proxy-ca-bundle.crt
     0644 pki/front-proxy-ca.crt
     0600 pki/front-proxy-ca.key
@@ -1306,8 +1310,8 @@ fn checks() {
       rule:   the controller manager's cluster-signing certificate and key exist and match
       breaks: CSRs are approved and never issued
     signers-rsa
-      rule:   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer
-      breaks: operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything
+      rule:   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
+      breaks: operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything; under an etcd-signer that another one signed, certificates of members are issued again and again, and no member ever starts
     strict-apply
       rule:   bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
       breaks: a misspelt field disappears without a word
@@ -1373,7 +1377,7 @@ fn checks() {
     passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
     passed  service-ip                    the first address of every service network is in the API server's certificate
     passed  signer-present                the controller manager's cluster-signing certificate and key exist and match
-    passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer
+    passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
     passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
     [exit 0]
