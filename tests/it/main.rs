@@ -20,7 +20,8 @@
 //! | `sandbox` | a program sees what it was given, and every bad day of one ends well |
 //! | `mco` | the node OS: rendered alike everywhere, anew only when it must be, and each fatal case said in words |
 //! | `render` | the operators' renders: exact arguments and files, and what they accept and should not |
-//! | `bootkube` | bootkube.sh, judged by shellcheck and run against a recording `oc` and `curl` |
+//! | `api` | no test but a part of some: an API server with our certificates, and who gets in there |
+//! | `bootkube` | bootkube.sh, judged by shellcheck, and run by a real client against a stand-in API through bad days |
 //! | `ignition` | every node's configuration: applied by the real Ignition, and told entry by entry |
 //! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
@@ -39,6 +40,7 @@
     reason = "tests"
 )]
 
+mod api;
 mod bootkube;
 mod checks;
 mod collect;
