@@ -860,6 +860,30 @@ const MUTATIONS: &[Mutation] = &[
         "it has not the issuer of `admin.crt`, `CN=kubernetes-ca`: the admin kubeconfig dies",
     ),
     (
+        "hand-over-objects",
+        &[],
+        Patch("target: {kind: ConfigMap, name: loadbalancer-serving-ca}\npatch: {data: null}\n"),
+        "data[ca-bundle.crt]: it is missing, empty or unreadable: after a late boot pods and kubelets",
+    ),
+    (
+        "hand-over-trust",
+        &[],
+        Recipe(
+            "51-hand-over/kube-apiserver-aggregator-client-ca.toml",
+            &[("pki/front-proxy-ca:front-proxy-ca.crt", "pki/etcd-ca:etcd-ca.crt")],
+        ),
+        "it has not the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: after a late boot the masters' API servers",
+    ),
+    (
+        "hand-over-trust",
+        &[],
+        Recipe(
+            "51-hand-over/csr-controller-signer-ca.toml",
+            &[("pki/kubernetes-ca:kubernetes-ca.crt", "pki/kubelet-ca:kubelet-ca.crt")],
+        ),
+        "it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused",
+    ),
+    (
         "hand-over-trust",
         &[],
         Recipe(

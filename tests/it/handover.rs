@@ -80,6 +80,25 @@ fn all_objects() {
         -----BEGIN CERTIFICATE-----
         -----END CERTIFICATE-----
 
+    === hand-over/csr-controller-signer-ca 0444 hand-over-csr-controller-signer-ca.yaml
+    # The controller-manager operator makes csr-controller-ca of it, over what is there: kubelets have certificates of this authority since bootstrap.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: csr-controller-signer-ca
+      namespace: openshift-kube-controller-manager-operator
+      labels:
+        # As the operator writes it; what is found complete it would leave without.
+        auth.openshift.io/managed-certificate-type: ca-bundle
+      annotations:
+        openshift.io/owning-component: kube-controller-manager
+    data:
+      # The operator adds the authority that it signs with to what is here, and takes out what has expired, nothing else: an
+      # authority that it finds too old and replaces at first sight goes on to be trusted.
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
     === hand-over/csr-signer-signer 0400 hand-over-csr-signer-signer.yaml
     # Signs the authority that signs kubelet certificates. With another one those issued during bootstrap are refused.
     apiVersion: v1
@@ -169,6 +188,44 @@ fn all_objects() {
     data:
       service-account.key: (base64)
 
+    === hand-over/kube-apiserver-aggregator-client-ca 0444 hand-over-kube-apiserver-aggregator-client-ca.yaml
+    # The masters' API servers tell it to aggregated APIs: these accept the bootstrap API server after a late boot too.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: kube-apiserver-aggregator-client-ca
+      namespace: openshift-config-managed
+      labels:
+        # As the operator writes it; what is found complete it would leave without.
+        auth.openshift.io/managed-certificate-type: ca-bundle
+      annotations:
+        openshift.io/owning-component: kube-apiserver
+    data:
+      # The operator adds the authority that it signs with to what is here, and takes out what has expired, nothing else: an
+      # authority that it finds too old and replaces at first sight goes on to be trusted.
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === hand-over/kube-apiserver-to-kubelet-client-ca 0444 hand-over-kube-apiserver-to-kubelet-client-ca.yaml
+    # The kube-apiserver operator puts it into the client CA: what bootstrap's components show is accepted after a late boot too.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: kube-apiserver-to-kubelet-client-ca
+      namespace: openshift-kube-apiserver-operator
+      labels:
+        # As the operator writes it; what is found complete it would leave without.
+        auth.openshift.io/managed-certificate-type: ca-bundle
+      annotations:
+        openshift.io/owning-component: kube-apiserver
+    data:
+      # The operator adds the authority that it signs with to what is here, and takes out what has expired, nothing else: an
+      # authority that it finds too old and replaces at first sight goes on to be trusted.
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
     === hand-over/kube-apiserver-to-kubelet-signer 0400 hand-over-kube-apiserver-to-kubelet-signer.yaml
     # Signs client certificates of the control plane. With another authority kubelets refuse logs and exec until all nodes know it.
     apiVersion: v1
@@ -207,6 +264,25 @@ fn all_objects() {
       # The operator signs with it from now on.
       tls.key: (base64)
 
+    === hand-over/kube-control-plane-signer-ca 0444 hand-over-kube-control-plane-signer-ca.yaml
+    # The kube-apiserver operator puts it into the client CA: what bootstrap's components show is accepted after a late boot too.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: kube-control-plane-signer-ca
+      namespace: openshift-kube-apiserver-operator
+      labels:
+        # As the operator writes it; what is found complete it would leave without.
+        auth.openshift.io/managed-certificate-type: ca-bundle
+      annotations:
+        openshift.io/owning-component: kube-apiserver
+    data:
+      # The operator adds the authority that it signs with to what is here, and takes out what has expired, nothing else: an
+      # authority that it finds too old and replaces at first sight goes on to be trusted.
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
     === hand-over/kubelet-bootstrap-kubeconfig 0444 hand-over-kubelet-bootstrap-kubeconfig.yaml
     # The kube-apiserver operator puts it into the client CA: without it no node can join once the masters serve the API.
     apiVersion: v1
@@ -215,6 +291,25 @@ fn all_objects() {
       name: kubelet-bootstrap-kubeconfig
       namespace: openshift-config-managed
     data:
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
+
+    === hand-over/loadbalancer-serving-ca 0444 hand-over-loadbalancer-serving-ca.yaml
+    # What pods and kubelets trust as the API server is made of these: they accept that of bootstrap after a late boot too.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: loadbalancer-serving-ca
+      namespace: openshift-kube-apiserver-operator
+      labels:
+        # As the operator writes it; what is found complete it would leave without.
+        auth.openshift.io/managed-certificate-type: ca-bundle
+      annotations:
+        openshift.io/owning-component: kube-apiserver
+    data:
+      # The operator adds the authority that it signs with to what is here, and takes out what has expired, nothing else: an
+      # authority that it finds too old and replaces at first sight goes on to be trusted.
       ca-bundle.crt: |
         -----BEGIN CERTIFICATE-----
         -----END CERTIFICATE-----
@@ -237,6 +332,25 @@ fn all_objects() {
       tls.crt: (base64)
       # The operator signs with it from now on.
       tls.key: (base64)
+
+    === hand-over/localhost-serving-ca 0444 hand-over-localhost-serving-ca.yaml
+    # What pods and kubelets trust as the API server is made of these: they accept that of bootstrap after a late boot too.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: localhost-serving-ca
+      namespace: openshift-kube-apiserver-operator
+      labels:
+        # As the operator writes it; what is found complete it would leave without.
+        auth.openshift.io/managed-certificate-type: ca-bundle
+      annotations:
+        openshift.io/owning-component: kube-apiserver
+    data:
+      # The operator adds the authority that it signs with to what is here, and takes out what has expired, nothing else: an
+      # authority that it finds too old and replaces at first sight goes on to be trusted.
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
 
     === hand-over/localhost-serving-signer 0400 hand-over-localhost-serving-signer.yaml
     # Signs what the masters' API servers show. With another authority every kubelet and kubeconfig that trusts ours refuses them.
@@ -306,6 +420,25 @@ fn all_objects() {
       service-account-001.pub: |
         -----BEGIN PUBLIC KEY-----
         -----END PUBLIC KEY-----
+
+    === hand-over/service-network-serving-ca 0444 hand-over-service-network-serving-ca.yaml
+    # What pods and kubelets trust as the API server is made of these: they accept that of bootstrap after a late boot too.
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: service-network-serving-ca
+      namespace: openshift-kube-apiserver-operator
+      labels:
+        # As the operator writes it; what is found complete it would leave without.
+        auth.openshift.io/managed-certificate-type: ca-bundle
+      annotations:
+        openshift.io/owning-component: kube-apiserver
+    data:
+      # The operator adds the authority that it signs with to what is here, and takes out what has expired, nothing else: an
+      # authority that it finds too old and replaces at first sight goes on to be trusted.
+      ca-bundle.crt: |
+        -----BEGIN CERTIFICATE-----
+        -----END CERTIFICATE-----
 
     === hand-over/service-network-serving-signer 0400 hand-over-service-network-serving-signer.yaml
     # Signs what the masters' API servers show. With another authority every kubelet and kubeconfig that trusts ours refuses them.
@@ -492,6 +625,13 @@ fn each_object_is_missed() {
     manifests: there is no ConfigMap openshift-config-managed/kubelet-bootstrap-kubeconfig: kubelets that want to join are refused by the masters [hand-over-objects]
     manifests: there is no ConfigMap openshift-config-managed/csr-controller-ca: kubelets are refused by the masters until the controller-manager operator writes it [hand-over-objects]
     manifests: there is no Secret openshift-kube-controller-manager-operator/csr-signer-signer: kubelet certificates issued during bootstrap are refused [hand-over-objects]
+    manifests: there is no ConfigMap openshift-kube-apiserver-operator/loadbalancer-serving-ca: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-objects]
+    manifests: there is no ConfigMap openshift-kube-apiserver-operator/localhost-serving-ca: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-objects]
+    manifests: there is no ConfigMap openshift-kube-apiserver-operator/service-network-serving-ca: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-objects]
+    manifests: there is no ConfigMap openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-client-ca: after a late boot the masters accept bootstrap's components only if another client bundle has their authority [hand-over-objects]
+    manifests: there is no ConfigMap openshift-kube-apiserver-operator/kube-control-plane-signer-ca: after a late boot the masters accept bootstrap's components only if another client bundle has their authority [hand-over-objects]
+    manifests: there is no ConfigMap openshift-config-managed/kube-apiserver-aggregator-client-ca: after a late boot the masters' API servers do not vouch for the front proxy of bootstrap's [hand-over-objects]
+    manifests: there is no ConfigMap openshift-kube-controller-manager-operator/csr-controller-signer-ca: after a late boot the masters' API servers refuse kubelets with serving certificates of bootstrap [hand-over-objects]
     manifests: there is no Secret openshift-config/initial-service-account-private-key: the controller-manager operator makes no revision [hand-over-objects]
     manifests: there is no ConfigMap openshift-config-managed/sa-token-signing-certs: a deadlock: the kube-apiserver operator waits for it, and its owner writes it only after bootstrap is gone [hand-over-objects]
     manifests: there is no ConfigMap kube-system/root-ca: the machine-config operator cannot sync [hand-over-objects]
@@ -518,6 +658,10 @@ fn each_authority_is_swapped() {
         ("admin-kubeconfig-client-ca", "kubernetes-ca", "root-ca"),
         ("kubelet-bootstrap-kubeconfig", "kubernetes-ca", "kubelet-ca"),
         ("csr-controller-ca", "kubernetes-ca", "kubelet-ca"),
+        ("client-bundles", "kubernetes-ca", "kubelet-ca"),
+        ("serving-bundles", "kubernetes-ca", "root-ca"),
+        ("kube-apiserver-aggregator-client-ca", "front-proxy-ca", "kubernetes-ca"),
+        ("csr-controller-signer-ca", "kubernetes-ca", "kubelet-ca"),
         ("initial-kube-apiserver-server-ca", "kubelet-client-ca-bundle", "root-ca"),
         ("root-ca", "root-ca", "etcd-ca"),
     ] {
@@ -571,6 +715,21 @@ fn each_authority_is_swapped() {
 
     csr-controller-ca: kubelet-ca for kubernetes-ca
     hand-over-csr-controller-ca.yaml:8: data[ca-bundle.crt]: it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
+
+    client-bundles: kubelet-ca for kubernetes-ca
+    hand-over-kube-apiserver-to-kubelet-client-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: after a late boot the masters accept bootstrap's components only if another client bundle has their authority [hand-over-trust]
+    hand-over-kube-control-plane-signer-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-controller-manager.crt`, `CN=kubernetes-ca`: after a late boot the masters accept bootstrap's components only if another client bundle has their authority [hand-over-trust]
+
+    serving-bundles: root-ca for kubernetes-ca
+    hand-over-loadbalancer-serving-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
+    hand-over-localhost-serving-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
+    hand-over-service-network-serving-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
+
+    kube-apiserver-aggregator-client-ca: kubernetes-ca for front-proxy-ca
+    hand-over-kube-apiserver-aggregator-client-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: after a late boot the masters' API servers do not vouch for the front proxy of bootstrap's [hand-over-trust]
+
+    csr-controller-signer-ca: kubelet-ca for kubernetes-ca
+    hand-over-csr-controller-signer-ca.yaml:15: data[ca-bundle.crt]: it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
 
     initial-kube-apiserver-server-ca: root-ca for kubelet-client-ca-bundle
     hand-over-initial-kube-apiserver-server-ca.yaml:8: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: kubelets refuse the API server once the machine-config operator has written it to nodes [hand-over-trust]

@@ -28,6 +28,12 @@ const fn object(
 const PAIR: &[&str] = &["tls.crt", "tls.key"];
 const BUNDLE: &[&str] = &["ca-bundle.crt"];
 
+// A late boot is one at which operators find a signer too old, and sign with a new one from then on.
+pub(super) const LATE_SERVING: &str = "after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority";
+pub(super) const LATE_CLIENTS: &str = "after a late boot the masters accept bootstrap's components only if another client bundle has their authority";
+pub(super) const LATE_PROXY: &str =
+    "after a late boot the masters' API servers do not vouch for the front proxy of bootstrap's";
+
 /// Those that have a check of their own (etcd-endpoints, cluster-config-v1) are not in here.
 const TABLE: &[Object] = &[
     object(
@@ -107,6 +113,28 @@ const TABLE: &[Object] = &[
         "openshift-kube-controller-manager-operator/csr-signer-signer",
         PAIR,
         "kubelet certificates issued during bootstrap are refused",
+    ),
+    object("ConfigMap", "openshift-kube-apiserver-operator/loadbalancer-serving-ca", BUNDLE, LATE_SERVING),
+    object("ConfigMap", "openshift-kube-apiserver-operator/localhost-serving-ca", BUNDLE, LATE_SERVING),
+    object("ConfigMap", "openshift-kube-apiserver-operator/service-network-serving-ca", BUNDLE, LATE_SERVING),
+    object(
+        "ConfigMap",
+        "openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-client-ca",
+        BUNDLE,
+        LATE_CLIENTS,
+    ),
+    object(
+        "ConfigMap",
+        "openshift-kube-apiserver-operator/kube-control-plane-signer-ca",
+        BUNDLE,
+        LATE_CLIENTS,
+    ),
+    object("ConfigMap", "openshift-config-managed/kube-apiserver-aggregator-client-ca", BUNDLE, LATE_PROXY),
+    object(
+        "ConfigMap",
+        "openshift-kube-controller-manager-operator/csr-controller-signer-ca",
+        BUNDLE,
+        "after a late boot the masters' API servers refuse kubelets with serving certificates of bootstrap",
     ),
     object(
         "Secret",

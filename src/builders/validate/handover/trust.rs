@@ -5,9 +5,35 @@
 
 use super::super::artifacts::{Artifacts, Document};
 use super::super::{Check, Report, certificates};
+use super::objects::{LATE_CLIENTS, LATE_PROXY, LATE_SERVING};
 use super::{find, held};
 use crate::pki::{Certificate, PrivateKey};
-use crate::trust::{Checked, MEETINGS, Meeting, Object};
+use crate::trust::{Checked, MEETINGS, Object};
+
+/// Bundles that matter at a late boot alone, when operators replace a signer at first sight: they add the new authority to
+/// what is there. With the certificate whose issuer must be there, and what happens without.
+const LATE: &[(&str, &str, &str)] = &[
+    ("openshift-kube-apiserver-operator/loadbalancer-serving-ca", "kube-apiserver", LATE_SERVING),
+    ("openshift-kube-apiserver-operator/localhost-serving-ca", "kube-apiserver", LATE_SERVING),
+    ("openshift-kube-apiserver-operator/service-network-serving-ca", "kube-apiserver", LATE_SERVING),
+    (
+        "openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-client-ca",
+        "kube-apiserver-kubelet-client",
+        LATE_CLIENTS,
+    ),
+    ("openshift-kube-apiserver-operator/kube-control-plane-signer-ca", "kube-controller-manager", LATE_CLIENTS),
+    ("openshift-config-managed/kube-apiserver-aggregator-client-ca", "front-proxy-client", LATE_PROXY),
+];
+
+/// The same for what kubelets show: whatever the controller manager has issued must be accepted.
+const LATE_KUBELETS: (&str, &str) = (
+    "openshift-kube-controller-manager-operator/csr-controller-signer-ca",
+    "kubelet certificates issued during bootstrap are refused",
+);
+
+const fn bundle(name: &'static str) -> Object {
+    Object { kind: "ConfigMap", name, key: "ca-bundle.crt" }
+}
 
 /// Nobody who got in before the pivot is locked out after it.
 pub(in super::super) const TRUST: Check = Check {
@@ -17,60 +43,53 @@ pub(in super::super) const TRUST: Check = Check {
     config: &["domain"],
     run: |artifacts, report| {
         for meeting in MEETINGS {
+            let Some(object) = meeting.handed() else { continue };
             match meeting.checked {
                 Checked::No => {}
-                Checked::Issued(shown) => issued(artifacts, meeting, shown, report),
-                Checked::Holds(authority) => holds(artifacts, meeting, authority, report),
-                Checked::Half(private) => half(artifacts, meeting, private, report),
+                Checked::Issued(shown) => issued(artifacts, object, shown, meeting.breaks, report),
+                Checked::Holds(authority) => holds(artifacts, object, authority, meeting.breaks, report),
+                Checked::Half(private) => half(artifacts, object, private, meeting.breaks, report),
             }
         }
+        for (name, shown, breaks) in LATE {
+            issued(artifacts, bundle(name), shown, breaks, report);
+        }
+        let (name, breaks) = LATE_KUBELETS;
+        holds(artifacts, bundle(name), "kubernetes-ca", breaks, report);
         server(artifacts, report);
     },
 };
 
 /// The object has the issuer of what is shown.
-fn issued(artifacts: &Artifacts<'_>, meeting: &Meeting, shown: &str, report: &mut Report<'_>) {
-    let Some((document, key, trusted)) = handed(artifacts, meeting, report) else { return };
+fn issued(artifacts: &Artifacts<'_>, object: Object, shown: &str, breaks: &str, report: &mut Report<'_>) {
+    let Some((document, trusted)) = authorities(artifacts, object, report) else { return };
     let name = format!("{shown}.crt");
     let Some((_, certificate)) = certificates::find(artifacts, &name, report) else { return };
     if !trusted.iter().any(|one| certificate.is_issued_by(one)) {
         let issuer = certificate.issuer();
-        let message = format!("it has not the issuer of `{name}`, `{issuer}`: {}", meeting.breaks);
-        report.at(document, document.line("data").unwrap_or(1), &format!("data[{key}]"), message);
+        let message = format!("it has not the issuer of `{name}`, `{issuer}`: {breaks}");
+        report.at(document, document.line("data").unwrap_or(1), &format!("data[{}]", object.key), message);
     }
 }
 
 /// The object has the controller manager's signing certificate itself: whatever it has issued must be accepted.
-fn holds(artifacts: &Artifacts<'_>, meeting: &Meeting, authority: &str, report: &mut Report<'_>) {
-    let Some((document, key, trusted)) = handed(artifacts, meeting, report) else { return };
+fn holds(artifacts: &Artifacts<'_>, object: Object, authority: &str, breaks: &str, report: &mut Report<'_>) {
+    let Some((document, trusted)) = authorities(artifacts, object, report) else { return };
     let name = format!("{authority}.crt");
     let Some((_, signing)) = certificates::find(artifacts, &name, report) else { return };
     if !trusted.contains(&signing) {
-        let message = format!("it has not `{name}`: {}", meeting.breaks);
-        report.at(document, document.line("data").unwrap_or(1), &format!("data[{key}]"), message);
+        let message = format!("it has not `{name}`: {breaks}");
+        report.at(document, document.line("data").unwrap_or(1), &format!("data[{}]", object.key), message);
     }
-}
-
-/// The authorities that the hand-over has for a meeting, with the object and the key that they are under.
-fn handed<'a>(
-    artifacts: &'a Artifacts<'_>,
-    meeting: &Meeting,
-    report: &mut Report<'_>,
-) -> Option<(&'a Document, &'static str, Vec<Certificate>)> {
-    let Object { kind, name, key } = meeting.handed()?;
-    let (document, trusted) = authorities(artifacts, kind, name, key, report)?;
-    Some((document, key, trusted))
 }
 
 /// The authorities that an object holds. One that is not there, or empty, is said by a check of its own.
 fn authorities<'a>(
     artifacts: &'a Artifacts<'_>,
-    kind: &str,
-    object: &str,
-    key: &str,
+    Object { kind, name, key }: Object,
     report: &mut Report<'_>,
 ) -> Option<(&'a Document, Vec<Certificate>)> {
-    let document = find(artifacts, kind, object)?;
+    let document = find(artifacts, kind, name)?;
     let text = held(document, key)?;
     match Certificate::chain_from_pem(&text) {
         Ok(found) => Some((document, found)),
@@ -85,8 +104,8 @@ fn authorities<'a>(
 }
 
 /// A token that one signs, the other verifies.
-fn half(artifacts: &Artifacts<'_>, meeting: &Meeting, private: &str, report: &mut Report<'_>) {
-    let Some(Object { kind, name, key: file }) = meeting.handed() else { return };
+fn half(artifacts: &Artifacts<'_>, object: Object, private: &str, breaks: &str, report: &mut Report<'_>) {
+    let Object { kind, name, key: file } = object;
     let Some((private, public)) = find(artifacts, "Secret", private).zip(find(artifacts, kind, name)) else {
         return;
     };
@@ -99,7 +118,7 @@ fn half(artifacts: &Artifacts<'_>, meeting: &Meeting, private: &str, report: &mu
             report.at(private, line(private), "data[service-account.key]", message);
         }
         Ok(key) if key.public_pem().trim() != half.trim() => {
-            let message = format!("it does not verify what the private key signs: {}", meeting.breaks);
+            let message = format!("it does not verify what the private key signs: {breaks}");
             report.at(public, line(public), &format!("data[{file}]"), message);
         }
         Ok(_) => {}
@@ -108,8 +127,9 @@ fn half(artifacts: &Artifacts<'_>, meeting: &Meeting, private: &str, report: &mu
 
 /// The machine-config server is who it says it is.
 fn server(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
-    let object = "openshift-machine-config-operator/machine-config-server-tls";
-    let Some((document, chain)) = authorities(artifacts, "Secret", object, "tls.crt", report) else { return };
+    let name = "openshift-machine-config-operator/machine-config-server-tls";
+    let object = Object { kind: "Secret", name, key: "tls.crt" };
+    let Some((document, chain)) = authorities(artifacts, object, report) else { return };
     let (Some(certificate), Some(key)) = (chain.first(), held(document, "tls.key")) else { return };
     let line = document.line("data").unwrap_or(1);
     let name = format!("api-int.{}", artifacts.config_text("domain"));
