@@ -46,21 +46,28 @@ fn init_build_build_again() {
     built hand-over/admin-kubeconfig-client-ca ([MS] ms)
     built hand-over/aggregator-client-signer ([MS] ms)
     built hand-over/csr-controller-ca ([MS] ms)
+    built hand-over/csr-controller-signer-ca ([MS] ms)
     built hand-over/csr-signer-signer ([MS] ms)
     built hand-over/etcd-ca-bundle ([MS] ms)
     built hand-over/etcd-endpoints ([MS] ms)
     built hand-over/etcd-signer ([MS] ms)
     built hand-over/initial-kube-apiserver-server-ca ([MS] ms)
     built hand-over/initial-service-account-private-key ([MS] ms)
+    built hand-over/kube-apiserver-aggregator-client-ca ([MS] ms)
+    built hand-over/kube-apiserver-to-kubelet-client-ca ([MS] ms)
     built hand-over/kube-apiserver-to-kubelet-signer ([MS] ms)
     built hand-over/kube-control-plane-signer ([MS] ms)
+    built hand-over/kube-control-plane-signer-ca ([MS] ms)
     built hand-over/kubelet-bootstrap-kubeconfig ([MS] ms)
+    built hand-over/loadbalancer-serving-ca ([MS] ms)
     built hand-over/loadbalancer-serving-signer ([MS] ms)
+    built hand-over/localhost-serving-ca ([MS] ms)
     built hand-over/localhost-serving-signer ([MS] ms)
     built hand-over/machine-config-server-tls ([MS] ms)
     built hand-over/next-bound-service-account-signing-key ([MS] ms)
     built hand-over/root-ca ([MS] ms)
     built hand-over/sa-token-signing-certs ([MS] ms)
+    built hand-over/service-network-serving-ca ([MS] ms)
     built hand-over/service-network-serving-signer ([MS] ms)
     built identity/cluster-id ([MS] ms)
     built identity/infra-id ([MS] ms)
@@ -139,7 +146,6 @@ fn init_build_build_again() {
     built pki/etcd-peer-master-1 ([MS] ms)
     built pki/etcd-peer-master-2 ([MS] ms)
     built pki/etcd-server ([MS] ms)
-    built pki/etcd-signer ([MS] ms)
     built pki/front-proxy-ca ([MS] ms)
     built pki/front-proxy-client ([MS] ms)
     built pki/kube-apiserver ([MS] ms)
@@ -236,21 +242,28 @@ fn init_build_build_again() {
     manifests/hand-over-admin-kubeconfig-client-ca.yaml
     manifests/hand-over-aggregator-client-signer.yaml
     manifests/hand-over-csr-controller-ca.yaml
+    manifests/hand-over-csr-controller-signer-ca.yaml
     manifests/hand-over-csr-signer-signer.yaml
     manifests/hand-over-etcd-ca-bundle.yaml
     manifests/hand-over-etcd-endpoints.yaml
     manifests/hand-over-etcd-signer.yaml
     manifests/hand-over-initial-kube-apiserver-server-ca.yaml
     manifests/hand-over-initial-service-account-private-key.yaml
+    manifests/hand-over-kube-apiserver-aggregator-client-ca.yaml
+    manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml
     manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
+    manifests/hand-over-kube-control-plane-signer-ca.yaml
     manifests/hand-over-kube-control-plane-signer.yaml
     manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    manifests/hand-over-loadbalancer-serving-ca.yaml
     manifests/hand-over-loadbalancer-serving-signer.yaml
+    manifests/hand-over-localhost-serving-ca.yaml
     manifests/hand-over-localhost-serving-signer.yaml
     manifests/hand-over-machine-config-server-tls.yaml
     manifests/hand-over-next-bound-service-account-signing-key.yaml
     manifests/hand-over-root-ca.yaml
     manifests/hand-over-sa-token-signing-certs.yaml
+    manifests/hand-over-service-network-serving-ca.yaml
     manifests/hand-over-service-network-serving-signer.yaml
     manifests/openshift-config-secret-pull-secret.yaml
     pki/admin.crt
@@ -272,7 +285,6 @@ fn init_build_build_again() {
     pki/etcd-peer-master-2.key
     pki/etcd-server.crt
     pki/etcd-server.key
-    pki/etcd-signer.crt
     pki/front-proxy-ca-bundle.crt
     pki/front-proxy-ca.crt
     pki/front-proxy-ca.key
@@ -421,7 +433,7 @@ fn show() {
     file                4.8 KiB    crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
     file                8.0 KiB    crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
     file                2.3 KiB    crds/0000_80_machine-config_01_machineconfigs.crd.yaml
-    file        secret  474.1 KiB  ignition/bootstrap.ign
+    file        secret  493.3 KiB  ignition/bootstrap.ign
     file        secret  54.0 KiB   ignition/master-0.ign
     file        secret  54.0 KiB   ignition/master-1.ign
     file        secret  54.0 KiB   ignition/master-2.ign
@@ -456,21 +468,28 @@ fn show() {
     file                1.4 KiB    manifests/hand-over-admin-kubeconfig-client-ca.yaml
     file        secret  4.4 KiB    manifests/hand-over-aggregator-client-signer.yaml
     file                1.4 KiB    manifests/hand-over-csr-controller-ca.yaml
+    file                1.9 KiB    manifests/hand-over-csr-controller-signer-ca.yaml
     file        secret  4.4 KiB    manifests/hand-over-csr-signer-signer.yaml
     file                1.5 KiB    manifests/hand-over-etcd-ca-bundle.yaml
     file                371 B      manifests/hand-over-etcd-endpoints.yaml
     file        secret  4.3 KiB    manifests/hand-over-etcd-signer.yaml
     file                3.7 KiB    manifests/hand-over-initial-kube-apiserver-server-ca.yaml
     file        secret  2.4 KiB    manifests/hand-over-initial-service-account-private-key.yaml
+    file                1.9 KiB    manifests/hand-over-kube-apiserver-aggregator-client-ca.yaml
+    file                1.9 KiB    manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml
     file        secret  4.4 KiB    manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
+    file                1.9 KiB    manifests/hand-over-kube-control-plane-signer-ca.yaml
     file        secret  4.4 KiB    manifests/hand-over-kube-control-plane-signer.yaml
     file                1.4 KiB    manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    file                1.9 KiB    manifests/hand-over-loadbalancer-serving-ca.yaml
     file        secret  4.4 KiB    manifests/hand-over-loadbalancer-serving-signer.yaml
+    file                1.8 KiB    manifests/hand-over-localhost-serving-ca.yaml
     file        secret  4.4 KiB    manifests/hand-over-localhost-serving-signer.yaml
     file        secret  1.9 KiB    manifests/hand-over-machine-config-server-tls.yaml
     file        secret  3.1 KiB    manifests/hand-over-next-bound-service-account-signing-key.yaml
     file                1.3 KiB    manifests/hand-over-root-ca.yaml
     file                817 B      manifests/hand-over-sa-token-signing-certs.yaml
+    file                1.9 KiB    manifests/hand-over-service-network-serving-ca.yaml
     file        secret  4.4 KiB    manifests/hand-over-service-network-serving-signer.yaml
     file        secret  225 B      manifests/openshift-config-secret-pull-secret.yaml
     file                924 B      pki/admin.crt
@@ -521,7 +540,7 @@ fn show() {
     file        secret  1.7 KiB    pki/root-ca.key
     file        secret  1.7 KiB    pki/service-account.key
     file                451 B      pki/service-account.pub
-    executable          12.3 KiB   scripts/bootkube.sh
+    executable          13.3 KiB   scripts/bootkube.sh
     file                3.0 KiB    static-pods/cluster-version-operator.yaml
     file                5.5 KiB    static-pods/etcd.yaml
     file                8.5 KiB    static-pods/kube-apiserver.yaml
@@ -690,7 +709,6 @@ fn graph() {
     pki/etcd-peer-master-1
     pki/etcd-peer-master-2
     pki/etcd-server
-    pki/etcd-signer
     pki/front-proxy-ca
     pki/front-proxy-client
     pki/kubernetes-ca
@@ -790,21 +808,28 @@ fn graph() {
     hand-over/admin-kubeconfig-client-ca
     hand-over/aggregator-client-signer
     hand-over/csr-controller-ca
+    hand-over/csr-controller-signer-ca
     hand-over/csr-signer-signer
     hand-over/etcd-ca-bundle
     hand-over/etcd-endpoints
     hand-over/etcd-signer
     hand-over/initial-kube-apiserver-server-ca
     hand-over/initial-service-account-private-key
+    hand-over/kube-apiserver-aggregator-client-ca
+    hand-over/kube-apiserver-to-kubelet-client-ca
     hand-over/kube-apiserver-to-kubelet-signer
     hand-over/kube-control-plane-signer
+    hand-over/kube-control-plane-signer-ca
     hand-over/kubelet-bootstrap-kubeconfig
+    hand-over/loadbalancer-serving-ca
     hand-over/loadbalancer-serving-signer
+    hand-over/localhost-serving-ca
     hand-over/localhost-serving-signer
     hand-over/machine-config-server-tls
     hand-over/next-bound-service-account-signing-key
     hand-over/root-ca
     hand-over/sa-token-signing-certs
+    hand-over/service-network-serving-ca
     hand-over/service-network-serving-signer
     script/bootkube
     assembled
@@ -972,7 +997,7 @@ fn store_listing() {
 fn export() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @r"
-    [DIR]/out: 136 files, 50 of them secret
+    [DIR]/out: 142 files, 50 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =
@@ -1041,21 +1066,28 @@ fn export() {
     0644 manifests/hand-over-admin-kubeconfig-client-ca.yaml
     0600 manifests/hand-over-aggregator-client-signer.yaml
     0644 manifests/hand-over-csr-controller-ca.yaml
+    0644 manifests/hand-over-csr-controller-signer-ca.yaml
     0600 manifests/hand-over-csr-signer-signer.yaml
     0644 manifests/hand-over-etcd-ca-bundle.yaml
     0644 manifests/hand-over-etcd-endpoints.yaml
     0600 manifests/hand-over-etcd-signer.yaml
     0644 manifests/hand-over-initial-kube-apiserver-server-ca.yaml
     0600 manifests/hand-over-initial-service-account-private-key.yaml
+    0644 manifests/hand-over-kube-apiserver-aggregator-client-ca.yaml
+    0644 manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml
     0600 manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
+    0644 manifests/hand-over-kube-control-plane-signer-ca.yaml
     0600 manifests/hand-over-kube-control-plane-signer.yaml
     0644 manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    0644 manifests/hand-over-loadbalancer-serving-ca.yaml
     0600 manifests/hand-over-loadbalancer-serving-signer.yaml
+    0644 manifests/hand-over-localhost-serving-ca.yaml
     0600 manifests/hand-over-localhost-serving-signer.yaml
     0600 manifests/hand-over-machine-config-server-tls.yaml
     0600 manifests/hand-over-next-bound-service-account-signing-key.yaml
     0644 manifests/hand-over-root-ca.yaml
     0644 manifests/hand-over-sa-token-signing-certs.yaml
+    0644 manifests/hand-over-service-network-serving-ca.yaml
     0600 manifests/hand-over-service-network-serving-signer.yaml
     0600 manifests/openshift-config-secret-pull-secret.yaml
     0644 pki/admin.crt
@@ -1077,7 +1109,6 @@ fn export() {
     0600 pki/etcd-peer-master-2.key
     0644 pki/etcd-server.crt
     0600 pki/etcd-server.key
-    0644 pki/etcd-signer.crt
     0644 pki/front-proxy-ca-bundle.crt
     0644 pki/front-proxy-ca.crt
     0600 pki/front-proxy-ca.key
@@ -1310,8 +1341,8 @@ fn checks() {
       rule:   the controller manager's cluster-signing certificate and key exist and match
       breaks: CSRs are approved and never issued
     signers-rsa
-      rule:   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
-      breaks: operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything; under an etcd-signer that another one signed, certificates of members are issued again and again, and no member ever starts
+      rule:   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer
+      breaks: operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything
     strict-apply
       rule:   bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
       breaks: a misspelt field disappears without a word
@@ -1377,7 +1408,7 @@ fn checks() {
     passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
     passed  service-ip                    the first address of every service network is in the API server's certificate
     passed  signer-present                the controller manager's cluster-signing certificate and key exist and match
-    passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
+    passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer
     passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
     [exit 0]
