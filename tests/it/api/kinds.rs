@@ -74,8 +74,8 @@ pub(crate) fn built_in() -> Vec<Kind> {
 
 /// The kinds that a CRD defines, if it is established.
 pub(crate) fn of_crd(crd: &Value) -> Vec<Kind> {
-    let conditions = crd["status"]["conditions"].as_array().into_iter().flatten();
-    if !conditions.into_iter().any(|one| one["type"] == "Established" && one["status"] == "True") {
+    let mut conditions = crd["status"]["conditions"].as_array().into_iter().flatten();
+    if !conditions.any(|one| one["type"] == "Established" && one["status"] == "True") {
         return Vec::new();
     }
     let text = |value: &Value| value.as_str().unwrap().to_owned();

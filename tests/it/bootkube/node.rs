@@ -103,6 +103,12 @@ pub(super) fn healthy() -> Answer {
     Answer { status: 200, media_type: "application/json", body: br#"{"health":"true","reason":""}"#.to_vec() }
 }
 
+/// Whether kubectl can do what `oc` of an OpenShift 4 can.
+fn is_new_enough() -> bool {
+    let help = Command::new("kubectl").args(["replace", "--help"]).output();
+    help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--subresource"))
+}
+
 pub(super) struct Node {
     pub(super) ws: Workspace,
     pub(super) secrets: PathBuf,
@@ -113,10 +119,10 @@ pub(super) struct Node {
 impl Node {
     /// A node with the manifests of the targets, and the CRDs of their kinds; masters that are well. None without kubectl.
     pub(super) fn new(targets: &[&str]) -> Option<Self> {
-        if let Err(error) = Command::new("kubectl").args(["version", "--client"]).output() {
+        if !is_new_enough() {
             left_out(
                 "bootkube.sh against an API server",
-                &format!("kubectl, of Debian's kubernetes-client: {error}"),
+                "a kubectl with `replace --subresource`, as oc has it: 1.25 or newer (Debian 12 has 1.20)",
             );
             return None;
         }
