@@ -41,13 +41,13 @@ fn roots_keep_what_they_name() {
     ws.json(&["store", "add", "stray.txt"]);
     insta::assert_snapshot!(ws.run(&["store", "gc", "--dry-run"]), @r"
     9 B	[ID]-stray.txt
-    would free 9 B in 1 objects; 144 stay
+    would free 9 B in 1 objects; 152 stay
     [exit 0]
     ");
     assert_eq!(objects(&ws).len(), before.len() + 1, "a dry run frees nothing");
     insta::assert_snapshot!(ws.run(&["store", "gc"]), @r"
     9 B	[ID]-stray.txt
-    freed 9 B in 1 objects; 144 stay
+    freed 9 B in 1 objects; 152 stay
     [exit 0]
     ");
     assert_eq!(objects(&ws), before);
@@ -79,7 +79,7 @@ fn keep_last() {
     2.3 KiB	[ID]-infra-network
     90.2 KiB	[ID]-ignition-worker-0
     [exit 0]
-    freed 54.7 KiB in 5 objects; 139 stay
+    freed 54.7 KiB in 5 objects; 147 stay
     generation 2 of [DIR]
     ");
     assert_eq!(objects(&ws), before.difference(&planned).cloned().collect());

@@ -146,6 +146,7 @@ fn init_build_build_again() {
     built pki/etcd-peer-master-1 ([MS] ms)
     built pki/etcd-peer-master-2 ([MS] ms)
     built pki/etcd-server ([MS] ms)
+    built pki/etcd-signer ([MS] ms)
     built pki/front-proxy-ca ([MS] ms)
     built pki/front-proxy-client ([MS] ms)
     built pki/kube-apiserver ([MS] ms)
@@ -285,6 +286,7 @@ fn init_build_build_again() {
     pki/etcd-peer-master-2.key
     pki/etcd-server.crt
     pki/etcd-server.key
+    pki/etcd-signer.crt
     pki/front-proxy-ca-bundle.crt
     pki/front-proxy-ca.crt
     pki/front-proxy-ca.key
@@ -407,7 +409,7 @@ fn show() {
     KIND                SIZE       PATH
     file        secret  23 B       auth/kubeadmin-password
     file        secret  4.7 KiB    auth/kubeconfig
-    file                9.6 KiB    checks.json
+    file                9.7 KiB    checks.json
     file                3.1 KiB    crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
     file                8.3 KiB    crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
     file                2.5 KiB    crds/0000_03_config-operator_01_proxies.crd.yaml
@@ -433,7 +435,7 @@ fn show() {
     file                4.8 KiB    crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
     file                8.0 KiB    crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
     file                2.3 KiB    crds/0000_80_machine-config_01_machineconfigs.crd.yaml
-    file        secret  493.3 KiB  ignition/bootstrap.ign
+    file        secret  494.0 KiB  ignition/bootstrap.ign
     file        secret  54.0 KiB   ignition/master-0.ign
     file        secret  54.0 KiB   ignition/master-1.ign
     file        secret  54.0 KiB   ignition/master-2.ign
@@ -470,7 +472,7 @@ fn show() {
     file                1.4 KiB    manifests/hand-over-csr-controller-ca.yaml
     file                1.9 KiB    manifests/hand-over-csr-controller-signer-ca.yaml
     file        secret  4.4 KiB    manifests/hand-over-csr-signer-signer.yaml
-    file                1.5 KiB    manifests/hand-over-etcd-ca-bundle.yaml
+    file                1.4 KiB    manifests/hand-over-etcd-ca-bundle.yaml
     file                371 B      manifests/hand-over-etcd-endpoints.yaml
     file        secret  4.3 KiB    manifests/hand-over-etcd-signer.yaml
     file                3.7 KiB    manifests/hand-over-initial-kube-apiserver-server-ca.yaml
@@ -511,6 +513,7 @@ fn show() {
     file        secret  241 B      pki/etcd-peer-master-2.key
     file                997 B      pki/etcd-server.crt
     file        secret  241 B      pki/etcd-server.key
+    file                1.1 KiB    pki/etcd-signer.crt
     file                2.2 KiB    pki/front-proxy-ca-bundle.crt
     file                1.1 KiB    pki/front-proxy-ca.crt
     file        secret  1.7 KiB    pki/front-proxy-ca.key
@@ -540,7 +543,7 @@ fn show() {
     file        secret  1.7 KiB    pki/root-ca.key
     file        secret  1.7 KiB    pki/service-account.key
     file                451 B      pki/service-account.pub
-    executable          13.3 KiB   scripts/bootkube.sh
+    executable          13.8 KiB   scripts/bootkube.sh
     file                3.0 KiB    static-pods/cluster-version-operator.yaml
     file                5.5 KiB    static-pods/etcd.yaml
     file                8.5 KiB    static-pods/kube-apiserver.yaml
@@ -709,6 +712,7 @@ fn graph() {
     pki/etcd-peer-master-1
     pki/etcd-peer-master-2
     pki/etcd-server
+    pki/etcd-signer
     pki/front-proxy-ca
     pki/front-proxy-client
     pki/kubernetes-ca
@@ -997,7 +1001,7 @@ fn store_listing() {
 fn export() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @r"
-    [DIR]/out: 142 files, 50 of them secret
+    [DIR]/out: 143 files, 50 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =
@@ -1109,6 +1113,7 @@ fn export() {
     0600 pki/etcd-peer-master-2.key
     0644 pki/etcd-server.crt
     0600 pki/etcd-server.key
+    0644 pki/etcd-signer.crt
     0644 pki/front-proxy-ca-bundle.crt
     0644 pki/front-proxy-ca.crt
     0600 pki/front-proxy-ca.key
@@ -1341,8 +1346,8 @@ fn checks() {
       rule:   the controller manager's cluster-signing certificate and key exist and match
       breaks: CSRs are approved and never issued
     signers-rsa
-      rule:   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer
-      breaks: operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything
+      rule:   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
+      breaks: operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything; under an etcd-signer that another one signed, certificates of members are issued again and again, and no member ever starts
     strict-apply
       rule:   bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
       breaks: a misspelt field disappears without a word
@@ -1408,7 +1413,7 @@ fn checks() {
     passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
     passed  service-ip                    the first address of every service network is in the API server's certificate
     passed  signer-present                the controller manager's cluster-signing certificate and key exist and match
-    passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer
+    passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
     passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
     [exit 0]

@@ -69,7 +69,7 @@ fn a_flipped_byte_is_found_and_repaired() {
     bad [STORE]/[ID]-cluster/manifests/01-rbac.yaml: its bytes are not those that were stored
     bad [STORE]/[ID]-ignition-bootstrap/tree/opt/openshift/manifests/01-rbac.yaml: its bytes are not those that were stored
     bad [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml: its bytes are not those that were stored
-    134 objects, 328 files, 6.6 MiB: 5 bad paths
+    142 objects, 336 files, 6.7 MiB: 5 bad paths
     [exit 1]
     ");
     repair(&ws);
@@ -352,7 +352,7 @@ fn a_store_on_a_read_only_mount() {
     insta::assert_snapshot!(text, @r"
     [STORE]/[ID]-cluster
     [STORE]/[ID]-cluster
-    134 objects, 328 files, 6.6 MiB: all sound
+    142 objects, 336 files, 6.7 MiB: all sound
     [exit 0]
     ");
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
@@ -429,7 +429,7 @@ fn a_full_disk() {
     [STORE]/[ID]-demo-large
     [STORE]/[ID]-cluster
     room: 0
-    135 objects, 329 files, 7.6 MiB: all sound
+    143 objects, 337 files, 7.7 MiB: all sound
     verify: 0
     ");
     let full = "caused by: No space left on device (os error 28)\n\

@@ -460,8 +460,15 @@ fn each_entry_is_taken_away() {
     bootstrap /etc/kubernetes/kubeconfigs/lb-int.kubeconfig 1 CN=root-ca
     bootstrap /etc/kubernetes/kubeconfigs/localhost-recovery.kubeconfig 1 CN=root-ca
     bootstrap /etc/kubernetes/kubeconfigs/localhost.kubeconfig 1 CN=root-ca
+    bootstrap /opt/openshift/manifests/hand-over-csr-controller-signer-ca.yaml 0 CN=kubernetes-ca
     bootstrap /opt/openshift/manifests/hand-over-initial-kube-apiserver-server-ca.yaml 1 CN=kubelet-ca
     bootstrap /opt/openshift/manifests/hand-over-initial-kube-apiserver-server-ca.yaml 2 CN=root-ca
+    bootstrap /opt/openshift/manifests/hand-over-kube-apiserver-aggregator-client-ca.yaml 0 CN=front-proxy-ca
+    bootstrap /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml 0 CN=kubernetes-ca
+    bootstrap /opt/openshift/manifests/hand-over-kube-control-plane-signer-ca.yaml 0 CN=kubernetes-ca
+    bootstrap /opt/openshift/manifests/hand-over-loadbalancer-serving-ca.yaml 0 CN=kubernetes-ca
+    bootstrap /opt/openshift/manifests/hand-over-localhost-serving-ca.yaml 0 CN=kubernetes-ca
+    bootstrap /opt/openshift/manifests/hand-over-service-network-serving-ca.yaml 0 CN=kubernetes-ca
     nodes /etc/kubernetes/ca.crt 0 CN=kubernetes-ca
     nodes /etc/kubernetes/ca.crt 1 CN=root-ca
     nodes /etc/kubernetes/kubeconfig 1 CN=root-ca

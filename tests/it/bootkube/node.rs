@@ -119,10 +119,17 @@ pub(super) struct Node {
 impl Node {
     /// A node with the manifests of the targets, and the CRDs of their kinds; masters that are well. None without kubectl.
     pub(super) fn new(targets: &[&str]) -> Option<Self> {
-        if !is_new_enough() {
+        if let Err(error) = Command::new("kubectl").args(["version", "--client"]).output() {
             left_out(
                 "bootkube.sh against an API server",
-                "a kubectl with `replace --subresource`, as oc has it: 1.25 or newer (Debian 12 has 1.20)",
+                &format!("kubectl, of Debian's kubernetes-client: {error}"),
+            );
+            return None;
+        }
+        if !is_new_enough() {
+            // No package of Debian 12 brings this: its kubectl is 1.20.
+            eprintln!(
+                "left out: bootkube.sh against an API server: kubectl has no `replace --subresource`; from 1.25 on it has"
             );
             return None;
         }

@@ -21,7 +21,11 @@ const LATE: &[(&str, &str, &str)] = &[
         "kube-apiserver-kubelet-client",
         LATE_CLIENTS,
     ),
-    ("openshift-kube-apiserver-operator/kube-control-plane-signer-ca", "kube-controller-manager", LATE_CLIENTS),
+    (
+        "openshift-kube-apiserver-operator/kube-control-plane-signer-ca",
+        "kube-controller-manager",
+        LATE_CLIENTS,
+    ),
     ("openshift-config-managed/kube-apiserver-aggregator-client-ca", "front-proxy-client", LATE_PROXY),
 ];
 
