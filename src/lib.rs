@@ -56,6 +56,7 @@
 pub mod builders;
 pub mod cli;
 pub mod config;
+pub mod delta;
 pub mod digest;
 pub mod drv;
 pub mod event;
