@@ -15,6 +15,7 @@
 //! store/      2  objects, realisations, sessions, roots, gc, verify, scan
 //! registry/   2  images: registries, OCI layouts, the demo release; verified bytes        → config's release
 //! sandbox/    2  runs one program on given inputs without network; says what came of it
+//! delta/      1  two files compared by meaning: what is in them decides how, down to the leaf   → ignition pki
 //! recipe/     1  recipe text + config + lock → an acyclic graph with all names resolved   → config
 //! config/     1  install-config and cluster file: fragments, inputs, settings; fields         → pki
 //! lock/       1  what comes from outside, pinned; which certificates were renewed

@@ -90,6 +90,8 @@ pub enum Into {
     Section,
     /// A flag of a command line.
     Flag,
+    /// A rule of a schema for the field before it: `enum`, `maxLength`.
+    Rule,
 }
 
 /// What a difference is of.
@@ -213,8 +215,13 @@ pub enum Tone {
 }
 
 impl Change {
-    /// The same difference, seen from the other side.
-    pub fn inverse(self) -> Self {
+    /// The same difference, seen from the other side. Of several, [`inverse`] knows which were renamed.
+    pub fn inverse(mut self) -> Self {
+        if let (Edit::Renamed { old, new }, Some(last)) = (&self.edit, self.place.last_mut())
+            && last.name == *new
+        {
+            last.name.clone_from(old);
+        }
         let edit = match self.edit {
             Edit::Added { new } => Edit::Removed { old: new },
             Edit::Removed { old } => Edit::Added { new: old },
@@ -249,6 +256,28 @@ impl Hunk {
         }
         Self { old_start: self.new_start, new_start: self.old_start, lines }
     }
+}
+
+/// The same differences, seen from the other side: what was renamed is under its other name.
+pub fn inverse(changes: Vec<Change>) -> Vec<Change> {
+    let mut renamed: BTreeMap<Vec<Step>, String> = BTreeMap::new();
+    for change in &changes {
+        if let Edit::Renamed { old, .. } = &change.edit {
+            renamed.insert(change.place.clone(), old.clone());
+        }
+    }
+    let back = |mut change: Change| {
+        // The longest first: the way to what is inside is still under the new names.
+        for end in (1..=change.place.len()).rev() {
+            if let Some(old) = renamed.get(&change.place[..end])
+                && !(matches!(change.edit, Edit::Renamed { .. }) && end == change.place.len())
+            {
+                change.place[end - 1].name.clone_from(old);
+            }
+        }
+        change.inverse()
+    };
+    changes.into_iter().map(back).collect()
 }
 
 /// What differs between two files that stand for the same thing; one of them may not be there.

@@ -21,6 +21,7 @@ const TABLE: [(&str, u32, &[&str]); 27] = [
     ("ignition", 1, &[]),
     ("lock", 1, &[]),
     ("patch", 1, &[]),
+    ("delta", 1, &["ignition", "pki"]),
     ("drv", 1, &[]),
     ("pki", 1, &[]),
     ("trust", 1, &["pki"]),
