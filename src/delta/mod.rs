@@ -16,9 +16,37 @@
 //! Invariants: of a file and itself nothing differs; [`Change::inverse`] of every change from A to B are the changes from
 //! B to A; no value of a secret is in a [`Change`], only that it is another one. Pure: bytes in, data out.
 
+mod certificate;
+mod command;
+mod data;
+mod environment;
+mod fields;
+mod gate;
+mod ignition;
+mod image;
+mod lists;
+mod mask;
+mod node;
+mod object;
+mod open;
+mod pem;
+mod read;
+mod redact;
+mod rename;
+mod schema;
+mod show;
+#[cfg(test)]
+mod tests;
+mod text;
+mod unit;
+mod walk;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+
+pub use rename::renames;
+use walk::Walk;
 
 /// One file of one side.
 #[derive(Debug, Clone, Copy)]
@@ -281,6 +309,39 @@ pub fn inverse(changes: Vec<Change>) -> Vec<Change> {
 }
 
 /// What differs between two files that stand for the same thing; one of them may not be there.
-pub fn files(_old: Option<File<'_>>, _new: Option<File<'_>>, _context: &Context) -> Vec<Change> {
-    Vec::new()
+pub fn files(old: Option<File<'_>>, new: Option<File<'_>>, context: &Context) -> Vec<Change> {
+    match (old, new) {
+        (None, None) => Vec::new(),
+        // One side is always the first, so the way from B to A is the way from A to B, read backwards: an algorithm that
+        // finds one of several shortest edits need not find the same one twice.
+        (Some(old), Some(new)) if (new.content, new.path) < (old.content, old.path) => {
+            inverse(pair(&new, &old, context))
+        }
+        (Some(old), Some(new)) => pair(&old, &new, context),
+        (old, new) => alone(old.as_ref(), new.as_ref(), context),
+    }
+}
+
+fn alone(old: Option<&File<'_>>, new: Option<&File<'_>>, context: &Context) -> Vec<Change> {
+    let mut walk = Walk::new(context);
+    let shown = |file: Option<&File<'_>>| file.map(|file| open::shown(file.path, file.content, file.secret));
+    let path = old.or(new).map(|file| file.path).unwrap_or_default();
+    if let Some(edit) = walk::edit(shown(old), shown(new)) {
+        walk.step(Into::File, path, |walk| walk.push(Kind::File, edit));
+    }
+    walk.finish()
+}
+
+fn pair(old: &File<'_>, new: &File<'_>, context: &Context) -> Vec<Change> {
+    let mut walk = Walk::new(context);
+    walk.step(Into::File, new.path, |walk| {
+        if old.path != new.path {
+            walk.push(Kind::File, Edit::Renamed { old: old.path.to_owned(), new: new.path.to_owned() });
+        }
+        let word = |file: &File<'_>| if file.executable { "executable" } else { "plain" };
+        walk.field("mode", |walk| walk.texts(Kind::File, Some(word(old)), Some(word(new))));
+        walk.masked = old.secret || new.secret;
+        open::content(walk, new.path, old.content, new.content);
+    });
+    walk.finish()
 }

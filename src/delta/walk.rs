@@ -1,0 +1,141 @@
+//! Where a comparison is, and what it has found so far.
+
+use super::data::Data;
+use super::{CHANGES, Change, Context, Edit, Into, Kind, Shown, Step, Tone, mask, show};
+
+/// How deep files may be in files: an Ignition config holds a MachineConfig, which holds a ConfigMap, which holds YAML.
+const DEPTH: usize = 8;
+
+/// One comparison on its way down.
+pub(super) struct Walk<'c> {
+    pub(super) context: &'c Context,
+    /// Nothing is shown but what is known to be public.
+    pub(super) masked: bool,
+    /// What plain fields are of, at this place.
+    pub(super) kind: Kind,
+    /// Files around this place.
+    pub(super) depth: usize,
+    place: Vec<Step>,
+    found: Vec<Change>,
+    more: usize,
+}
+
+impl<'c> Walk<'c> {
+    pub(super) fn new(context: &'c Context) -> Self {
+        Self {
+            context,
+            masked: false,
+            kind: Kind::Data,
+            depth: 0,
+            place: Vec::new(),
+            found: Vec::new(),
+            more: 0,
+        }
+    }
+
+    /// Goes one step down, and back.
+    pub(super) fn step<R>(&mut self, into: Into, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
+        self.place.push(Step { into, name: mask::name(name).into_owned() });
+        let (masked, kind, depth) = (self.masked, self.kind, self.depth);
+        let result = inside(self);
+        (self.masked, self.kind, self.depth) = (masked, kind, depth);
+        self.place.pop();
+        result
+    }
+
+    pub(super) fn field<R>(&mut self, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
+        self.step(Into::Field, name, inside)
+    }
+
+    pub(super) fn item<R>(&mut self, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
+        self.step(Into::Item, name, inside)
+    }
+
+    /// The name of the last step.
+    pub(super) fn key(&self) -> String {
+        self.place.last().map(|step| step.name.clone()).unwrap_or_default()
+    }
+
+    /// Whether files may be opened at this depth.
+    pub(super) fn may_open(&self) -> bool {
+        self.depth < DEPTH
+    }
+
+    pub(super) fn push(&mut self, kind: Kind, edit: Edit) {
+        self.tell(kind, edit, None, None);
+    }
+
+    /// Adds a change at this place.
+    pub(super) fn tell(&mut self, kind: Kind, edit: Edit, tone: Option<Tone>, note: Option<&str>) {
+        let limit = if self.context.limit == 0 { CHANGES } else { self.context.limit };
+        if self.found.len() >= limit {
+            self.more += 1;
+            return;
+        }
+        let note = note.map(str::to_owned);
+        self.found.push(Change { place: self.place.clone(), kind, edit, tone, note });
+    }
+
+    /// A value of this place that is on one side only, or differs.
+    pub(super) fn edit(&mut self, kind: Kind, old: Option<&Data>, new: Option<&Data>) {
+        let shown = |data: Option<&Data>| data.map(|data| self.shown(data));
+        if let Some(edit) = edit(shown(old), shown(new)) {
+            self.push(kind, edit);
+        }
+    }
+
+    /// The same of texts.
+    pub(super) fn texts(&mut self, kind: Kind, old: Option<&str>, new: Option<&str>) {
+        if old == new {
+            return;
+        }
+        let data = |text: Option<&str>| text.map(|text| Data::Text(text.to_owned()));
+        self.edit(kind, data(old).as_ref(), data(new).as_ref());
+    }
+
+    /// The same of texts that are public, however they look.
+    pub(super) fn public(&mut self, kind: Kind, old: Option<String>, new: Option<String>) {
+        if let Some(edit) = edit(old.map(Shown::Text), new.map(Shown::Text)) {
+            self.push(kind, edit);
+        }
+    }
+
+    /// How many changes there are so far.
+    pub(super) fn count(&self) -> usize {
+        self.found.len() + self.more
+    }
+
+    /// A value of this place as it may be shown.
+    pub(super) fn shown(&self, data: &Data) -> Shown {
+        let key = self.place.iter().rev().find(|step| step.into != Into::Item);
+        show::shown(key.map(|step| step.name.as_str()).unwrap_or_default(), data, self.masked)
+    }
+
+    /// What was found. The last one says how many there are beside.
+    pub(super) fn finish(mut self) -> Vec<Change> {
+        if self.more > 0 {
+            let (place, more) = (self.found.first().map(|first| first.place[..1].to_vec()), self.more);
+            self.found.push(Change {
+                place: place.unwrap_or_default(),
+                kind: Kind::File,
+                edit: Edit::Lines { hunks: Vec::new(), cut: more },
+                tone: None,
+                note: Some(format!("{more} more")),
+            });
+        }
+        self.found
+    }
+}
+
+/// The difference between two values, of which one may not be there. What is secret on one side is secret on both.
+pub(super) fn edit(old: Option<Shown>, new: Option<Shown>) -> Option<Edit> {
+    Some(match (old, new) {
+        (None, None) => return None,
+        (None, Some(new)) => Edit::Added { new },
+        (Some(old), None) => Edit::Removed { old },
+        (Some(Shown::Secret), Some(_)) | (Some(_), Some(Shown::Secret)) => {
+            Edit::Changed { old: Shown::Secret, new: Shown::Secret }
+        }
+        (Some(old), Some(new)) => Edit::Changed { old, new },
+    })
+}
