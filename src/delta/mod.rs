@@ -26,6 +26,7 @@ mod ignition;
 mod image;
 mod lists;
 mod mask;
+mod narrow;
 mod node;
 mod object;
 mod open;

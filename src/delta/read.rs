@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::data::Data;
+use super::narrow;
 use crate::hint::Problems;
 use crate::yaml::{self, Source};
 
@@ -55,6 +56,12 @@ pub(super) fn documents(old: &str, new: &str) -> Result<[Vec<Data>; 2], String> 
     let size = |documents: &[(usize, &str)]| documents.iter().map(|(_, text)| text.len()).sum::<usize>();
     if size(&one).max(size(&two)) > MOST_YAML {
         return Err(why(Some(Refused::Large), None));
+    }
+    if let ([(_, one)], [(_, two)]) = (&one[..], &two[..])
+        && let Some((one, two)) = narrow::narrow(one, two)
+        && let (Ok(one), Ok(two)) = (all(&[(0, &one)]), all(&[(0, &two)]))
+    {
+        return Ok([one, two]);
     }
     match (all(&one), all(&two)) {
         (Ok(one), Ok(two)) => Ok([one, two]),

@@ -3,6 +3,7 @@
 mod commands;
 mod data;
 mod ignition;
+mod narrow;
 mod objects;
 mod pki;
 mod properties;

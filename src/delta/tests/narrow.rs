@@ -1,0 +1,98 @@
+//! What is left out before reading makes no difference to what is found.
+
+use proptest::prelude::*;
+
+use super::super::narrow::narrow;
+
+const OBJECT: &str = "\
+---
+apiVersion: v1
+kind: A
+metadata:
+  name: a
+spec:
+  same:
+    a: 1
+    b:
+    - x
+  text: |
+    one: two
+
+    # three
+  list:
+  - name: one
+    same:
+      c: d
+    changes:
+      e: f
+  - name: two
+    same:
+      g: h
+";
+
+#[test]
+fn common_blocks_go_and_what_tells_things_apart_stays() {
+    let (old, new) = narrow(OBJECT, &OBJECT.replace("e: f", "e: g")).unwrap();
+    insta::assert_snapshot!(old, @"");
+    assert_eq!(new, old.replace("e: f", "e: g"));
+}
+
+#[test]
+fn what_is_no_plain_object_is_left_alone() {
+    for text in ["a: 1\n", "{}\n", "apiVersion: v1\nkind: A\nmetadata: &a {}\n", "- apiVersion: v1\n", "apiVersion: v1\nkind: A\nkind: B\nmetadata: {}\n"] {
+        assert!(narrow(text, text).is_none(), "{text}");
+    }
+}
+
+/// Blocks of YAML, as programs write them.
+fn block() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just(" 1\n".to_owned()),
+        Just(" |\n  x: y\n\n  # z\n".to_owned()),
+        Just(" {}\n".to_owned()),
+        Just("\n".to_owned()),
+        Just(" 'a\n  b'\n".to_owned()),
+    ];
+    let deeper = |text: &str| text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") }).collect::<String>();
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        let keys = prop::collection::btree_map("[a-d]|name", inner, 1..4);
+        (keys, 0..3u8).prop_map(move |(map, form)| {
+            let map: String = map.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
+            match form {
+                0 => format!("\n{}", deeper(&map)),
+                1 => format!("\n- {}", deeper(&map).get(2..).unwrap_or_default()),
+                _ => format!("\n- name: one\n  z:{}- name: two\n  y: 2\n", deeper(&format!("\n{}", deeper(&map)))),
+            }
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_and_nothing_is_added(old in block(), new in block(), same in block()) {
+        use super::super::{Context, data::Data, read};
+        let text = |block: &str| format!("apiVersion: v1\nkind: A\nmetadata:\n  name: a\nspec:\n  x:{}  same:{}", indented(block), indented(&same));
+        let (old, new) = (text(&old), text(&new));
+        let whole = |text: &str| -> Option<Data> {
+            let mut problems = crate::hint::Problems::default();
+            let found = crate::yaml::documents(crate::yaml::Source { name: "", text }, &mut problems);
+            found.into_iter().next().filter(|_| problems.0.is_empty()).map(Data::of)
+        };
+        if let (Some(one), Some(two)) = (whole(&old), whole(&new)) {
+            let found = |old: Vec<Data>, new: Vec<Data>| {
+                let context = Context::default();
+                let mut walk = super::super::walk::Walk::new(&context);
+                walk.field("file", |walk| super::super::object::documents(walk, old, new));
+                walk.finish()
+            };
+            let [left, right] = read::documents(&old, &new).unwrap();
+            prop_assert_eq!(found(left, right), found(vec![one], vec![two]), "{}\n{}", old, new);
+        }
+    }
+}
+
+fn indented(text: &str) -> String {
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().unwrap_or_default().to_owned();
+    first + &lines.map(|line| if line == "\n" { line.to_owned() } else { format!("    {line}") }).collect::<String>()
+}
