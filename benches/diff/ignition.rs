@@ -78,7 +78,8 @@ fn this(old: &Path, new: &Path) -> Command {
 pub(crate) fn compare(old: &str, new: &str) {
     let read = |path: &str| std::fs::read_to_string(path).unwrap();
     let (old, new) = (read(old), read(new));
-    let found = files(Some(file(&old)), Some(file(&new)), &Context { limit: usize::MAX, ..Context::default() });
+    let found =
+        files(Some(file(&old)), Some(file(&new)), &Context { limit: usize::MAX, ..Context::default() });
     println!("{}", serde_json::to_string(&found).unwrap());
 }
 

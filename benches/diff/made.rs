@@ -63,9 +63,7 @@ fn others(changed: bool) -> Vec<File> {
 }
 
 fn written(files: impl Iterator<Item = File>) -> String {
-    let file = |(path, content): File| {
-        json!({"path": path, "mode": 420, "overwrite": true, "contents": {"source": encode(content.as_bytes())}})
-    };
+    let file = |(path, content): File| json!({"path": path, "mode": 420, "overwrite": true, "contents": {"source": encode(content.as_bytes())}});
     let files: Vec<Value> = files.map(file).collect();
     json!({"ignition": {"version": "3.4.0"}, "storage": {"files": files}}).to_string()
 }

@@ -40,7 +40,13 @@ pub(super) fn bundles(walk: &mut Walk<'_>, old: Vec<Certificate>, mut new: Vec<C
 
 /// A certificate in one line.
 fn summary(one: &Certificate) -> String {
-    format!("{} from {}, {} to {}", one.subject(), one.issuer(), date(one.not_before()), date(one.not_after()))
+    format!(
+        "{} from {}, {} to {}",
+        one.subject(),
+        one.issuer(),
+        date(one.not_before()),
+        date(one.not_after())
+    )
 }
 
 fn date(time: time::OffsetDateTime) -> String {
@@ -76,8 +82,10 @@ fn fields(walk: &mut Walk<'_>, old: &Certificate, new: &Certificate) {
             Some(format!("{}, BLAKE3 {}", one.key_algorithm(), &hash[..16]))
         };
         walk.field("public-key", |walk| walk.public(Kind::Key, id(old), id(new)));
+    } else {
+        // Else it follows from the key.
+        text(walk, "subject-key-id", &Certificate::subject_key_id);
     }
-    text(walk, "subject-key-id", &Certificate::subject_key_id);
     if walk.count() == before {
         // Something that is not read here, or only the signature.
         text(walk, "fingerprint", &|one| Some(one.fingerprint()));
@@ -90,7 +98,8 @@ fn sets(
     old: impl IntoIterator<Item = String>,
     new: impl IntoIterator<Item = String>,
 ) {
-    let (old, new): (BTreeSet<String>, BTreeSet<String>) = (old.into_iter().collect(), new.into_iter().collect());
+    let (old, new): (BTreeSet<String>, BTreeSet<String>) =
+        (old.into_iter().collect(), new.into_iter().collect());
     walk.field(name, |walk| {
         for item in old.symmetric_difference(&new) {
             let data = Data::Text(item.clone());

@@ -130,7 +130,8 @@ impl Command {
         let shell = |word: &str| matches!(word.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash"));
         let mut in_shell = false;
         while let Some(word) = left.next() {
-            let is_c = word.starts_with('-') && !word.starts_with("--") && word.ends_with('c') && word.len() < 8;
+            let is_c =
+                word.starts_with('-') && !word.starts_with("--") && word.ends_with('c') && word.len() < 8;
             if in_shell && is_c {
                 command.words.push(word.clone());
                 command.script = left.next().cloned();

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use super::data::Data;
 use super::walk::Walk;
 use super::{Kind, command, fields};
-use super::data::Data;
 
 /// Whether every line of a text is an assignment or a comment. Scripts are programs, whatever they look like.
-pub(super) fn is_environment(path: &str, text: &str) -> bool {
+pub(super) fn is_environment(walk: &Walk<'_>, path: &str, text: &str) -> bool {
+    // A secret word with `=` at its end looks like one: there only the name tells.
+    if walk.masked && !path.ends_with(".env") && !path.contains("/sysconfig/") {
+        return false;
+    }
     let head = super::open::head(text);
     if path.ends_with(".sh") || text.starts_with("#!") || head.len() < text.len() {
         return false;
@@ -37,7 +41,11 @@ pub(super) fn variables(walk: &mut Walk<'_>, old: Vec<(String, String)>, new: Ve
 /// Variables of a unit's `Environment=`, where words are quoted as in a command line.
 pub(super) fn assignments(text: &str) -> Vec<(String, String)> {
     let words = command::words(text);
-    words.iter().filter_map(|word| assignment(word)).map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    words
+        .iter()
+        .filter_map(|word| assignment(word))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
@@ -48,12 +56,16 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
     let fits = |c: u8| c.is_ascii_alphanumeric() || c == b'_';
     let named = !key.is_empty() && key.bytes().all(fits) && !key.starts_with(|c: char| c.is_ascii_digit());
-    let quotes = value.matches('"').count() % 2 == 0 && !value.contains("$(") && !value.ends_with('\\');
+    let quotes = !value.starts_with('=')
+        && value.matches('"').count() % 2 == 0
+        && !value.contains("$(")
+        && !value.ends_with('\\');
     (named && quotes).then_some((key, value))
 }
 
 fn unquoted(value: &str) -> String {
     let value = value.trim();
-    let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote));
+    let inner =
+        |quote: char| value.strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote));
     inner('"').or_else(|| inner('\'')).unwrap_or(value).to_owned()
 }

@@ -32,6 +32,8 @@ pub(super) fn maps(walk: &mut Walk<'_>, old: &Map, new: &Map) {
             continue;
         }
         walk.field(key, |walk| {
+            // Of requests: the place for credentials.
+            walk.masked |= key == "httpHeaders";
             if key == "featureGates" || key == "feature-gates" {
                 return gates(walk, old.get(key), new.get(key));
             }

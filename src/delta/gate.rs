@@ -23,7 +23,8 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     fields::compare(walk, Some(&rest(old)), Some(&rest(new)));
     walk.field("status", |walk| {
         walk.field("featureGates", |walk| {
-            if let ([from], [to]) = (&one.keys().collect::<Vec<_>>()[..], &two.keys().collect::<Vec<_>>()[..]) {
+            if let ([from], [to]) = (&one.keys().collect::<Vec<_>>()[..], &two.keys().collect::<Vec<_>>()[..])
+            {
                 // One release each: its version is not what is compared.
                 if from != to {
                     let (from, to) = ((*from).clone(), (*to).clone());

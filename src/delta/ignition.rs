@@ -76,8 +76,11 @@ fn files(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<Strin
             (None, None) => {}
         }
     }
-    let read = |(path, map): &(&str, &Map)| (path.to_string(), contents(map).map(Cow::into_owned).unwrap_or_default());
-    let (gone_read, come_read): (Vec<_>, Vec<_>) = (gone.iter().map(read).collect(), come.iter().map(read).collect());
+    let read = |(path, map): &(&str, &Map)| {
+        (path.to_string(), contents(map).map(Cow::into_owned).unwrap_or_default())
+    };
+    let (gone_read, come_read): (Vec<_>, Vec<_>) =
+        (gone.iter().map(read).collect(), come.iter().map(read).collect());
     let (one, two) = (views(&gone_read), views(&come_read));
     let pairs = rename::renames(&one, &two);
     for (from, to) in &pairs {
@@ -87,7 +90,9 @@ fn files(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<Strin
             pair(walk, was, is, one, two);
         });
     }
-    for (at, (path, map)) in gone.iter().enumerate().filter(|(at, _)| !pairs.iter().any(|(from, _)| from == at)) {
+    for (at, (path, map)) in
+        gone.iter().enumerate().filter(|(at, _)| !pairs.iter().any(|(from, _)| from == at))
+    {
         let shown = alone(path, &gone_read[at].1, map);
         walk.step(Into::File, path, |walk| walk.push(Kind::File, Edit::Removed { old: shown }));
     }
@@ -122,6 +127,14 @@ fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
     {
         return;
     }
+    walk.field("contents", |walk| {
+        // Who says what the content must be, and how it is fetched; how it is packed does not count.
+        let rest = |map: &Map| -> Map {
+            let fields = map.get("contents").and_then(Data::map).cloned().unwrap_or_default();
+            fields.into_iter().filter(|(key, _)| key != "source" && key != "compression").collect()
+        };
+        fields::maps(walk, &rest(old), &rest(new));
+    });
     match (contents(old), contents(new)) {
         (Some(one), Some(two)) => {
             let secret = is_secret(was, &one, old) || is_secret(is, &two, new);
@@ -141,21 +154,27 @@ fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
     }
 }
 
-/// What a file holds, if it is in the config. Compressed contents are opened by who compares them.
+/// What a file holds, if it is in the config.
 fn contents(map: &Map) -> Option<Cow<'_, [u8]>> {
     let Some(contents) = map.get("contents") else { return Some(Cow::Borrowed(&[])) };
     match contents.get("source").map(|source| source.text().unwrap_or_default()) {
         None | Some("") => Some(Cow::Borrowed(&[])),
-        Some(source) => decode(source).map(Cow::Owned),
+        Some(source) => {
+            let bytes = decode(source)?;
+            let packed = contents.get("compression").and_then(Data::text) == Some("gzip");
+            Some(Cow::Owned(open::unpacked(&bytes).filter(|_| packed).unwrap_or(bytes)))
+        }
     }
 }
 
 /// Whether a file of a config is secret: for its owner only, or with something in it that gives a secret away.
 fn is_secret(path: &str, content: &[u8], map: &Map) -> bool {
-    let mode = map.get("mode").and_then(Data::word).and_then(|mode| super::data::number(mode).parse::<u32>().ok());
+    let mode =
+        map.get("mode").and_then(Data::word).and_then(|mode| super::data::number(mode).parse::<u32>().ok());
     let name = path.rsplit('/').next().unwrap_or(path);
     let plain = open::unpacked(content);
-    mode.is_some_and(|mode| mode & 0o077 == 0) || !needles(name, plain.as_deref().unwrap_or(content)).is_empty()
+    mode.is_some_and(|mode| mode & 0o077 == 0)
+        || !needles(name, plain.as_deref().unwrap_or(content)).is_empty()
 }
 
 fn units(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<String, &Map>) {

@@ -30,8 +30,9 @@ const KEYS: [&[&str]; 17] = [
 ];
 /// More pairs of items are not looked at to find those that are alike.
 const PAIRS: usize = 10_000;
-/// Longer scalars are no names of items.
+/// Longer scalars are no names of items, and no keys.
 const NAME: usize = 80;
+const LONG: usize = 512;
 
 /// Compares two lists that differ.
 pub(super) fn compare(walk: &mut Walk<'_>, old: &[Data], new: &[Data]) {
@@ -55,7 +56,7 @@ fn keyed<'d>(items: &'d [Data], keys: &[&str]) -> Option<BTreeMap<String, &'d Da
         let mut words = Vec::new();
         for (at, key) in keys.iter().enumerate() {
             match map.get(*key) {
-                Some(data) => words.push(format!("{key}={}", data.word()?)),
+                Some(data) => words.push(format!("{key}={}", data.word().filter(|word| word.len() <= LONG)?)),
                 // The others have defaults.
                 None if at == 0 || *key == "name" => return None,
                 None => {}

@@ -66,9 +66,12 @@ pub(super) fn line(text: &str, inside: &mut bool) -> String {
     // What it is called may be seen.
     let end = text.find([':', '=']).filter(|end| {
         let name = text[..*end].trim_matches([' ', '-', '"', '\'', '\t']);
-        !name.is_empty() && name.len() <= 64 && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.-/ ".contains(&c))
+        !name.is_empty()
+            && name.len() <= 64
+            && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.-/ ".contains(&c))
     });
     match end.map(|end| &text[..=end]) {
+        Some(head) if !is_suspect("", head) && head.ends_with('=') => format!("{head}{MASK}"),
         Some(head) if !is_suspect("", head) => format!("{head} {MASK}"),
         _ => MASK.into(),
     }
@@ -104,7 +107,8 @@ pub(super) fn is_key(key: &str) -> bool {
     if key.len() > 128 {
         return false;
     }
-    let key: String = key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let key: String =
+        key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     KEYS.contains(&key.as_str())
         || ["password", "passwd", "passphrase"]
             .iter()

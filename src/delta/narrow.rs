@@ -65,7 +65,8 @@ fn mappings(old: &[Entry<'_>], new: &[Entry<'_>], depth: usize, out: &mut Out) {
 /// One key of both sides, with something different behind it.
 fn pair(one: &Entry<'_>, two: &Entry<'_>, depth: usize, out: &mut Out) {
     let mut inner = Out::default();
-    let narrowed = one.is_block && two.is_block && depth < DEPTH && bodies(one.body, two.body, depth + 1, &mut inner);
+    let narrowed =
+        one.is_block && two.is_block && depth < DEPTH && bodies(one.body, two.body, depth + 1, &mut inner);
     if !narrowed || (depth == 0 && one.key == "metadata") {
         push(&mut out.0, one.text);
         push(&mut out.1, two.text);
@@ -99,11 +100,14 @@ fn bodies(old: &str, new: &str, depth: usize, out: &mut Out) -> bool {
         return false;
     }
     for (one, two) in old.iter().zip(&new) {
-        let (Some(one), Some(two)) = (entries(one, indent + 2), entries(two, indent + 2)) else { return false };
+        let (Some(one), Some(two)) = (entries(one, indent + 2), entries(two, indent + 2)) else {
+            return false;
+        };
         let name = |entries: &[Entry<'_>]| {
             entries.iter().find(|entry| entry.key == "name").map(|entry| entry.text.trim().to_owned())
         };
-        if name(&one) != name(&two) || (name(&one).is_none() && old.len() > 1) || names.contains(&name(&one)) {
+        if name(&one) != name(&two) || (name(&one).is_none() && old.len() > 1) || names.contains(&name(&one))
+        {
             return false;
         }
         names.push(name(&one));
@@ -161,7 +165,8 @@ fn entries(text: &str, indent: usize) -> Option<Vec<Entry<'_>>> {
         }
         let (key, value) = rest.split_once(':')?;
         let plain = |c: u8| c.is_ascii_alphanumeric() || b"_./$-".contains(&c);
-        let odd = value.trim_start().starts_with(['&', '*', '!']) || !(value.is_empty() || value.starts_with(' '));
+        let odd =
+            value.trim_start().starts_with(['&', '*', '!']) || !(value.is_empty() || value.starts_with(' '));
         if key.is_empty() || key.starts_with('-') || !key.bytes().all(plain) || odd {
             return None;
         }

@@ -73,7 +73,12 @@ pub(super) fn mode(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) 
 /// Everything that has no path or name, by field.
 pub(super) fn rest(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     let known = |way: &[&str]| {
-        matches!(way, ["storage", "files" | "directories" | "links"] | ["systemd", "units"] | ["passwd", "users" | "groups"])
+        matches!(
+            way,
+            ["storage", "files" | "directories" | "links"]
+                | ["systemd", "units"]
+                | ["passwd", "users" | "groups"]
+        )
     };
     let without = |data: &Data| -> Map {
         let mut map = data.map().cloned().unwrap_or_default();

@@ -37,14 +37,20 @@ pub(super) fn documents(walk: &mut Walk<'_>, old: Vec<Data>, new: Vec<Data>) {
     walk.masked = masked;
 }
 
-fn objects(walk: &mut Walk<'_>, mut old: BTreeMap<Identity, Vec<Data>>, mut new: BTreeMap<Identity, Vec<Data>>) {
+fn objects(
+    walk: &mut Walk<'_>,
+    mut old: BTreeMap<Identity, Vec<Data>>,
+    mut new: BTreeMap<Identity, Vec<Data>>,
+) {
     let mut names: Vec<Identity> = old.keys().chain(new.keys()).cloned().collect();
     names.sort_unstable();
     names.dedup();
     let (mut gone, mut come) = (Vec::new(), Vec::new());
     for name in names {
-        let (mut one, mut two) =
-            (old.remove(&name).unwrap_or_default().into_iter(), new.remove(&name).unwrap_or_default().into_iter());
+        let (mut one, mut two) = (
+            old.remove(&name).unwrap_or_default().into_iter(),
+            new.remove(&name).unwrap_or_default().into_iter(),
+        );
         loop {
             match (one.next(), two.next()) {
                 (Some(one), Some(two)) => {

@@ -54,7 +54,7 @@ fn texts(walk: &mut Walk<'_>, path: &str, old: &str, new: &str) {
             false if unit::is_named(path) => note = Some("compared as text: no valid unit".into()),
             false => {}
         }
-    } else if environment::is_environment(path, old) && environment::is_environment(path, new) {
+    } else if environment::is_environment(walk, path, old) && environment::is_environment(walk, path, new) {
         return environment::compare(walk, old, new);
     }
     text::compare(walk, old, new, note.as_deref());
@@ -95,8 +95,9 @@ pub(super) fn embedded(walk: &mut Walk<'_>, old: &str, new: &str, hidden: bool) 
     let pair = match (decoded(old), decoded(new)) {
         (Some(old), Some(new)) => Some((Cow::Owned(old), Cow::Owned(new))),
         _ => {
-            let whole = |text: &str| text.trim_end().contains('\n') || read::is_json(text);
-            (whole(old) && whole(new)).then_some((Cow::Borrowed(old.as_bytes()), Cow::Borrowed(new.as_bytes())))
+            let whole = |text: &str| text.contains('\n') || read::is_json(text);
+            (whole(old) || whole(new) || is_named(&path))
+                .then_some((Cow::Borrowed(old.as_bytes()), Cow::Borrowed(new.as_bytes())))
         }
     };
     let Some((old, new)) = pair else { return false };
@@ -140,16 +141,19 @@ pub(super) fn unpacked(content: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn binary(walk: &mut Walk<'_>, old: &[u8], new: &[u8]) {
-    let shown = |content: &[u8]| if walk.masked || is_key(content) { Shown::Secret } else { show::bytes(content) };
+    let shown =
+        |content: &[u8]| if walk.masked || is_key(content) { Shown::Secret } else { show::bytes(content) };
     let (old, new) = (shown(old), shown(new));
     if let Some(edit) = super::walk::edit(Some(old), Some(new)) {
         walk.push(Kind::Binary, edit);
     }
 }
 
-/// Whether bytes are a private key in DER, or another short secret: their hash could be guessed.
+/// Whether bytes are a private key in DER.
 fn is_key(content: &[u8]) -> bool {
-    content.len() < 16 << 10 && !crate::needle::needles("", content).is_empty()
+    content.first() == Some(&0x30)
+        && content.len() < 16 << 10
+        && !crate::needle::needles("", content).is_empty()
 }
 
 /// A content that is on one side only, as it may be shown.

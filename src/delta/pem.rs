@@ -63,7 +63,8 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) {
 
 /// Blocks of one label that are no certificates.
 fn keys(walk: &mut Walk<'_>, label: &str, old: &[String], new: &[String]) {
-    let public = label.ends_with("PUBLIC KEY") || label.ends_with("CERTIFICATE") || label.ends_with("REQUEST");
+    let public =
+        label.ends_with("PUBLIC KEY") || label.ends_with("CERTIFICATE") || label.ends_with("REQUEST");
     let show = |body: &String| match public && !walk.masked {
         true => Shown::Text(format!("BLAKE3 {}", &blake3::hash(body.as_bytes()).to_hex()[..32])),
         false => Shown::Secret,

@@ -133,6 +133,9 @@ fn all(documents: &[(usize, &str)]) -> Result<Vec<Data>, Refused> {
         let mut problems = Problems::default();
         let nodes = yaml::documents(Source { name: "", text }, &mut problems);
         if let Some(problem) = problems.0.first() {
+            if problem.message == yaml::TOO_LARGE {
+                return Err(Refused::Large);
+            }
             return Err(Refused::Invalid { line: before + problem.place.line.unwrap_or(1) });
         }
         found.extend(nodes.into_iter().map(Data::of));

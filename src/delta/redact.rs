@@ -5,8 +5,15 @@ use super::data::{Data, Map};
 /// Annotation in which a whole object may stand once more.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Fields of a kubeconfig's user that are no secrets.
-const USER: [&str; 7] =
-    ["client-certificate", "client-certificate-data", "client-key", "username", "tokenFile", "as", "as-groups"];
+const USER: [&str; 7] = [
+    "client-certificate",
+    "client-certificate-data",
+    "client-key",
+    "username",
+    "tokenFile",
+    "as",
+    "as-groups",
+];
 
 /// Hides what is secret. `masked`: everything that is not known to be public.
 pub(super) fn redact(data: &mut Data, masked: bool) {
@@ -28,7 +35,8 @@ pub(super) fn redact(data: &mut Data, masked: bool) {
 
 /// Whether it is an Ignition config.
 pub(super) fn is_ignition(data: &Data) -> bool {
-    data.at(&["ignition", "version"]).is_some_and(|version| version.text().is_some()) && data.get("kind").is_none()
+    data.at(&["ignition", "version"]).is_some_and(|version| version.text().is_some())
+        && data.get("kind").is_none()
 }
 
 /// Whether it is a kubeconfig.

@@ -13,7 +13,8 @@ const SIZE: usize = 1 << 20;
 /// Pairs of a removed and an added file that are one, renamed: the same content first, then the same Kubernetes object,
 /// then text that is mostly the same.
 pub fn renames(removed: &[File<'_>], added: &[File<'_>]) -> Vec<(usize, usize)> {
-    let mut found = Found { pairs: Vec::new(), removed: vec![false; removed.len()], added: vec![false; added.len()] };
+    let mut found =
+        Found { pairs: Vec::new(), removed: vec![false; removed.len()], added: vec![false; added.len()] };
     found.equal(removed, added);
     found.objects(removed, added);
     found.texts(removed, added);
@@ -110,8 +111,12 @@ fn only(file: &File<'_>) -> Option<(String, String, String, String)> {
 /// Hashes of a text's lines, sorted; none of what is no text, too short or too long to say something.
 fn lines(content: &[u8]) -> Option<Vec<blake3::Hash>> {
     let text = std::str::from_utf8(content).ok().filter(|text| text.len() <= SIZE && !text.contains('\0'))?;
-    let mut lines: Vec<blake3::Hash> =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| blake3::hash(line.as_bytes())).collect();
+    let mut lines: Vec<blake3::Hash> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| blake3::hash(line.as_bytes()))
+        .collect();
     lines.sort_unstable_by(|one, two| one.as_bytes().cmp(two.as_bytes()));
     (lines.len() >= 3).then_some(lines)
 }

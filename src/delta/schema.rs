@@ -78,7 +78,9 @@ fn version(walk: &mut Walk<'_>, old: &Map, new: &Map) {
                 };
                 rules(walk, &schema(one), &schema(two));
             }
-            ("served", ..) => rule(walk, key, one, two, more(two.is_some_and(is_true), one.is_some_and(is_true))),
+            ("served", ..) => {
+                rule(walk, key, one, two, more(two.is_some_and(is_true), one.is_some_and(is_true)))
+            }
             _ => rule(walk, key, one, two, None),
         }
     }
@@ -93,15 +95,20 @@ fn rules(walk: &mut Walk<'_>, old: &Map, new: &Map) {
             ("properties", None | Some(Data::Map(_)), None | Some(Data::Map(_))) => {
                 properties(walk, one.and_then(Data::map), two.and_then(Data::map));
             }
-            ("items", Some(Data::Map(one)), Some(Data::Map(two))) => walk.item("[]", |walk| rules(walk, one, two)),
+            ("items", Some(Data::Map(one)), Some(Data::Map(two))) => {
+                walk.item("[]", |walk| rules(walk, one, two))
+            }
             ("additionalProperties", Some(Data::Map(one)), Some(Data::Map(two))) => {
                 walk.item("{}", |walk| rules(walk, one, two));
             }
             ("additionalProperties", ..) => {
-                let open = |data: Option<&Data>| data.is_some_and(|data| data.map().is_some() || is_true(data));
+                let open =
+                    |data: Option<&Data>| data.is_some_and(|data| data.map().is_some() || is_true(data));
                 rule(walk, key, one, two, more(open(two), open(one)));
             }
-            ("enum", Some(Data::List(one)), Some(Data::List(two))) => set(walk, key, one, two, Tone::Loosened),
+            ("enum", Some(Data::List(one)), Some(Data::List(two))) => {
+                set(walk, key, one, two, Tone::Loosened)
+            }
             ("required", None | Some(Data::List(_)), None | Some(Data::List(_))) => {
                 let list = |data: Option<&Data>| data.and_then(Data::list).unwrap_or_default().to_vec();
                 set(walk, key, &list(one), &list(two), Tone::Tightened);

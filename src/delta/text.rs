@@ -57,7 +57,8 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str, note: Option<&s
 /// Whether a text that could not be read as objects has a Secret in it.
 fn has_secret(text: &str) -> bool {
     let head = open::head(text);
-    let words = ["kind: Secret\n", "kind: \"Secret\"", "\"kind\":\"Secret\"", "\"kind\": \"Secret\"", "\"auths\""];
+    let words =
+        ["kind: Secret\n", "kind: \"Secret\"", "\"kind\":\"Secret\"", "\"kind\": \"Secret\"", "\"auths\""];
     words.iter().any(|word| head.contains(word))
 }
 
@@ -174,7 +175,8 @@ impl Found {
             in_key(text, byte)
         };
         let mut inside = (inside(texts.0, at.0, one, from), inside(texts.1, at.1, two, start));
-        let mut hunk = Hunk { old_start: at.0.line + from + 1, new_start: at.1.line + start + 1, lines: Vec::new() };
+        let mut hunk =
+            Hunk { old_start: at.0.line + from + 1, new_start: at.1.line + start + 1, lines: Vec::new() };
         let mut here = from;
         for span in spans {
             for text in &one[here..span.0.start] {
@@ -234,7 +236,8 @@ fn in_key(text: &str, byte: usize) -> bool {
     }
     let head = &text[start..byte];
     head.rfind("-----BEGIN ").is_some_and(|begin| {
-        !head[begin..].contains("-----END ") && head[begin..].lines().next().unwrap_or_default().contains("PRIVATE KEY")
+        !head[begin..].contains("-----END ")
+            && head[begin..].lines().next().unwrap_or_default().contains("PRIVATE KEY")
     })
 }
 

@@ -8,13 +8,39 @@ use super::{Into, Kind, command, environment, lists};
 use crate::ignition::{Unit, unit};
 
 const ENDINGS: [&str; 15] = [
-    ".service", ".socket", ".mount", ".automount", ".timer", ".target", ".path", ".slice", ".swap", ".device",
-    ".scope", ".network", ".netdev", ".link", ".nmconnection",
+    ".service",
+    ".socket",
+    ".mount",
+    ".automount",
+    ".timer",
+    ".target",
+    ".path",
+    ".slice",
+    ".swap",
+    ".device",
+    ".scope",
+    ".network",
+    ".netdev",
+    ".link",
+    ".nmconnection",
 ];
 /// Keys whose values are sets of words.
 const SETS: [&str; 15] = [
-    "After", "Before", "Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Upholds", "Conflicts", "OnFailure",
-    "WantedBy", "RequiredBy", "Also", "Alias", "RequiresMountsFor",
+    "After",
+    "Before",
+    "Wants",
+    "Requires",
+    "Requisite",
+    "BindsTo",
+    "PartOf",
+    "Upholds",
+    "Conflicts",
+    "OnFailure",
+    "WantedBy",
+    "RequiredBy",
+    "Also",
+    "Alias",
+    "RequiresMountsFor",
 ];
 
 type Sections = BTreeMap<String, BTreeMap<String, Vec<String>>>;
@@ -27,7 +53,8 @@ pub(super) fn is_named(path: &str) -> bool {
 /// Whether a text looks like a unit or a drop-in.
 pub(super) fn is_unit(path: &str, text: &str) -> bool {
     let head = super::open::head(text);
-    let mut lines = head.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    let mut lines =
+        head.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     let section = lines.next().is_some_and(|line| line.starts_with('[') && line.ends_with(']'));
     is_named(path) || (path.ends_with(".conf") && head.len() == text.len() && section)
 }
@@ -51,7 +78,8 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) -> bool {
             keys.sort_unstable();
             keys.dedup();
             for key in keys.into_iter().filter(|key| one.get(*key) != two.get(*key)) {
-                let values = |side: &BTreeMap<String, Vec<String>>| side.get(key).cloned().unwrap_or_default();
+                let values =
+                    |side: &BTreeMap<String, Vec<String>>| side.get(key).cloned().unwrap_or_default();
                 walk.field(key, |walk| value(walk, key, &values(one), &values(two)));
             }
         });
@@ -74,7 +102,8 @@ fn sections(unit: Unit) -> Sections {
 fn value(walk: &mut Walk<'_>, key: &str, old: &[String], new: &[String]) {
     let resets = || old.iter().chain(new).any(String::is_empty);
     if key == "Environment" && !resets() {
-        let read = |values: &[String]| values.iter().flat_map(|value| environment::assignments(value)).collect();
+        let read =
+            |values: &[String]| values.iter().flat_map(|value| environment::assignments(value)).collect();
         return environment::variables(walk, read(old), read(new));
     }
     if SETS.contains(&key) && !resets() {
@@ -109,7 +138,8 @@ fn sets(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
 /// Several command lines in order: those that run the same program belong together.
 fn commands(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
     let before = walk.count();
-    let mut left: Vec<(usize, &String)> = new.iter().enumerate().filter(|(_, line)| !old.contains(line)).collect();
+    let mut left: Vec<(usize, &String)> =
+        new.iter().enumerate().filter(|(_, line)| !old.contains(line)).collect();
     for (at, one) in old.iter().enumerate().filter(|(_, line)| !new.contains(line)) {
         let program = |line: &str| line.split_whitespace().next().map(str::to_owned);
         let found = left.iter().position(|(_, two)| program(two) == program(one));

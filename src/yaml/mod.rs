@@ -10,7 +10,7 @@ mod write;
 
 pub use edit::edit;
 pub use emit::{emit, scalar};
-pub use read::{Data, Entry, Node, Source, documents, parse};
+pub use read::{Data, Entry, Node, Source, TOO_LARGE, documents, parse};
 pub use write::{block, flow};
 
 /// Whether a file's name says that YAML is in it, or JSON, which is YAML too: what a cluster applies.

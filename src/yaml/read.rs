@@ -15,7 +15,8 @@ use crate::hint::{Place, Problem, Problems};
 const MAX_DEPTH: usize = 64;
 /// More nodes are refused, counting what aliases repeat; a thousand cluster nodes need about twenty thousand.
 const MAX_NODES: usize = 200_000;
-const TOO_LARGE: &str = "the file is nested too deeply or repeats too much";
+/// What is said of a text beyond these.
+pub const TOO_LARGE: &str = "the file is nested too deeply or repeats too much";
 
 /// The text of a file, and its name as the user knows it.
 #[derive(Debug, Clone, Copy)]

@@ -26,6 +26,7 @@
 //! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
+//! | `delta` | the CRDs of two real releases, compared by field |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -48,6 +49,7 @@ mod control_plane;
 #[cfg(feature = "core-types")]
 mod core_types;
 mod crash;
+mod delta;
 mod docs;
 mod handover;
 mod harness;

@@ -33,13 +33,30 @@ spec:
 #[test]
 fn common_blocks_go_and_what_tells_things_apart_stays() {
     let (old, new) = narrow(OBJECT, &OBJECT.replace("e: f", "e: g")).unwrap();
-    insta::assert_snapshot!(old, @"");
+    insta::assert_snapshot!(old, @r"
+    apiVersion: v1
+    kind: A
+    metadata:
+      name: a
+    spec:
+      list:
+      - name: one
+        changes:
+          e: f
+      - name: two
+    ");
     assert_eq!(new, old.replace("e: f", "e: g"));
 }
 
 #[test]
 fn what_is_no_plain_object_is_left_alone() {
-    for text in ["a: 1\n", "{}\n", "apiVersion: v1\nkind: A\nmetadata: &a {}\n", "- apiVersion: v1\n", "apiVersion: v1\nkind: A\nkind: B\nmetadata: {}\n"] {
+    for text in [
+        "a: 1\n",
+        "{}\n",
+        "apiVersion: v1\nkind: A\nmetadata: &a {}\n",
+        "- apiVersion: v1\n",
+        "apiVersion: v1\nkind: A\nkind: B\nmetadata: {}\n",
+    ] {
         assert!(narrow(text, text).is_none(), "{text}");
     }
 }
@@ -53,7 +70,11 @@ fn block() -> impl Strategy<Value = String> {
         Just("\n".to_owned()),
         Just(" 'a\n  b'\n".to_owned()),
     ];
-    let deeper = |text: &str| text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") }).collect::<String>();
+    let deeper = |text: &str| {
+        text.lines()
+            .map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") })
+            .collect::<String>()
+    };
     leaf.prop_recursive(4, 24, 4, move |inner| {
         let keys = prop::collection::btree_map("[a-d]|name", inner, 1..4);
         (keys, 0..3u8).prop_map(move |(map, form)| {
@@ -61,7 +82,10 @@ fn block() -> impl Strategy<Value = String> {
             match form {
                 0 => format!("\n{}", deeper(&map)),
                 1 => format!("\n- {}", deeper(&map).get(2..).unwrap_or_default()),
-                _ => format!("\n- name: one\n  z:{}- name: two\n  y: 2\n", deeper(&format!("\n{}", deeper(&map)))),
+                _ => format!(
+                    "\n- name: one\n  z:{}- name: two\n  y: 2\n",
+                    deeper(&format!("\n{}", deeper(&map)))
+                ),
             }
         })
     })
@@ -94,5 +118,8 @@ proptest! {
 fn indented(text: &str) -> String {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default().to_owned();
-    first + &lines.map(|line| if line == "\n" { line.to_owned() } else { format!("    {line}") }).collect::<String>()
+    first
+        + &lines
+            .map(|line| if line == "\n" { line.to_owned() } else { format!("    {line}") })
+            .collect::<String>()
 }

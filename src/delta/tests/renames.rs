@@ -5,7 +5,9 @@ use super::file;
 
 #[test]
 fn by_content_then_by_object_then_by_text() {
-    let object = |value: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{a: {value}, b: {value}, c: {value}}}\n").replace(", ", "\n  ").replace('{', "\n  ").replace('}', "");
+    let object = |value: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{a: {value}, b: {value}, c: {value}}}\n").replace(", ", "\n  ").replace('{', "\n  ").replace('}', "")
+    };
     let (one, two) = (object("x"), object("y"));
     let removed = [
         file("a/object.yaml", one.as_bytes()),
