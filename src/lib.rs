@@ -58,6 +58,7 @@ pub mod builders;
 pub mod cli;
 pub mod config;
 pub mod delta;
+pub mod diff;
 pub mod digest;
 pub mod drv;
 pub mod event;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::FieldError;
+use crate::diff::DiffError;
 use crate::exec::ExecError;
 use crate::fs;
 use crate::hint::{Hint, Problems};
@@ -26,6 +27,9 @@ pub enum OpsError {
     /// The store refused.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Two sides cannot be compared.
+    #[error(transparent)]
+    Diff(#[from] DiffError),
     /// A derivation could not be had.
     #[error(transparent)]
     Exec(#[from] ExecError),
@@ -176,6 +180,7 @@ impl Hint for OpsError {
             Self::Problems { problems } => problems.hint(),
             Self::Fs(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::Diff(error) => error.hint(),
             Self::Exec(error) => error.hint(),
             Self::Failed(error) => error.hint(),
             Self::Field(error) => error.hint(),

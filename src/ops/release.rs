@@ -184,7 +184,7 @@ pub struct Info {
 }
 
 /// The pinned release, or the one that a reference names now.
-fn named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
+pub(super) fn named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
     let directory = super::ClusterDir::open(env.directory)?;
     let cluster = read_cluster(&directory)?;
     let pinned = super::workspace::pinned(&directory)?;

@@ -1,0 +1,104 @@
+//! Parts of API types that refuse more than before, and which of our own objects have them.
+
+use std::collections::BTreeMap;
+
+use super::{Artifact, Result, SchemaMove, Severity, Side};
+use crate::delta::{Change, Edit, Into, Kind, Shown, Tone};
+use crate::hint::Problems;
+use crate::yaml::{self, Data, Node, Source};
+
+/// The artifact with all manifests, as they are applied.
+const MANIFESTS: &str = "patched";
+
+/// Everything that is tightened. What one of our objects has is [`Severity::Breaking`].
+pub(super) fn schemas(old: &Side, artifacts: &mut [Artifact]) -> Result<Vec<SchemaMove>> {
+    let mut objects: Option<Vec<Node>> = None;
+    let mut moves = Vec::new();
+    for difference in artifacts.iter_mut().flat_map(|artifact| &mut artifact.differences) {
+        let Some(tightened) = tightened(&difference.change) else { continue };
+        if objects.is_none() {
+            objects = Some(read(old)?);
+        }
+        let used_by: Vec<String> =
+            objects.iter().flatten().filter(|object| tightened.is_in(object)).map(identity).collect();
+        if !used_by.is_empty() {
+            difference.severity = Severity::Breaking;
+        }
+        let Tightened { crd, path, what, .. } = tightened;
+        moves.push(SchemaMove { crd, field: path.join("."), what, used_by });
+    }
+    Ok(moves)
+}
+
+/// A change of a schema, taken apart.
+struct Tightened {
+    crd: String,
+    /// Fields from the object's root on; `[]` for items of a list.
+    path: Vec<String>,
+    what: String,
+}
+
+fn tightened(change: &Change) -> Option<Tightened> {
+    if change.kind != Kind::Schema || change.tone != Some(Tone::Tightened) {
+        return None;
+    }
+    let at = change.place.iter().position(|step| step.into == Into::Object)?;
+    let crd = change.place[at].name.rsplit(' ').next()?.to_owned();
+    let path = change.place[at + 1..].iter().map(|step| step.name.clone()).collect();
+    let text = |shown: &Shown| match shown {
+        Shown::Text(text) => text.clone(),
+        _ => "something else".to_owned(),
+    };
+    let what = match &change.edit {
+        Edit::Removed { .. } => "is gone".to_owned(),
+        Edit::Added { new } => format!("now asks for {}", text(new)),
+        Edit::Changed { old, new } => format!("{} became {}", text(old), text(new)),
+        Edit::Renamed { .. } | Edit::Lines { .. } => "changed".to_owned(),
+    };
+    Some(Tightened { crd, path, what })
+}
+
+impl Tightened {
+    /// Whether an object is of this type and has the field.
+    fn is_in(&self, object: &Node) -> bool {
+        let (plural, group) = self.crd.split_once('.').unwrap_or((&self.crd, ""));
+        let text = |key: &str| object.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        let in_group = text("apiVersion").split_once('/').is_some_and(|(of, _)| of == group);
+        let kind = text("kind").to_lowercase();
+        let is_kind = [format!("{kind}s"), format!("{kind}es"), kind.trim_end_matches('y').to_owned() + "ies", kind];
+        in_group && is_kind.iter().any(|one| one == plural) && has(object, &self.path)
+    }
+}
+
+/// Whether an object has a field, in any item of the lists on the way.
+fn has(node: &Node, path: &[String]) -> bool {
+    match (&node.data, path) {
+        (_, []) => true,
+        (Data::List(items), [first, rest @ ..]) if first == "[]" => items.iter().any(|item| has(item, rest)),
+        (Data::List(items), path) => items.iter().any(|item| has(item, path)),
+        (Data::Map(_), [first, rest @ ..]) => node.get(first).is_some_and(|value| has(value, rest)),
+        _ => false,
+    }
+}
+
+fn identity(object: &Node) -> String {
+    let text = |node: Option<&Node>| node.and_then(Node::text).unwrap_or_default().to_owned();
+    let metadata = object.get("metadata");
+    let of = |key: &str| text(metadata.and_then(|metadata| metadata.get(key)));
+    let name = [of("namespace"), of("name")].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    format!("{} {}", text(object.get("kind")), name.join("/"))
+}
+
+/// All objects that bootkube applies.
+fn read(side: &Side) -> Result<Vec<Node>> {
+    let Some(leaves) = side.leaves(MANIFESTS)? else { return Ok(Vec::new()) };
+    let mut objects = Vec::new();
+    let manifests: BTreeMap<&String, _> =
+        leaves.by_path.iter().filter(|(path, leaf)| yaml::is_manifest(path) && leaf.link.is_none()).collect();
+    for path in manifests.into_keys() {
+        let text = String::from_utf8_lossy(&leaves.read(path)?).into_owned();
+        let mut problems = Problems::default();
+        objects.extend(yaml::documents(Source { name: path, text: &text }, &mut problems));
+    }
+    Ok(objects)
+}
