@@ -75,6 +75,7 @@ pub mod pki;
 pub mod pod;
 pub mod recipe;
 pub mod registry;
+pub mod report;
 pub mod sandbox;
 pub mod schema;
 pub mod secret;

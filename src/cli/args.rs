@@ -108,6 +108,18 @@ pub(super) enum Verb {
   tinderbox show static-pod/kube-apiserver --explain etcd-servers
   tinderbox show manifest/cluster-network-02-config --explain spec.serviceNetwork")]
     Show(Show),
+    /// Say what differs between two builds, configs, releases, artifacts or files, by meaning, and why
+    #[command(after_help = "Examples:
+  tinderbox diff                               the last two generations
+  tinderbox diff result cluster                what a build would change now
+  tinderbox diff gen:3 gen:5 --only ignition/master-0
+  tinderbox diff --release demo:4.18 demo:4.19 the upgrade, on this cluster
+  tinderbox diff . ../other-cluster --format markdown
+  tinderbox diff ./old.ign ./new.ign
+
+Secrets are masked; that they changed is said.
+Exit codes: 0 the same, 1 different, 2 trouble.")]
+    Diff(super::diff::Diff),
     /// Copy an artifact tree to a plain directory; secrets get mode 0600
     Export(Export),
     /// List the builds of `cluster` that are kept

@@ -2,6 +2,7 @@
 
 mod args;
 mod blame;
+mod diff;
 mod error;
 mod output;
 mod progress;
@@ -38,8 +39,13 @@ pub fn main() -> ExitCode {
         }
     });
     let json = args.global.json;
+    let is_diff = matches!(args.verb, args::Verb::Diff(_));
     match run::run(args, &cancel) {
         Ok(code) => code,
-        Err(error) => error::print(&error, json),
+        Err(error) => {
+            let code = error::print(&error, json);
+            // Of `diff`, 1 means different.
+            if is_diff { ExitCode::from(2) } else { code }
+        }
     }
 }

@@ -54,6 +54,12 @@ fn paint(text: &str, colour: Colour, wanted: bool) -> String {
     if wanted { format!("\x1b[{}m{text}\x1b[0m", colour.code()) } else { text.to_owned() }
 }
 
+/// Columns and rows of the terminal; none if it does not say.
+pub(super) fn terminal() -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
+}
+
 /// Prints text as it is. A reader that went away is not an error.
 pub(super) fn text(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());

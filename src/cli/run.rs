@@ -94,6 +94,10 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             say(env, json, &found, || show::affected(&found));
         }
         Verb::Graph(graph) => self::graph(env, json, &graph)?,
+        Verb::Diff(diff) => {
+            let jobs = jobs(&diff.jobs);
+            return super::diff::run(env, json, diff, jobs);
+        }
         Verb::Show(show) => self::show(env, json, &show)?,
         Verb::Export(export) => {
             let done = ops::export::export(env, &export.target, &export.dir, jobs(&export.jobs))?;

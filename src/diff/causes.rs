@@ -141,7 +141,10 @@ impl<'a> History<'a> {
             }
             let roots: BTreeSet<&Cause> = reached.iter().filter_map(|name| own.get(name)).flatten().collect();
             let roots = roots.into_iter().filter_map(|cause| list.binary_search(cause).ok()).collect();
-            of.insert((*name).to_owned(), (roots, via[name].iter().map(|input| (*input).to_owned()).collect()));
+            of.insert(
+                (*name).to_owned(),
+                (roots, via[name].iter().map(|input| (*input).to_owned()).collect()),
+            );
         }
         let named = |(cause, read_by): (Cause, BTreeSet<&str>)| Cause {
             read_by: read_by.into_iter().map(str::to_owned).collect(),
@@ -151,7 +154,12 @@ impl<'a> History<'a> {
     }
 
     /// What changed first in one artifact, and which of its inputs differ.
-    fn of_one<'k>(&'k self, name: &str, known: &'k Known, naming: Naming<'_>) -> (BTreeSet<Cause>, BTreeSet<&'k str>) {
+    fn of_one<'k>(
+        &'k self,
+        name: &str,
+        known: &'k Known,
+        naming: Naming<'_>,
+    ) -> (BTreeSet<Cause>, BTreeSet<&'k str>) {
         let unknown = |what: &str| Cause {
             kind: CauseKind::Unknown,
             what: what.to_owned(),
@@ -172,7 +180,9 @@ impl<'a> History<'a> {
         for change in old.identity.changes(&new.identity) {
             let alias = change.path.strip_prefix("inputs.").map(|alias| alias.trim_matches('"'));
             let from = alias.and_then(|alias| new.inputs.get(alias).or_else(|| old.inputs.get(alias)));
-            match from.filter(|from| change.from.is_some() && change.to.is_some() && self.of.contains_key(from.from.as_str())) {
+            match from.filter(|from| {
+                change.from.is_some() && change.to.is_some() && self.of.contains_key(from.from.as_str())
+            }) {
                 Some(from) => drop(inputs.insert(from.from.as_str())),
                 None => drop(causes.insert(naming(name, &change))),
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Artifact, Result, SchemaMove, Severity, Side};
-use crate::delta::{Change, Edit, Into, Kind, Shown, Tone};
+use crate::delta::{Change, Edit, Into, Kind, Shown, Step, Tone};
 use crate::hint::Problems;
 use crate::yaml::{self, Data, Node, Source};
 
@@ -44,15 +44,19 @@ fn tightened(change: &Change) -> Option<Tightened> {
     }
     let at = change.place.iter().position(|step| step.into == Into::Object)?;
     let crd = change.place[at].name.rsplit(' ').next()?.to_owned();
-    let path = change.place[at + 1..].iter().map(|step| step.name.clone()).collect();
+    let (path, rule): (Vec<&Step>, Vec<&Step>) =
+        change.place[at + 1..].iter().partition(|step| step.into != Into::Rule);
+    let path = path.into_iter().map(|step| step.name.clone()).collect();
+    let rule = rule.first().map(|step| format!("{} ", step.name)).unwrap_or_default();
     let text = |shown: &Shown| match shown {
         Shown::Text(text) => text.clone(),
         _ => "something else".to_owned(),
     };
     let what = match &change.edit {
-        Edit::Removed { .. } => "is gone".to_owned(),
-        Edit::Added { new } => format!("now asks for {}", text(new)),
-        Edit::Changed { old, new } => format!("{} became {}", text(old), text(new)),
+        Edit::Removed { .. } if rule.is_empty() => "is gone".to_owned(),
+        Edit::Removed { old } => format!("{rule}has no {} any more", text(old)),
+        Edit::Added { new } => format!("now asks for {rule}{}", text(new)),
+        Edit::Changed { old, new } => format!("{rule}{} became {}", text(old), text(new)),
         Edit::Renamed { .. } | Edit::Lines { .. } => "changed".to_owned(),
     };
     Some(Tightened { crd, path, what })
@@ -65,7 +69,8 @@ impl Tightened {
         let text = |key: &str| object.get(key).and_then(Node::text).unwrap_or_default().to_owned();
         let in_group = text("apiVersion").split_once('/').is_some_and(|(of, _)| of == group);
         let kind = text("kind").to_lowercase();
-        let is_kind = [format!("{kind}s"), format!("{kind}es"), kind.trim_end_matches('y').to_owned() + "ies", kind];
+        let is_kind =
+            [format!("{kind}s"), format!("{kind}es"), kind.trim_end_matches('y').to_owned() + "ies", kind];
         in_group && is_kind.iter().any(|one| one == plural) && has(object, &self.path)
     }
 }

@@ -221,7 +221,8 @@ fn content<'l>(leaves: &'l Leaves, path: &str) -> Option<&'l Leaf> {
 
 /// What one entry that differs makes a running node do.
 fn effect(path: &str, entry: &Written) -> Effect {
-    let below = |known: &str| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let below =
+        |known: &str| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     if let Some((_, effect)) = POLICIES.iter().find(|(known, _)| below(known)) {
         return *effect;
     }

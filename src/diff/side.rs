@@ -74,7 +74,8 @@ impl Leaves {
     /// Gives the one file of each side one name, so that `a.ign` and `b.ign` are compared with each other.
     pub(super) fn align(&mut self, new: &Self) {
         if let (true, true, Some(name)) = (self.is_file, new.is_file, new.by_path.keys().next()) {
-            self.by_path = std::mem::take(&mut self.by_path).into_values().map(|leaf| (name.clone(), leaf)).collect();
+            self.by_path =
+                std::mem::take(&mut self.by_path).into_values().map(|leaf| (name.clone(), leaf)).collect();
         }
     }
 

@@ -110,7 +110,9 @@ pub(super) fn weigh(change: &Change) -> Severity {
     match (change.kind, change.tone, &change.edit) {
         (Kind::Schema, Some(Tone::Tightened), _) => Severity::Notable,
         (Kind::Schema, ..) => Severity::Info,
-        (Kind::Flag | Kind::Image | Kind::Gate | Kind::Unit | Kind::Key | Kind::Node, ..) => Severity::Notable,
+        (Kind::Flag | Kind::Image | Kind::Gate | Kind::Unit | Kind::Key | Kind::Node, ..) => {
+            Severity::Notable
+        }
         (Kind::File, _, Edit::Added { .. } | Edit::Removed { .. }) => Severity::Notable,
         _ => Severity::Info,
     }
@@ -137,7 +139,11 @@ pub(super) fn summary(
     let schemas = super::fields::schemas(old, artifacts)?;
     let each = || {
         let of = |artifact: &'_ Artifact| {
-            artifact.differences.iter().map(|difference| (artifact.name.clone(), difference.change.clone())).collect::<Vec<_>>()
+            artifact
+                .differences
+                .iter()
+                .map(|difference| (artifact.name.clone(), difference.change.clone()))
+                .collect::<Vec<_>>()
         };
         artifacts.iter().flat_map(of)
     };
@@ -238,7 +244,11 @@ fn certificates(artifacts: &[Artifact]) -> Vec<Renewed> {
             .collect();
         let rekeyed = artifact.differences.iter().any(|one| is_key(&one)) || fields.contains("key");
         let any = artifact.state == State::Changed && (rekeyed || !fields.is_empty());
-        any.then(|| Renewed { artifact: artifact.name.clone(), fields: fields.into_iter().collect(), rekeyed })
+        any.then(|| Renewed {
+            artifact: artifact.name.clone(),
+            fields: fields.into_iter().collect(),
+            rekeyed,
+        })
     };
     artifacts.iter().filter_map(of).collect()
 }

@@ -25,7 +25,11 @@ pub fn compare(old: &Side, new: &Side, naming: Naming<'_>) -> Result<Diff> {
     let read: Vec<Vec<Vec<Change>>> = works
         .par_iter()
         .map(|work| {
-            let mut read = work.pairs.par_iter().map(|pair| work.differences(pair, &context)).collect::<Result<Vec<_>>>()?;
+            let mut read = work
+                .pairs
+                .par_iter()
+                .map(|pair| work.differences(pair, &context))
+                .collect::<Result<Vec<_>>>()?;
             read.push(nodes::attributes(&work.old, &work.new, &context)?);
             Ok(read)
         })
@@ -69,14 +73,14 @@ fn pair<'a>(old: &'a Side, new: &'a Side) -> BTreeMap<&'a str, Paired<'a>> {
     let mut pairs = BTreeMap::new();
     for name in names {
         let (old, new) = (old.parts.get(name), new.parts.get(name));
-        let equal = old.zip(new).is_some_and(|(old, new)| {
-            old.tree == new.tree && old.tree.object().is_some()
-        });
+        let equal =
+            old.zip(new).is_some_and(|(old, new)| old.tree == new.tree && old.tree.object().is_some());
         if !equal {
             pairs.insert(name, Paired { old, new, before: None });
         }
     }
-    let gone: Vec<&str> = pairs.iter().filter(|(_, pair)| pair.new.is_none()).map(|(name, _)| *name).collect();
+    let gone: Vec<&str> =
+        pairs.iter().filter(|(_, pair)| pair.new.is_none()).map(|(name, _)| *name).collect();
     for before in gone {
         let object = pairs[before].old.and_then(|part| part.tree.object());
         let same = |pair: &Paired<'_>| {
@@ -153,9 +157,14 @@ impl<'a> Work<'a> {
         }
         let both = self.paired.old.is_some() && self.paired.new.is_some();
         for (from, to) in if both { self.moved(&gone, &come)? } else { Vec::new() } {
-            pairs.push((Some(std::mem::take(&mut gone[from]).to_owned()), Some(std::mem::take(&mut come[to]).to_owned())));
+            pairs.push((
+                Some(std::mem::take(&mut gone[from]).to_owned()),
+                Some(std::mem::take(&mut come[to]).to_owned()),
+            ));
         }
-        let left = |list: Vec<&str>| list.into_iter().filter(|path| !path.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let left = |list: Vec<&str>| {
+            list.into_iter().filter(|path| !path.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+        };
         pairs.extend(left(gone).into_iter().map(|path| (Some(path), None)));
         pairs.extend(left(come).into_iter().map(|path| (None, Some(path))));
         Ok(pairs)
@@ -181,7 +190,8 @@ impl<'a> Work<'a> {
             path.as_ref().map(|path| Loaded::read(leaves, path)).transpose()
         };
         let (old, new) = (read(&self.old, old)?, read(&self.new, new)?);
-        let mut changes = delta::files(old.as_ref().map(Loaded::file), new.as_ref().map(Loaded::file), context);
+        let mut changes =
+            delta::files(old.as_ref().map(Loaded::file), new.as_ref().map(Loaded::file), context);
         if let (Some(from), Some(to)) = (&old, &new)
             && from.path != to.path
         {
@@ -274,7 +284,9 @@ impl<'a> Told<'a> {
 fn tail(place: &[Step]) -> Vec<Step> {
     let at = place.iter().rposition(|step| step.into == Into::File).unwrap_or(0);
     let mut tail = place[at..].to_vec();
-    if let Some(first) = tail.first_mut().filter(|first| first.into == Into::File && !first.name.starts_with('/')) {
+    if let Some(first) =
+        tail.first_mut().filter(|first| first.into == Into::File && !first.name.starts_with('/'))
+    {
         first.name = crate::tree::leaf(&first.name).to_owned();
     }
     tail

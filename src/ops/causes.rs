@@ -18,9 +18,7 @@ pub(super) fn name(workspace: &Workspace, node: &Node, change: &Change) -> Cause
         (CauseKind::Builder, "builder".to_owned(), vec![])
     } else if path.strip_prefix("secrets.").is_some_and(|name| name.trim_matches('"') == SEED) {
         (CauseKind::Seed, SEED.to_owned(), vec![Place::file(SEED)])
-    } else if let Some(rest) =
-        path.strip_prefix("params.config.").or_else(|| path.strip_prefix("secrets."))
-    {
+    } else if let Some(rest) = path.strip_prefix("params.config.").or_else(|| path.strip_prefix("secrets.")) {
         let (what, places) = field(workspace, node, rest);
         (CauseKind::Config, what, places)
     } else if let Some(alias) = path.strip_prefix("params.files.") {

@@ -98,8 +98,12 @@ fn pair(env: Env<'_>, old: &Asked, new: &Asked, jobs: usize) -> Result<(Side, Si
         (Asked::Target(target), _) if target != EVERYTHING => other.narrow(|name| is_below(name, target)),
         (_, Asked::Target(target)) if target != EVERYTHING => one.narrow(|name| is_below(name, target)),
         // An object, or files, against a generation: what `result` points to is its `cluster`.
-        (Asked::Path(_), Asked::Generation(_) | Asked::Result) if one.parts.contains_key("") => whole(&mut other),
-        (Asked::Generation(_) | Asked::Result, Asked::Path(_)) if other.parts.contains_key("") => whole(&mut one),
+        (Asked::Path(_), Asked::Generation(_) | Asked::Result) if one.parts.contains_key("") => {
+            whole(&mut other)
+        }
+        (Asked::Generation(_) | Asked::Result, Asked::Path(_)) if other.parts.contains_key("") => {
+            whole(&mut one)
+        }
         _ => {}
     }
     Ok((one, other))
@@ -132,7 +136,12 @@ impl Asked {
         if text == "result" {
             return Ok(Self::Result);
         }
-        if text.starts_with('/') || text == "." || text == ".." || text.starts_with("./") || text.starts_with("../") {
+        if text.starts_with('/')
+            || text == "."
+            || text == ".."
+            || text.starts_with("./")
+            || text.starts_with("../")
+        {
             let path = PathBuf::from(text);
             fs::canonical(&path)?;
             return Ok(Self::Path(path));
@@ -217,7 +226,8 @@ fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
 fn build(env: Env<'_>, workspace: &Workspace, target: &str, title: String, jobs: usize) -> Result<Side> {
     let targets = workspace.select(&[target.to_owned()])?;
     let session = workspace.session(env)?;
-    let outcome = exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: false })?;
+    let outcome =
+        exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: false })?;
     if outcome.cancelled {
         return Err(OpsError::Interrupted { kept: outcome.built.len() });
     }
