@@ -282,8 +282,3 @@ fn pair(old: &File<'_>, new: &File<'_>, context: &Context) -> Vec<Change> {
     });
     walk.finish()
 }
-
-/// Which of the files that are gone came back under another name: pairs of indices.
-pub fn renames(_removed: &[File<'_>], _added: &[File<'_>]) -> Vec<(usize, usize)> {
-    Vec::new()
-}
