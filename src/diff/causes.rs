@@ -49,6 +49,9 @@ pub enum CauseKind {
     Unknown,
 }
 
+/// Builders of what is downloaded and not made.
+const SOURCES: [&str; 2] = ["image@", "payload@"];
+
 /// What people call a difference between two traces of an artifact.
 pub type Naming<'a> = &'a dyn Fn(&str, &drv::Change) -> Cause;
 
@@ -96,7 +99,8 @@ impl<'a> History<'a> {
         Ok(Self { of })
     }
 
-    /// Names, inputs before what is made from them.
+    /// Names, inputs before what is made from them; but what was downloaded comes last, so that a difference is told where
+    /// this cluster has it.
     pub(super) fn order(&self) -> Vec<&'a str> {
         let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
         // Each round settles at least the artifacts whose inputs are settled; a loop in damaged traces ends it.
@@ -114,17 +118,27 @@ impl<'a> History<'a> {
             open = later;
         }
         let mut names: Vec<&'a str> = self.of.keys().copied().collect();
-        names.sort_by_key(|name| (depths.get(name).copied().unwrap_or_default(), *name));
+        names.sort_by_key(|name| (self.is_source(name), depths.get(name).copied().unwrap_or_default(), *name));
         names
+    }
+
+    /// Whether an artifact is what was downloaded, of which the others take what this cluster needs.
+    pub(super) fn is_source(&self, name: &str) -> bool {
+        let trace = self.of.get(name).and_then(|known| known.new.as_ref().or(known.old.as_ref()));
+        let builder = trace.and_then(|trace| trace.identity.0.get("builder")).map(ToString::to_string);
+        builder.is_some_and(|builder| SOURCES.iter().any(|source| builder.starts_with(source)))
     }
 
     /// All causes, and which of them each artifact has.
     pub(super) fn causes(&self, naming: Naming<'_>) -> (Vec<Cause>, BTreeMap<String, Roots>) {
+        let release = self.release(naming);
         let mut causes: BTreeMap<Cause, BTreeSet<&str>> = BTreeMap::new();
         let mut own: BTreeMap<&str, BTreeSet<Cause>> = BTreeMap::new();
         let mut via: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (name, known) in self.of.iter().filter(|(_, known)| known.built) {
             let (found, inputs) = self.of_one(name, known, naming);
+            let found = found.into_iter().map(|cause| release.clone().filter(|_| cause.kind == CauseKind::Release).unwrap_or(cause));
+            let found: BTreeSet<Cause> = found.collect();
             for cause in &found {
                 causes.entry(cause.clone()).or_default().insert(name);
             }
@@ -151,6 +165,15 @@ impl<'a> History<'a> {
             ..cause
         };
         (causes.into_iter().map(named).collect(), of)
+    }
+
+    /// The release as one cause, whichever of its fields artifacts name: by version, or by image if that is the same.
+    fn release(&self, naming: Naming<'_>) -> Option<Cause> {
+        let of = self.of.iter().filter(|(_, known)| known.built && !known.lone);
+        let all = of.flat_map(|(name, known)| self.of_one(name, known, naming).0);
+        let is_version = |cause: &Cause| cause.what.ends_with("version");
+        let found = all.filter(|cause| cause.kind == CauseKind::Release).max_by_key(is_version)?;
+        Some(Cause { what: "lock.release".to_owned(), ..found })
     }
 
     /// What changed first in one artifact, and which of its inputs differ.

@@ -11,7 +11,7 @@ use crate::yaml::{self, Data, Node, Source};
 const MANIFESTS: &str = "patched";
 
 /// Everything that is tightened. What one of our objects has is [`Severity::Breaking`].
-pub(super) fn schemas(old: &Side, artifacts: &mut [Artifact]) -> Result<Vec<SchemaMove>> {
+pub(super) fn schemas(old: &Side, artifacts: &mut [&mut Artifact]) -> Result<Vec<SchemaMove>> {
     let mut objects: Option<Vec<Node>> = None;
     let mut moves = Vec::new();
     for difference in artifacts.iter_mut().flat_map(|artifact| &mut artifact.differences) {
@@ -44,10 +44,11 @@ fn tightened(change: &Change) -> Option<Tightened> {
     }
     let at = change.place.iter().position(|step| step.into == Into::Object)?;
     let crd = change.place[at].name.rsplit(' ').next()?.to_owned();
-    let (path, rule): (Vec<&Step>, Vec<&Step>) =
-        change.place[at + 1..].iter().partition(|step| step.into != Into::Rule);
-    let path = path.into_iter().map(|step| step.name.clone()).collect();
-    let rule = rule.first().map(|step| format!("{} ", step.name)).unwrap_or_default();
+    // Behind the object comes the version, then the field, then perhaps the rule and what it names.
+    let steps = change.place[at + 1..].iter().skip_while(|step| step.into == Into::Item);
+    let path = steps.clone().take_while(|step| step.into != Into::Rule).map(|step| step.name.clone()).collect();
+    let rule = steps.clone().find(|step| step.into == Into::Rule);
+    let rule = rule.map(|step: &Step| format!("{} ", step.name)).unwrap_or_default();
     let text = |shown: &Shown| match shown {
         Shown::Text(text) => text.clone(),
         _ => "something else".to_owned(),

@@ -79,6 +79,11 @@ impl Leaves {
         }
     }
 
+    /// Digest of a file; none if there is none.
+    pub(super) fn digest(&self, path: &Option<String>) -> Option<Digest> {
+        self.by_path.get(path.as_ref()?).map(|leaf| leaf.digest)
+    }
+
     /// Where a file is on disk.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         if self.is_file { self.root.clone() } else { self.root.join(path) }

@@ -124,6 +124,7 @@ pub(super) fn summary(
     new: &Side,
     artifacts: &mut [Artifact],
     nodes: Vec<NodeImpact>,
+    is_source: &dyn Fn(&str) -> bool,
 ) -> Result<Summary> {
     let mut counts = Counts::default();
     for artifact in artifacts.iter() {
@@ -136,25 +137,19 @@ pub(super) fn summary(
     }
     let all: BTreeSet<&String> = old.parts.keys().chain(new.parts.keys()).collect();
     counts.same = all.len() - counts.added - counts.removed - 2 * counts.renamed - counts.changed;
-    let schemas = super::fields::schemas(old, artifacts)?;
-    let each = || {
-        let of = |artifact: &'_ Artifact| {
-            artifact
-                .differences
-                .iter()
-                .map(|difference| (artifact.name.clone(), difference.change.clone()))
-                .collect::<Vec<_>>()
-        };
-        artifacts.iter().flat_map(of)
-    };
+    // What was downloaded has much that this cluster does not use.
+    let mut used: Vec<&mut Artifact> = artifacts.iter_mut().filter(|artifact| !is_source(&artifact.name)).collect();
+    let schemas = super::fields::schemas(old, &mut used)?;
+    let used: Vec<&Artifact> = used.into_iter().map(|artifact| &*artifact).collect();
+    let each = || used.iter().flat_map(|artifact| artifact.differences.iter().map(|one| (artifact.name.as_str(), &one.change)));
     Ok(Summary {
         counts,
         nodes,
         images: images(old, new)?,
-        flags: each().filter_map(|(artifact, change)| flag(&artifact, &change)).collect(),
+        flags: each().filter_map(|(artifact, change)| flag(artifact, change)).collect(),
         gates: gates(each().map(|(_, change)| change)),
         schemas,
-        certificates: certificates(artifacts),
+        certificates: certificates(&used),
     })
 }
 
@@ -208,18 +203,31 @@ fn values(edit: &Edit) -> Option<(Option<Shown>, Option<Shown>)> {
 fn flag(artifact: &str, change: &Change) -> Option<FlagMove> {
     let at = change.place.iter().position(|step| step.into == Into::Flag)?;
     let (old, new) = values(&change.edit)?;
-    let named = |step: &&Step| matches!(step.into, Into::Object | Into::Item | Into::Section);
-    let program: Vec<&str> = change.place[..at].iter().filter(named).map(|step| step.name.as_str()).collect();
-    let program = match program.as_slice() {
-        [] => change.place.first().map(|file| file.name.clone()).unwrap_or_default(),
-        some => some.join(" "),
-    };
     let flag = change.place[at..].iter().map(|step| step.name.as_str()).collect::<Vec<_>>().join(" ");
-    Some(FlagMove { artifact: artifact.to_owned(), program, flag, old, new })
+    Some(FlagMove { artifact: artifact.to_owned(), program: program(&change.place[..at]), flag, old, new })
 }
 
-fn gates(changes: impl Iterator<Item = Change>) -> Vec<GateFlip> {
+/// The unit, or the object and its container, that a command line is in.
+fn program(place: &[Step]) -> String {
+    let unit = place.iter().rfind(|step| step.into == Into::File && step.name.ends_with(".service"));
+    if let Some(unit) = unit {
+        return crate::tree::leaf(&unit.name).to_owned();
+    }
+    let object = place.iter().rfind(|step| step.into == Into::Object);
+    let container = place.iter().rfind(|step| step.into == Into::Item);
+    let container = container.map(|step| step.name.strip_prefix("name=").unwrap_or(&step.name));
+    let words: Vec<&str> = object.map(|step| step.name.as_str()).into_iter().chain(container).collect();
+    match words.as_slice() {
+        [] => place.first().map(|file| file.name.clone()).unwrap_or_default(),
+        some => some.join(" "),
+    }
+}
+
+fn gates<'c>(changes: impl Iterator<Item = &'c Change>) -> Vec<GateFlip> {
+    // A gate is on in a FeatureGate and true in a program's configuration.
     let text = |shown: Option<Shown>| match shown {
+        Some(Shown::Text(text)) if text == "true" => Some("enabled".to_owned()),
+        Some(Shown::Text(text)) if text == "false" => Some("disabled".to_owned()),
         Some(Shown::Text(text)) => Some(text),
         _ => None,
     };
@@ -231,8 +239,8 @@ fn gates(changes: impl Iterator<Item = Change>) -> Vec<GateFlip> {
     flips.into_iter().collect()
 }
 
-fn certificates(artifacts: &[Artifact]) -> Vec<Renewed> {
-    let of = |artifact: &Artifact| {
+fn certificates(artifacts: &[&Artifact]) -> Vec<Renewed> {
+    let of = |artifact: &&Artifact| {
         let is_key = |one: &&Difference| one.change.kind == Kind::Key;
         let is_certificate = |one: &&Difference| one.change.kind == Kind::Certificate;
         let fields: BTreeSet<String> = artifact

@@ -54,7 +54,7 @@ pub fn compare(old: &Side, new: &Side, naming: Naming<'_>) -> Result<Diff> {
         causes,
         artifacts,
     };
-    diff.summary = summary::summary(old, new, &mut diff.artifacts, impacts)?;
+    diff.summary = summary::summary(old, new, &mut diff.artifacts, impacts, &|name| history.is_source(name))?;
     Ok(diff)
 }
 
@@ -127,17 +127,19 @@ impl<'a> Work<'a> {
         if paired.before.is_some() {
             return Ok(work);
         }
-        let digest = |leaves: &Leaves, path: &Option<String>| {
-            path.as_ref().and_then(|path| leaves.by_path.get(path)).map(|leaf| leaf.digest)
-        };
         for pair in work.changed()? {
-            let contents = (digest(&work.old, &pair.0), digest(&work.new, &pair.1));
+            let contents = (work.old.digest(&pair.0), work.new.digest(&pair.1));
             let first = *seen.entry(contents).or_insert(name);
             if first == name {
                 work.pairs.push(pair);
             } else {
                 work.elsewhere.push(first);
             }
+        }
+        // A node's config is not told, because its files are: copies of it need no telling either.
+        for path in work.old.by_path.keys().filter(|path| work.new.by_path.contains_key(*path)) {
+            let path = Some(path.clone());
+            seen.entry((work.old.digest(&path), work.new.digest(&path))).or_insert(name);
         }
         Ok(work)
     }

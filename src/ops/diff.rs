@@ -50,10 +50,24 @@ pub fn diff(env: Env<'_>, request: &DiffRequest) -> Result<Diff> {
         old.narrow(wanted);
         new.narrow(wanted);
     }
-    // Without the files of the cluster, causes have the names that recipes give them.
-    let workspace = Workspace::load(env, Missing::Imagine).ok();
+    // Without the files of a cluster, causes have the names that recipes give them.
+    let workspace = directories(env, request).into_iter().find_map(|directory| {
+        Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok()
+    });
     let naming = |artifact: &str, change: &drv::Change| name(workspace.as_ref(), artifact, change);
     Ok(diff::compare(&old, &new, &naming)?)
+}
+
+/// Cluster directories that know what causes are called: the newer side's first.
+fn directories(env: Env<'_>, request: &DiffRequest) -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> = request.sides.iter().rev().map(PathBuf::from).collect();
+    directories.push(env.directory.to_owned());
+    directories.retain(|directory| is_cluster(directory).unwrap_or(false));
+    directories
+}
+
+fn is_cluster(path: &Path) -> Result<bool> {
+    Ok(fs::exists(&path.join(INSTALL_CONFIG))? && fs::exists(&path.join(CLUSTER))?)
 }
 
 fn is_below(name: &str, target: &str) -> bool {
@@ -204,7 +218,7 @@ fn of_release(env: Env<'_>, reference: &str, jobs: usize) -> Result<Side> {
 /// A cluster directory, an object, or files.
 fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
     let title = path.display().to_string();
-    if fs::exists(&path.join(INSTALL_CONFIG))? && fs::exists(&path.join(CLUSTER))? {
+    if is_cluster(path)? {
         let env = Env { directory: path, ..env };
         let workspace = Workspace::load(env, Missing::Make)?;
         return build(env, &workspace, EVERYTHING, title, jobs);

@@ -114,7 +114,7 @@ fn schema(one: &SchemaMove) -> String {
         [] => String::new(),
         some => format!("; used by {}", some.join(", ")),
     };
-    format!("{} {} {}{used}", one.crd, one.field, one.what)
+    format!("{} {} {}{used}", one.crd, one.field, one.what.replace('\n', "⏎"))
 }
 
 /// The part of a digest or image reference that tells it from others.
