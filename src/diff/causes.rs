@@ -118,7 +118,8 @@ impl<'a> History<'a> {
             open = later;
         }
         let mut names: Vec<&'a str> = self.of.keys().copied().collect();
-        names.sort_by_key(|name| (self.is_source(name), depths.get(name).copied().unwrap_or_default(), *name));
+        names
+            .sort_by_key(|name| (self.is_source(name), depths.get(name).copied().unwrap_or_default(), *name));
         names
     }
 
@@ -137,7 +138,9 @@ impl<'a> History<'a> {
         let mut via: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (name, known) in self.of.iter().filter(|(_, known)| known.built) {
             let (found, inputs) = self.of_one(name, known, naming);
-            let found = found.into_iter().map(|cause| release.clone().filter(|_| cause.kind == CauseKind::Release).unwrap_or(cause));
+            let found = found
+                .into_iter()
+                .map(|cause| release.clone().filter(|_| cause.kind == CauseKind::Release).unwrap_or(cause));
             let found: BTreeSet<Cause> = found.collect();
             for cause in &found {
                 causes.entry(cause.clone()).or_default().insert(name);

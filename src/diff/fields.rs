@@ -1,4 +1,7 @@
 //! Parts of API types that refuse more than before, and which of our own objects have them.
+//!
+//! A field that is gone, or a value that is not allowed any more, breaks an object that has it. Of other rules only the API
+//! server (and `check/schemas`, which has passed if there is a new side) knows: objects with the field are named.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +13,7 @@ use crate::yaml::{self, Data, Node, Source};
 /// The artifact with all manifests, as they are applied.
 const MANIFESTS: &str = "patched";
 
-/// Everything that is tightened. What one of our objects has is [`Severity::Breaking`].
+/// Everything that is tightened. What breaks one of our objects is [`Severity::Breaking`].
 pub(super) fn schemas(old: &Side, artifacts: &mut [&mut Artifact]) -> Result<Vec<SchemaMove>> {
     let mut objects: Option<Vec<Node>> = None;
     let mut moves = Vec::new();
@@ -21,10 +24,10 @@ pub(super) fn schemas(old: &Side, artifacts: &mut [&mut Artifact]) -> Result<Vec
         }
         let used_by: Vec<String> =
             objects.iter().flatten().filter(|object| tightened.is_in(object)).map(identity).collect();
-        if !used_by.is_empty() {
+        if !used_by.is_empty() && tightened.breaks {
             difference.severity = Severity::Breaking;
         }
-        let Tightened { crd, path, what, .. } = tightened;
+        let Tightened { crd, path, what, value: _, breaks: _ } = tightened;
         moves.push(SchemaMove { crd, field: path.join("."), what, used_by });
     }
     Ok(moves)
@@ -36,6 +39,10 @@ struct Tightened {
     /// Fields from the object's root on; `[]` for items of a list.
     path: Vec<String>,
     what: String,
+    /// A value that is not allowed any more.
+    value: Option<String>,
+    /// Whether an object that has it is refused for sure.
+    breaks: bool,
 }
 
 fn tightened(change: &Change) -> Option<Tightened> {
@@ -46,8 +53,10 @@ fn tightened(change: &Change) -> Option<Tightened> {
     let crd = change.place[at].name.rsplit(' ').next()?.to_owned();
     // Behind the object comes the version, then the field, then perhaps the rule and what it names.
     let steps = change.place[at + 1..].iter().skip_while(|step| step.into == Into::Item);
-    let path = steps.clone().take_while(|step| step.into != Into::Rule).map(|step| step.name.clone()).collect();
+    let path =
+        steps.clone().take_while(|step| step.into != Into::Rule).map(|step| step.name.clone()).collect();
     let rule = steps.clone().find(|step| step.into == Into::Rule);
+    let is_enum = rule.is_some_and(|step| step.name == "enum");
     let rule = rule.map(|step: &Step| format!("{} ", step.name)).unwrap_or_default();
     let text = |shown: &Shown| match shown {
         Shown::Text(text) => text.clone(),
@@ -60,7 +69,12 @@ fn tightened(change: &Change) -> Option<Tightened> {
         Edit::Changed { old, new } => format!("{rule}{} became {}", text(old), text(new)),
         Edit::Renamed { .. } | Edit::Lines { .. } => "changed".to_owned(),
     };
-    Some(Tightened { crd, path, what })
+    let value = match &change.edit {
+        Edit::Removed { old: Shown::Text(value) } if is_enum => Some(value.clone()),
+        _ => None,
+    };
+    let breaks = matches!(change.edit, Edit::Removed { .. }) && (rule.is_empty() || value.is_some());
+    Some(Tightened { crd, path, what, value, breaks })
 }
 
 impl Tightened {
@@ -72,17 +86,20 @@ impl Tightened {
         let kind = text("kind").to_lowercase();
         let is_kind =
             [format!("{kind}s"), format!("{kind}es"), kind.trim_end_matches('y').to_owned() + "ies", kind];
-        in_group && is_kind.iter().any(|one| one == plural) && has(object, &self.path)
+        in_group && is_kind.iter().any(|one| one == plural) && has(object, &self.path, self.value.as_deref())
     }
 }
 
-/// Whether an object has a field, in any item of the lists on the way.
-fn has(node: &Node, path: &[String]) -> bool {
+/// Whether an object has a field, in any item of the lists on the way; with this value, if one is asked for.
+fn has(node: &Node, path: &[String], value: Option<&str>) -> bool {
     match (&node.data, path) {
-        (_, []) => true,
-        (Data::List(items), [first, rest @ ..]) if first == "[]" => items.iter().any(|item| has(item, rest)),
-        (Data::List(items), path) => items.iter().any(|item| has(item, path)),
-        (Data::Map(_), [first, rest @ ..]) => node.get(first).is_some_and(|value| has(value, rest)),
+        (Data::List(items), []) => value.is_none() || items.iter().any(|item| has(item, path, value)),
+        (_, []) => value.is_none_or(|value| node.text() == Some(value)),
+        (Data::List(items), [first, rest @ ..]) if first == "[]" => {
+            items.iter().any(|item| has(item, rest, value))
+        }
+        (Data::List(items), path) => items.iter().any(|item| has(item, path, value)),
+        (Data::Map(_), [first, rest @ ..]) => node.get(first).is_some_and(|inner| has(inner, rest, value)),
         _ => false,
     }
 }

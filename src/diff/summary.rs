@@ -138,15 +138,19 @@ pub(super) fn summary(
     let all: BTreeSet<&String> = old.parts.keys().chain(new.parts.keys()).collect();
     counts.same = all.len() - counts.added - counts.removed - 2 * counts.renamed - counts.changed;
     // What was downloaded has much that this cluster does not use.
-    let mut used: Vec<&mut Artifact> = artifacts.iter_mut().filter(|artifact| !is_source(&artifact.name)).collect();
+    let mut used: Vec<&mut Artifact> =
+        artifacts.iter_mut().filter(|artifact| !is_source(&artifact.name)).collect();
     let schemas = super::fields::schemas(old, &mut used)?;
     let used: Vec<&Artifact> = used.into_iter().map(|artifact| &*artifact).collect();
-    let each = || used.iter().flat_map(|artifact| artifact.differences.iter().map(|one| (artifact.name.as_str(), &one.change)));
+    let each = || {
+        used.iter()
+            .flat_map(|artifact| artifact.differences.iter().map(|one| (artifact.name.as_str(), &one.change)))
+    };
     Ok(Summary {
         counts,
         nodes,
         images: images(old, new)?,
-        flags: each().filter_map(|(artifact, change)| flag(artifact, change)).collect(),
+        flags: flags(each()),
         gates: gates(each().map(|(_, change)| change)),
         schemas,
         certificates: certificates(&used),
@@ -198,6 +202,18 @@ fn values(edit: &Edit) -> Option<(Option<Shown>, Option<Shown>)> {
         Edit::Changed { old, new } => Some((Some(old.clone()), Some(new.clone()))),
         Edit::Renamed { .. } | Edit::Lines { .. } => None,
     }
+}
+
+/// Flags, each once: pools and nodes have many in common.
+fn flags<'c>(changes: impl Iterator<Item = (&'c str, &'c Change)>) -> Vec<FlagMove> {
+    let mut flags: Vec<FlagMove> = Vec::new();
+    for one in changes.filter_map(|(artifact, change)| flag(artifact, change)) {
+        let same = |known: &FlagMove| *known == FlagMove { artifact: known.artifact.clone(), ..one.clone() };
+        if !flags.iter().any(same) {
+            flags.push(one);
+        }
+    }
+    flags
 }
 
 fn flag(artifact: &str, change: &Change) -> Option<FlagMove> {

@@ -51,9 +51,9 @@ pub fn diff(env: Env<'_>, request: &DiffRequest) -> Result<Diff> {
         new.narrow(wanted);
     }
     // Without the files of a cluster, causes have the names that recipes give them.
-    let workspace = directories(env, request).into_iter().find_map(|directory| {
-        Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok()
-    });
+    let workspace = directories(env, request)
+        .into_iter()
+        .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok());
     let naming = |artifact: &str, change: &drv::Change| name(workspace.as_ref(), artifact, change);
     Ok(diff::compare(&old, &new, &naming)?)
 }
@@ -269,7 +269,14 @@ fn name(workspace: Option<&Workspace>, artifact: &str, change: &drv::Change) -> 
         let (what, from, to) = (change.path.clone(), show(&change.from), show(&change.to));
         return Cause { kind, what, from, to, places: Vec::new(), read_by: Vec::new() };
     };
-    let why::Cause { derivation: _, kind, what, places, from, to } = causes::name(workspace, node, change);
+    let why::Cause { derivation: _, kind, mut what, places, from, to } =
+        causes::name(workspace, node, change);
+    // Fields of the model that one line decides are one cause.
+    if let ([place], why::CauseKind::Config) = (places.as_slice(), kind)
+        && !place.field.is_empty()
+    {
+        what.clone_from(&place.field);
+    }
     let kind = match kind {
         why::CauseKind::Seed => CauseKind::Seed,
         why::CauseKind::Config if what.starts_with("lock.release") => CauseKind::Release,
