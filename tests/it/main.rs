@@ -50,6 +50,7 @@ mod control_plane;
 mod core_types;
 mod crash;
 mod delta;
+mod diff;
 mod docs;
 mod handover;
 mod harness;
