@@ -116,6 +116,7 @@ pub(super) enum Verb {
   tinderbox diff --release demo:4.18 demo:4.19 the upgrade, on this cluster
   tinderbox diff . ../other-cluster --format markdown
   tinderbox diff ./old.ign ./new.ign
+  tinderbox diff hand-over render              our objects beside those of the operators' own renders
 
 Secrets are masked; that they changed is said.
 Exit codes: 0 the same, 1 different, 2 trouble.")]

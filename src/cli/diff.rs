@@ -7,8 +7,9 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use super::args::Jobs;
 use super::output::{self, Colour};
+use super::run::say;
 use crate::ops::diff::{DiffRequest, diff};
-use crate::ops::{Env, OpsError, Result};
+use crate::ops::{self, Env, OpsError, Result};
 use crate::report::{self, Mark, Row};
 
 /// Flags of `diff`.
@@ -55,6 +56,9 @@ pub(super) fn run(env: Env<'_>, json: bool, asked: Diff, jobs: usize) -> Result<
             advice: Some("tinderbox diff --release demo:4.18 demo:4.19".into()),
         })?),
     };
+    if asked.sides == ["hand-over", "render"] {
+        return beside(env, json || asked.format == DiffFormat::Json, jobs);
+    }
     let request = DiffRequest { sides: asked.sides, releases, only: asked.only, jobs };
     let found = diff(env, &request)?;
     env.events.settle();
@@ -66,6 +70,39 @@ pub(super) fn run(env: Env<'_>, json: bool, asked: Diff, jobs: usize) -> Result<
         DiffFormat::Text => show(&report::rows(&found, !asked.summary), asked.no_pager),
     }
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Our objects beside those of the operators' renders.
+fn beside(env: Env<'_>, json: bool, jobs: usize) -> Result<ExitCode> {
+    let found = ops::beside::beside(env, jobs)?;
+    let list = |title: &str, rows: Vec<String>| {
+        if !rows.is_empty() {
+            output::line(output::stdout_paint(title, Colour::Cyan));
+            rows.iter().for_each(|row| output::line(format!("  {row}")));
+        }
+    };
+    say(env, json, &found, || {
+        let missing = found.missing.iter().map(|one| format!("{} ({}:{})", one.object, one.render, one.file));
+        list("made by a render, and not by us", missing.collect());
+        let different = found.different.iter().flat_map(|one| {
+            let head = format!("{} ({}, ours {})", one.object, one.render, one.ours);
+            std::iter::once(head).chain(one.differences.iter().map(|what| format!("  {what}")))
+        });
+        list("not alike", different.collect());
+        list(
+            "renders that could not be run",
+            found.failed.iter().map(|(name, why)| format!("{name}: {why}")).collect(),
+        );
+        output::line(format!(
+            "{} renders: {} objects alike, {} that the payload brings, {} not alike, {} missing here",
+            found.renders.len(),
+            found.alike.len(),
+            found.in_payload,
+            found.different.len(),
+            found.missing.len()
+        ));
+    });
+    Ok(if found.is_alike() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Prints rows; on a terminal in colour, cut to its width, and through a pager if they are more than fit.

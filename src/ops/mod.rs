@@ -5,6 +5,7 @@
 pub mod adoption;
 pub mod affects;
 mod authorities;
+pub mod beside;
 pub mod blame;
 pub mod build;
 mod causes;

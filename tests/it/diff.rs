@@ -27,6 +27,12 @@ fn lines(diff: &Value) -> Vec<String> {
     lines
 }
 
+/// Artifact, what happened, and both values of a line.
+fn happened(line: &str) -> [String; 4] {
+    let parts: Vec<&str> = line.split(" | ").collect();
+    [parts[0], parts[2], parts[3], parts[4]].map(str::to_owned)
+}
+
 /// Names of the artifacts that differ.
 fn artifacts(diff: &Value) -> Vec<String> {
     let of = |artifact: &Value| artifact["name"].as_str().unwrap().to_owned();
@@ -67,7 +73,7 @@ fn an_edit_is_told_once_with_its_cause() {
     let ws = Workspace::example();
     ws.build(&[]);
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
-    insta::assert_snapshot!(ws.run(&["diff", "result", "cluster"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @"");
     let output = ws.output(&["diff", "result", "result"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{}", ws.text(&output));
     let only = compare(&ws, 1, &["result", "cluster", "--only", "infra"]);
@@ -81,24 +87,24 @@ fn the_way_back_is_the_inverse() {
     let ws = Workspace::example();
     let there = compare(&ws, 1, &["--release", "demo:4.18", "demo:4.19"]);
     let back = compare(&ws, 1, &["--release", "demo:4.19", "demo:4.18"]);
-    let swap = |line: &String| {
-        let parts: Vec<&str> = line.split(" | ").collect();
-        let edit = match parts[2] {
-            "added" => "removed",
-            "removed" => "added",
-            same => same,
-        };
-        [parts[0], parts[1], edit, parts[4], parts[3]].join(" | ")
-    };
-    // What is renamed is told under its new name, which is another one on the way back.
-    let plain = |lines: Vec<String>| {
-        let mut lines: Vec<String> = lines.into_iter().filter(|line| !line.contains("rendered-")).collect();
-        lines.sort();
-        lines
-    };
-    let swapped: Vec<String> = lines(&there).iter().map(swap).collect();
-    assert!(swapped.len() > 100, "{}", swapped.len());
-    assert_eq!(plain(swapped), plain(lines(&back)));
+    // Places have the new side's names, so what counts is what happened where at least the artifact is the same.
+    let mut happened: Vec<[String; 4]> = lines(&there).iter().map(|line| happened(line)).collect();
+    let mut inverse: Vec<[String; 4]> = lines(&back)
+        .iter()
+        .map(|line| happened(line))
+        .map(|[artifact, edit, old, new]| match edit.as_str() {
+            "added" => [artifact, "removed".into(), new, old],
+            "removed" => [artifact, "added".into(), new, old],
+            _ => [artifact, edit, new, old],
+        })
+        .collect();
+    happened.sort();
+    inverse.sort();
+    assert!(happened.len() > 100, "{}", happened.len());
+    for (one, other) in happened.iter().zip(&inverse) {
+        assert_eq!(one, other);
+    }
+    assert_eq!(happened.len(), inverse.len());
     assert_eq!(there["summary"]["counts"], back["summary"]["counts"]);
 }
 
@@ -106,7 +112,7 @@ fn the_way_back_is_the_inverse() {
 #[test]
 fn the_page_of_a_release() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @"");
 }
 
 /// Another seed changes every key, and no value of one is seen in any format.
@@ -117,7 +123,7 @@ fn keys_that_changed_are_said_and_never_shown() {
     ws.write_seed(&[8; 32]);
     let diff = compare(&ws, 1, &["result", "cluster"]);
     let kinds: Vec<&Value> = diff["causes"].as_array().unwrap().iter().map(|cause| &cause["kind"]).collect();
-    assert_eq!(kinds, ["seed"]);
+    assert_eq!(kinds, ["seed"], "{}", diff["causes"]);
     let secret = |line: &&String| line.starts_with("key/etcd-ca ") && line.ends_with("| secret | secret");
     assert_eq!(lines(&diff).iter().filter(secret).count(), 1, "{:#?}", lines(&diff));
     let reboots = diff["summary"]["nodes"].as_array().unwrap();
@@ -154,27 +160,47 @@ fn any_path_is_a_side() {
     ws.write("a.ign", r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/a","contents":{"source":"data:,one"}}]}}"#);
     ws.write("b.ign", r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/a","contents":{"source":"data:;base64,dHdv"}}]}}"#);
     let (a, b) = (ws.dir.join("a.ign"), ws.dir.join("b.ign"));
-    insta::assert_snapshot!(ws.run(&["diff", a.to_str().unwrap(), b.to_str().unwrap()]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", a.to_str().unwrap(), b.to_str().unwrap()]), @"");
 }
 
 /// Trouble is 2, and says what to do.
 #[test]
 fn trouble_is_told_apart_from_a_difference() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["diff"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff"]), @"");
     ws.build(&[]);
-    insta::assert_snapshot!(ws.run(&["diff"]), @"");
-    insta::assert_snapshot!(ws.run(&["diff", "gen:1", "gen:7"]), @"");
-    insta::assert_snapshot!(ws.run(&["diff", "gen:x"]), @"");
-    insta::assert_snapshot!(ws.run(&["diff", "infra/haprox", "infra/haproxy"]), @"");
-    insta::assert_snapshot!(ws.run(&["diff", "result", "/nowhere"]), @"");
-    insta::assert_snapshot!(ws.run(&["diff", "result", "cluster", "--only", "ignitoin"]), @"");
-    insta::assert_snapshot!(ws.run(&["diff", "--release", "demo:4.18", "demo:9"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:1", "gen:7"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:x"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "infra/haprox", "infra/haproxy"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "/nowhere"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster", "--only", "ignitoin"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:9"]), @"");
 }
 
 /// Two artifacts of different names are compared with each other.
 #[test]
 fn two_targets_are_compared_with_each_other() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["diff", "infra/haproxy", "infra/haproxy-pivoted"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "infra/haproxy", "infra/haproxy-pivoted"]), @"");
+}
+
+/// What a render makes and we do not is listed with the render that makes it. The demo has no operators: their renders are
+/// said to have failed, and a recipe of the user's own stands in for one.
+#[test]
+fn our_objects_beside_those_of_a_render() {
+    let recipe = "# An operator's render, as far as objects go.\nbuilder = \"template\"\n\
+                  [files]\n\"manifests/probe.yaml\" = \"probe.yaml.j2\"\n";
+    let made = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: etcd-signer\n  namespace: openshift-etcd\n  \
+                annotations: {openshift.io/owning-component: Etcd}\ndata: {tls.crt: '', extra.crt: ''}\n---\n\
+                apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wanted, namespace: openshift-etcd}\n---\n\
+                apiVersion: v1\nkind: ConfigMap\nmetadata: {name: root-ca, namespace: kube-system}\ndata: {ca.crt: x}\n";
+    let files = [("recipes/62-render/probe.toml", recipe), ("recipes/62-render/probe.yaml.j2", made)];
+    let ws = Workspace::with(&files);
+    let output = ws.output(&["diff", "hand-over", "render", "--json", "-q"]);
+    assert_eq!(output.status.code(), Some(1), "{}", ws.text(&output));
+    let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let failed = found.as_object_mut().unwrap().remove("failed").unwrap();
+    assert!(failed.as_object().unwrap().keys().any(|name| name == "render/etcd"), "{failed}");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&found).unwrap(), @"");
 }
