@@ -18,6 +18,13 @@ struct Entry<'t> {
     body: &'t str,
 }
 
+impl Entry<'_> {
+    /// Whether it is a single line, but for comments: it may be what tells an item of a list from others.
+    fn is_line(&self) -> bool {
+        self.body.lines().map(str::trim_start).all(|line| line.is_empty() || line.starts_with('#'))
+    }
+}
+
 /// Both without their common blocks; none if they are no plain objects.
 pub(super) fn narrow(old: &str, new: &str) -> Option<(String, String)> {
     let (old, new) = (start(old), start(new));
@@ -49,7 +56,7 @@ fn mappings(old: &[Entry<'_>], new: &[Entry<'_>], depth: usize, out: &mut Out) {
             None => push(&mut out.0, one.text),
             Some(two) if one.text == two.text => {
                 let telling = depth == 0 && matches!(one.key, "apiVersion" | "kind" | "metadata");
-                if telling || one.body.is_empty() {
+                if telling || one.is_line() {
                     push(&mut out.0, one.text);
                     push(&mut out.1, two.text);
                 }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 
 use super::walk::Walk;
-use super::{Edit, Kind, Shown, environment, object, pem, read, show, text, unit};
+use super::{Edit, Kind, Shown, environment, image, object, pem, read, show, text, unit};
 use crate::ignition;
 
 /// Larger contents stay compressed.
@@ -39,6 +39,9 @@ pub(super) fn content(walk: &mut Walk<'_>, path: &str, old: &[u8], new: &[u8]) {
 
 fn texts(walk: &mut Walk<'_>, path: &str, old: &str, new: &str) {
     let mut note = None;
+    if image::is_reference(old.trim_end()) && image::is_reference(new.trim_end()) {
+        return image::compare(walk, old.trim_end(), new.trim_end());
+    }
     if pem::is_pem(path, old) && pem::is_pem(path, new) {
         return pem::compare(walk, old, new);
     }

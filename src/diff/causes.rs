@@ -132,16 +132,13 @@ impl<'a> History<'a> {
 
     /// All causes, and which of them each artifact has.
     pub(super) fn causes(&self, naming: Naming<'_>) -> (Vec<Cause>, BTreeMap<String, Roots>) {
-        let release = self.release(naming);
+        let merged = Merged::of(self.all(naming));
         let mut causes: BTreeMap<Cause, BTreeSet<&str>> = BTreeMap::new();
         let mut own: BTreeMap<&str, BTreeSet<Cause>> = BTreeMap::new();
         let mut via: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (name, known) in self.of.iter().filter(|(_, known)| known.built) {
             let (found, inputs) = self.of_one(name, known, naming);
-            let found = found
-                .into_iter()
-                .map(|cause| release.clone().filter(|_| cause.kind == CauseKind::Release).unwrap_or(cause));
-            let found: BTreeSet<Cause> = found.collect();
+            let found: BTreeSet<Cause> = found.into_iter().map(|cause| merged.one(cause)).collect();
             for cause in &found {
                 causes.entry(cause.clone()).or_default().insert(name);
             }
@@ -170,13 +167,10 @@ impl<'a> History<'a> {
         (causes.into_iter().map(named).collect(), of)
     }
 
-    /// The release as one cause, whichever of its fields artifacts name: by version, or by image if that is the same.
-    fn release(&self, naming: Naming<'_>) -> Option<Cause> {
+    /// What changed first in all of them.
+    fn all(&self, naming: Naming<'_>) -> Vec<Cause> {
         let of = self.of.iter().filter(|(_, known)| known.built && !known.lone);
-        let all = of.flat_map(|(name, known)| self.of_one(name, known, naming).0);
-        let is_version = |cause: &Cause| cause.what.ends_with("version");
-        let found = all.filter(|cause| cause.kind == CauseKind::Release).max_by_key(is_version)?;
-        Some(Cause { what: "lock.release".to_owned(), ..found })
+        of.flat_map(|(name, known)| self.of_one(name, known, naming).0).collect()
     }
 
     /// What changed first in one artifact, and which of its inputs differ.
@@ -217,5 +211,32 @@ impl<'a> History<'a> {
             causes.insert(unknown("the same build gave different bytes"));
         }
         (causes, inputs)
+    }
+}
+
+/// Causes that stand for others.
+struct Merged {
+    /// The release, whichever of its fields artifacts name: by version, or by image if that is the same.
+    release: Option<Cause>,
+    /// The seed: digests of secrets are keyed with it, so with another one every secret looks like another.
+    seed: Option<Cause>,
+}
+
+impl Merged {
+    fn of(all: Vec<Cause>) -> Self {
+        let is_version = |cause: &&Cause| cause.what.ends_with("version");
+        let release = all.iter().filter(|cause| cause.kind == CauseKind::Release).max_by_key(is_version).cloned();
+        let release = release.map(|found| Cause { what: "lock.release".to_owned(), ..found });
+        Self { release, seed: all.into_iter().find(|cause| cause.kind == CauseKind::Seed) }
+    }
+
+    fn one(&self, cause: Cause) -> Cause {
+        let stands = match cause.kind {
+            CauseKind::Release => self.release.clone(),
+            // Before and after are shown alike: only their digests differ.
+            CauseKind::Config if cause.from.is_some() && cause.from == cause.to => self.seed.clone(),
+            _ => None,
+        };
+        stands.unwrap_or(cause)
     }
 }

@@ -192,16 +192,7 @@ impl<'a> Work<'a> {
             path.as_ref().map(|path| Loaded::read(leaves, path)).transpose()
         };
         let (old, new) = (read(&self.old, old)?, read(&self.new, new)?);
-        let mut changes =
-            delta::files(old.as_ref().map(Loaded::file), new.as_ref().map(Loaded::file), context);
-        if let (Some(from), Some(to)) = (&old, &new)
-            && from.path != to.path
-        {
-            let edit = Edit::Renamed { old: from.path.clone(), new: to.path.clone() };
-            let place = vec![Step { into: Into::File, name: to.path.clone() }];
-            changes.insert(0, Change { place, kind: Kind::File, edit, tone: None, note: None });
-        }
-        Ok(changes)
+        Ok(delta::files(old.as_ref().map(Loaded::file), new.as_ref().map(Loaded::file), context))
     }
 }
 

@@ -41,7 +41,8 @@ pub fn diff(env: Env<'_>, request: &DiffRequest) -> Result<Diff> {
     for only in &request.only {
         let known = || old.parts.keys().chain(new.parts.keys()).map(String::as_str);
         if !known().any(|name| is_below(name, only)) {
-            let near = crate::hint::near(only, known()).map(str::to_owned);
+            let folders = known().filter_map(|name| Some(name.split_once('/')?.0));
+            let near = crate::hint::near(only, known().chain(folders)).map(str::to_owned);
             return Err(OpsError::NoTarget { target: only.clone(), near });
         }
     }
@@ -67,7 +68,8 @@ fn directories(env: Env<'_>, request: &DiffRequest) -> Vec<PathBuf> {
 }
 
 fn is_cluster(path: &Path) -> Result<bool> {
-    Ok(fs::exists(&path.join(INSTALL_CONFIG))? && fs::exists(&path.join(CLUSTER))?)
+    let is_directory = fs::optional(fs::canonical(path))?.is_some_and(|path| path.is_dir());
+    Ok(is_directory && fs::exists(&path.join(INSTALL_CONFIG))? && fs::exists(&path.join(CLUSTER))?)
 }
 
 fn is_below(name: &str, target: &str) -> bool {

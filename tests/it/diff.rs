@@ -73,7 +73,78 @@ fn an_edit_is_told_once_with_its_cause() {
     let ws = Workspace::example();
     ws.build(&[]);
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
+    result → cluster
+    artifacts: 5 changed, 130 the same
+    nodes, if they run already
+      worker-0: re-install (/etc/NetworkManager/system-connections/tinderbox.nmconnection)
+    causes
+      [1] config field nodes.worker-0.ip: 192.168.126.110 → 192.168.126.120 (cluster.yaml:30: nodes.worker-0.ip)
+
+    ~ ignition/worker-0 [1]
+        /etc/NetworkManager/system-connections/tinderbox.nmconnection
+          ~ [ipv4] address1: 192.168.126.110/24,192.168.126.1 → 192.168.126.120/24,192.168.126.1
+
+    ~ infra/haproxy [1]
+        haproxy.cfg
+          ~ 1 place
+            @@ line 44 → 44 @@
+               bind 192.168.126.11:80
+               balance source
+               option tcp-check
+            -  server worker-0 192.168.126.110:80 check inter 2s fall 3 rise 2
+            +  server worker-0 192.168.126.120:80 check inter 2s fall 3 rise 2
+               server worker-1 192.168.126.111:80 check inter 2s fall 3 rise 2
+             
+             listen ingress-https
+               bind 192.168.126.11:443
+               balance source
+               option tcp-check
+            -  server worker-0 192.168.126.110:443 check inter 2s fall 3 rise 2
+            +  server worker-0 192.168.126.120:443 check inter 2s fall 3 rise 2
+               server worker-1 192.168.126.111:443 check inter 2s fall 3 rise 2
+             
+
+    ~ infra/haproxy-pivoted [1]
+        haproxy-pivoted.cfg
+          ~ 1 place
+            @@ line 42 → 42 @@
+               bind 192.168.126.11:80
+               balance source
+               option tcp-check
+            -  server worker-0 192.168.126.110:80 check inter 2s fall 3 rise 2
+            +  server worker-0 192.168.126.120:80 check inter 2s fall 3 rise 2
+               server worker-1 192.168.126.111:80 check inter 2s fall 3 rise 2
+             
+             listen ingress-https
+               bind 192.168.126.11:443
+               balance source
+               option tcp-check
+            -  server worker-0 192.168.126.110:443 check inter 2s fall 3 rise 2
+            +  server worker-0 192.168.126.120:443 check inter 2s fall 3 rise 2
+               server worker-1 192.168.126.111:443 check inter 2s fall 3 rise 2
+             
+
+    ~ infra/network [1]
+        network.xml
+          ~ 1 place
+            @@ line 34 → 34 @@
+                   <hostname>master-2.ocp4.example.com</hostname>
+                   <hostname>etcd-2.ocp4.example.com</hostname>
+                 </host>
+            -    <host ip="192.168.126.110">
+            +    <host ip="192.168.126.120">
+                   <hostname>worker-0.ocp4.example.com</hostname>
+                 </host>
+                 <host ip="192.168.126.111">
+
+    ~ cluster [1]
+        1 file as in ignition/worker-0
+        1 file as in infra/haproxy
+        1 file as in infra/haproxy-pivoted
+        1 file as in infra/network
+    [exit 1]
+    "#);
     let output = ws.output(&["diff", "result", "result"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{}", ws.text(&output));
     let only = compare(&ws, 1, &["result", "cluster", "--only", "infra"]);
@@ -88,7 +159,7 @@ fn the_way_back_is_the_inverse() {
     let there = compare(&ws, 1, &["--release", "demo:4.18", "demo:4.19"]);
     let back = compare(&ws, 1, &["--release", "demo:4.19", "demo:4.18"]);
     // Places have the new side's names, so what counts is what happened where at least the artifact is the same.
-    let mut happened: Vec<[String; 4]> = lines(&there).iter().map(|line| happened(line)).collect();
+    let mut forth: Vec<[String; 4]> = lines(&there).iter().map(|line| happened(line)).collect();
     let mut inverse: Vec<[String; 4]> = lines(&back)
         .iter()
         .map(|line| happened(line))
@@ -98,13 +169,13 @@ fn the_way_back_is_the_inverse() {
             _ => [artifact, edit, new, old],
         })
         .collect();
-    happened.sort();
+    forth.sort();
     inverse.sort();
-    assert!(happened.len() > 100, "{}", happened.len());
-    for (one, other) in happened.iter().zip(&inverse) {
+    assert!(forth.len() > 100, "{}", forth.len());
+    for (one, other) in forth.iter().zip(&inverse) {
         assert_eq!(one, other);
     }
-    assert_eq!(happened.len(), inverse.len());
+    assert_eq!(forth.len(), inverse.len());
     assert_eq!(there["summary"]["counts"], back["summary"]["counts"]);
 }
 
@@ -112,7 +183,48 @@ fn the_way_back_is_the_inverse() {
 #[test]
 fn the_page_of_a_release() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
+    demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
+    artifacts: 27 changed, 108 the same
+    nodes, if they run already
+      bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/images.env, /etc/kubernetes/manifests/cluster-version-operator.yaml and 10 more)
+      master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)
+        units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
+      worker-0, worker-1: reboot (/etc/crio/crio.conf.d/00-default, /etc/kubernetes/kubelet.conf, /etc/kubernetes/manifests/criometricsproxy.yaml and 8 more)
+        units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
+    images
+      ~ baremetal-runtimecfg 06924e50e3b3 → 71fee78038fc
+      ~ cli e89e94e074d7 → 5871c79750c2
+      ~ cloud-credential-operator 4babe19ce69d → c9ffb33cb700
+      ~ cluster-authentication-operator 91587eb0bb76 → 0776f7069e9b
+      ~ cluster-bootstrap f55f1621c390 → a7b2e0dc7398
+      ~ cluster-config-api 500ba8946c4a → 4cc2dfb69fad
+      ~ cluster-config-operator 90a983f551e3 → e501d8195fa3
+      ~ cluster-etcd-operator e440a08996e4 → 81dbc1d57e51
+      ~ cluster-ingress-operator 799f4ea0097b → b82b7d7c4cfd
+      ~ cluster-kube-apiserver-operator ee938e497732 → f87406695fac
+      ~ cluster-kube-controller-manager-operator e271ec3fefb7 → 7b71bfd48c14
+      ~ cluster-kube-scheduler-operator 1216465f2c63 → e1c15d4ebc4b
+      and 19 more
+    flags
+      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:66f6281104e239bc598828514a2bf6963a446c5aa035a41ab9873a72e956e014 → demo.invalid/openshift/release@sha256:d2ee572c1f90abce8d9ff0866ceedde475abf4263002bb04ef0ecb85621377f9
+      - kubelet.service: --minimum-container-ttl-duration 6m0s
+    feature gates
+      ~ AdditionalRoutingCapabilities disabled → enabled
+      + HighlyAvailableArbiter disabled
+      ~ MachineConfigNodes disabled → enabled
+      ~ PinnedImages disabled → enabled
+      ~ RouteAdvertisements disabled → enabled
+      + ShortCertRotation disabled
+      - VSphereStaticIPs enabled
+    API fields that our own objects use
+      networks.operator.openshift.io spec now asks for x-kubernetes-validations message: "routeAdvertisements needs provider FRR"⏎rule: "(has(self.additionalRoutingCapabilities) && ('FRR' in self.additionalRoutingCapabilities.providers)) || !has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig) || !has(self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements) || self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements != 'Enabled'"; used by Network cluster
+    API fields that refuse more
+      nodes.config.openshift.io spec.cgroupMode enum has no v1 any more
+    causes
+      [1] release image lock.release: 4.18.0-demo → 4.19.0-demo (cluster.lock)
+    [exit 1]
+    "#);
 }
 
 /// Another seed changes every key, and no value of one is seen in any format.
@@ -160,29 +272,110 @@ fn any_path_is_a_side() {
     ws.write("a.ign", r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/a","contents":{"source":"data:,one"}}]}}"#);
     ws.write("b.ign", r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/a","contents":{"source":"data:;base64,dHdv"}}]}}"#);
     let (a, b) = (ws.dir.join("a.ign"), ws.dir.join("b.ign"));
-    insta::assert_snapshot!(ws.run(&["-q", "diff", a.to_str().unwrap(), b.to_str().unwrap()]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", a.to_str().unwrap(), b.to_str().unwrap()]), @r"
+    [DIR]/a.ign → [DIR]/b.ign
+    artifacts: 1 changed
+
+    ~ files
+        b.ign › /etc/a
+          ~ 1 place
+            @@ line 1 → 1 @@
+            -one
+            +two
+    [exit 1]
+    ");
 }
 
 /// Trouble is 2, and says what to do.
 #[test]
 fn trouble_is_told_apart_from_a_difference() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["-q", "diff"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff"]), @r"
+    [stderr]
+    error: `[STORE]` is not a store
+    hint: `tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE
+    [exit 2]
+    ");
     ws.build(&[]);
-    insta::assert_snapshot!(ws.run(&["-q", "diff"]), @"");
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:1", "gen:7"]), @"");
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:x"]), @"");
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "infra/haprox", "infra/haproxy"]), @"");
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "/nowhere"]), @"");
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster", "--only", "ignitoin"]), @"");
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:9"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff"]), @r"
+    [stderr]
+    error: there are no two generations to compare, but 1
+    hint: every `tinderbox build` that changes `cluster` makes one; or name two sides: `tinderbox diff --help`
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:1", "gen:7"]), @r"
+    [stderr]
+    error: there is no generation 7
+    hint: there is 1
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:x"]), @r"
+    [stderr]
+    error: `gen:x` names no generation
+    hint: `tinderbox generations` lists them; the third is gen:3
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "infra/haprox", "infra/haproxy"]), @r"
+    [stderr]
+    error: there is no derivation `infra/haprox`
+    hint: did you mean `infra/haproxy`?
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "/nowhere"]), @r"
+    [stderr]
+    error: cannot find `/nowhere`
+    caused by: No such file or directory (os error 2)
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster", "--only", "ignitoin"]), @r"
+    [stderr]
+    error: there is no derivation `ignitoin`
+    hint: did you mean `ignition`?
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:9"]), @r"
+    [stderr]
+    error: `demo:9` is not a release
+    hint: write demo:4.18, registry/repository:tag, registry/repository@sha256:…, or oci:DIR:TAG
+    [exit 2]
+    ");
 }
 
 /// Two artifacts of different names are compared with each other.
 #[test]
 fn two_targets_are_compared_with_each_other() {
     let ws = Workspace::example();
-    insta::assert_snapshot!(ws.run(&["-q", "diff", "infra/haproxy", "infra/haproxy-pivoted"]), @"");
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "infra/haproxy", "infra/haproxy-pivoted"]), @r#"
+    infra/haproxy → infra/haproxy-pivoted
+    artifacts: 1 changed
+    causes
+      [1] recipe params.config.bootstrap.ip: 192.168.126.100 → (not there)
+      [2] recipe params.config.bootstrap.name: bootstrap → (not there)
+      [3] recipe params.files."haproxy-pivoted.cfg": (not there) → {% set control_plane = masters %}⏎{% include "_haproxy.j2" %}⏎
+      [4] recipe params.files."haproxy.cfg": {% set control_plane = [bootstrap] + masters %}⏎{% include "_haproxy.j2" %}⏎ → (not there)
+
+    ~ infra/haproxy → infra/haproxy-pivoted [1][2][3][4]
+        haproxy-pivoted.cfg
+          ~ haproxy.cfg → haproxy-pivoted.cfg
+          ~ 2 places
+            @@ line 24 → 24 @@
+               bind 192.168.126.10:6443
+               balance roundrobin
+               option tcp-check
+            -  server bootstrap 192.168.126.100:6443 check inter 2s fall 3 rise 2
+               server master-0 192.168.126.101:6443 check inter 2s fall 3 rise 2
+               server master-1 192.168.126.102:6443 check inter 2s fall 3 rise 2
+               server master-2 192.168.126.103:6443 check inter 2s fall 3 rise 2
+            @@ line 34 → 33 @@
+               bind 192.168.126.10:22623
+               balance roundrobin
+               option tcp-check
+            -  server bootstrap 192.168.126.100:22623 check inter 2s fall 3 rise 2
+               server master-0 192.168.126.101:22623 check inter 2s fall 3 rise 2
+               server master-1 192.168.126.102:22623 check inter 2s fall 3 rise 2
+               server master-2 192.168.126.103:22623 check inter 2s fall 3 rise 2
+    [exit 1]
+    "#);
 }
 
 /// What a render makes and we do not is listed with the render that makes it. The demo has no operators: their renders are
@@ -202,5 +395,36 @@ fn our_objects_beside_those_of_a_render() {
     let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let failed = found.as_object_mut().unwrap().remove("failed").unwrap();
     assert!(failed.as_object().unwrap().keys().any(|name| name == "render/etcd"), "{failed}");
-    insta::assert_snapshot!(serde_json::to_string_pretty(&found).unwrap(), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&found).unwrap(), @r#"
+    {
+      "alike": [
+        "ConfigMap kube-system/root-ca"
+      ],
+      "different": [
+        {
+          "differences": [
+            "type: the render's is `Opaque`, ours `kubernetes.io/tls`",
+            "annotation `openshift.io/owning-component`: only the render's has it",
+            "key `extra.crt`: only the render's has it",
+            "key `tls.key`: only ours has it"
+          ],
+          "object": "Secret openshift-etcd/etcd-signer",
+          "ours": "manifests/hand-over-etcd-signer.yaml",
+          "render": "render/probe"
+        }
+      ],
+      "in_payload": 0,
+      "missing": [
+        {
+          "file": "manifests/probe.yaml",
+          "object": "ConfigMap openshift-etcd/wanted",
+          "render": "render/probe"
+        }
+      ],
+      "renders": [
+        "render/probe"
+      ],
+      "shape": "tinderbox-hand-over/1"
+    }
+    "#);
 }

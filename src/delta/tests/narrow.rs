@@ -61,6 +61,18 @@ fn what_is_no_plain_object_is_left_alone() {
     }
 }
 
+/// A comment behind the line that tells an item from others does not make it a block.
+#[test]
+fn what_tells_an_item_stays_with_its_comment() {
+    let text = |image: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\nspec:\n  containers:\n  - name: one\n    # Pinned.\n    image: {image}\n"
+        )
+    };
+    let (old, _) = narrow(&text("a"), &text("b")).unwrap();
+    assert!(old.contains("- name: one\n"), "{old}");
+}
+
 /// Blocks of YAML, as programs write them.
 fn block() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
