@@ -8,9 +8,11 @@
 //!
 //! ```text
 //! main.rs        parse, dispatch, exit code
-//! cli/        6  one argument struct per verb; tables, progress, colour                   → ops, store's outcomes
+//! cli/        6  one argument struct per verb; tables, progress, colour                   → ops report, store's outcomes
 //! ops/        5  one file per verb: reads the files, hands text and values down           → all of 2-4
 //! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store registry
+//! report/     4  outcomes for people: rows, Markdown, pages; data in, text out              → diff
+//! diff/       4  two closures compared by meaning: what differs, why, what follows          → store
 //! builders/   3  the trait, and one file or folder per builder                            → registry sandbox
 //! store/      2  objects, realisations, sessions, roots, gc, verify, scan
 //! registry/   2  images: registries, OCI layouts, the demo release; verified bytes        → config's release

@@ -225,7 +225,8 @@ struct Merged {
 impl Merged {
     fn of(all: Vec<Cause>) -> Self {
         let is_version = |cause: &&Cause| cause.what.ends_with("version");
-        let release = all.iter().filter(|cause| cause.kind == CauseKind::Release).max_by_key(is_version).cloned();
+        let release =
+            all.iter().filter(|cause| cause.kind == CauseKind::Release).max_by_key(is_version).cloned();
         let release = release.map(|found| Cause { what: "lock.release".to_owned(), ..found });
         Self { release, seed: all.into_iter().find(|cause| cause.kind == CauseKind::Seed) }
     }

@@ -13,7 +13,8 @@ fn lines(diff: &Value) -> Vec<String> {
         for one in artifact["differences"].as_array().unwrap() {
             let place: Vec<&str> =
                 one["place"].as_array().unwrap().iter().map(|step| step["name"].as_str().unwrap()).collect();
-            let side = |side: &str| one[side]["text"].as_str().or(one[side].as_str()).unwrap_or_default().to_owned();
+            let side =
+                |side: &str| one[side]["text"].as_str().or(one[side].as_str()).unwrap_or_default().to_owned();
             lines.push(format!(
                 "{} | {} | {} | {} | {}",
                 artifact["name"].as_str().unwrap(),

@@ -7,10 +7,12 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 27] = [
-    ("cli", 6, &["ops", "store"]),
-    ("ops", 5, &["exec", "builders", "registry", "sandbox", "store"]),
+const TABLE: [(&str, u32, &[&str]); 30] = [
+    ("cli", 6, &["ops", "report", "store"]),
+    ("ops", 5, &["exec", "diff", "report", "builders", "registry", "sandbox", "store"]),
     ("exec", 4, &["builders", "registry", "sandbox", "store"]),
+    ("report", 4, &["diff"]),
+    ("diff", 4, &["store"]),
     ("builders", 3, &["registry", "sandbox"]),
     ("store", 2, &[]),
     ("registry", 2, &[]),
