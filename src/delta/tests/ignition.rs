@@ -33,7 +33,7 @@ fn files_by_path_with_what_is_in_them() {
         entry("/etc/a.yaml", 0o644, &map("z")),
     ]);
     insta::assert_snapshot!(compared(&old, &new), @r"
-    object: /etc/a.yaml / ConfigMap a / data / a: x -> true
+    object: /etc/a.yaml / ConfigMap a / data / a: x -> z
     file: /etc/b.sh / mode: 0644 -> 0755
     text: /etc/b.sh: 
       @@ -1 +1 @@

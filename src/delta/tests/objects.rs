@@ -22,7 +22,7 @@ fn an_object_is_known_by_kind_namespace_and_name() {
     let one = format!("{POD}---\n{two}");
     let other =
         format!("{two}---\n{}", POD.replace("- {name: guard, image: x}", "- {name: guard, image: z}"));
-    insta::assert_snapshot!(diff("a.yaml", &one, &other), @"object: Pod openshift-etcd/etcd / spec / containers / name=guard / image: x -> true");
+    insta::assert_snapshot!(diff("a.yaml", &one, &other), @"object: Pod openshift-etcd/etcd / spec / containers / name=guard / image: x -> z");
     insta::assert_snapshot!(diff("a.yaml", POD, &format!("{POD}---\n{two}data: {{a: b}}\n")), @"object: ConfigMap b: + apiVersion: v1⏎data:⏎  a: b⏎kind: ConfigMap⏎metadata:⏎  name: b");
     insta::assert_snapshot!(diff("a.yaml", two, &two.replace("ConfigMap", "Service")), @r"
     object: ConfigMap b: - apiVersion: v1⏎kind: ConfigMap⏎metadata:⏎  name: b
@@ -34,8 +34,8 @@ fn an_object_is_known_by_kind_namespace_and_name() {
 fn an_object_under_another_name_is_renamed() {
     let one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: ns}\ndata: {a: b}\n";
     insta::assert_snapshot!(diff("a.yaml", one, &one.replace("name: b,", "name: c,").replace("a: b", "a: c")), @r"
-    object: ConfigMap false/c: renamed ConfigMap false/b -> ConfigMap false/c
-    object: ConfigMap false/c / data / a: b -> c
+    object: ConfigMap ns/c: renamed ConfigMap ns/b -> ConfigMap ns/c
+    object: ConfigMap ns/c / data / a: b -> c
     ");
 }
 
@@ -64,7 +64,7 @@ fn images_are_named_by_their_component() {
     };
     insta::assert_snapshot!(found(POD, &new), @"image: Pod openshift-etcd/etcd / spec / containers / name=etcd / image: etcd@sha256:1111111111111111111111111111111111111111111111111111111111111111 -> etcd@sha256:2222222222222222222222222222222222222222222222222222222222222222");
     let mirrored = POD.replace("quay.io", "mirror");
-    insta::assert_snapshot!(found(POD, &mirrored), @"");
+    insta::assert_snapshot!(found(POD, &mirrored), @"image: Pod openshift-etcd/etcd / spec / containers / name=etcd / image: quay.io/r/a@sha256:1111111111111111111111111111111111111111111111111111111111111111 -> mirror/r/a@sha256:1111111111111111111111111111111111111111111111111111111111111111");
     let images = |digit: &str| {
         format!(
             "{{\"etcd\": \"quay.io/r/a@sha256:{}\", \"new\": \"quay.io/r/b@sha256:{}\"}}",
