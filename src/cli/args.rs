@@ -115,6 +115,7 @@ pub(super) enum Verb {
   tinderbox diff gen:3 gen:5 --only ignition/master-0
   tinderbox diff --release demo:4.18 demo:4.19 the upgrade, on this cluster
   tinderbox diff . ../other-cluster --format markdown
+  tinderbox diff --format html > diff.html     one file, for a browser
   tinderbox diff ./old.ign ./new.ign
   tinderbox diff hand-over render              our objects beside those of the operators' own renders
 

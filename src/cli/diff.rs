@@ -45,6 +45,8 @@ pub(super) enum DiffFormat {
     Text,
     Json,
     Markdown,
+    /// A page: one file, for a browser
+    Html,
 }
 
 /// Exit codes are those of `diff`: 0 the same, 1 different; trouble is 2, and the caller's.
@@ -66,6 +68,7 @@ pub(super) fn run(env: Env<'_>, json: bool, asked: Diff, jobs: usize) -> Result<
     match format {
         DiffFormat::Json => output::json(&found),
         DiffFormat::Markdown => output::text(&report::markdown(&found)),
+        DiffFormat::Html => output::text(&report::html(&found)),
         DiffFormat::Text if found.is_empty() => {}
         DiffFormat::Text => show(&report::rows(&found, !asked.summary), asked.no_pager),
     }

@@ -1,8 +1,10 @@
-//! Outcomes for people: rows for a terminal, Markdown for a pull request. Data in, text out; nothing here prints.
+//! Outcomes for people: rows for a terminal, Markdown for a pull request, a page for a browser. Data in, text out; nothing here prints.
 
+mod html;
 mod markdown;
 mod rows;
 
+pub use html::html;
 pub use markdown::markdown;
 pub use rows::{Mark, Row, rows};
 
