@@ -71,7 +71,7 @@ fn is_data(walk: &Walk<'_>, path: &str, text: &str) -> bool {
         has("apiVersion:") && has("kind:")
     };
     // A file of one word is YAML too, but that is no reason to take it for it.
-    (is_named(path) && !(walk.masked && !text.contains(':')))
+    (is_named(path) && (!walk.masked || text.contains(':')))
         || (read::is_json(text) && text.trim_end().ends_with(['}', ']']))
         || object()
 }

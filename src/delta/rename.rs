@@ -39,13 +39,13 @@ impl Found {
     }
 
     fn equal(&mut self, removed: &[File<'_>], added: &[File<'_>]) {
-        for from in 0..removed.len() {
-            let content = removed[from].content;
+        for (from, file) in removed.iter().enumerate() {
+            let content = file.content;
             // Of several with that content, rather the one of that name.
             let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
             let fits = |to: &usize| !self.added[*to] && !content.is_empty() && added[*to].content == content;
             let all: Vec<usize> = (0..added.len()).filter(fits).collect();
-            let named = all.iter().find(|to| name(added[**to].path) == name(removed[from].path));
+            let named = all.iter().find(|to| name(added[**to].path) == name(file.path));
             if let Some(to) = named.or(all.first()).copied() {
                 self.pair(from, to);
             }

@@ -68,8 +68,10 @@ fn directories(env: Env<'_>, request: &DiffRequest) -> Vec<PathBuf> {
 }
 
 fn is_cluster(path: &Path) -> Result<bool> {
-    let is_directory = fs::optional(fs::canonical(path))?.is_some_and(|path| path.is_dir());
-    Ok(is_directory && fs::exists(&path.join(INSTALL_CONFIG))? && fs::exists(&path.join(CLUSTER))?)
+    let Some(path) = fs::optional(fs::canonical(path))? else { return Ok(false) };
+    Ok(fs::metadata(&path)?.is_dir()
+        && fs::exists(&path.join(INSTALL_CONFIG))?
+        && fs::exists(&path.join(CLUSTER))?)
 }
 
 fn is_below(name: &str, target: &str) -> bool {

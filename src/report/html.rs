@@ -13,7 +13,8 @@ use crate::diff::Diff;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-const SHELL: &str = concat!(include_str!("page/page.js"), include_str!("page/tree.js"), include_str!("page/values.js"));
+const SHELL: &str =
+    concat!(include_str!("page/page.js"), include_str!("page/tree.js"), include_str!("page/values.js"));
 const DIFF: &str = concat!(
     include_str!("page/diff.js"),
     include_str!("page/summary.js"),
@@ -104,7 +105,8 @@ fn plain(rows: &[Row]) -> String {
         };
         rows.iter().map(line).collect()
     };
-    let mut page = format!("<section><pre class=\"plain\">{}</pre></section>", text(parts.next().unwrap_or(&[])));
+    let mut page =
+        format!("<section><pre class=\"plain\">{}</pre></section>", text(parts.next().unwrap_or(&[])));
     for part in parts {
         if let [name, inside @ ..] = part {
             page.push_str(&format!(

@@ -1,7 +1,5 @@
 //! A comparison as rows for a terminal: one page first, details below.
 
-use std::collections::BTreeMap;
-
 use super::{cause, edit, effect, flag, schema, short, together, way};
 use crate::delta::Edit;
 use crate::diff::{Artifact, Diff, Difference, ImageMove, NodeImpact, Severity, State};
@@ -94,22 +92,26 @@ impl Page {
     }
 
     fn nodes(&mut self, diff: &Diff) {
-        // Nodes that do the same because of the same are one line.
-        let mut groups: BTreeMap<(std::cmp::Reverse<_>, &[String], &[String]), Vec<&NodeImpact>> =
-            BTreeMap::new();
+        // Nodes that do the same because of the same are one line; those that do most come first.
+        let mut groups: Vec<Vec<&NodeImpact>> = Vec::new();
         for node in &diff.summary.nodes {
-            groups
-                .entry((std::cmp::Reverse(node.effect), &node.because, &node.units))
-                .or_default()
-                .push(node);
+            let same = |one: &NodeImpact| {
+                (one.effect, &one.because, &one.units) == (node.effect, &node.because, &node.units)
+            };
+            match groups.iter_mut().find(|group| same(group[0])) {
+                Some(group) => group.push(node),
+                None => groups.push(vec![node]),
+            }
         }
+        groups.sort_by_key(|group| std::cmp::Reverse(group[0].effect));
         let mut rows = Vec::new();
-        for ((std::cmp::Reverse(does), because, units), nodes) in groups {
-            let names = together(nodes.iter().map(|node| node.node.as_str()));
+        for group in groups {
+            let NodeImpact { effect: does, because, units, .. } = group[0];
+            let names = together(group.iter().map(|node| node.node.as_str()));
             let few: Vec<&str> = because.iter().take(3).map(String::as_str).collect();
             let more = because.len().saturating_sub(few.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            rows.push((Mark::Changed, format!("{names}: {} ({}{more})", effect(does), few.join(", "))));
+            rows.push((Mark::Changed, format!("{names}: {} ({}{more})", effect(*does), few.join(", "))));
             if !units.is_empty() {
                 rows.push((Mark::Plain, format!("  units: {}", units.join(", "))));
             }

@@ -11,6 +11,12 @@ use tinderbox::trust::{MEETINGS, Machine, Pool, Trust};
 
 use super::harness::{Workspace, source, tree};
 
+/// What makes the example another cluster.
+type Shape = fn(&Workspace);
+
+/// What is taken away: whether it is an object's, the file, the entry's place in it, its name.
+type Entry = (bool, String, usize, String);
+
 /// The example with its nodes' configurations built.
 fn built() -> Workspace {
     let ws = Workspace::in_memory().filled();
@@ -228,7 +234,7 @@ fn the_document() {
 /// Every topology and address family.
 #[test]
 fn everything_holds_everywhere() {
-    let shapes: [(&str, fn(&Workspace)); 5] = [
+    let shapes: [(&str, Shape); 5] = [
         ("HA", |_| {}),
         ("compact", |ws| ws.without_workers(3)),
         ("single node", |ws| ws.without_workers(1)),
@@ -278,8 +284,7 @@ fn each_entry_is_taken_away() {
     let machines = machines(&built());
     assert_eq!(Trust::of(&machines).refused(), [""; 0]);
     // Files, entries, and what fails; and the nodes on which that is so.
-    let mut found: BTreeMap<(bool, String, usize, String), BTreeMap<Vec<String>, Vec<String>>> =
-        BTreeMap::new();
+    let mut found: BTreeMap<Entry, BTreeMap<Vec<String>, Vec<String>>> = BTreeMap::new();
     // One master and one worker stand for all: every verification asks each of them.
     let chosen = |machine: &Machine| ["bootstrap", "master-1", "worker-1"].contains(&machine.name.as_str());
     for (at, machine) in machines.iter().enumerate().filter(|(_, machine)| chosen(machine)) {

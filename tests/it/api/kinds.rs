@@ -18,8 +18,11 @@ pub(crate) struct Kind {
     pub(crate) schema: Option<Value>,
 }
 
+/// Columns of the table below.
+type BuiltIn = (&'static str, &'static str, &'static str, &'static str, bool, &'static [&'static str]);
+
 /// Group, version, plural, kind, whether it is in namespaces, doors.
-const BUILT_IN: &[(&str, &str, &str, &str, bool, &[&str])] = &[
+const BUILT_IN: &[BuiltIn] = &[
     ("", "v1", "configmaps", "ConfigMap", true, &[]),
     ("", "v1", "namespaces", "Namespace", false, &["status"]),
     ("", "v1", "nodes", "Node", false, &["status"]),
