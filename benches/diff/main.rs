@@ -3,6 +3,7 @@
 //!
 //! | part | what | against |
 //! |---|---|---|
+//! | `closures` | two closures of 100 and of 1,000 artifacts with one field changed; two generations of the example | itself: the time must follow the difference |
 //! | `ignition` | two bootstrap Ignition configs of 4 MB with 100 CRDs each, compared down to the fields; peak memory | Debian's `diffoscope` on the same two files |
 //!
 //! `ignition` has three pairs: a few files differ; every CRD differs in a field; OpenShift's own CRDs of 4.18 and 4.19, if
@@ -20,11 +21,17 @@
 
 #[path = "../engine/bench.rs"]
 mod bench;
+mod closures;
+#[allow(dead_code, reason = "the engine's benchmark uses the rest")]
+#[path = "../engine/clusters.rs"]
+mod clusters;
 mod ignition;
 mod made;
 #[allow(dead_code, reason = "the engine's benchmark uses the rest")]
 #[path = "../engine/measure.rs"]
 mod measure;
+
+pub(crate) use bench::Bench;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -33,5 +40,5 @@ fn main() {
     {
         return ignition::compare(old, new);
     }
-    bench::run(&[("ignition", ignition::run)]);
+    bench::run(&[("closures", closures::run), ("ignition", ignition::run)]);
 }

@@ -2,9 +2,27 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::Bench;
 use crate::measure;
+
+/// The program under test, as cargo built it for this benchmark.
+const TINDERBOX: &str = env!("CARGO_BIN_EXE_tinderbox");
+
+impl Bench {
+    /// The program under test, which sees no store but the one given.
+    pub(crate) fn tinderbox(&self, store: &Path) -> Command {
+        let mut command = Command::new(TINDERBOX);
+        command
+            .env_remove("TINDERBOX_STORE")
+            .env("HOME", &self.root)
+            .arg("--quiet")
+            .arg("--store")
+            .arg(store);
+        command
+    }
+}
 
 /// Layers of a graph: what is in one needs something of the layer before.
 const DEPTH: usize = 10;

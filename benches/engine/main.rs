@@ -30,27 +30,7 @@ mod measure;
 mod noop;
 mod peers;
 
-use std::path::Path;
-use std::process::Command;
-
 pub(crate) use bench::Bench;
-
-/// The program under test, as cargo built it for this benchmark.
-const TINDERBOX: &str = env!("CARGO_BIN_EXE_tinderbox");
-
-impl Bench {
-    /// The program under test, which sees no store but the one given.
-    pub(crate) fn tinderbox(&self, store: &Path) -> Command {
-        let mut command = Command::new(TINDERBOX);
-        command
-            .env_remove("TINDERBOX_STORE")
-            .env("HOME", &self.root)
-            .arg("--quiet")
-            .arg("--store")
-            .arg(store);
-        command
-    }
-}
 
 fn main() {
     bench::run(&[("noop", noop::run), ("cold", cold::run), ("add", add::run), ("many", many::run)]);
