@@ -11,7 +11,7 @@ type File = (String, String);
 /// CRDs of one config.
 pub(crate) const CRDS: usize = 100;
 /// Fields of one, so that a config is about 4 MB.
-const FIELDS: usize = 92;
+const FIELDS: usize = 62;
 
 /// A config with made CRDs. Of those in `changed`, one field differs.
 pub(crate) fn config(changed: impl Fn(usize) -> bool) -> String {

@@ -25,6 +25,7 @@ mod gate;
 mod ignition;
 mod image;
 mod inverse;
+mod lines;
 mod lists;
 mod mask;
 mod narrow;
@@ -37,6 +38,7 @@ mod redact;
 mod rename;
 mod schema;
 mod show;
+mod sparse;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::data::Data;
-use super::narrow;
+use super::{narrow, sparse};
 use crate::hint::Problems;
 use crate::yaml::{self, Source};
 
@@ -29,11 +29,13 @@ pub(super) fn documents(old: &str, new: &str) -> Result<[Vec<Data>; 2], String> 
     if old.len().max(new.len()) > MOST {
         return Err(why(Some(Refused::Large), None));
     }
-    if is_json(old)
-        && is_json(new)
-        && let (Ok(old), Ok(new)) = (json(old), json(new))
-    {
-        return Ok([vec![old], vec![new]]);
+    if is_json(old) && is_json(new) {
+        if let Some(both) = sparse::configs(old, new) {
+            return Ok(both.map(|config| vec![config]));
+        }
+        if let (Ok(old), Ok(new)) = (json(old), json(new)) {
+            return Ok([vec![old], vec![new]]);
+        }
     }
     let (mut one, mut two) = (split(old), split(new));
     let mut both: BTreeMap<&str, usize> = BTreeMap::new();

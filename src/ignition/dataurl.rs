@@ -136,21 +136,30 @@ fn is_text(bytes: &[u8]) -> bool {
 }
 
 fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = match (first, after) {
-            (b'%', [high, low, after @ ..]) => {
-                let digit = |c: u8| char::from(c).to_digit(16);
-                bytes.push(u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()?);
-                after
+    let text = text.as_bytes();
+    // Not longer than the text, and written without looking at the length at every byte: this is most of a large config.
+    let mut bytes = vec![0; text.len()];
+    let (mut from, mut to) = (0, 0);
+    while let Some(byte) = text.get(from) {
+        bytes[to] = match byte {
+            b'%' => {
+                let (high, low) = (digit(*text.get(from + 1)?)?, digit(*text.get(from + 2)?)?);
+                from += 2;
+                high << 4 | low
             }
-            (b'%', _) => return None,
-            (byte, after) => {
-                bytes.push(*byte);
-                after
-            }
+            byte => *byte,
         };
+        (from, to) = (from + 1, to + 1);
     }
+    bytes.truncate(to);
     Some(bytes)
+}
+
+fn digit(c: u8) -> Option<u8> {
+    match c {
+        b'0'..=b'9' => Some(c - b'0'),
+        b'A'..=b'F' => Some(c - b'A' + 10),
+        b'a'..=b'f' => Some(c - b'a' + 10),
+        _ => None,
+    }
 }

@@ -106,7 +106,7 @@ fn block() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn nothing_is_lost_and_nothing_is_added(old in block(), new in block(), same in block()) {
-        use super::super::{Context, data::Data, read};
+        use super::super::{data::Data, read};
         let text = |block: &str| format!("apiVersion: v1\nkind: A\nmetadata:\n  name: a\nspec:\n  x:{}  same:{}", indented(block), indented(&same));
         let (old, new) = (text(&old), text(&new));
         let whole = |text: &str| -> Option<Data> {
@@ -115,16 +115,58 @@ proptest! {
             found.into_iter().next().filter(|_| problems.0.is_empty()).map(Data::of)
         };
         if let (Some(one), Some(two)) = (whole(&old), whole(&new)) {
-            let found = |old: Vec<Data>, new: Vec<Data>| {
-                let context = Context::default();
-                let mut walk = super::super::walk::Walk::new(&context);
-                walk.field("file", |walk| super::super::object::documents(walk, old, new));
-                walk.finish()
-            };
             let [left, right] = read::documents(&old, &new).unwrap();
             prop_assert_eq!(found(left, right), found(vec![one], vec![two]), "{}\n{}", old, new);
         }
     }
+}
+
+/// Files and units of a config: a path, and one of few contents.
+fn config() -> impl Strategy<Value = String> {
+    let files = prop::collection::vec(("/[a-c]", 0..3u8, any::<bool>()), 0..5);
+    let units = prop::collection::vec(("[a-b].service", 0..2u8), 0..3);
+    (files, units, any::<bool>()).prop_map(|(files, units, rest)| {
+        let files: Vec<_> = files
+            .into_iter()
+            .map(|(path, content, mode)| {
+                serde_json::json!({"path": path, "mode": if mode { 420 } else { 384 }, "contents": {"source": format!("data:,{content}%0A")}})
+            })
+            .collect();
+        let units: Vec<_> = units
+            .into_iter()
+            .map(|(name, content)| serde_json::json!({"name": name, "contents": format!("[Service]\nRestart={content}\n")}))
+            .collect();
+        let passwd = serde_json::json!({"users": [{"name": "core", "uid": u8::from(rest)}]});
+        serde_json::json!({"ignition": {"version": "3.4.0"}, "passwd": passwd, "storage": {"files": files}, "systemd": {"units": units}}).to_string()
+    })
+}
+
+proptest! {
+    #[test]
+    fn nothing_of_a_config_is_lost(old in config(), new in config()) {
+        use super::super::{read, sparse};
+        let [one, two] = sparse::configs(&old, &new).unwrap();
+        let whole = |text: &str| vec![read::json(text).unwrap()];
+        let unique = |text: &str| {
+            let value: serde_json::Value = serde_json::from_str(text).unwrap();
+            let names = |list: &serde_json::Value, key: &str| {
+                let all: Vec<String> = list.as_array().unwrap().iter().map(|item| item[key].to_string()).collect();
+                all.iter().collect::<std::collections::BTreeSet<_>>().len() == all.len()
+            };
+            names(&value["storage"]["files"], "path") && names(&value["systemd"]["units"], "name")
+        };
+        // What has a path twice is no config; which of both counts is not for us to say.
+        if unique(&old) && unique(&new) {
+            prop_assert_eq!(found(vec![one], vec![two]), found(whole(&old), whole(&new)), "{}\n{}", old, new);
+        }
+    }
+}
+
+fn found(old: Vec<super::super::data::Data>, new: Vec<super::super::data::Data>) -> Vec<super::Change> {
+    let context = super::Context::default();
+    let mut walk = super::super::walk::Walk::new(&context);
+    walk.field("file", |walk| super::super::object::documents(walk, old, new));
+    walk.finish()
 }
 
 fn indented(text: &str) -> String {
