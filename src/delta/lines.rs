@@ -24,6 +24,13 @@ pub(super) struct Entry<'t> {
     pub(super) body: Range<usize>,
 }
 
+impl Entry<'_> {
+    /// Whether it is a text of several lines, as `|` begins one.
+    pub(super) fn is_literal(&self) -> bool {
+        self.text[self.key.len() + 1..].trim_start().starts_with(['|', '>'])
+    }
+}
+
 impl<'t> Lines<'t> {
     /// None if the text is too large for this.
     pub(super) fn of(text: &'t str) -> Option<Self> {

@@ -2,7 +2,7 @@
 //!
 //! Works on lines and their indentation, as programs write YAML, and gives up on anything else: then the whole is read.
 //! Invariant: what is left differs by exactly what the whole differs by. So only whole blocks go, from both sides and from
-//! the same place, and what tells objects and items apart stays: `apiVersion`, `kind`, `metadata` and all single lines.
+//! the same place, and what tells objects and items apart stays: `apiVersion`, `kind`, `metadata`, names, short values.
 
 use super::lines::{Entry, Lines};
 
@@ -27,6 +27,29 @@ pub(super) fn narrow(old: &str, new: &str) -> Option<Out> {
     Some(out)
 }
 
+/// Group, kind, namespace and name of the one object of a text, if it says them in the plainest way; else none.
+pub(super) fn identity(text: &str) -> Option<(String, String, String, String)> {
+    let lines = Lines::of(start(text))?;
+    let entries = lines.entries(lines.all(), 0)?;
+    let metadata = entries.iter().find(|entry| entry.key == "metadata" && entry.is_block)?;
+    let (indent, _) = lines.shape(&metadata.body)?;
+    let inner = lines.entries(metadata.body.clone(), indent)?;
+    let word = |entries: &[Entry<'_>], key: &str| {
+        let entry = entries.iter().find(|entry| entry.key == key)?;
+        let value = entry.text[key.len() + 1..].trim();
+        let plain = |c: u8| c.is_ascii_alphanumeric() || b"./-".contains(&c);
+        let fits = value.len() > 5 && value.starts_with(|c: char| c.is_ascii_alphabetic());
+        (fits && value.bytes().all(plain)).then(|| value.to_owned())
+    };
+    let namespace = match inner.iter().any(|entry| entry.key == "namespace") {
+        true => word(&inner, "namespace")?,
+        false => String::new(),
+    };
+    let version = word(&entries, "apiVersion")?;
+    let group = version.split_once('/').map_or("", |(group, _)| group).to_owned();
+    Some((group, word(&entries, "kind")?, namespace, word(&inner, "name")?))
+}
+
 /// The text behind the line that starts the document.
 fn start(text: &str) -> &str {
     match text.strip_prefix("---").map(|rest| rest.trim_start_matches([' ', '\r'])) {
@@ -48,8 +71,9 @@ impl Both<'_, '_> {
             match same.or_else(|| new.iter().find(|two| two.key == one.key)) {
                 None => push(&mut out.0, one, one.text),
                 Some(two) if one.text == two.text => {
-                    let telling = depth == 0 && matches!(one.key, "apiVersion" | "kind" | "metadata");
-                    if telling || one.body.is_empty() {
+                    let telling = one.key == "name"
+                        || (depth == 0 && matches!(one.key, "apiVersion" | "kind" | "metadata"));
+                    if telling || one.body.is_empty() || !(one.is_block || one.is_literal()) {
                         push(&mut out.0, one, one.text);
                         push(&mut out.1, two, two.text);
                     }

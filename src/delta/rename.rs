@@ -2,7 +2,7 @@
 
 use super::File;
 use super::data::Data;
-use super::{object, open, read};
+use super::{narrow, object, open, read};
 
 /// Texts are alike from here on, in percent.
 const ALIKE: usize = 60;
@@ -100,6 +100,9 @@ fn only(file: &File<'_>) -> Option<(String, String, String, String)> {
     let text = std::str::from_utf8(file.content).ok().filter(|text| text.len() <= SIZE)?;
     if !crate::yaml::is_manifest(file.path) || !open::head(text).contains("kind") {
         return None;
+    }
+    if let Some(identity) = narrow::identity(text) {
+        return Some(identity);
     }
     let [documents, _] = read::documents(text, "").ok()?;
     match &documents[..] {

@@ -72,11 +72,9 @@ fn version(walk: &mut Walk<'_>, old: &Map, new: &Map) {
         match (key, one, two) {
             (_, Some(one), Some(two)) if one.same(two) => {}
             ("schema", Some(Data::Map(one)), Some(Data::Map(two))) => {
-                let schema = |map: &Map| match map.get("openAPIV3Schema") {
-                    Some(Data::Map(schema)) => schema.clone(),
-                    _ => Map::new(),
-                };
-                rules(walk, &schema(one), &schema(two));
+                let empty = Map::new();
+                let (one, two) = (schema(one).unwrap_or(&empty), schema(two).unwrap_or(&empty));
+                rules(walk, one, two);
             }
             ("served", ..) => {
                 rule(walk, key, one, two, more(two.is_some_and(is_true), one.is_some_and(is_true)))
@@ -84,6 +82,10 @@ fn version(walk: &mut Walk<'_>, old: &Map, new: &Map) {
             _ => rule(walk, key, one, two, None),
         }
     }
+}
+
+fn schema(map: &Map) -> Option<&Map> {
+    map.get("openAPIV3Schema").and_then(Data::map)
 }
 
 /// What is said about one value.

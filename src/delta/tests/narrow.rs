@@ -177,3 +177,14 @@ fn indented(text: &str) -> String {
             .map(|line| if line == "\n" { line.to_owned() } else { format!("    {line}") })
             .collect::<String>()
 }
+
+#[test]
+fn an_identity_is_read_from_plain_lines_only() {
+    let text = "apiVersion: config.openshift.io/v1\nkind: Network\nmetadata:\n  name: cluster\n  namespace: openshift\nspec: {}\n";
+    let found = super::super::narrow::identity(text).unwrap();
+    assert_eq!(found, ("config.openshift.io".into(), "Network".into(), "openshift".into(), "cluster".into()));
+    for odd in ["name: 'cluster'", "name: &a cluster", "name: false", "names: cluster"] {
+        assert_eq!(super::super::narrow::identity(&text.replace("name: cluster", odd)), None, "{odd}");
+    }
+    assert_eq!(super::super::narrow::identity(&format!("{text}---\n{text}")), None);
+}
