@@ -59,12 +59,15 @@ fn select(job: &Job<'_>) -> Result<Select, JobError> {
 
 fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
     let mut chosen: BTreeMap<String, (String, String)> = BTreeMap::new();
-    let gates = gates(job, set)?;
+    let payload = manifests(job, "payload")?;
+    let gates = gates(&payload, set)?;
     // Later ones win: what the CVO will apply is the payload's.
-    for (alias, below) in [("api", "manifests/"), ("own", "manifests/"), ("payload", "manifests/")] {
+    for (alias, texts) in
+        [("api", manifests(job, "api")?), ("own", manifests(job, "own")?), ("payload", payload)]
+    {
         let wrong = |problem: String| JobError::Input { alias: alias.to_owned(), problem };
         let mut here: BTreeMap<String, (String, String)> = BTreeMap::new();
-        for (file, text) in manifests(job, alias, below)? {
+        for (file, text) in texts {
             for manifest in documents(&file, &text).map_err(wrong)? {
                 let applies = manifest.kind == "CustomResourceDefinition"
                     && manifest.is_in_profile(PROFILE)
@@ -99,11 +102,11 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
     Ok(())
 }
 
-/// The texts of the YAML and JSON files of an input below a directory, by file name.
-fn manifests(job: &Job<'_>, alias: &str, below: &str) -> Result<BTreeMap<String, String>, JobError> {
+/// The texts of the YAML and JSON files among an input's manifests, by file name.
+fn manifests(job: &Job<'_>, alias: &str) -> Result<BTreeMap<String, String>, JobError> {
     let mut texts = BTreeMap::new();
     for (path, _, _) in job.input(alias)?.leaves() {
-        let Some(file) = path.strip_prefix(below) else { continue };
+        let Some(file) = path.strip_prefix("manifests/") else { continue };
         if yaml::is_manifest(file) {
             texts.insert(file.to_owned(), job.input(alias)?.text(alias, path)?);
         }
@@ -114,15 +117,12 @@ fn manifests(job: &Job<'_>, alias: &str, below: &str) -> Result<BTreeMap<String,
 fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
     let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
     let version = job.input("payload")?.text("payload", "version")?;
-    let texts = manifests(job, "payload", "manifests/")?;
+    let texts = manifests(job, "payload")?;
     let mut found: Option<(String, String)> = None;
     for (file, text) in &texts {
         for manifest in
-            documents(file, text).map_err(wrong)?.iter().filter(|manifest| manifest.kind == "FeatureGate")
+            documents(file, text).map_err(wrong)?.iter().filter(|manifest| has_gates(manifest, set))
         {
-            if !has_profile_key(manifest) || feature_set_of(manifest) != set || is_empty(manifest) {
-                continue;
-            }
             if let Some((other, _)) = &found {
                 let problem = format!("has two FeatureGates for {set}: `{other}` and `{}`", manifest.file);
                 return Err(wrong(problem).into());
@@ -145,20 +145,13 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
 }
 
 /// The gates that are on in a feature set, as the payload's FeatureGate has them; none if it has none.
-fn gates(job: &Job<'_>, set: &str) -> Result<BTreeSet<String>, BuildError> {
+fn gates(payload: &BTreeMap<String, String>, set: &str) -> Result<BTreeSet<String>, BuildError> {
     let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
     let mut enabled = BTreeSet::new();
-    for (file, text) in manifests(job, "payload", "manifests/")? {
-        if !text.contains("FeatureGate") {
-            continue;
-        }
-        for manifest in documents(&file, &text).map_err(wrong)? {
-            if manifest.kind != "FeatureGate"
-                || !has_profile_key(&manifest)
-                || feature_set_of(&manifest) != set
-            {
-                continue;
-            }
+    for (file, text) in payload.iter().filter(|(_, text)| text.contains("FeatureGate")) {
+        for manifest in
+            documents(file, text).map_err(wrong)?.iter().filter(|manifest| has_gates(manifest, set))
+        {
             let root = whole(manifest.text);
             let gates =
                 root.as_ref().and_then(|root| root.get("status")?.get("featureGates")).map(Node::items);
@@ -171,6 +164,14 @@ fn gates(job: &Job<'_>, set: &str) -> Result<BTreeSet<String>, BuildError> {
         }
     }
     Ok(enabled)
+}
+
+/// Whether it is the FeatureGate that says which gates a feature set has in our profile.
+fn has_gates(manifest: &Manifest<'_>, set: &str) -> bool {
+    manifest.kind == "FeatureGate"
+        && has_profile_key(manifest)
+        && feature_set_of(manifest) == set
+        && !is_empty(manifest)
 }
 
 /// A FeatureGate belongs to the profile whose annotation it has, whatever the value says.

@@ -67,16 +67,17 @@ fn nothing(secret: &Node) -> Option<String> {
 pub(super) fn sort(place: &Path, lists: &BTreeMap<&str, &str>) -> Result<(), BuildError> {
     let text = fs::read_text(place)?;
     let name = place.display().to_string();
-    let documents = yaml::documents(Source { name: &name, text: &text }, &mut Problems::default());
+    let read = |text: &str| yaml::documents(Source { name: &name, text }, &mut Problems::default());
     let mut sorted = text.clone();
+    let mut documents = read(&text);
     for at in 0..documents.len() {
-        // Edited one by one: every edit moves what comes after it.
-        let mut current = yaml::documents(Source { name: &name, text: &sorted }, &mut Problems::default());
-        let Some(mut document) = current.get(at).cloned() else { continue };
+        let mut document = documents[at].clone();
         let changed =
             lists.iter().fold(false, |changed, (list, key)| sort_in(&mut document, list, key) || changed);
         if changed {
-            sorted = yaml::edit(&name, &sorted, &std::mem::take(&mut current), at, &document);
+            sorted = yaml::edit(&name, &sorted, &documents, at, &document);
+            // Every edit moves what comes after it.
+            documents = read(&sorted);
         }
     }
     if sorted != text {
