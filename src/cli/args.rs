@@ -122,6 +122,14 @@ pub(super) enum Verb {
 Secrets are masked; that they changed is said.
 Exit codes: 0 the same, 1 different, 2 trouble.")]
     Diff(super::diff::Diff),
+    /// Write the last build as a page: graph with times, sizes, certificates, nodes, and where every object comes from
+    #[command(after_help = "Examples:
+  tinderbox report --open                      in your browser
+  tinderbox report > build.html                one file, without any network
+  tinderbox report --json                      the same as a document
+
+Contents are not in it: names, ids, times and sizes only.")]
+    Report(super::report::Asked),
     /// Copy an artifact tree to a plain directory; secrets get mode 0600
     Export(Export),
     /// List the builds of `cluster` that are kept
@@ -149,11 +157,12 @@ Exit codes: 0 the same, 1 different, 2 trouble.")]
     /// Look into the store, verify it, free space
     #[command(subcommand)]
     Store(Store),
-    /// Print the JSON schema of cluster.yaml, for editors
-    #[command(after_help = "Example, with the YAML language server:
-  tinderbox schema > cluster.schema.json
-  # yaml-language-server: $schema=cluster.schema.json    (first line of cluster.yaml)")]
-    Schema,
+    /// Print the JSON schema of cluster.yaml, for editors; or of a document that this program prints
+    #[command(after_help = "Examples:
+  tinderbox schema > cluster.schema.json       with the YAML language server:
+  # yaml-language-server: $schema=cluster.schema.json    (first line of cluster.yaml)
+  tinderbox schema diff                        what `diff --format json` prints")]
+    Schema(Schema),
     /// Print shell completions
     #[command(after_help = "Example:
   tinderbox completions bash > ~/.local/share/bash-completion/completions/tinderbox")]
@@ -379,6 +388,21 @@ pub(super) struct Gc {
     /// Only say what would be removed
     #[arg(long)]
     pub(super) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Schema {
+    /// Of what
+    #[arg(value_enum, default_value_t = SchemaOf::Cluster)]
+    pub(super) of: SchemaOf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaOf {
+    /// cluster.yaml
+    Cluster,
+    /// The document of `diff --format json`
+    Diff,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -7,6 +7,7 @@ mod error;
 mod output;
 mod progress;
 mod renew;
+mod report;
 mod run;
 mod scan;
 mod seed;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::CommandFactory;
 use serde_json::json;
 
-use super::args::{Args, Build, Gc, Global, Graph, GraphFormat, Jobs, Release, Show, Store, Verb};
+use super::args::{Args, Build, Gc, Global, Graph, GraphFormat, Jobs, Release, SchemaOf, Show, Store, Verb};
 use super::error::explain;
 use super::output::{self, Colour, line, size, stdout_paint, table};
 use super::progress::{Level, Progress};
@@ -94,6 +94,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             say(env, json, &found, || show::affected(&found));
         }
         Verb::Graph(graph) => self::graph(env, json, &graph)?,
+        Verb::Report(asked) => super::report::run(env, json, &asked)?,
         Verb::Diff(diff) => {
             let jobs = jobs(&diff.jobs);
             return super::diff::run(env, json, diff, jobs);
@@ -138,7 +139,10 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Seed(verb) => super::seed::run(env, json, verb)?,
         Verb::Release(release) => self::release(env, json, release)?,
         Verb::Store(store) => return self::store(env, json, store),
-        Verb::Schema => output::json(&crate::config::schema()),
+        Verb::Schema(schema) => match schema.of {
+            SchemaOf::Cluster => output::json(&crate::config::schema()),
+            SchemaOf::Diff => output::text(crate::report::DIFF_SCHEMA),
+        },
         Verb::Completions(completions) => {
             let mut text = Vec::new();
             clap_complete::generate(completions.shell, &mut Args::command(), "tinderbox", &mut text);

@@ -4,14 +4,12 @@
 //! An operator rotates at 80 % of an authority's life, or at an age of its own, whichever comes first. It goes by the
 //! annotations of the Secret, and so does this: what it will read is what is shown.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-use super::{Result, Workspace};
-use crate::exec::Done;
+use super::Result;
+use super::expiry::Output;
 use crate::fs;
 use crate::hint::Problems;
 use crate::lock::show;
@@ -49,18 +47,16 @@ pub struct Adoption {
 
 /// Every authority that these outputs hand over, the soonest to be replaced first.
 pub(super) fn adoptions(
-    workspace: &Workspace,
     store: &Store,
-    done: &BTreeMap<usize, Done>,
+    outputs: &[Output<'_>],
     now: OffsetDateTime,
 ) -> Result<Vec<Adoption>> {
     let mut found = Vec::new();
-    for (at, done) in done {
-        let derivation = &workspace.graph.nodes()[*at].name;
+    for Output { name: derivation, object, .. } in outputs {
         if !derivation.starts_with("hand-over/") {
             continue;
         }
-        let object = store.object(done.output.object)?;
+        let object = store.object(*object)?;
         for (path, _) in object.listing.leaves("").filter(|(path, _)| yaml::is_manifest(path)) {
             let text = fs::read_text(&object.path.join(path))?;
             let documents = yaml::documents(Source { name: path, text: &text }, &mut Problems::default());

@@ -11,6 +11,7 @@ use time::{Duration, OffsetDateTime};
 use super::adoption::{Adoption, adoptions};
 use super::workspace::this_second;
 use super::{Env, Missing, OpsError, Result, Workspace};
+use crate::digest::ObjectId;
 use crate::event::Event;
 use crate::exec::{self, Done};
 use crate::fs;
@@ -78,16 +79,40 @@ pub fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     if let Some(at) = missing {
         return Err(not_built(*at));
     }
+    of(&store, &outputs(&workspace, &plan.done))
+}
+
+/// The calendar of these outputs.
+pub(super) fn of(store: &Store, outputs: &[Output<'_>]) -> Result<Expiry> {
     let now = this_second();
-    let certificates = rows(&workspace, &store, &plan.done, now)?;
+    let certificates = rows(store, outputs, now)?;
     let until = certificates.first().map(|first| first.ends - BOOT);
     Ok(Expiry {
         now: show(now),
         boots_until: until.map(show),
         expired: until.is_some_and(|until| until < now),
         certificates,
-        handed_over: adoptions(&workspace, &store, &plan.done, now)?,
+        handed_over: adoptions(store, outputs, now)?,
     })
+}
+
+/// What a derivation gave.
+pub(super) struct Output<'a> {
+    /// Its name.
+    pub(super) name: &'a str,
+    /// The kind of its builder.
+    pub(super) builder: &'a str,
+    /// What it gave.
+    pub(super) object: ObjectId,
+}
+
+fn outputs<'a>(workspace: &'a Workspace, done: &BTreeMap<usize, Done>) -> Vec<Output<'a>> {
+    let nodes = workspace.graph.nodes();
+    let output = |(at, done): (&usize, &Done)| {
+        let node = &nodes[*at];
+        Output { name: &node.name, builder: &node.builder.0, object: done.output.object }
+    };
+    done.iter().map(output).collect()
 }
 
 /// Says so when a set that was just built, or found, is about to end or has not begun.
@@ -98,8 +123,9 @@ pub(super) fn warn(
     done: &BTreeMap<usize, Done>,
 ) -> Result<()> {
     let now = this_second();
-    warn_of_age(env, &adoptions(workspace, store, done, now)?, now);
-    let rows = rows(workspace, store, done, now)?;
+    let outputs = outputs(workspace, done);
+    warn_of_age(env, &adoptions(store, &outputs, now)?, now);
+    let rows = rows(store, &outputs, now)?;
     let Some(first) = rows.first() else { return Ok(()) };
     let text = if first.ends <= now {
         format!("the certificate `{}` ended {}: run `tinderbox renew`", first.name, first.not_after)
@@ -139,22 +165,17 @@ fn is_certificate(workspace: &Workspace, at: usize) -> bool {
 }
 
 /// Every certificate once, sorted.
-fn rows(
-    workspace: &Workspace,
-    store: &Store,
-    done: &BTreeMap<usize, Done>,
-    now: OffsetDateTime,
-) -> Result<Vec<Row>> {
+fn rows(store: &Store, outputs: &[Output<'_>], now: OffsetDateTime) -> Result<Vec<Row>> {
     let mut seen = BTreeSet::new();
     let mut rows = Vec::new();
     // Those that have a file of their own before those that stand in another's bundle, so that each has its own name.
     let mut behind = Vec::new();
-    for (at, done) in done.iter().filter(|(at, _)| is_certificate(workspace, **at)) {
-        let derivation = &workspace.graph.nodes()[*at].name;
-        let object = store.object(done.output.object)?;
+    for output in outputs.iter().filter(|output| BUILDERS.contains(&output.builder)) {
+        let derivation = output.name;
+        let object = store.object(output.object)?;
         for (path, _) in object.listing.leaves("").filter(|(path, _)| path.ends_with(".crt")) {
             let text = fs::read_text(&object.path.join(path))?;
-            let unreadable = |source| OpsError::Certificate { derivation: derivation.clone(), source };
+            let unreadable = |source| OpsError::Certificate { derivation: derivation.to_owned(), source };
             let mut chain = Certificate::chain_from_pem(&text).map_err(unreadable)?.into_iter();
             if !path.ends_with("-bundle.crt")
                 && let Some(first) = chain.next().filter(|first| seen.insert(first.fingerprint()))

@@ -23,6 +23,7 @@ pub mod lock;
 pub mod node;
 pub mod release;
 pub mod renew;
+pub mod report;
 mod rhcos;
 pub mod scan;
 pub mod seed;

@@ -42,10 +42,11 @@ pub struct NodeEntry {
 }
 
 impl NodeEntry {
-    fn new(kind: &'static str, written: Written, node: &Node) -> Self {
+    fn new(kind: &'static str, written: Written, node: Option<&Node>) -> Self {
         let Written { path, mode, owner, size, state, secret, from } = written;
         let kind = if kind == "unit" && path.contains('/') { "drop-in" } else { kind };
-        let names = from.iter().map(|origin| name(node, origin)).collect();
+        let named = |origin: &Origin| node.map_or_else(|| origin.name.clone(), |node| name(node, origin));
+        let names = from.iter().map(named).collect();
         Self { kind, path, mode, owner, state, secret, size, from: names, origins: from }
     }
 
@@ -88,7 +89,12 @@ pub(super) fn entries(found: &Found) -> Result<Vec<NodeEntry>> {
     if node.builder.0 != "ignition" {
         return Ok(Vec::new());
     }
-    let path = found.object.path.join(LIST);
+    list(&found.object, Some(node))
+}
+
+/// The same of an object that is known to be one; without its recipe, origins have the names that they have in there.
+pub(super) fn list(object: &Object, node: Option<&Node>) -> Result<Vec<NodeEntry>> {
+    let path = object.path.join(LIST);
     let manifest: Manifest = serde_json::from_str(&fs::read_text(&path)?)
         .map_err(|source| OpsError::Store(StoreError::Unreadable { path, source }))?;
     let Manifest { version: _, directories, files, links, units, users } = manifest;

@@ -13,14 +13,21 @@ use crate::diff::Diff;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-const SHELL: &str =
-    concat!(include_str!("page/page.js"), include_str!("page/tree.js"), include_str!("page/values.js"));
+/// What every page has.
+const SHELL: &str = concat!(
+    include_str!("page/page.js"),
+    include_str!("page/tree.js"),
+    include_str!("page/filters.js"),
+    include_str!("page/values.js")
+);
 const DIFF: &str = concat!(
     include_str!("page/diff.js"),
     include_str!("page/summary.js"),
-    include_str!("page/filters.js"),
+    include_str!("page/details.js"),
     "shell();\nstartDiff();\n"
 );
+
+const REPORT: &str = concat!(include_str!("page/report.js"), "shell();\nstartReport();\n");
 
 /// A comparison as a page.
 pub fn html(diff: &Diff) -> String {
@@ -29,20 +36,26 @@ pub fn html(diff: &Diff) -> String {
     page(&Page { kind: "diff", title: &title, script: &script, fallback: &plain(&rows(diff, true)) }, diff)
 }
 
+/// A build as a page: its document, and its rows for readers without scripts.
+pub fn build(title: &str, document: &impl Serialize, fallback: &[Row]) -> String {
+    let script = [SHELL, REPORT].concat();
+    page(&Page { kind: "report", title, script: &script, fallback: &plain(fallback) }, document)
+}
+
 /// What is not the same on every page.
-pub(super) struct Page<'p> {
+struct Page<'p> {
     /// What it is a page of, in one word.
-    pub(super) kind: &'p str,
+    kind: &'p str,
     /// What it is called.
-    pub(super) title: &'p str,
+    title: &'p str,
     /// What runs.
-    pub(super) script: &'p str,
+    script: &'p str,
     /// What is there where no script runs; markup.
-    pub(super) fallback: &'p str,
+    fallback: &'p str,
 }
 
 /// Fills the page. One pass: what is filled in is not looked at again.
-pub(super) fn page(page: &Page<'_>, document: &impl Serialize) -> String {
+fn page(page: &Page<'_>, document: &impl Serialize) -> String {
     let document = serde_json::to_string(document).map(|json| inert(&json)).unwrap_or_default();
     let (style_hash, script_hash, title) = (hash(STYLE), hash(page.script), escape(page.title));
     let value = |name: &str| match name {
@@ -91,7 +104,7 @@ fn inert(json: &str) -> String {
 }
 
 /// Text that HTML takes for text.
-pub(super) fn escape(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -105,8 +118,7 @@ fn plain(rows: &[Row]) -> String {
         };
         rows.iter().map(line).collect()
     };
-    let mut page =
-        format!("<section><pre class=\"plain\">{}</pre></section>", text(parts.next().unwrap_or(&[])));
+    let mut page = format!("<section><pre class=\"plain\">{}</pre></section>", text(parts.next().unwrap_or(&[])));
     for part in parts {
         if let [name, inside @ ..] = part {
             page.push_str(&format!(

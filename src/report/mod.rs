@@ -4,13 +4,16 @@ mod html;
 mod markdown;
 mod rows;
 
-pub use html::html;
+pub use html::{build, html};
 pub use markdown::markdown;
 pub use rows::{Mark, Row, rows};
 
 use crate::delta::{Change, Edit, Into, Shown};
 use crate::diff::{Cause, CauseKind, Effect, FlagMove, SchemaMove};
 use crate::secret::MASK;
+
+/// The schema of the document of `diff --format json`.
+pub const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
 
 /// A value, in one line.
 fn value(shown: &Shown) -> String {

@@ -27,6 +27,7 @@
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
 //! | `delta` | the CRDs of two real releases, compared by field |
+//! | `page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -43,6 +44,7 @@
 
 mod api;
 mod bootkube;
+mod browser;
 mod checks;
 mod collect;
 mod control_plane;
@@ -61,6 +63,7 @@ mod iso;
 mod layers;
 mod manifests;
 mod mco;
+mod page;
 mod patches;
 mod pki;
 mod recipes;

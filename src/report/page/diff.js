@@ -83,18 +83,6 @@ function searchable(entry) {
   return entry.text;
 }
 
-// `a b` means both; `path:a`, `cause:a`, `value:a`, `kind:a` look there only; quotes keep spaces.
-function parse(query) {
-  const words = query.toLowerCase().match(/(?:[^\s"]|"[^"]*"?)+/g) || [];
-  return words.map((word) => {
-    const plain = word.replaceAll('"', "");
-    const [, field, text] = plain.match(/^(path|cause|value|kind):(.*)$/s) || [null, null, plain];
-    return { field, text };
-  }).filter(({ text }) => text !== "");
-}
-
-const wanted = { query: "", kind: "", node: "", cause: "", severity: "", state: "" };
-
 function matches(entry, terms) {
   const { artifact, difference } = entry;
   if (wanted.kind && difference?.kind !== wanted.kind) return false;
@@ -102,13 +90,8 @@ function matches(entry, terms) {
   if (wanted.state && entry.state !== wanted.state) return false;
   if (wanted.cause && !artifact.causes.includes(Number(wanted.cause))) return false;
   if (wanted.node && !entry.nodes.includes(wanted.node)) return false;
-  if (terms.length === 0) return true;
-  const text = searchable(entry);
-  return terms.every((term) => (term.field ? text[term.field].includes(term.text)
-    : text.path.includes(term.text) || text.value.includes(term.text) || text.cause.includes(term.text)));
+  return terms.length === 0 || hasAll(searchable(entry), terms);
 }
-
-const isNarrowed = () => Object.values(wanted).some((value) => value !== "");
 
 // --- the tree of what is wanted
 
@@ -190,8 +173,6 @@ function causeButton(at) {
   }, String(at + 1));
 }
 
-const artifactLink = (name) => el("a", { href: "#details", onclick: (event) => { event.preventDefault(); goTo(name); } }, code(name));
-
 function about(artifact) {
   const { old, new: fresh, via, same } = artifact;
   const items = [];
@@ -225,8 +206,6 @@ function artifactNode(artifact, found, terms, open) {
   };
 }
 
-let tree;
-
 function showTree() {
   const terms = parse(wanted.query);
   const found = entries.filter((entry) => matches(entry, terms));
@@ -247,23 +226,5 @@ function showTree() {
   const text = isNarrowed()
     ? `${here.toLocaleString("en")} of ${count(all, "difference")}, in ${count(byArtifact.size, "artifact")}`
     : `${count(all, "difference")} in ${count(data.artifacts.length, "artifact")}`;
-  byId("found").textContent = text;
-  byId("nothing").hidden = found.length > 0 || entries.length === 0;
-  byId("clear").disabled = !isNarrowed();
-}
-
-// Opens an artifact; what is narrowed away is brought back for it.
-function goTo(name) {
-  const item = () => [...tree.root.children].find((one) => tree.nodes.get(one).artifact?.name === name);
-  if (!item()) narrow({ query: "", kind: "", node: "", cause: "", severity: "", state: "" }, false);
-  let found = item();
-  while (!found) {
-    const more = tree.root.lastElementChild && tree.nodes.get(tree.root.lastElementChild).more;
-    if (!more) return;
-    more();
-    found = item();
-  }
-  tree.open(found);
-  tree.focus(found);
-  found.scrollIntoView({ block: "start" });
+  counted(text, found.length > 0 || entries.length === 0);
 }

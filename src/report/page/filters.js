@@ -1,4 +1,26 @@
-// Search and filters of the comparison.
+// Search and filters over a tree: what is wanted, and the controls that say so. Each page has its own `showTree`.
+
+const wanted = { query: "" };
+let tree;
+
+const isNarrowed = () => Object.values(wanted).some((value) => value !== "");
+const unnarrowed = () => Object.fromEntries(Object.keys(wanted).map((name) => [name, ""]));
+const clear = () => narrow(unnarrowed(), false);
+
+// `a b` means both; `path:a` looks there only, for each of `fields`; quotes keep spaces.
+function parse(query, fields = ["path", "cause", "value", "kind"]) {
+  const words = query.toLowerCase().match(/(?:[^\s"]|"[^"]*"?)+/g) || [];
+  const known = new RegExp(`^(${fields.join("|")}):(.*)$`, "s");
+  return words.map((word) => {
+    const plain = word.replaceAll('"', "");
+    const [, field, text] = plain.match(known) || [null, null, plain];
+    return { field, text };
+  }).filter(({ text }) => text !== "");
+}
+
+// Whether text by field has every term.
+const hasAll = (text, terms) => terms.every((term) => (term.field ? text[term.field].includes(term.text)
+  : Object.entries(text).some(([field, one]) => field !== "kind" && one.includes(term.text))));
 
 function options(values) {
   const known = new Map();
@@ -10,24 +32,15 @@ function options(values) {
   return known;
 }
 
+// A filter: all, or one of the values that there are, with how often.
 function choice(name, label, values, order) {
+  wanted[name] = "";
   const known = options(values);
   const sorted = [...known].sort(([a], [b]) => (order ? order.indexOf(a) - order.indexOf(b) : a.localeCompare(b, "en", { numeric: true })));
   const select = el("select", { id: `filter-${name}`, onchange: (event) => narrow({ [name]: event.target.value }, false) },
     el("option", { value: "" }, "all"),
     sorted.map(([value, one]) => el("option", { value }, `${one.label} (${one.number})`)));
   return el("label", { class: "filter" }, el("span", {}, label), select);
-}
-
-function filters() {
-  const real = entries.filter((entry) => entry.difference);
-  const cut = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
-  return el("div", { class: "filters", role: "group", "aria-label": "Filters" },
-    choice("kind", "Kind", real.map(({ difference }) => [difference.kind, difference.kind])),
-    choice("node", "Node", entries.flatMap((entry) => entry.nodes.map((node) => [node, node]))),
-    choice("cause", "Cause", real.flatMap(({ artifact }) => artifact.causes.map((at) => [String(at), cut(`${at + 1}. ${data.causes[at].what}`)]))),
-    choice("severity", "Severity", real.map(({ difference }) => [difference.severity, difference.severity]), SEVERITIES),
-    choice("state", "State", entries.map(({ state }) => [state, state])));
 }
 
 // Sets what is wanted, and the controls with it. By default, the tree comes into sight.
@@ -44,41 +57,33 @@ function narrow(some, isSeen = true) {
   }
 }
 
-function setView(side) {
-  view.side = side;
-  byId("unified").setAttribute("aria-pressed", String(!side));
-  byId("side").setAttribute("aria-pressed", String(side));
-  remember("view", side ? "side" : "unified");
-  // Only what is open is there to be drawn again.
-  tree.root.querySelectorAll("[role=treeitem] > .body").forEach((body) => {
-    const node = tree.nodes.get(body.parentElement);
-    if (!node.artifact) body.replaceChildren(...[node.body()].flat(Infinity).filter(Boolean));
-  });
-  announce(side ? "side by side" : "unified");
+// Says how much is left.
+function counted(text, isAny) {
+  byId("found").textContent = text;
+  byId("nothing").hidden = isAny;
+  byId("clear").disabled = !isNarrowed();
 }
 
-function details() {
-  const press = (id, text, side) => el("button", { type: "button", id, "aria-pressed": "false", onclick: () => setView(side) }, text);
+// The part with the tree: search, filters, and what `more` has for the first line.
+function treeSection(title, label, placeholder, filters, more) {
   const search = el("input", {
-    id: "search", type: "search", placeholder: "Search: text, path:…, cause:…, value:…, kind:…", "aria-label": "Search differences", autocomplete: "off", spellcheck: "false",
+    id: "search", type: "search", placeholder, "aria-label": "Search", autocomplete: "off", spellcheck: "false",
     "aria-keyshortcuts": "/", "aria-controls": "tree",
     oninput: (event) => narrow({ query: event.target.value }, false),
     onkeydown: (event) => {
-      if (event.key === "Escape" && event.target.value === "") tree.step(0);
-      else if (event.key === "Escape") narrow({ query: "" }, false);
-      else if (event.key === "Enter" || event.key === "ArrowDown") tree.step(0);
+      if (event.key === "Escape" && event.target.value !== "") narrow({ query: "" }, false);
+      else if (["Escape", "Enter", "ArrowDown"].includes(event.key)) tree.step(0);
       else return;
       event.preventDefault();
     },
   });
-  tree = new Tree("Differences by artifact, file, object and field");
+  tree = new Tree(label);
   tree.root.id = "tree";
   return el("section", { id: "details", "aria-labelledby": "details-title" },
-    el("h2", { id: "details-title" }, "Details"),
+    el("h2", { id: "details-title" }, title),
     el("div", { class: "bar" },
-      el("div", { class: "find", role: "search" }, search,
-        el("div", { class: "switch", role: "group", "aria-label": "View" }, press("unified", "Unified", false), press("side", "Side by side", true))),
-      filters(),
+      el("div", { class: "find", role: "search" }, search, more),
+      el("div", { class: "filters", role: "group", "aria-label": "Filters" }, filters),
       el("div", { class: "result" },
         el("span", { id: "found", role: "status" }),
         el("button", { type: "button", id: "clear", onclick: clear }, "Clear"),
@@ -88,16 +93,28 @@ function details() {
     tree.root);
 }
 
-const clear = () => narrow({ query: "", kind: "", node: "", cause: "", severity: "", state: "" }, false);
+// Opens an artifact; what is narrowed away is brought back for it.
+function goTo(name) {
+  const item = () => [...tree.root.children].find((one) => tree.nodes.get(one).artifact?.name === name);
+  if (!item()) clear();
+  let found = item();
+  while (!found) {
+    const more = tree.root.lastElementChild && tree.nodes.get(tree.root.lastElementChild).more;
+    if (!more) return;
+    more();
+    found = item();
+  }
+  tree.open(found);
+  tree.focus(found);
+  found.scrollIntoView({ block: "start" });
+}
 
-function startDiff() {
-  readEntries();
-  byId("main").append(summary(), details());
-  setView(remembered("view") === "side");
-  showTree();
+const artifactLink = (name) => el("a", { href: "#details", onclick: (event) => { event.preventDefault(); goTo(name); } }, code(name));
+
+// Keys that every page with a tree has.
+function pageKeys() {
   key(["/"], "search", () => { byId("search").focus(); byId("search").select(); });
   treeKeys(tree);
-  key(["v"], "unified or side by side", () => setView(!view.side));
   key(["x"], "clear search and filters", clear);
   key(["s"], "to the summary", () => { window.scrollTo({ top: 0 }); byId("title").focus(); });
   key(["d"], "to the details", () => { byId("details").scrollIntoView(); tree.step(0); });
