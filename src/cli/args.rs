@@ -403,6 +403,8 @@ pub(super) enum SchemaOf {
     Cluster,
     /// The document of `diff --format json`
     Diff,
+    /// The document of `report --json`
+    Report,
 }
 
 #[derive(Debug, ClapArgs)]

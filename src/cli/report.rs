@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args as ClapArgs;
+use serde_json::json;
 
 use super::output::{self, line, size};
 use crate::fs;
@@ -27,7 +28,10 @@ pub(super) struct Asked {
 /// Writes the page, or with `json` the document that it shows.
 pub(super) fn run(env: Env<'_>, json: bool, asked: &Asked) -> Result<()> {
     if asked.open && json {
-        return Err(OpsError::Usage { message: "`--open` opens a page, and `--json` is none".into(), advice: None });
+        return Err(OpsError::Usage {
+            message: "`--open` opens a page, and `--json` is none".into(),
+            advice: None,
+        });
     }
     let to_terminal = !asked.open && asked.output.is_none() && !json && std::io::stdout().is_terminal();
     if to_terminal {
@@ -42,7 +46,7 @@ pub(super) fn run(env: Env<'_>, json: bool, asked: &Asked) -> Result<()> {
     match &asked.output {
         Some(path) => {
             fs::replace(path, text.as_bytes(), 0o644)?;
-            line(path.display());
+            super::run::say(env, json, &json!({"path": path}), || line(path.display()));
         }
         None if asked.open => open(&text)?,
         None => output::text(&text),
@@ -86,14 +90,21 @@ fn open(text: &str) -> Result<()> {
     line(path.display());
     start(OsStr::new("xdg-open"), &path).map_err(|error| OpsError::Usage {
         message: format!("`xdg-open` did not start: {error}"),
-        advice: Some(format!("open `{}` in a browser; Debian's package xdg-utils has xdg-open", path.display())),
+        advice: Some(format!(
+            "open `{}` in a browser; Debian's package xdg-utils has xdg-open",
+            path.display()
+        )),
     })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a browser is about the user's session, which only cli knows")]
 fn start(program: &OsStr, path: &Path) -> std::io::Result<()> {
-    let mut child =
-        Command::new(program).arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut child = Command::new(program)
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
     // It hands over to the browser and ends.
     child.wait().and_then(|status| match status.success() {
         true => Ok(()),

@@ -142,6 +142,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Schema(schema) => match schema.of {
             SchemaOf::Cluster => output::json(&crate::config::schema()),
             SchemaOf::Diff => output::text(crate::report::DIFF_SCHEMA),
+            SchemaOf::Report => output::text(crate::report::REPORT_SCHEMA),
         },
         Verb::Completions(completions) => {
             let mut text = Vec::new();

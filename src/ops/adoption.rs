@@ -46,11 +46,7 @@ pub struct Adoption {
 }
 
 /// Every authority that these outputs hand over, the soonest to be replaced first.
-pub(super) fn adoptions(
-    store: &Store,
-    outputs: &[Output<'_>],
-    now: OffsetDateTime,
-) -> Result<Vec<Adoption>> {
+pub(super) fn adoptions(store: &Store, outputs: &[Output<'_>], now: OffsetDateTime) -> Result<Vec<Adoption>> {
     let mut found = Vec::new();
     for Output { name: derivation, object, .. } in outputs {
         if !derivation.starts_with("hand-over/") {

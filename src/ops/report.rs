@@ -128,22 +128,24 @@ pub fn report(env: Env<'_>) -> Result<Report> {
     for (name, named) in &generation.names {
         let object = store.object(named.object)?;
         let artifact = known.artifact(name, named, &object)?;
-        if let (Some(node), Some("ignition")) = (name.strip_prefix(NODES), artifact.builder.as_deref().map(kind)) {
-            nodes.push(NodeTable { node: node.to_owned(), entries: node::list(&object, known.recipe(name))? });
+        if let (Some(node), Some("ignition")) =
+            (name.strip_prefix(NODES), artifact.builder.as_deref().map(kind))
+        {
+            nodes
+                .push(NodeTable { node: node.to_owned(), entries: node::list(&object, known.recipe(name))? });
         }
         artifacts.push(artifact);
     }
     if let Some(workspace) = &workspace {
         artifacts.sort_by_key(|artifact| workspace.graph.find(&artifact.name).unwrap_or(usize::MAX));
     }
-    let output = |artifact| {
-        let Artifact { name, builder, object, .. } = artifact;
-        Output { name, builder: builder.as_deref().map_or("", kind), object: *object }
-    };
     let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>())?;
     Ok(Report {
         shape: SHAPE,
-        cluster: directory.path().file_name().map_or("cluster".into(), |name| name.to_string_lossy().into_owned()),
+        cluster: directory
+            .path()
+            .file_name()
+            .map_or("cluster".into(), |name| name.to_string_lossy().into_owned()),
         generation: generation.number,
         time: generation.time.clone(),
         object: generation.object,
@@ -159,6 +161,11 @@ pub fn report(env: Env<'_>) -> Result<Report> {
 fn before(roots: &Roots, generation: &Generation) -> Result<Option<Generation>> {
     let number = roots.numbers()?.into_iter().rev().find(|number| *number < generation.number);
     Ok(number.map(|number| roots.generation(number)).transpose()?)
+}
+
+fn output(artifact: &Artifact) -> Output<'_> {
+    let Artifact { name, builder, object, .. } = artifact;
+    Output { name, builder: builder.as_deref().map_or("", kind), object: *object }
 }
 
 /// `certificate` of `certificate@1`.
@@ -201,9 +208,12 @@ impl<'a> Known<'a> {
     fn artifact(&self, name: &str, named: &Named, object: &Object) -> Result<Artifact> {
         let (recipe, trace) = (self.recipe(name), self.trace(named)?);
         let state = self.origin(name, named, trace.as_ref());
-        let builder = trace.as_ref().and_then(|trace| trace.identity.0.get("builder")).map(ToString::to_string);
+        let builder =
+            trace.as_ref().and_then(|trace| trace.identity.0.get("builder")).map(ToString::to_string);
         let (inputs, time, milliseconds, isolation) = match trace {
-            Some(Trace { inputs, time, milliseconds, isolation, .. }) => (inputs, Some(time), Some(milliseconds), isolation),
+            Some(Trace { inputs, time, milliseconds, isolation, .. }) => {
+                (inputs, Some(time), Some(milliseconds), isolation)
+            }
             None => Default::default(),
         };
         let input = |(alias, input): (String, TraceInput)| {

@@ -118,7 +118,8 @@ fn plain(rows: &[Row]) -> String {
         };
         rows.iter().map(line).collect()
     };
-    let mut page = format!("<section><pre class=\"plain\">{}</pre></section>", text(parts.next().unwrap_or(&[])));
+    let mut page =
+        format!("<section><pre class=\"plain\">{}</pre></section>", text(parts.next().unwrap_or(&[])));
     for part in parts {
         if let [name, inside @ ..] = part {
             page.push_str(&format!(

@@ -14,6 +14,8 @@ use crate::secret::MASK;
 
 /// The schema of the document of `diff --format json`.
 pub const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
+/// The schema of the document of `report --json`.
+pub const REPORT_SCHEMA: &str = include_str!("schema.json");
 
 /// A value, in one line.
 fn value(shown: &Shown) -> String {

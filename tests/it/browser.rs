@@ -45,7 +45,11 @@ impl Browser {
         let script = "exec chromium \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]);
-        command.args(["--disable-background-networking", "--disable-dev-shm-usage", "--remote-debugging-pipe"]);
+        command.args([
+            "--disable-background-networking",
+            "--disable-dev-shm-usage",
+            "--remote-debugging-pipe",
+        ]);
         command.args(["--window-size=1280,900", &format!("--user-data-dir={}", profile.path().display())]);
         command.arg("about:blank").env("HOME", profile.path());
         let mut child =
@@ -63,7 +67,8 @@ impl Browser {
         let browser = Self { child, _profile: profile, pipe: pipe.into() };
         let targets = browser.ask("Target.getTargets", json!({}));
         let is_page = |target: &&Value| target["type"] == "page";
-        let page = targets["targetInfos"].as_array().unwrap().iter().find(is_page).unwrap()["targetId"].clone();
+        let page =
+            targets["targetInfos"].as_array().unwrap().iter().find(is_page).unwrap()["targetId"].clone();
         let session = browser.ask("Target.attachToTarget", json!({"targetId": page, "flatten": true}));
         browser.pipe.borrow_mut().session = Some(session["sessionId"].as_str().unwrap().to_owned());
         for domain in ["Page", "Runtime", "Network", "Log"] {

@@ -1573,6 +1573,8 @@ fn json_of_every_verb_is_one_document() {
         &["store", "gc", "--dry-run"],
         &["store", "gc"],
         &["schema"],
+        &["schema", "diff"],
+        &["report"],
     ] {
         ws.json(args); // parses all of stdout as one document
     }
