@@ -60,15 +60,19 @@ fn machines(env: Env<'_>) -> Result<Vec<Machine>> {
     for node in &workspace.cluster.nodes {
         let at = workspace.find(&format!("{NODES}/{}", node.name))?;
         let done = plan.done.get(&at).ok_or_else(not_built)?;
-        let pool = match node.role {
-            Role::Bootstrap => Pool::Bootstrap,
-            Role::Master => Pool::Master,
-            Role::Worker => Pool::Worker,
-        };
-        let files = files(&store.object(done.output.object)?)?;
-        machines.push(Machine { name: node.name.clone(), pool, files });
+        machines.push(machine(&node.name, node.role, &store.object(done.output.object)?)?);
     }
     Ok(machines)
+}
+
+/// A machine with this configuration.
+pub(super) fn machine(name: &str, role: Role, object: &Object) -> Result<Machine> {
+    let pool = match role {
+        Role::Bootstrap => Pool::Bootstrap,
+        Role::Master => Pool::Master,
+        Role::Worker => Pool::Worker,
+    };
+    Ok(Machine { name: name.to_owned(), pool, files: files(object)? })
 }
 
 fn files(object: &Object) -> Result<BTreeMap<String, String>> {
