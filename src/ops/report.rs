@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use super::expiry::{self, Expiry, Output};
 use super::node::{self, NodeEntry};
-use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace, workspace};
+use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace, trust, workspace};
 use crate::digest::{DrvId, ObjectId};
 use crate::recipe::Node;
 use crate::store::{Generation, Named, Object, Roots, Store, Trace, TraceInput};
+use crate::trust::{Machine, Trust};
 
 /// The name of this shape of document.
 const SHAPE: &str = "tinderbox-report/1";
@@ -38,9 +39,9 @@ pub struct Report {
     pub expiry: Expiry,
     /// What each node gets.
     pub nodes: Vec<NodeTable>,
-    /// Who trusts whom, where that is known.
+    /// Who shows what to whom and whether it is trusted; none if cluster.yaml does not know all these nodes any more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trust: Option<serde_json::Value>,
+    pub trust: Option<Trust>,
 }
 
 /// A derivation and what it gave.
@@ -116,23 +117,24 @@ pub struct NodeTable {
 /// The current generation.
 pub fn report(env: Env<'_>) -> Result<Report> {
     let directory = ClusterDir::open(env.directory)?;
-    let store = workspace::open(env.store, directory.path())?;
-    let roots = store.roots_of(directory.path());
     let not_built = || OpsError::NotBuilt { target: "cluster".into() };
+    let store = workspace::open_if_there(env.store, directory.path())?.ok_or_else(not_built)?;
+    let roots = store.roots_of(directory.path());
     let generation = roots.generation(roots.current()?.ok_or_else(not_built)?)?;
     let before = before(&roots, &generation)?;
     // What the files say now explains what was built, as far as they still say it.
     let workspace = Workspace::load(env, Missing::Imagine).ok();
     let known = Known { store: &store, workspace: workspace.as_ref(), before: before.as_ref() };
-    let (mut artifacts, mut nodes) = (Vec::new(), Vec::new());
+    let (mut artifacts, mut nodes, mut machines) = (Vec::new(), Vec::new(), Vec::new());
     for (name, named) in &generation.names {
         let object = store.object(named.object)?;
         let artifact = known.artifact(name, named, &object)?;
         if let (Some(node), Some("ignition")) =
             (name.strip_prefix(NODES), artifact.builder.as_deref().map(kind))
         {
-            nodes
-                .push(NodeTable { node: node.to_owned(), entries: node::list(&object, known.recipe(name))? });
+            machines.extend(known.machine(node, &object)?);
+            let entries = node::list(&object, known.recipe(name))?;
+            nodes.push(NodeTable { node: node.to_owned(), entries });
         }
         artifacts.push(artifact);
     }
@@ -151,8 +153,8 @@ pub fn report(env: Env<'_>) -> Result<Report> {
         object: generation.object,
         before: before.map(|before| before.number),
         expiry,
+        trust: (machines.len() == nodes.len() && !nodes.is_empty()).then(|| Trust::of(&machines)),
         nodes,
-        trust: None,
         artifacts,
     })
 }
@@ -184,6 +186,13 @@ impl<'a> Known<'a> {
     fn recipe(&self, name: &str) -> Option<&'a Node> {
         let graph = &self.workspace?.graph;
         Some(&graph.nodes()[graph.find(name)?])
+    }
+
+    /// The machine that has this configuration, if cluster.yaml still says what it is.
+    fn machine(&self, node: &str, object: &Object) -> Result<Option<Machine>> {
+        let nodes = self.workspace.map(|workspace| workspace.cluster.nodes.iter());
+        let known = nodes.into_iter().flatten().find(|known| known.name == node);
+        known.map(|known| trust::machine(node, known.role, object)).transpose()
     }
 
     /// How this object came to be, if the store remembers.
