@@ -1,6 +1,7 @@
 //! `report`: the current generation as one document: what was built when and out of what, how large it is, when its
 //! certificates end, and what each node gets. No contents: names, ids, times and sizes; so no secret can be in it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -121,10 +122,12 @@ pub fn report(env: Env<'_>) -> Result<Report> {
     let store = workspace::open_if_there(env.store, directory.path())?.ok_or_else(not_built)?;
     let roots = store.roots_of(directory.path());
     let generation = roots.generation(roots.current()?.ok_or_else(not_built)?)?;
-    let before = before(&roots, &generation)?;
+    let mut earlier = earlier(&roots, &generation)?;
+    let before = earlier.pop();
+    let older = earlier.iter().flat_map(|older| older.names.values()).map(|named| named.drv).collect();
     // What the files say now explains what was built, as far as they still say it.
     let workspace = Workspace::load(env, Missing::Imagine).ok();
-    let known = Known { store: &store, workspace: workspace.as_ref(), before: before.as_ref() };
+    let known = Known { store: &store, workspace: workspace.as_ref(), before: before.as_ref(), older };
     let (mut artifacts, mut nodes, mut machines) = (Vec::new(), Vec::new(), Vec::new());
     for (name, named) in &generation.names {
         let object = store.object(named.object)?;
@@ -159,10 +162,10 @@ pub fn report(env: Env<'_>) -> Result<Report> {
     })
 }
 
-/// The generation before, if it is kept.
-fn before(roots: &Roots, generation: &Generation) -> Result<Option<Generation>> {
-    let number = roots.numbers()?.into_iter().rev().find(|number| *number < generation.number);
-    Ok(number.map(|number| roots.generation(number)).transpose()?)
+/// The generations before that are kept, oldest first.
+fn earlier(roots: &Roots, generation: &Generation) -> Result<Vec<Generation>> {
+    let numbers = roots.numbers()?.into_iter().filter(|number| *number < generation.number);
+    Ok(numbers.map(|number| roots.generation(number)).collect::<std::result::Result<_, _>>()?)
 }
 
 fn output(artifact: &Artifact) -> Output<'_> {
@@ -180,6 +183,8 @@ struct Known<'a> {
     store: &'a Store,
     workspace: Option<&'a Workspace>,
     before: Option<&'a Generation>,
+    /// Derivations of the generations before that one.
+    older: BTreeSet<DrvId>,
 }
 
 impl<'a> Known<'a> {
@@ -202,12 +207,13 @@ impl<'a> Known<'a> {
         Ok(at.and_then(|at| self.store.traces(named.drv).ok()?.into_iter().nth(at)))
     }
 
-    /// The generation before has it, or its time says on which side of that one it was built.
+    /// The generation before has it, or an older one, or its time says on which side of that one it was built.
     fn origin(&self, name: &str, named: &Named, trace: Option<&Trace>) -> Origin {
         let Some(before) = self.before else { return Origin::Built };
         let same = before.names.get(name).is_some_and(|old| old.drv == named.drv);
         match trace {
             _ if same => Origin::Kept,
+            _ if self.older.contains(&named.drv) => Origin::Found,
             // Times are UTC in one form: their order is that of their texts.
             Some(trace) if trace.time >= before.time => Origin::Built,
             _ => Origin::Found,

@@ -207,9 +207,9 @@ fn a_cluster_is_compared_and_reported() {
     let names =
         "[...document.querySelectorAll('#tree > li .artifact')].map((one) => one.textContent).join(' ')";
     for (filter, value, found) in [
-        ("node", "worker-0", "ignition/worker-0 cluster"),
-        ("kind", "unit", "ignition/worker-0 cluster"),
-        ("severity", "notable", "ignition/worker-0 cluster"),
+        ("node", "worker-0", "ignition/worker-0"),
+        ("kind", "unit", "ignition/worker-0"),
+        ("severity", "notable", "ignition/worker-0"),
         ("kind", "text", "infra/haproxy infra/haproxy-pivoted infra/network"),
     ] {
         assert_eq!(choose(filter, value), value);
@@ -261,9 +261,23 @@ fn assert_no_secret(ws: &Workspace, path: &Path) {
 #[test]
 fn a_report_is_a_file_a_document_or_a_page() {
     let ws = Workspace::in_memory().filled();
-    insta::assert_snapshot!(ws.run(&["report"]), @"");
+    insta::assert_snapshot!(ws.run(&["report"]), @r"
+    [stderr]
+    error: `cluster` is not built
+    hint: run `tinderbox build cluster`
+    [exit 1]
+    ");
     ws.build(&["infra"]);
-    insta::assert_snapshot!(ws.run(&["report", "--json"]), @"");
+    insta::assert_snapshot!(ws.run(&["report", "--json"]), @r#"
+    {
+      "error": "`cluster` is not built",
+      "hint": "run `tinderbox build cluster`"
+    }
+    [stderr]
+    error: `cluster` is not built
+    hint: run `tinderbox build cluster`
+    [exit 1]
+    "#);
     ws.build(&[]);
     let report = ws.json(&["report"]);
     assert_eq!((&report["shape"], &report["generation"]), (&"tinderbox-report/1".into(), &1.into()));
@@ -278,10 +292,11 @@ fn a_report_is_a_file_a_document_or_a_page() {
     let nodes: Vec<&str> =
         report["nodes"].as_array().unwrap().iter().map(|node| node["node"].as_str().unwrap()).collect();
     assert_eq!(nodes, ["bootstrap", "master-0", "master-1", "master-2", "worker-0", "worker-1"]);
-    // A build of the old files finds what it made before.
+    // The old address, and another change: what was made for the old address is found.
     ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.120");
     ws.build(&[]);
     ws.edit("cluster.yaml", "192.168.126.120", "192.168.126.110");
+    ws.edit("cluster.yaml", "192.168.126.111", "192.168.126.121");
     ws.build(&[]);
     assert_eq!(ws.json(&["report"])["before"], 2);
     let states = ws.json(&["report"]);
@@ -289,7 +304,8 @@ fn a_report_is_a_file_a_document_or_a_page() {
         states["artifacts"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()["state"]
             .clone()
     };
-    assert_eq!((state("ignition/worker-1"), state("key/admin")), ("kept".into(), "kept".into()));
+    let of = ["ignition/worker-0", "ignition/worker-1", "key/admin"].map(state);
+    assert_eq!(of, ["found", "built", "kept"]);
     let output = ws.run(&["report", "--output", "build.html"]);
     assert_eq!(output, "build.html\n[exit 0]\n");
     assert!(fs::read_to_string(ws.dir.join("build.html")).unwrap().starts_with("<!doctype html>"));
