@@ -224,7 +224,7 @@ struct Merged {
 
 impl Merged {
     fn of(all: Vec<Cause>) -> Self {
-        let is_version = |cause: &&Cause| cause.what.ends_with("version");
+        let is_version = |cause: &&Cause| cause.what == "lock.release.version";
         let release =
             all.iter().filter(|cause| cause.kind == CauseKind::Release).max_by_key(is_version).cloned();
         let release = release.map(|found| Cause { what: "lock.release".to_owned(), ..found });

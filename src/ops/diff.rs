@@ -283,7 +283,10 @@ fn name(workspace: Option<&Workspace>, artifact: &str, change: &drv::Change) -> 
     }
     let kind = match kind {
         why::CauseKind::Seed => CauseKind::Seed,
-        why::CauseKind::Config if what.starts_with("lock.release") => CauseKind::Release,
+        // The node OS is the release's.
+        why::CauseKind::Config if what.starts_with("lock.release") || what.starts_with("lock.rhcos") => {
+            CauseKind::Release
+        }
         why::CauseKind::Config if what.starts_with("lock.epoch") => CauseKind::Epoch,
         why::CauseKind::Config => CauseKind::Config,
         why::CauseKind::File | why::CauseKind::Parameter | why::CauseKind::Inputs => CauseKind::Recipe,
