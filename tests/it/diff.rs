@@ -76,7 +76,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
     result → cluster
-    artifacts: 5 changed, 130 the same
+    artifacts: 5 changed, 138 the same
     nodes, if they run already
       worker-0: re-install (/etc/NetworkManager/system-connections/tinderbox.nmconnection)
     causes
@@ -186,7 +186,7 @@ fn the_page_of_a_release() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
-    artifacts: 27 changed, 108 the same
+    artifacts: 27 changed, 116 the same
     nodes, if they run already
       bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/images.env, /etc/kubernetes/manifests/cluster-version-operator.yaml and 10 more)
       master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)
