@@ -43,7 +43,7 @@ fn one(bench: &Bench, size: usize) -> Duration {
     let mut times = Times::default();
     for _ in 0..bench.size(50, 3) {
         let start = Instant::now();
-        let diff = compare(&old, &new, &|_, change| Cause {
+        let diff = compare(&old, &new, &|_| true, &|_, change| Cause {
             kind: CauseKind::Recipe,
             what: change.path.clone(),
             from: None,

@@ -130,39 +130,47 @@ impl<'a> History<'a> {
         builder.is_some_and(|builder| SOURCES.iter().any(|source| builder.starts_with(source)))
     }
 
-    /// All causes, and which of them each artifact has.
-    pub(super) fn causes(&self, naming: Naming<'_>) -> (Vec<Cause>, BTreeMap<String, Roots>) {
+    /// The causes of the artifacts that are told, and which of them each has.
+    pub(super) fn causes(
+        &self,
+        naming: Naming<'_>,
+        only: &dyn Fn(&str) -> bool,
+    ) -> (Vec<Cause>, BTreeMap<String, Roots>) {
         let merged = Merged::of(self.all(naming));
-        let mut causes: BTreeMap<Cause, BTreeSet<&str>> = BTreeMap::new();
         let mut own: BTreeMap<&str, BTreeSet<Cause>> = BTreeMap::new();
         let mut via: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (name, known) in self.of.iter().filter(|(_, known)| known.built) {
             let (found, inputs) = self.of_one(name, known, naming);
-            let found: BTreeSet<Cause> = found.into_iter().map(|cause| merged.one(cause)).collect();
-            for cause in &found {
-                causes.entry(cause.clone()).or_default().insert(name);
-            }
-            own.insert(name, found);
+            own.insert(name, found.into_iter().map(|cause| merged.one(cause)).collect());
             via.insert(name, inputs);
         }
-        let list: Vec<Cause> = causes.keys().cloned().collect();
-        let mut of = BTreeMap::new();
-        for name in via.keys() {
-            let mut reached = BTreeSet::from([*name]);
-            let mut open = vec![*name];
+        let reached = |name: &'_ str| {
+            let mut reached: BTreeSet<&str> =
+                via.get_key_value(name).map(|(name, _)| *name).into_iter().collect();
+            let mut open: Vec<&str> = reached.iter().copied().collect();
             while let Some(name) = open.pop() {
                 open.extend(via.get(name).into_iter().flatten().filter(|input| reached.insert(input)));
             }
-            let roots: BTreeSet<&Cause> = reached.iter().filter_map(|name| own.get(name)).flatten().collect();
-            let roots = roots.into_iter().filter_map(|cause| list.binary_search(cause).ok()).collect();
-            of.insert(
-                (*name).to_owned(),
-                (roots, via[name].iter().map(|input| (*input).to_owned()).collect()),
-            );
+            reached
+        };
+        let told: BTreeMap<&str, BTreeSet<&str>> =
+            via.keys().filter(|name| only(name)).map(|name| (*name, reached(name))).collect();
+        let mut causes: BTreeMap<&Cause, BTreeSet<String>> = BTreeMap::new();
+        for name in told.values().flatten() {
+            for cause in own.get(name).into_iter().flatten() {
+                causes.entry(cause).or_default().insert((*name).to_owned());
+            }
         }
-        let named = |(cause, read_by): (Cause, BTreeSet<&str>)| Cause {
-            read_by: read_by.into_iter().map(str::to_owned).collect(),
-            ..cause
+        let list: Vec<&Cause> = causes.keys().copied().collect();
+        let roots = |(name, reached): (&&str, &BTreeSet<&str>)| {
+            let roots: BTreeSet<&Cause> = reached.iter().filter_map(|name| own.get(name)).flatten().collect();
+            let roots = roots.into_iter().filter_map(|cause| list.binary_search(&cause).ok()).collect();
+            ((*name).to_owned(), (roots, via[name].iter().map(|input| (*input).to_owned()).collect()))
+        };
+        let of = told.iter().map(roots).collect();
+        let named = |(cause, read_by): (&Cause, BTreeSet<String>)| Cause {
+            read_by: read_by.into_iter().collect(),
+            ..cause.clone()
         };
         (causes.into_iter().map(named).collect(), of)
     }

@@ -124,6 +124,7 @@ pub(super) fn summary(
     new: &Side,
     artifacts: &mut [Artifact],
     nodes: Vec<NodeImpact>,
+    only: &dyn Fn(&str) -> bool,
     is_source: &dyn Fn(&str) -> bool,
 ) -> Result<Summary> {
     let mut counts = Counts::default();
@@ -135,7 +136,7 @@ pub(super) fn summary(
             State::Changed => counts.changed += 1,
         }
     }
-    let all: BTreeSet<&String> = old.parts.keys().chain(new.parts.keys()).collect();
+    let all: BTreeSet<&String> = old.parts.keys().chain(new.parts.keys()).filter(|name| only(name)).collect();
     counts.same = all.len() - counts.added - counts.removed - 2 * counts.renamed - counts.changed;
     // What was downloaded has much that this cluster does not use.
     let mut used: Vec<&mut Artifact> =

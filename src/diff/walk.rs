@@ -11,11 +11,12 @@ use super::{Artifact, Diff, Difference, Part, Result, SHAPE, Same, Side, State, 
 use crate::delta::{self, Change, Context, Edit, File, Into, Kind, Step};
 use crate::digest::Digest;
 
-/// Compares two sides. `naming` says what people call a cause.
-pub fn compare(old: &Side, new: &Side, naming: Naming<'_>) -> Result<Diff> {
+/// Compares two sides. `only` says of which artifacts to tell: causes may lie in others. `naming` says what people call a
+/// cause.
+pub fn compare(old: &Side, new: &Side, only: &dyn Fn(&str) -> bool, naming: Naming<'_>) -> Result<Diff> {
     let paired = pair(old, new);
     let history = causes::History::read([old, new], &paired)?;
-    let order = history.order();
+    let order: Vec<&str> = history.order().into_iter().filter(|name| only(name)).collect();
     let mut works = Vec::with_capacity(order.len());
     let mut seen = BTreeMap::new();
     for name in &order {
@@ -35,7 +36,7 @@ pub fn compare(old: &Side, new: &Side, naming: Naming<'_>) -> Result<Diff> {
         })
         .collect::<Result<_>>()?;
     let mut told = Told::default();
-    let (causes, of) = history.causes(naming);
+    let (causes, of) = history.causes(naming, only);
     let mut artifacts = Vec::new();
     let mut impacts = Vec::new();
     for (work, read) in works.iter().zip(read) {
@@ -54,7 +55,8 @@ pub fn compare(old: &Side, new: &Side, naming: Naming<'_>) -> Result<Diff> {
         causes,
         artifacts,
     };
-    diff.summary = summary::summary(old, new, &mut diff.artifacts, impacts, &|name| history.is_source(name))?;
+    diff.summary =
+        summary::summary(old, new, &mut diff.artifacts, impacts, only, &|name| history.is_source(name))?;
     Ok(diff)
 }
 

@@ -37,7 +37,7 @@ pub struct DiffRequest {
 
 /// Compares.
 pub fn diff(env: Env<'_>, request: &DiffRequest) -> Result<Diff> {
-    let (mut old, mut new) = sides(env, request)?;
+    let (old, new) = sides(env, request)?;
     for only in &request.only {
         let known = || old.parts.keys().chain(new.parts.keys()).map(String::as_str);
         if !known().any(|name| is_below(name, only)) {
@@ -46,17 +46,13 @@ pub fn diff(env: Env<'_>, request: &DiffRequest) -> Result<Diff> {
             return Err(OpsError::NoTarget { target: only.clone(), near });
         }
     }
-    if !request.only.is_empty() {
-        let wanted = |name: &str| request.only.iter().any(|only| is_below(name, only));
-        old.narrow(wanted);
-        new.narrow(wanted);
-    }
+    let only = |name: &str| request.only.is_empty() || request.only.iter().any(|only| is_below(name, only));
     // Without the files of a cluster, causes have the names that recipes give them.
     let workspace = directories(env, request)
         .into_iter()
         .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok());
     let naming = |artifact: &str, change: &drv::Change| name(workspace.as_ref(), artifact, change);
-    Ok(diff::compare(&old, &new, &naming)?)
+    Ok(diff::compare(&old, &new, &only, &naming)?)
 }
 
 /// Cluster directories that know what causes are called: the newer side's first.
@@ -83,7 +79,7 @@ fn sides(env: Env<'_>, request: &DiffRequest) -> Result<(Side, Side)> {
     if let Some([old, new]) = &request.releases {
         // The epoch and the seed must be the same on both sides, so there must be one of each.
         Workspace::load(env, Missing::Make)?;
-        return Ok((of_release(env, old, request.jobs)?, of_release(env, new, request.jobs)?));
+        return Ok((of_release(env, old, request)?, of_release(env, new, request)?));
     }
     let asked: Vec<Asked> = request.sides.iter().map(|side| Asked::parse(side)).collect::<Result<_>>()?;
     match asked.as_slice() {
@@ -183,7 +179,8 @@ impl Asked {
             Self::Path(path) => of_path(env, path, jobs),
             Self::Target(target) => {
                 let workspace = Workspace::load(env, Missing::Make)?;
-                build(env, &workspace, target, target.clone(), jobs)
+                let targets = std::slice::from_ref(target);
+                build(env, &workspace, targets, target.clone(), jobs, target == EVERYTHING)
             }
         }
     }
@@ -208,15 +205,17 @@ fn of_generation(store: &Store, generation: Generation) -> Side {
     }
 }
 
-/// The same cluster on a release.
-fn of_release(env: Env<'_>, reference: &str, jobs: usize) -> Result<Side> {
+/// The same cluster on a release: all of it, or what is asked for and what that needs.
+fn of_release(env: Env<'_>, reference: &str, request: &DiffRequest) -> Result<Side> {
     let release = release::named(env, Some(reference))?;
     let workspace = Workspace::load_release(env, &release)?;
     let title = match release.version.as_str() {
         "" => reference.to_owned(),
         version => format!("{reference} ({version})"),
     };
-    build(env, &workspace, EVERYTHING, title, jobs)
+    let (whole, jobs) = ([EVERYTHING.to_owned()], request.jobs);
+    let targets = if request.only.is_empty() { &whole[..] } else { &request.only };
+    build(env, &workspace, targets, title, jobs, true)
 }
 
 /// A cluster directory, an object, or files.
@@ -225,7 +224,7 @@ fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
     if is_cluster(path)? {
         let env = Env { directory: path, ..env };
         let workspace = Workspace::load(env, Missing::Make)?;
-        return build(env, &workspace, EVERYTHING, title, jobs);
+        return build(env, &workspace, &[EVERYTHING.to_owned()], title, jobs, true);
     }
     let real = fs::canonical(path)?;
     let object = real.parent().and_then(|root| Store::open(root).ok()).and_then(|store| {
@@ -240,9 +239,16 @@ fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
     Ok(Side { title, store, parts: [(String::new(), Part { drv: None, tree })].into() })
 }
 
-/// Builds a target without a trace in the cluster directory.
-fn build(env: Env<'_>, workspace: &Workspace, target: &str, title: String, jobs: usize) -> Result<Side> {
-    let targets = workspace.select(&[target.to_owned()])?;
+/// Builds targets without a trace in the cluster directory; with `inputs`, what they need is part of the side too.
+fn build(
+    env: Env<'_>,
+    workspace: &Workspace,
+    targets: &[String],
+    title: String,
+    jobs: usize,
+    inputs: bool,
+) -> Result<Side> {
+    let targets = workspace.select(targets)?;
     let session = workspace.session(env)?;
     let outcome =
         exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: false })?;
@@ -252,8 +258,8 @@ fn build(env: Env<'_>, workspace: &Workspace, target: &str, title: String, jobs:
     if let Some((_, error)) = outcome.failed.into_iter().next() {
         return Err(OpsError::Failed(error));
     }
-    let wanted = |at: &usize| target == EVERYTHING || targets.contains(at);
     let nodes = workspace.graph.nodes();
+    let wanted = |at: &usize| inputs || targets.contains(at);
     let parts = outcome.done.into_iter().filter(|(at, _)| wanted(at)).map(|(at, done)| {
         let part = Part { drv: Some(done.drv), tree: Tree::Object(done.output.object) };
         (nodes[at].name.clone(), part)

@@ -5,6 +5,8 @@ use std::fs;
 use serde_json::Value;
 
 use super::harness::Workspace;
+use super::release::data;
+use super::release::pack::Pack;
 
 /// Every difference of a document as one line: artifact, place, what happened.
 fn lines(diff: &Value) -> Vec<String> {
@@ -428,4 +430,35 @@ fn our_objects_beside_those_of_a_render() {
       "shape": "tinderbox-hand-over/1"
     }
     "#);
+}
+
+/// Real CRDs and gates of two releases, packed as releases: told by field, with the release as the one cause. What is
+/// asked for is what is built; the rest of such a release is not there.
+#[test]
+fn real_releases_differ_by_field() {
+    let (Some(old), Some(new)) = (data::release("4.18"), data::release("4.19")) else { return };
+    let ws = Workspace::example();
+    let pack = Pack::create(&ws.dir.join("layout"));
+    old.put(&pack, "old");
+    new.put(&pack, "new");
+    let sides = ["--release", "oci:layout:old", "oci:layout:new"];
+    let only = ["--only", "release/crds", "--only", "release/featuregate"];
+    let diff = compare(&ws, 1, &[&sides[..], &only].concat());
+    assert_eq!(artifacts(&diff), ["release/featuregate", "release/crds"]);
+    let kinds: Vec<&Value> = diff["causes"].as_array().unwrap().iter().map(|cause| &cause["kind"]).collect();
+    assert_eq!(kinds, ["release"]);
+    for artifact in diff["artifacts"].as_array().unwrap() {
+        assert_eq!(artifact["causes"], serde_json::json!([0]), "{}", artifact["name"]);
+    }
+    // Read from the files by hand.
+    let nodes =
+        "CustomResourceDefinition nodes.config.openshift.io v1 spec cgroupMode enum v1 | removed | v1 | ";
+    let found = lines(&diff);
+    assert!(found.iter().any(|line| line.ends_with(nodes)), "{found:#?}");
+    let url = "status platformStatus ibmcloud serviceEndpoints [] url maxLength | added |  | 300";
+    assert!(found.iter().any(|line| line.ends_with(url)), "{found:#?}");
+    let schemas = diff["summary"]["schemas"].as_array().unwrap();
+    let gone = |one: &Value| one["crd"] == "nodes.config.openshift.io" && one["field"] == "spec.cgroupMode";
+    assert!(schemas.iter().any(gone), "{schemas:#?}");
+    assert!(!diff["summary"]["gates"].as_array().unwrap().is_empty());
 }
