@@ -1,11 +1,11 @@
 //! Two closures compared by meaning: which artifacts differ, in what, why, and what follows for the nodes.
 //!
-//! 1. [`side`]: a side is artifacts by name; each is an object of the store, or files somewhere on disk.
-//! 2. [`walk`]: artifacts are paired by name, and equal ones skipped by their ids. Of the others, files are paired by path and
+//! 1. `side`: a side is artifacts by name; each is an object of the store, or files somewhere on disk.
+//! 2. `walk`: artifacts are paired by name, and equal ones skipped by their ids. Of the others, files are paired by path and
 //!    skipped by their digests; only what is left is read and given to [`delta`](crate::delta). A difference that an
 //!    artifact has from its inputs is told once, where it is first, and counted where it is again.
-//! 3. [`causes`]: the traces of both builds say what changed first.
-//! 4. [`summary`], [`nodes`]: what the differences mean, on one page.
+//! 3. `causes`: the traces of both builds say what changed first.
+//! 4. `summary`, `nodes`: what the differences mean, on one page.
 //!
 //! Invariant: the cost follows what differs, not what there is.
 
