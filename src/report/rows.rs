@@ -153,7 +153,10 @@ impl Page {
         );
         let certificates = summary.certificates.iter().map(|one| {
             let key = if one.rekeyed { "a new key" } else { "the same key" };
-            (Mark::Changed, format!("{}: {key}, {}", one.artifact, one.fields.join(", ")))
+            let name = if one.artifact.is_empty() { "files" } else { &one.artifact };
+            let words: Vec<&str> =
+                std::iter::once(key).chain(one.fields.iter().map(String::as_str)).collect();
+            (Mark::Changed, format!("{name}: {}", words.join(", ")))
         });
         self.list("certificates", certificates.collect());
     }
