@@ -8,11 +8,8 @@ use std::collections::BTreeMap;
 use super::data::{Data, Map};
 use super::walk::Walk;
 use super::{Edit, File, Into, Kind, Shown, fields, node, open, rename, show, walk};
-use crate::ignition::decode;
+use crate::ignition::{decode, unit_path};
 use crate::needle::needles;
-
-/// Where Ignition writes units.
-const UNITS: &str = "/etc/systemd/system";
 
 /// Two MachineConfigs: an Ignition config is a field of each.
 pub(super) fn machine_config(walk: &mut Walk<'_>, old: &Data, new: &Data) {
@@ -185,7 +182,7 @@ fn is_secret(path: &str, content: &[u8], map: &Map) -> bool {
 
 fn units(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<String, &Map>) {
     for name in keys(old, new) {
-        let path = format!("{UNITS}/{name}");
+        let path = unit_path(name);
         let (one, two) = (old.get(name).copied(), new.get(name).copied());
         unit(walk, &path, one, two);
         let dropins = |unit: Option<&Map>| -> BTreeMap<String, Map> {

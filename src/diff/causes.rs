@@ -136,13 +136,16 @@ impl<'a> History<'a> {
         naming: Naming<'_>,
         only: &dyn Fn(&str) -> bool,
     ) -> (Vec<Cause>, BTreeMap<String, Roots>) {
-        let merged = Merged::of(self.all(naming));
         let mut own: BTreeMap<&str, BTreeSet<Cause>> = BTreeMap::new();
         let mut via: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (name, known) in self.of.iter().filter(|(_, known)| known.built) {
             let (found, inputs) = self.of_one(name, known, naming);
-            own.insert(name, found.into_iter().map(|cause| merged.one(cause)).collect());
+            own.insert(name, found);
             via.insert(name, inputs);
+        }
+        let merged = Merged::of(own.values().flatten());
+        for found in own.values_mut() {
+            *found = std::mem::take(found).into_iter().map(|cause| merged.one(cause)).collect();
         }
         let reached = |name: &'_ str| {
             let mut reached: BTreeSet<&str> =
@@ -173,12 +176,6 @@ impl<'a> History<'a> {
             ..cause.clone()
         };
         (causes.into_iter().map(named).collect(), of)
-    }
-
-    /// What changed first in all of them.
-    fn all(&self, naming: Naming<'_>) -> Vec<Cause> {
-        let of = self.of.iter().filter(|(_, known)| known.built && !known.lone);
-        of.flat_map(|(name, known)| self.of_one(name, known, naming).0).collect()
     }
 
     /// What changed first in one artifact, and which of its inputs differ.
@@ -231,12 +228,12 @@ struct Merged {
 }
 
 impl Merged {
-    fn of(all: Vec<Cause>) -> Self {
+    fn of<'c>(all: impl Iterator<Item = &'c Cause> + Clone) -> Self {
+        let is = |kind| move |cause: &&Cause| cause.kind == kind;
         let is_version = |cause: &&Cause| cause.what == "lock.release.version";
-        let release =
-            all.iter().filter(|cause| cause.kind == CauseKind::Release).max_by_key(is_version).cloned();
-        let release = release.map(|found| Cause { what: "lock.release".to_owned(), ..found });
-        Self { release, seed: all.into_iter().find(|cause| cause.kind == CauseKind::Seed) }
+        let release = all.clone().filter(is(CauseKind::Release)).max_by_key(is_version);
+        let release = release.map(|found| Cause { what: "lock.release".to_owned(), ..found.clone() });
+        Self { release, seed: all.clone().find(is(CauseKind::Seed)).cloned() }
     }
 
     fn one(&self, cause: Cause) -> Cause {

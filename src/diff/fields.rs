@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::{Artifact, Result, SchemaMove, Severity, Side};
 use crate::delta::{Change, Edit, Into, Kind, Shown, Step, Tone};
 use crate::hint::Problems;
+use crate::patch::Identity;
 use crate::yaml::{self, Data, Node, Source};
 
 /// The artifact with all manifests, as they are applied.
@@ -81,12 +82,13 @@ impl Tightened {
     /// Whether an object is of this type and has the field.
     fn is_in(&self, object: &Node) -> bool {
         let (plural, group) = self.crd.split_once('.').unwrap_or((&self.crd, ""));
-        let text = |key: &str| object.get(key).and_then(Node::text).unwrap_or_default().to_owned();
-        let in_group = text("apiVersion").split_once('/').is_some_and(|(of, _)| of == group);
-        let kind = text("kind").to_lowercase();
+        let identity = Identity::of(object);
+        let kind = identity.kind.to_lowercase();
         let is_kind =
             [format!("{kind}s"), format!("{kind}es"), kind.trim_end_matches('y').to_owned() + "ies", kind];
-        in_group && is_kind.iter().any(|one| one == plural) && has(object, &self.path, self.value.as_deref())
+        identity.group() == group
+            && is_kind.iter().any(|one| one == plural)
+            && has(object, &self.path, self.value.as_deref())
     }
 }
 
@@ -105,11 +107,8 @@ fn has(node: &Node, path: &[String], value: Option<&str>) -> bool {
 }
 
 fn identity(object: &Node) -> String {
-    let text = |node: Option<&Node>| node.and_then(Node::text).unwrap_or_default().to_owned();
-    let metadata = object.get("metadata");
-    let of = |key: &str| text(metadata.and_then(|metadata| metadata.get(key)));
-    let name = [of("namespace"), of("name")].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
-    format!("{} {}", text(object.get("kind")), name.join("/"))
+    let Identity { kind, namespace, name, .. } = Identity::of(object);
+    if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
 }
 
 /// All objects that bootkube applies.

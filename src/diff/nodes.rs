@@ -14,10 +14,8 @@ use serde::Serialize;
 use super::Result;
 use super::side::{Leaf, Leaves};
 use crate::delta::{self, Change, Context, Edit, File, Into, Kind, Shown, Step};
-use crate::ignition::{CONTENT_PATH, ENCAPSULATED_PATH, Manifest, OriginKind, Written};
+use crate::ignition::{CONTENT_PATH, ENCAPSULATED_PATH, Manifest, OriginKind, UNITS, Written, unit_path};
 
-/// The list of entries in a node's object.
-const LIST: &str = "tree.json";
 /// Where the files are.
 const FILES: &str = "tree/";
 
@@ -77,7 +75,7 @@ pub struct NodeImpact {
 
 /// Leaves that are compared: of a node its files, and neither the config that holds them nor their list.
 pub(super) fn told(leaves: &Leaves) -> BTreeMap<&str, &Leaf> {
-    let is_node = leaves.by_path.contains_key(LIST);
+    let is_node = leaves.by_path.contains_key(Manifest::FILE);
     let told = |path: &str| !is_node || path.starts_with(FILES);
     leaves.by_path.iter().filter(|(path, _)| told(path)).map(|(path, leaf)| (path.as_str(), leaf)).collect()
 }
@@ -85,23 +83,36 @@ pub(super) fn told(leaves: &Leaves) -> BTreeMap<&str, &Leaf> {
 /// A path as it is shown: of a node's files, the path on the node.
 pub(super) fn shown(leaves: &Leaves, path: &str) -> String {
     match path.strip_prefix(FILES) {
-        Some(rest) if leaves.by_path.contains_key(LIST) => format!("/{rest}"),
+        Some(rest) if leaves.by_path.contains_key(Manifest::FILE) => format!("/{rest}"),
         _ => path.to_owned(),
     }
 }
 
+/// The lists of a node's entries, on both sides; none for an artifact that is no node's.
+pub(super) type Lists = [Option<Manifest>; 2];
+
+/// Reads them.
+pub(super) fn lists(old: &Leaves, new: &Leaves) -> Result<Lists> {
+    Ok([list(old)?, list(new)?])
+}
+
 fn list(leaves: &Leaves) -> Result<Option<Manifest>> {
-    match leaves.by_path.contains_key(LIST) {
+    match leaves.by_path.contains_key(Manifest::FILE) {
         // One that cannot be read is of another version of tinderbox: then there is nothing to say about it.
-        true => Ok(serde_json::from_slice(&leaves.read(LIST)?).ok()),
+        true => Ok(serde_json::from_slice(&leaves.read(Manifest::FILE)?).ok()),
         false => Ok(None),
     }
 }
 
 /// What differs on a node beside the contents of files: modes, owners, states of units; users and arguments of the kernel.
-pub(super) fn attributes(old: &Leaves, new: &Leaves, context: &Context) -> Result<Vec<Change>> {
-    let (Some(before), Some(after)) = (list(old)?, list(new)?) else { return Ok(Vec::new()) };
-    let (before, after) = (Entries::of(&before), Entries::of(&after));
+pub(super) fn attributes(
+    lists: &Lists,
+    old: &Leaves,
+    new: &Leaves,
+    context: &Context,
+) -> Result<Vec<Change>> {
+    let [Some(before), Some(after)] = lists else { return Ok(Vec::new()) };
+    let (before, after) = (Entries::of(before), Entries::of(after));
     let mut changes = Vec::new();
     for (path, (_, one)) in &before.0 {
         let Some((is_unit, other)) = after.0.get(path) else { continue };
@@ -148,26 +159,17 @@ impl<'m> Entries<'m> {
         let Manifest { version: _, directories, files, links, units, users: _ } = manifest;
         let plain = [directories, files, links].into_iter().flatten();
         let plain = plain.map(|entry| (entry.path.clone(), (false, entry)));
-        let units = units.iter().map(|entry| (on_node(&entry.path), (true, entry)));
+        let units = units.iter().map(|entry| (unit_path(&entry.path), (true, entry)));
         Self(plain.chain(units).collect())
     }
 }
 
-/// Where a unit or a drop-in is.
-fn on_node(unit: &str) -> String {
-    match unit.split_once('/') {
-        Some((unit, drop_in)) => format!("/etc/systemd/system/{unit}.d/{drop_in}"),
-        None => format!("/etc/systemd/system/{unit}"),
-    }
-}
-
 /// The same as a function of the object: what would happen to the node `ignition/<node>`.
-pub(super) fn impact(name: &str, old: &Leaves, new: &Leaves) -> Result<Option<NodeImpact>> {
+pub(super) fn impact(name: &str, lists: &Lists, old: &Leaves, new: &Leaves) -> Result<Option<NodeImpact>> {
     let Some(node) = name.strip_prefix("ignition/") else { return Ok(None) };
-    let (before, after) = (list(old)?, list(new)?);
-    let whole = before.is_some() && after.is_some();
-    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-    let (before, after) = (Entries::of(&before).0, Entries::of(&after).0);
+    let whole = lists.iter().all(Option::is_some);
+    let none = Manifest::default();
+    let [before, after] = lists.each_ref().map(|list| Entries::of(list.as_ref().unwrap_or(&none)).0);
     let mut impact = NodeImpact {
         node: node.to_owned(),
         effect: None,
@@ -192,7 +194,7 @@ pub(super) fn impact(name: &str, old: &Leaves, new: &Leaves) -> Result<Option<No
             _ => impact.changed.push(path.clone()),
         }
         if *is_unit {
-            let name = path.trim_start_matches("/etc/systemd/system/");
+            let name = path.strip_prefix(UNITS).unwrap_or(path).trim_start_matches('/');
             impact.units.push(name.split_once(".d/").map_or(name, |(unit, _)| unit).to_owned());
         }
         effects.entry(effect(path, entry)).or_default().push(path.clone());

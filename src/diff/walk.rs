@@ -31,7 +31,7 @@ pub fn compare(old: &Side, new: &Side, only: &dyn Fn(&str) -> bool, naming: Nami
                 .par_iter()
                 .map(|pair| work.differences(pair, &context))
                 .collect::<Result<Vec<_>>>()?;
-            read.push(nodes::attributes(&work.old, &work.new, &context)?);
+            read.push(nodes::attributes(&work.lists, &work.old, &work.new, &context)?);
             Ok(read)
         })
         .collect::<Result<_>>()?;
@@ -41,7 +41,7 @@ pub fn compare(old: &Side, new: &Side, only: &dyn Fn(&str) -> bool, naming: Nami
     let mut impacts = Vec::new();
     for (work, read) in works.iter().zip(read) {
         let (artifact, files) = told.artifact(work, read);
-        impacts.extend(nodes::impact(work.name, &work.old, &work.new)?);
+        impacts.extend(nodes::impact(work.name, &work.lists, &work.old, &work.new)?);
         let (causes, via) = of.get(work.name).cloned().unwrap_or_default();
         if artifact.state != State::Changed || files > 0 {
             artifacts.push(Artifact { causes, via, ..artifact });
@@ -109,6 +109,8 @@ struct Work<'a> {
     paired: Paired<'a>,
     old: Leaves,
     new: Leaves,
+    /// What is on a node, if it is a node's.
+    lists: nodes::Lists,
     /// Files to compare.
     pairs: Vec<Paths>,
     /// Artifacts that have files whose contents differ as some here do.
@@ -125,7 +127,8 @@ impl<'a> Work<'a> {
         let mut old = old.leaves(paired.before.unwrap_or(name))?.unwrap_or_default();
         let new = new.leaves(name)?.unwrap_or_default();
         old.align(&new);
-        let mut work = Self { name, paired, old, new, pairs: Vec::new(), elsewhere: Vec::new() };
+        let lists = nodes::lists(&old, &new)?;
+        let mut work = Self { name, paired, old, new, lists, pairs: Vec::new(), elsewhere: Vec::new() };
         if paired.before.is_some() {
             return Ok(work);
         }

@@ -19,6 +19,22 @@ pub struct Manifest {
     pub users: Vec<Written>,
 }
 
+impl Manifest {
+    /// What it is called, beside the config.
+    pub const FILE: &str = "tree.json";
+}
+
+/// Where systemd looks for units that an administrator made.
+pub const UNITS: &str = "/etc/systemd/system";
+
+/// Where a unit, or a drop-in (`x.service/10-y.conf`), is on a node.
+pub fn unit_path(name: &str) -> String {
+    match name.split_once('/') {
+        Some((unit, drop_in)) => format!("{UNITS}/{unit}.d/{drop_in}"),
+        None => format!("{UNITS}/{name}"),
+    }
+}
+
 /// One entry of a config.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {

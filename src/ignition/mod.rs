@@ -28,7 +28,7 @@ use std::str::FromStr;
 pub use dataurl::{Compression, Contents, decode, encode, gzip};
 pub use emit::canonical;
 pub use ignition_config::v3_5 as spec;
-pub use manifest::{Manifest, Origin, OriginKind, Written};
+pub use manifest::{Manifest, Origin, OriginKind, UNITS, Written, unit_path};
 pub use served::{CONTENT_PATH, ENCAPSULATED_PATH, Served, served};
 pub use unit::{Fault, Unit, unit};
 

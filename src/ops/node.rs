@@ -6,12 +6,9 @@ use super::show::{self, Found, ShownFile};
 use super::{OpsError, Result};
 use crate::fs;
 use crate::hint::near;
-use crate::ignition::{Manifest, Origin, OriginKind, Written};
+use crate::ignition::{Manifest, Origin, OriginKind, Written, unit_path};
 use crate::recipe::Node;
 use crate::store::{Object, StoreError};
-
-/// The list of entries in an object.
-const LIST: &str = "tree.json";
 
 /// One entry of a node's configuration.
 #[derive(Debug, Clone, Serialize)]
@@ -52,9 +49,8 @@ impl NodeEntry {
 
     /// Where it is on the node.
     pub fn on_node(&self) -> String {
-        match (self.kind, self.path.split_once('/')) {
-            ("unit", _) => format!("/etc/systemd/system/{}", self.path),
-            ("drop-in", Some((unit, name))) => format!("/etc/systemd/system/{unit}.d/{name}"),
+        match self.kind {
+            "unit" | "drop-in" => unit_path(&self.path),
             _ => self.path.clone(),
         }
     }
@@ -94,7 +90,7 @@ pub(super) fn entries(found: &Found) -> Result<Vec<NodeEntry>> {
 
 /// The same of an object that is known to be one; without its recipe, origins have the names that they have in there.
 pub(super) fn list(object: &Object, node: Option<&Node>) -> Result<Vec<NodeEntry>> {
-    let path = object.path.join(LIST);
+    let path = object.path.join(Manifest::FILE);
     let manifest: Manifest = serde_json::from_str(&fs::read_text(&path)?)
         .map_err(|source| OpsError::Store(StoreError::Unreadable { path, source }))?;
     let Manifest { version: _, directories, files, links, units, users } = manifest;

@@ -39,7 +39,7 @@ use self::params::{Base, Params};
 use super::render::{Templates, values};
 use super::{BuildError, Builder, Job, JobError};
 use crate::drv::BuilderId;
-use crate::ignition::{Config, Contents, IgnitionError};
+use crate::ignition::{Config, Contents, IgnitionError, Manifest};
 use crate::tree::TreeWriter;
 
 pub(super) struct Ignition;
@@ -103,9 +103,9 @@ impl Builder for Ignition {
             true => out.write_secret(&path, config.emit().as_bytes(), false)?,
             false => out.write(&path, config.emit().as_bytes(), false)?,
         }
-        let wrong = |_| JobError::Expected { name: "tree.json".into(), expected: "writable as JSON" };
+        let wrong = |_| JobError::Expected { name: Manifest::FILE.into(), expected: "writable as JSON" };
         let json = serde_json::to_string_pretty(&manifest).map_err(wrong)? + "\n";
-        Ok(out.write("tree.json", json.as_bytes(), false)?)
+        Ok(out.write(Manifest::FILE, json.as_bytes(), false)?)
     }
 }
 

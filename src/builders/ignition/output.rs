@@ -4,11 +4,8 @@ use super::super::{BuildError, JobError};
 use super::collect::Additions;
 use super::params::Base;
 use super::refused;
-use crate::ignition::{Config, Contents, Manifest, Origin, OriginKind, Written, spec};
+use crate::ignition::{Config, Contents, Manifest, Origin, OriginKind, Written, spec, unit_path};
 use crate::tree::TreeWriter;
-
-/// Where systemd keeps units.
-const UNITS: &str = "/etc/systemd/system";
 
 /// What is known about a config's entries.
 pub(super) struct Output<'a> {
@@ -110,10 +107,7 @@ impl Output<'_> {
             let added = self.additions.units.get(&part);
             let secret =
                 added.is_some_and(|added| added.secret) || (added.is_none() && self.is_secret(&part));
-            let path = match part.split_once('/') {
-                Some((unit, dropin)) => format!("{UNITS}/{unit}.d/{dropin}"),
-                None => format!("{UNITS}/{part}"),
-            };
+            let path = unit_path(&part);
             put(out, &path, text.as_bytes(), false, secret)?;
             let from = match added {
                 Some(added) => vec![self.origin(&added.origin, &part)],
