@@ -2,6 +2,7 @@
 //!
 //! A closed set, each versioned. A builder sees its job and nothing else: no store, clock, environment or terminal.
 
+mod digest;
 mod files;
 mod identity;
 mod ignition;
@@ -98,6 +99,7 @@ const ALL: [&dyn Builder; 17] = [
     &patch::Patches,
     &validate::Validate,
     &iso::Iso,
+    &digest::DigestOf,
 ];
 
 /// The builder of that kind.

@@ -74,8 +74,13 @@ const NODES: &[Field] = &[
 
 const LIBVIRT: &[Field] = &[
     field("uri", Kind::Text(&syntax::TEXT), "Connection; by default `qemu:///system`."),
-    field("pool", Kind::Text(&syntax::TEXT), "Storage pool; by default the cluster's name."),
-    field("network", Kind::Text(&syntax::TEXT), "Virtual network; by default the cluster's name."),
+    field("pool", Kind::Text(&syntax::OBJECT), "Storage pool; by default the cluster's name."),
+    field(
+        "path",
+        Kind::Text(&syntax::DIRECTORY),
+        "Directory of that pool on the host; by default `/var/lib/libvirt/images/` and the pool's name.",
+    ),
+    field("network", Kind::Text(&syntax::OBJECT), "Virtual network; by default the cluster's name."),
     field(
         "bridge",
         Kind::Text(&syntax::INTERFACE),

@@ -19,7 +19,7 @@
 //! | `installConfig.…` | install-config as written, without the pull secret | itself |
 //! | `pullSecret` | secret | `pullSecret` |
 //! | `release`, `architecture`, `channel` | the release | the same |
-//! | `libvirt.{uri,pool,network,bridge,domainType}`, `rhcos.{iso,qcow2}` | where machines are made | the same |
+//! | `libvirt.{uri,pool,path,network,bridge,domainType}`, `rhcos.{iso,qcow2}` | where machines are made | the same |
 //! | `pki.{keyAlgorithm,authorityKeyAlgorithm}`, `pki.validity.{authorityHours,leafHours}`, `pki.authorities.NAME.{certificate,key}` | certificates | `pki` |
 //! | `checks.disabled[]` | checks that are not run | `checks` |
 //!

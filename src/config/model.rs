@@ -159,6 +159,8 @@ pub struct Libvirt {
     pub uri: String,
     /// Storage pool.
     pub pool: String,
+    /// Its directory on the host, absolute.
+    pub path: String,
     /// Virtual network.
     pub network: String,
     /// Its bridge, at most 15 characters.

@@ -296,7 +296,7 @@ fn capability_fields(capabilities: Option<&Capabilities>, at: &Lookup<'_>) -> Fi
 }
 
 fn libvirt_fields(libvirt: &Libvirt, at: &Lookup<'_>) -> Field {
-    let Libvirt { uri, pool, network, bridge, domain_type } = libvirt;
+    let Libvirt { uri, pool, path, network, bridge, domain_type } = libvirt;
     let own = |field: &str| at.one(Ours, &join("libvirt", field));
     // By default these follow from the cluster's name.
     let named = |field: &str| {
@@ -304,8 +304,13 @@ fn libvirt_fields(libvirt: &Libvirt, at: &Lookup<'_>) -> Field {
         let given = at.0.place(Ours, &field).line.is_some();
         if given { at.one(Ours, &field) } else { at.all(&[(Ours, &field), (Install, "metadata.name")]) }
     };
+    let directory = match at.0.place(Ours, "libvirt.path").line {
+        Some(_) => at.one(Ours, "libvirt.path"),
+        None => at.all(&[(Ours, "libvirt.path"), (Ours, "libvirt.pool"), (Install, "metadata.name")]),
+    };
     Field::map([
         ("uri", Field::leaf(uri.as_str(), own("uri"))),
+        ("path", Field::leaf(path.as_str(), directory)),
         ("pool", Field::leaf(pool.as_str(), named("pool"))),
         ("network", Field::leaf(network.as_str(), named("network"))),
         ("bridge", Field::leaf(bridge.as_str(), named("bridge"))),

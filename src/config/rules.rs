@@ -12,7 +12,9 @@ use crate::value::Value;
 
 /// Applies all of them.
 pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
-    for rule in [bootstrap, names, macs, not_empty, proxy, mirrors, features, architecture, fips, bridge] {
+    for rule in
+        [bootstrap, names, macs, not_empty, proxy, mirrors, features, architecture, fips, bridge, session]
+    {
         rule(inputs, problems);
     }
 }
@@ -36,7 +38,10 @@ fn bootstrap(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// Host names that the cluster needs itself, and names that could be taken for an index.
+/// Files in `infra/` beside those of the nodes.
+const INFRA: [&str; 5] = ["firewall", "haproxy", "haproxy-pivoted", "network", "pool"];
+
+/// Host names that the cluster needs itself, names of its other artifacts, and names that could be taken for an index.
 fn names(inputs: &Inputs<'_>, problems: &mut Problems) {
     for node in &inputs.nodes {
         let Some(name) = node.data.get("name").and_then(Value::as_text) else { continue };
@@ -46,6 +51,10 @@ fn names(inputs: &Inputs<'_>, problems: &mut Problems) {
                 .cluster
                 .problem(&join(&node.field, "name"), format!("`{name}` is a name of the cluster itself"));
             push(problems, problem, "its DNS record points elsewhere: choose another name");
+        } else if INFRA.contains(&name) {
+            let problem =
+                inputs.cluster.problem(&join(&node.field, "name"), format!("`{name}` is no name for a node"));
+            push(problems, problem, &format!("`infra/{name}` is another artifact: choose another name"));
         } else if name.bytes().all(|b| b.is_ascii_digit()) {
             let problem = inputs.cluster.problem(&join(&node.field, "name"), format!("`{name}` is a number"));
             push(problems, problem, "begin it with a letter: field paths could not tell it from an index");
@@ -190,5 +199,16 @@ fn bridge(inputs: &Inputs<'_>, problems: &mut Problems) {
         let problem =
             inputs.cluster.problem("libvirt", format!("`virbr-{name}` is too long for the name of a bridge"));
         push(problems, problem, "set `libvirt.bridge`, at most 15 characters");
+    }
+}
+
+/// What runs without root has its files elsewhere, and nobody here knows the user's home.
+fn session(inputs: &Inputs<'_>, problems: &mut Problems) {
+    let uri = inputs.cluster.text("libvirt.uri").unwrap_or_default();
+    if uri.split('?').next().unwrap_or_default().ends_with("/session")
+        && !inputs.cluster.lines.contains_key("libvirt.path")
+    {
+        let problem = inputs.cluster.problem("libvirt.uri", "a session needs a directory of its own");
+        push(problems, problem, "set `libvirt.path` to one that you may write to");
     }
 }

@@ -123,9 +123,11 @@ fn mirror(entry: &Value) -> Option<Mirror> {
 
 fn libvirt(cluster: &Fragment, name: &str) -> Option<Libvirt> {
     let bridge: String = format!("virbr-{name}").chars().take(15).collect();
+    let pool = owned(cluster, "libvirt.pool").unwrap_or_else(|| name.to_owned());
     Some(Libvirt {
         uri: owned(cluster, "libvirt.uri").unwrap_or_else(|| "qemu:///system".to_owned()),
-        pool: owned(cluster, "libvirt.pool").unwrap_or_else(|| name.to_owned()),
+        path: owned(cluster, "libvirt.path").unwrap_or_else(|| format!("/var/lib/libvirt/images/{pool}")),
+        pool,
         network: owned(cluster, "libvirt.network").unwrap_or_else(|| name.to_owned()),
         bridge: owned(cluster, "libvirt.bridge").unwrap_or(bridge),
         domain_type: DomainType::read(cluster.text("libvirt.domainType").unwrap_or("kvm"))?,

@@ -125,6 +125,30 @@ pub(super) const INTERFACE: Syntax = Syntax {
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
     },
 };
+/// What a network or a pool is called: it stands in XML, in file names and on command lines.
+pub(super) const OBJECT: Syntax = Syntax {
+    name: "a name of letters, digits, `_`, `.` and `-`, at most 63",
+    example: "ocp4",
+    pattern: Some("^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"),
+    check: |text| {
+        text.len() <= 63
+            && text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+    },
+};
+/// A directory of the host, absolute.
+pub(super) const DIRECTORY: Syntax = Syntax {
+    name: "an absolute path of letters, digits, `_`, `.` and `-`",
+    example: "/var/lib/libvirt/images/ocp4",
+    pattern: Some("^(/[A-Za-z0-9_.-]+)+$"),
+    check: |text| {
+        let part = |part: &str| {
+            !matches!(part, "" | "." | "..")
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+        };
+        text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part))
+    },
+};
 /// A disk, as the live system calls it.
 pub(super) const DEVICE: Syntax = Syntax {
     name: "a device",
@@ -286,6 +310,12 @@ mod tests {
             (&SPAN, &["24h", "30d", "10y"], &["", "10", "0d", "-1d", "+1d", "1w", "101y", "dé"]),
             (&FEATURE_GATE, &["A=true"], &["A", "=true", "A=yes"]),
             (&INTERFACE, &["virbr-ocp4"], &["", "a name", "sixteencharacter"]),
+            (&OBJECT, &["ocp4", "Lab_1.a-b"], &["", "-ocp4", "a/b", "a<b", "a b"]),
+            (
+                &DIRECTORY,
+                &["/srv/ocp4", "/a"],
+                &["", "/", "srv", "/srv/", "/srv//a", "/srv/../etc", "/a b", "/a'b"],
+            ),
         ];
         for (syntax, good, bad) in cases {
             for text in *good {

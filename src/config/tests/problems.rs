@@ -149,6 +149,35 @@ fn rules_between_fields() {
     ");
 }
 
+/// `infra/network` is the network: a node of that name would be two artifacts under one name.
+#[test]
+fn names_of_artifacts_are_no_names_of_nodes() {
+    insta::assert_snapshot!(report(&[("name: worker-0", "name: network"), ("name: worker-1", "name: haproxy-pivoted")]), @r"
+    cluster.yaml:30: nodes.network.name: `network` is no name for a node
+      hint: `infra/network` is another artifact: choose another name
+    cluster.yaml:31: nodes.haproxy-pivoted.name: `haproxy-pivoted` is no name for a node
+      hint: `infra/haproxy-pivoted` is another artifact: choose another name
+    ");
+}
+
+#[test]
+fn what_stands_in_xml_and_on_command_lines_is_plain() {
+    let libvirt = "release: demo:4.18\nlibvirt: {uri: 'qemu:///session', pool: 'a<b', network: 'a b'}";
+    insta::assert_snapshot!(report(&[("release: demo:4.18", libvirt)]), @r"
+    cluster.yaml:7: libvirt.network: `a b` is not a name of letters, digits, `_`, `.` and `-`, at most 63
+      hint: for example: ocp4
+    cluster.yaml:7: libvirt.pool: `a<b` is not a name of letters, digits, `_`, `.` and `-`, at most 63
+      hint: for example: ocp4
+    cluster.yaml:7: libvirt.uri: a session needs a directory of its own
+      hint: set `libvirt.path` to one that you may write to
+    ");
+    let path = "release: demo:4.18\nlibvirt: {path: relative}";
+    insta::assert_snapshot!(report(&[("release: demo:4.18", path)]), @r"
+    cluster.yaml:7: libvirt.path: `relative` is not an absolute path of letters, digits, `_`, `.` and `-`
+      hint: for example: /var/lib/libvirt/images/ocp4
+    ");
+}
+
 #[test]
 fn a_disabled_check_is_not_run() {
     let edits = [("api: 192.168.126.10\n", "api: 192.168.126.100\n")];
