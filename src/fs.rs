@@ -326,6 +326,12 @@ pub fn sync_file_system(path: &Path) -> Result<()> {
     rustix::fs::syncfs(open(path)?).at("sync", path)
 }
 
+/// Bytes that a plain user can still write to the file system of `path`.
+pub fn available(path: &Path) -> Result<u64> {
+    let found = rustix::fs::statvfs(path).at("look at", path)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 /// Reads at most `limit` bytes from the beginning of a file.
 pub fn read_head(path: &Path, limit: usize) -> Result<Vec<u8>> {
     let mut head = Vec::with_capacity(limit.min(8192));

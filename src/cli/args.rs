@@ -151,6 +151,9 @@ Contents are not in it: names, ids, times and sizes only.")]
     /// Encrypt the cluster's seed for named recipients, or decrypt it
     #[command(subcommand)]
     Seed(super::seed::Seed),
+    /// Make the cluster's machines on libvirt
+    #[command(subcommand)]
+    Realize(super::realize::Realize),
     /// Look into a release, or copy it
     #[command(subcommand)]
     Release(Release),

@@ -6,6 +6,7 @@ mod diff;
 mod error;
 mod output;
 mod progress;
+mod realize;
 mod renew;
 mod report;
 mod run;

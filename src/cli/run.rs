@@ -31,12 +31,14 @@ pub(super) fn run(args: Args, cancel: &AtomicBool) -> Result<ExitCode> {
     let progress = Progress::new(level, log);
     let store = StoreChoice { named: global.store.clone(), data: data_directory() };
     let proxy = proxy_settings();
+    let programs = super::realize::programs();
     let env = Env {
         directory: &global.directory,
         store: &store,
         events: &progress,
         cancel,
         proxy: &proxy,
+        programs: &programs,
         identity: super::seed::identity(global.identity.as_deref())?,
     };
     dispatch(env, &global, verb)
@@ -137,6 +139,7 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
             say(env, json, &done, || renew::renewal(&done, dry_run));
         }
         Verb::Seed(verb) => super::seed::run(env, json, verb)?,
+        Verb::Realize(verb) => return super::realize::run(env, json, &verb),
         Verb::Release(release) => self::release(env, json, release)?,
         Verb::Store(store) => return self::store(env, json, store),
         Verb::Schema(schema) => match schema.of {
@@ -161,7 +164,7 @@ pub(super) fn say(env: Env<'_>, json: bool, document: &impl serde::Serialize, te
     if json { output::json(document) } else { text() }
 }
 
-fn jobs(jobs: &Jobs) -> usize {
+pub(super) fn jobs(jobs: &Jobs) -> usize {
     jobs.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
 }
 

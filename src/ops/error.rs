@@ -8,6 +8,8 @@ use crate::exec::ExecError;
 use crate::fs;
 use crate::hint::{Hint, Problems};
 use crate::pki::PkiError;
+use crate::process::ProcessError;
+use crate::realize::RealizeError;
 use crate::registry::RegistryError;
 use crate::store::StoreError;
 
@@ -53,6 +55,9 @@ pub enum OpsError {
         /// What cluster.yaml says.
         asked: String,
     },
+    /// The host could not be looked at.
+    #[error(transparent)]
+    Realize(RealizeError),
     /// Not a config field.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -185,6 +190,7 @@ impl Hint for OpsError {
             Self::Failed(error) => error.hint(),
             Self::Field(error) => error.hint(),
             Self::Registry(error) => error.hint(),
+            Self::Realize(error) => error.hint(),
             Self::Unpinned { .. } => Some("`tinderbox lock` fills in what is missing".into()),
             Self::Moved { .. } => {
                 Some("`tinderbox lock --update release` pins what cluster.yaml asks for".into())
@@ -215,6 +221,15 @@ impl Hint for OpsError {
                 .hint()
                 .or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into())),
             Self::Interrupted { .. } | Self::Stopped => None,
+        }
+    }
+}
+
+impl From<RealizeError> for OpsError {
+    fn from(error: RealizeError) -> Self {
+        match error {
+            RealizeError::Process(ProcessError::Stopped) => Self::Stopped,
+            error => Self::Realize(error),
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod graph;
 pub mod init;
 pub mod lock;
 pub mod node;
+pub mod realize;
 pub mod release;
 pub mod renew;
 pub mod report;
@@ -43,6 +44,7 @@ pub use error::OpsError;
 pub use workspace::{Missing, Workspace};
 
 use crate::event::Events;
+use crate::process::Programs;
 pub use crate::registry::ProxySettings;
 
 /// What every verb is given.
@@ -58,6 +60,8 @@ pub struct Env<'a> {
     pub cancel: &'a AtomicBool,
     /// How to reach registries.
     pub proxy: &'a ProxySettings,
+    /// Programs of the host.
+    pub programs: &'a Programs,
     /// The file with the age identity that opens an encrypted seed.
     pub identity: Option<&'a std::path::Path>,
 }

@@ -189,7 +189,7 @@ impl Workspace {
 
 impl Workspace {
     /// What to do so that there are live ISOs.
-    fn no_iso(&self) -> String {
+    pub(super) fn no_iso(&self) -> String {
         match self.fields.project("lock.rhcos.iso.location").map(|found| found.value) {
             Ok(Projected::Plain(Value::Text(url))) => Location::Elsewhere(url).advice(),
             _ => {

@@ -7,12 +7,13 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 30] = [
-    ("cli", 6, &["ops", "report", "store"]),
-    ("ops", 5, &["exec", "diff", "report", "builders", "registry", "sandbox", "store"]),
+const TABLE: [(&str, u32, &[&str]); 32] = [
+    ("cli", 6, &["ops", "realize", "report", "store"]),
+    ("ops", 5, &["exec", "diff", "realize", "report", "builders", "registry", "sandbox", "store"]),
     ("exec", 4, &["builders", "registry", "sandbox", "store"]),
     ("report", 4, &["diff"]),
     ("diff", 4, &["store"]),
+    ("realize", 4, &[]),
     ("builders", 3, &["registry", "sandbox"]),
     ("store", 2, &[]),
     ("registry", 2, &[]),
@@ -33,6 +34,7 @@ const TABLE: [(&str, u32, &[&str]); 30] = [
     ("hint", 0, &[]),
     ("needle", 0, &["secret"]),
     ("pod", 0, &[]),
+    ("process", 0, &["hint"]),
     ("schema", 0, &[]),
     ("secret", 0, &[]),
     ("tree", 0, &["fs"]),

@@ -28,6 +28,8 @@
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
 //! | `delta` | the CRDs of two real releases, compared by field |
 //! | `page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
+//! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
+//! | `realize` | plans on a real libvirt: what would be done, and everything that stands in the way |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
@@ -66,6 +68,7 @@ mod mco;
 mod page;
 mod patches;
 mod pki;
+mod realize;
 mod recipes;
 mod registry;
 mod release;

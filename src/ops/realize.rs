@@ -1,0 +1,79 @@
+//! `realize`: the closure, built if need be, and the host that it is for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::build::{self, BuildRequest};
+use super::{Env, Missing, OpsError, Result, Workspace};
+use crate::config::Projected;
+use crate::fs;
+use crate::process::is_root;
+use crate::realize::{Access, Host, Images, Plan, Virsh, Wanted};
+use crate::value::Value;
+
+/// What would be created, changed, kept or removed on the host. Nothing there is changed.
+pub fn plan(env: Env<'_>, jobs: usize) -> Result<Plan> {
+    let workspace = Workspace::load(env, Missing::Make)?;
+    let (wanted, no_image) = wanted(env, &workspace, jobs)?;
+    let uri = &workspace.cluster.libvirt.uri;
+    let virsh = Virsh { programs: env.programs, uri, read_only: false, cancel: env.cancel };
+    let host = Host::look(virsh, &wanted)?;
+    Ok(Plan::make(uri, &wanted, &host, access(virsh), &no_image))
+}
+
+fn access(virsh: Virsh<'_>) -> Access {
+    let said = fs::read_text(Path::new("/proc/sys/net/ipv4/ip_unprivileged_port_start")).ok();
+    let first_port = said.and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
+    Access { root: is_root(), local: virsh.is_local(), session: virsh.is_session(), first_port }
+}
+
+/// What the closure asks for; and what to do if the node OS is not on this machine.
+fn wanted(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<(Wanted, String)> {
+    let qcow2 = qcow2(workspace);
+    let nodes: Vec<String> = workspace.cluster.nodes.iter().map(|node| node.name.clone()).collect();
+    let iso = |node: &String| format!("iso/{node}");
+    let isos: Vec<String> = match qcow2.is_some() {
+        true => Vec::new(),
+        false => nodes.iter().map(iso).filter(|iso| workspace.graph.find(iso).is_some()).collect(),
+    };
+    let targets = [vec!["cluster".to_owned()], isos].concat();
+    let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
+    let report = build::build(env, &request)?;
+    if let Some(failure) = report.errors.first() {
+        return Err(OpsError::Failed(std::sync::Arc::clone(failure)));
+    }
+    let built: BTreeMap<&str, &PathBuf> =
+        report.targets.iter().map(|target| (target.name.as_str(), &target.path)).collect();
+    let closure = built.get("cluster").ok_or(OpsError::NotBuilt { target: "cluster".into() })?;
+    let isos = nodes.iter().filter_map(|node| {
+        let path = built.get(iso(node).as_str())?;
+        Some((node.clone(), path.join(format!("{node}.iso"))))
+    });
+    let images = Images { isos: isos.collect(), qcow2 };
+    Ok((Wanted::read(closure, &nodes, &images)?, no_image(workspace)))
+}
+
+/// The QEMU image that the lock names, if it is a file, and its sha256.
+fn qcow2(workspace: &Workspace) -> Option<(PathBuf, String)> {
+    let local = workspace.fields.project("lock.rhcos.qcow2.local").ok()?.value;
+    matches!(local, Projected::Plain(Value::Bool(true))).then_some(())?;
+    let path = workspace.directory.path().join(text(workspace, "lock.rhcos.qcow2.location")?);
+    Some((path, text(workspace, "lock.rhcos.qcow2.sha256")?))
+}
+
+/// What to do so that there is a node OS.
+fn no_image(workspace: &Workspace) -> String {
+    match qcow2(workspace) {
+        Some((path, _)) => {
+            format!("put it at `{}` again, or change `rhcos.qcow2` in cluster.yaml", path.display())
+        }
+        None => format!("{}; its QEMU image works too (`rhcos: {{qcow2: FILE}}`)", workspace.no_iso()),
+    }
+}
+
+fn text(workspace: &Workspace, field: &str) -> Option<String> {
+    match workspace.fields.project(field).ok()?.value {
+        Projected::Plain(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}

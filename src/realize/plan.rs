@@ -1,0 +1,284 @@
+//! The difference between what is wanted and what is there, as steps in the order in which they are taken.
+//!
+//! Pure: a plan of the same closure and the same host is the same plan.
+
+use serde::Serialize;
+
+use super::Host;
+use super::host::Found;
+use super::obstacles::{self, Obstacle};
+use super::privileged::{self, Access, Privileged};
+use super::wanted::{Machine, Object, Volume, Wanted};
+
+/// What would be done, and what stands in the way.
+#[derive(Debug, Clone, Serialize)]
+pub struct Plan {
+    /// The connection.
+    pub uri: String,
+    /// The closure.
+    pub closure: String,
+    /// All steps, those that do nothing too.
+    pub steps: Vec<Step>,
+    /// What needs root, as commands.
+    pub privileged: Vec<Privileged>,
+    /// What stands in the way; nothing is done while there is one.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What is done.
+    pub action: Action,
+    /// With what.
+    pub thing: Thing,
+    /// Which one.
+    pub name: String,
+    /// Why, or what it is.
+    pub why: Vec<String>,
+    /// Whether data on a disk is lost.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub destroys: bool,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It is not there, and is made.
+    Create,
+    /// It is there, and not as it should be.
+    Change,
+    /// It is there as it should be.
+    Keep,
+    /// It is there, ours, and not wanted any more.
+    Remove,
+}
+
+impl Action {
+    /// As people read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Change => "change",
+            Self::Keep => "keep",
+            Self::Remove => "remove",
+        }
+    }
+
+    /// Whether something is there afterwards that was not there before.
+    pub fn makes(self) -> bool {
+        matches!(self, Self::Create | Self::Change)
+    }
+}
+
+/// What a step is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Thing {
+    /// The virtual network.
+    Network,
+    /// The storage pool.
+    Pool,
+    /// The image that disks begin as.
+    Image,
+    /// What a machine boots with: a live ISO, or an Ignition config.
+    Medium,
+    /// A machine's disk.
+    Disk,
+    /// A machine.
+    Machine,
+}
+
+impl Thing {
+    /// As people read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Pool => "pool",
+            Self::Image => "image",
+            Self::Medium => "medium",
+            Self::Disk => "disk",
+            Self::Machine => "machine",
+        }
+    }
+}
+
+impl Plan {
+    /// What lies between the closure and the host. `no_image` says what to do if the node OS is not here.
+    pub fn make(uri: &str, wanted: &Wanted, host: &Host, access: Access, no_image: &str) -> Self {
+        let mut steps = vec![
+            object(Thing::Network, &wanted.network, &host.networks),
+            object(Thing::Pool, &wanted.pool, &host.pools),
+        ];
+        steps.extend(renamed(Thing::Network, &wanted.network, &host.networks));
+        steps.extend(renamed(Thing::Pool, &wanted.pool, &host.pools));
+        let machines: Vec<Vec<Step>> = wanted.machines.iter().map(|one| machine(one, host)).collect();
+        let disks = machines.iter().flatten().any(|step| step.thing == Thing::Disk && step.action.makes());
+        if let Some(base) = wanted.base.as_ref().filter(|base| disks || host.volumes.contains(&base.name)) {
+            steps.push(volume(Thing::Image, base, host, "the image of the node OS, which disks begin as"));
+        }
+        steps.extend(machines.into_iter().flatten());
+        steps.extend(gone(wanted, host));
+        steps.extend(stale(wanted, host));
+        let privileged = privileged::list(wanted, &steps, access);
+        let (uri, closure) = (uri.to_owned(), wanted.closure.display().to_string());
+        let mut plan = Self { uri, closure, steps, privileged, obstacles: Vec::new() };
+        plan.obstacles = obstacles::find(wanted, host, &plan, no_image);
+        plan
+    }
+
+    /// Whether everything is as it should be.
+    pub fn is_done(&self) -> bool {
+        self.steps.iter().all(|step| step.action == Action::Keep)
+    }
+}
+
+fn step(action: Action, thing: Thing, name: &str, why: Vec<String>) -> Step {
+    Step { action, thing, name: name.to_owned(), why, destroys: false }
+}
+
+/// A network or a pool: made, described anew, or only started.
+fn object(thing: Thing, wanted: &Object, found: &[Found]) -> Step {
+    let Some(ours) = found.iter().find(|one| one.uuid == wanted.uuid && one.name == wanted.name) else {
+        let what = match thing {
+            Thing::Network => {
+                wanted.xml.at("bridge").map_or("", |bridge| bridge.attribute("name")).to_owned()
+            }
+            _ => wanted.xml.text_at("target/path").to_owned(),
+        };
+        return step(Action::Create, thing, &wanted.name, vec![what]);
+    };
+    let mut why: Vec<String> = wanted.xml.differences(&ours.xml).iter().map(ToString::to_string).collect();
+    if !ours.active {
+        why.push("it is not active".into());
+    }
+    if !ours.autostart {
+        why.push("it does not start with the host".into());
+    }
+    let action = if why.is_empty() { Action::Keep } else { Action::Change };
+    step(action, thing, &wanted.name, why)
+}
+
+/// What is ours and had another name.
+fn renamed(thing: Thing, wanted: &Object, found: &[Found]) -> Option<Step> {
+    let old = found.iter().find(|one| one.uuid == wanted.uuid && one.name != wanted.name)?;
+    let why = format!("cluster.yaml calls it `{}` now", wanted.name);
+    Some(step(Action::Remove, thing, &old.name, vec![why]))
+}
+
+/// A machine with its disk and what it boots with.
+fn machine(wanted: &Machine, host: &Host) -> Vec<Step> {
+    let there = host.machines.iter().find(|one| one.uuid == wanted.object.uuid);
+    let disk_there = host.volumes.contains(&wanted.disk.name);
+    let what = if wanted.medium.name.ends_with(".iso") {
+        "its live ISO, with its Ignition in it"
+    } else {
+        "its Ignition"
+    };
+    let medium = volume(Thing::Medium, &wanted.medium, host, what);
+    let lost = there.map(|found| outdated(wanted, found)).unwrap_or_default();
+    let mut disk = step(Action::Keep, Thing::Disk, &wanted.disk.name, Vec::new());
+    if !disk_there {
+        disk.action = Action::Create;
+        disk.why = vec![format!("{} GB, thin", wanted.disk.bytes / 1_000_000_000)];
+    } else if !lost.is_empty() || there.is_none() {
+        disk.action = Action::Change;
+        disk.destroys = true;
+        disk.why = lost.clone();
+        if there.is_none() {
+            disk.why.push("nobody knows what is on it: its machine is gone".into());
+        }
+    }
+    let machine = match there {
+        None => step(Action::Create, Thing::Machine, &wanted.object.name, vec![summary(wanted)]),
+        Some(found) => {
+            let differences = wanted.object.xml.differences(&found.xml);
+            let mut why: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            if !found.active {
+                why.push("it is shut off".into());
+            }
+            let action = if why.is_empty() { Action::Keep } else { Action::Change };
+            step(action, Thing::Machine, &wanted.object.name, why)
+        }
+    };
+    vec![medium, disk, machine]
+}
+
+/// Why what is on a machine's disk cannot be used any more.
+fn outdated(wanted: &Machine, found: &Found) -> Vec<String> {
+    let (Some(now), Some(then)) = (super::wanted::mark(&wanted.object.xml), found.mark()) else {
+        return Vec::new();
+    };
+    let short = |id: &str| id.get(..16).unwrap_or(id).to_owned();
+    let mut why = Vec::new();
+    if now.ignition != then.ignition {
+        why.push(format!("its Ignition changed: {} becomes {}", short(&then.ignition), short(&now.ignition)));
+    }
+    if now.image != then.image {
+        why.push("the image of the node OS changed".into());
+    }
+    if now.disk != then.disk {
+        why.push(format!("{} GB becomes {} GB", then.disk, now.disk));
+    }
+    why
+}
+
+fn summary(machine: &Machine) -> String {
+    let xml = &machine.object.xml;
+    let kib: u64 = xml.text_at("memory").parse().unwrap_or(0);
+    format!("{} vCPUs, {} MiB, {}", xml.text_at("vcpu"), kib / 1024, xml.attribute("type"))
+}
+
+fn volume(thing: Thing, wanted: &Volume, host: &Host, what: &str) -> Step {
+    match host.volumes.contains(&wanted.name) {
+        true => step(Action::Keep, thing, &wanted.name, Vec::new()),
+        false => step(Action::Create, thing, &wanted.name, vec![what.to_owned()]),
+    }
+}
+
+/// Machines of this cluster that cluster.yaml has no more.
+fn gone(wanted: &Wanted, host: &Host) -> Vec<Step> {
+    let ours = |found: &&Found| {
+        found.mark().is_some_and(|mark| mark.cluster == wanted.cluster)
+            && !wanted.machines.iter().any(|machine| machine.object.uuid == found.uuid)
+    };
+    let mut steps = Vec::new();
+    for found in host.machines.iter().filter(ours) {
+        let why = vec!["cluster.yaml has no such node any more".to_owned()];
+        steps.push(step(Action::Remove, Thing::Machine, &found.name, why.clone()));
+        let disk = format!("{}.qcow2", found.mark().map(|mark| mark.node).unwrap_or_default());
+        if host.volumes.contains(&disk) {
+            steps.push(Step { destroys: true, ..step(Action::Remove, Thing::Disk, &disk, why) });
+        }
+    }
+    steps
+}
+
+/// Files in our pool that we brought for something else.
+fn stale(wanted: &Wanted, host: &Host) -> Vec<Step> {
+    let media = wanted.machines.iter().map(|machine| &machine.medium).chain(&wanted.base);
+    let wanted: Vec<&str> = media.map(|volume| volume.name.as_str()).collect();
+    let old = host.volumes.iter().filter(|name| !wanted.contains(&name.as_str()));
+    let why = || vec!["no machine boots from it any more".to_owned()];
+    old.filter_map(|name| Some(step(Action::Remove, brought(name)?, name, why()))).collect()
+}
+
+/// What a file in our pool was brought for, by its name: others may have put theirs there too.
+fn brought(name: &str) -> Option<Thing> {
+    let (stem, kind) = name.rsplit_once('.')?;
+    let of = |text: &str, known: fn(&u8) -> bool| text.len() == 16 && text.bytes().all(|b| known(&b));
+    let base32 = |text: &str| of(text, |b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(b));
+    let hex = |text: &str| of(text, |b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
+    let ends_in_id =
+        |stem: &str| stem.rsplit_once('-').is_some_and(|(node, id)| !node.is_empty() && base32(id));
+    match kind {
+        "ign" if ends_in_id(stem) => Some(Thing::Medium),
+        "iso" => {
+            let (stem, image) = stem.rsplit_once('-')?;
+            ((hex(image) || image == "none") && ends_in_id(stem)).then_some(Thing::Medium)
+        }
+        "qcow2" => stem.strip_prefix("base-").filter(|id| hex(id)).map(|_| Thing::Image),
+        _ => None,
+    }
+}
