@@ -360,7 +360,7 @@ fn a_failure_stops() {
 #[test]
 fn a_divergence_is_reported_on_every_build() {
     let ws = Workspace::example();
-    ws.build(&["infra"]);
+    ws.build(&["infra/pool"]);
     insta::assert_snapshot!(ws.run(&["build", "--check", "infra/pool", "-q"]), @"
     [STORE]/[ID]-infra-pool
     [exit 0]

@@ -90,7 +90,7 @@ fn an_input_of_a_later_stage_names_both() {
 #[test]
 fn an_absent_input_says_why() {
     let user = "builder = 'tree'\n[inputs]\nx = 'manifest/user-ca-bundle'\n[params.place]\nx = ''\n";
-    insta::assert_snapshot!(build(&[("90-demo/user.toml", user)], "demo"), @r"
+    insta::assert_snapshot!(build(&[("90-demo/user.toml", user)], "demo"), @"
     [stderr]
     error: 1 problem:
     recipes/90-demo/user.toml:3: inputs.x: `manifest/user-ca-bundle` is absent: its recipe asks for `trustBundle.certificates`
@@ -266,6 +266,7 @@ fn file_paths_stay_inside() {
     let recipe = "builder = 'tree'\n[inputs]\nx = 'infra/pool:pool.xml'\n[params.place]\nx = '../out'\n";
     insta::assert_snapshot!(build(&[("90-demo/x.toml", recipe)], "demo"), @"
     [stderr]
+    built identity/uuid-pool ([MS] ms)
     built infra/pool ([MS] ms)
     failed demo/x
     error: `demo/x` cannot be built (recipes/90-demo/x.toml)
@@ -280,6 +281,7 @@ fn a_part_that_an_input_does_not_have() {
     let recipe = "builder = 'tree'\n[inputs]\nx = 'infra/pool:pool.xlm'\n[params.place]\nx = 'x'\n";
     insta::assert_snapshot!(build(&[("90-demo/x.toml", recipe)], "demo"), @"
     [stderr]
+    built identity/uuid-pool ([MS] ms)
     built infra/pool ([MS] ms)
     failed demo/x
     error: `demo/x` needs `pool.xlm` of `infra/pool`, which has no such file (recipes/90-demo/x.toml)

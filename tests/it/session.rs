@@ -23,7 +23,7 @@ fn init_build_build_again() {
     hint: `tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config
     [exit 1]
     ");
-    insta::assert_snapshot!(ws.run(&["build"]), @r"
+    insta::assert_snapshot!(ws.run(&["build"]), @"
     [STORE]/[ID]-cluster
     [stderr]
     built release/image ([MS] ms)
@@ -79,16 +79,37 @@ fn init_build_build_again() {
     built identity/mac-master-2 ([MS] ms)
     built identity/mac-worker-0 ([MS] ms)
     built identity/mac-worker-1 ([MS] ms)
+    built identity/uuid-bootstrap ([MS] ms)
+    built identity/uuid-master-0 ([MS] ms)
+    built identity/uuid-master-1 ([MS] ms)
+    built identity/uuid-master-2 ([MS] ms)
+    built identity/uuid-network ([MS] ms)
+    built identity/uuid-pool ([MS] ms)
+    built identity/uuid-worker-0 ([MS] ms)
+    built identity/uuid-worker-1 ([MS] ms)
+    built ignition-id/bootstrap ([MS] ms)
+    built ignition-id/master-0 ([MS] ms)
+    built ignition-id/master-1 ([MS] ms)
+    built ignition-id/master-2 ([MS] ms)
+    built ignition-id/worker-0 ([MS] ms)
+    built ignition-id/worker-1 ([MS] ms)
     built ignition/bootstrap ([MS] ms)
     built ignition/master-0 ([MS] ms)
     built ignition/master-1 ([MS] ms)
     built ignition/master-2 ([MS] ms)
     built ignition/worker-0 ([MS] ms)
     built ignition/worker-1 ([MS] ms)
+    built infra/bootstrap ([MS] ms)
+    built infra/firewall ([MS] ms)
     built infra/haproxy ([MS] ms)
     built infra/haproxy-pivoted ([MS] ms)
+    built infra/master-0 ([MS] ms)
+    built infra/master-1 ([MS] ms)
+    built infra/master-2 ([MS] ms)
     built infra/network ([MS] ms)
     built infra/pool ([MS] ms)
+    built infra/worker-0 ([MS] ms)
+    built infra/worker-1 ([MS] ms)
     built key/admin ([MS] ms)
     built key/bound-service-account-signing-key ([MS] ms)
     built key/etcd-ca ([MS] ms)
@@ -179,7 +200,7 @@ fn init_build_build_again() {
     assert_eq!(ws.build(&[]), [""; 0]);
     let result = fs::read_link(ws.dir.join("result")).unwrap();
     assert_eq!(result, ws.path_of("cluster"));
-    insta::assert_snapshot!(tree(&result).into_keys().collect::<Vec<_>>().join("\n"), @r"
+    insta::assert_snapshot!(tree(&result).into_keys().collect::<Vec<_>>().join("\n"), @"
     auth/kubeadmin-password
     auth/kubeconfig
     checks.json
@@ -215,10 +236,17 @@ fn init_build_build_again() {
     ignition/worker-0.ign
     ignition/worker-1.ign
     images.json
+    infra/bootstrap.xml
+    infra/firewall.sh
     infra/haproxy-pivoted.cfg
     infra/haproxy.cfg
+    infra/master-0.xml
+    infra/master-1.xml
+    infra/master-2.xml
     infra/network.xml
     infra/pool.xml
+    infra/worker-0.xml
+    infra/worker-1.xml
     kubeconfigs/admin.kubeconfig
     kubeconfigs/kube-controller-manager.kubeconfig
     kubeconfigs/kube-scheduler.kubeconfig
@@ -340,6 +368,7 @@ fn build_makes_what_is_missing_once() {
     built release/payload ([MS] ms)
     note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
     note: wrote cluster.seed: the identity of this cluster; back it up, and never commit it
+    built identity/uuid-pool ([MS] ms)
     built infra/pool ([MS] ms)
     [exit 0]
     ");
@@ -399,13 +428,18 @@ fn show() {
     insta::assert_snapshot!(ws.run(&["show", "infra/pool"]), @r#"
     <pool type="dir">
       <name>ocp4</name>
+      <uuid>3e51f001-d475-4577-8ed4-fcd6e36d182a</uuid>
       <target>
         <path>/var/lib/libvirt/images/ocp4</path>
+        <permissions>
+          <!-- Nobody else can list it: a node's media hold its keys. -->
+          <mode>0711</mode>
+        </permissions>
       </target>
     </pool>
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @r"
+    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
     KIND                SIZE       PATH
     file        secret  23 B       auth/kubeadmin-password
     file        secret  4.7 KiB    auth/kubeconfig
@@ -442,10 +476,17 @@ fn show() {
     file        secret  48.7 KiB   ignition/worker-0.ign
     file        secret  48.7 KiB   ignition/worker-1.ign
     file                3.9 KiB    images.json
+    file                1.8 KiB    infra/bootstrap.xml
+    executable          3.9 KiB    infra/firewall.sh
     file                1.6 KiB    infra/haproxy-pivoted.cfg
     file                1.7 KiB    infra/haproxy.cfg
-    file                2.3 KiB    infra/network.xml
-    file                115 B      infra/pool.xml
+    file                1.8 KiB    infra/master-0.xml
+    file                1.8 KiB    infra/master-1.xml
+    file                1.8 KiB    infra/master-2.xml
+    file                2.5 KiB    infra/network.xml
+    file                298 B      infra/pool.xml
+    file                1.8 KiB    infra/worker-0.xml
+    file                1.8 KiB    infra/worker-1.xml
     file        secret  4.7 KiB    kubeconfigs/admin.kubeconfig
     file        secret  4.8 KiB    kubeconfigs/kube-controller-manager.kubeconfig
     file        secret  4.7 KiB    kubeconfigs/kube-scheduler.kubeconfig
@@ -595,13 +636,15 @@ fn affects() {
       infra/haproxy
       infra/haproxy-pivoted
       infra/network
-    3 more need those, and are rebuilt if what they need really changes:
+    5 more need those, and are rebuilt if what they need really changes:
+      ignition-id/worker-0
+      infra/worker-0
       check/ignition
       check/infra
       cluster
     [exit 0]
     ");
-    insta::assert_snapshot!(ws.run(&["affects", "networking.serviceNetwork"]), @r"
+    insta::assert_snapshot!(ws.run(&["affects", "networking.serviceNetwork"]), @"
     installConfig.networking.serviceNetwork.0 (install-config.yaml:32: networking.serviceNetwork.0)
     networks.service.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.dns.0 (install-config.yaml:32: networking.serviceNetwork.0)
@@ -615,7 +658,7 @@ fn affects() {
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
       check/certificates
-    33 more need those, and are rebuilt if what they need really changes:
+    45 more need those, and are rebuilt if what they need really changes:
       installer-tls
       assembled
       patched
@@ -638,6 +681,18 @@ fn affects() {
       ignition/master-2
       ignition/worker-0
       ignition/worker-1
+      ignition-id/bootstrap
+      ignition-id/master-0
+      ignition-id/master-1
+      ignition-id/master-2
+      ignition-id/worker-0
+      ignition-id/worker-1
+      infra/bootstrap
+      infra/master-0
+      infra/master-1
+      infra/master-2
+      infra/worker-0
+      infra/worker-1
       check/bootkube
       check/crds
       check/hand-over
@@ -666,7 +721,7 @@ fn graph() {
     let document = ws.json(&["graph"]);
     let derivations = document["derivations"].as_array().unwrap();
     let known: Vec<&str> = derivations.iter().map(|one| one["name"].as_str().unwrap()).collect();
-    insta::assert_snapshot!(known.join("\n"), @r"
+    insta::assert_snapshot!(known.join("\n"), @"
     release/image
     release/payload
     release/featuregate
@@ -683,6 +738,14 @@ fn graph() {
     identity/mac-master-2
     identity/mac-worker-0
     identity/mac-worker-1
+    identity/uuid-bootstrap
+    identity/uuid-master-0
+    identity/uuid-master-1
+    identity/uuid-master-2
+    identity/uuid-network
+    identity/uuid-pool
+    identity/uuid-worker-0
+    identity/uuid-worker-1
     key/admin
     key/bound-service-account-signing-key
     key/etcd-ca
@@ -868,10 +931,23 @@ fn graph() {
     ignition/master-2
     ignition/worker-0
     ignition/worker-1
+    ignition-id/bootstrap
+    ignition-id/master-0
+    ignition-id/master-1
+    ignition-id/master-2
+    ignition-id/worker-0
+    ignition-id/worker-1
+    infra/bootstrap
+    infra/firewall
     infra/haproxy
     infra/haproxy-pivoted
+    infra/master-0
+    infra/master-1
+    infra/master-2
     infra/network
     infra/pool
+    infra/worker-0
+    infra/worker-1
     check/bootkube
     check/certificates
     check/crds
@@ -962,18 +1038,18 @@ fn store_listing() {
     hint: `tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE
     [exit 1]
     ");
-    ws.build(&["infra"]);
+    ws.build(&["infra/haproxy", "infra/haproxy-pivoted", "infra/pool"]);
     insta::assert_snapshot!(ws.run(&["store", "ls"]), @"
     NAME                   SIZE     FILES    OBJECT
+    identity-uuid-pool     36 B     1        [ID]
     infra-haproxy          1.7 KiB  1        [ID]
     infra-haproxy-pivoted  1.6 KiB  1        [ID]
-    infra-network          2.3 KiB  1        [ID]
-    infra-pool             115 B    1        [ID]
+    infra-pool             298 B    1        [ID]
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["store", "du"]), @"
-    5.7 KiB	[STORE]
-    4 objects; 5.7 KiB if equal files counted every time
+    3.6 KiB	[STORE]
+    4 objects; 3.6 KiB if equal files counted every time
     [exit 0]
     ");
     let object = ws.json(&["show", "infra/pool"])["object"].as_str().unwrap().to_owned();
@@ -1006,7 +1082,7 @@ fn export() {
     ");
     let modes: Vec<String> =
         tree(&ws.dir.join("out")).iter().map(|(path, (mode, _))| format!("{mode:04o} {path}")).collect();
-    insta::assert_snapshot!(modes.join("\n"), @r"
+    insta::assert_snapshot!(modes.join("\n"), @"
     0600 auth/kubeadmin-password
     0600 auth/kubeconfig
     0644 checks.json
@@ -1042,10 +1118,17 @@ fn export() {
     0600 ignition/worker-0.ign
     0600 ignition/worker-1.ign
     0644 images.json
+    0644 infra/bootstrap.xml
+    0755 infra/firewall.sh
     0644 infra/haproxy-pivoted.cfg
     0644 infra/haproxy.cfg
+    0644 infra/master-0.xml
+    0644 infra/master-1.xml
+    0644 infra/master-2.xml
     0644 infra/network.xml
     0644 infra/pool.xml
+    0644 infra/worker-0.xml
+    0644 infra/worker-1.xml
     0600 kubeconfigs/admin.kubeconfig
     0600 kubeconfigs/kube-controller-manager.kubeconfig
     0600 kubeconfigs/kube-scheduler.kubeconfig
@@ -1169,7 +1252,7 @@ fn export() {
     assert!(!ws.dir.join("bad").exists());
     insta::assert_snapshot!(ws.run(&["export", "other", "infra"]), @"
     [stderr]
-    error: `infra` is 4 derivations
+    error: `infra` is 11 derivations
     hint: export one, for example `cluster`
     [exit 2]
     ");
@@ -1356,7 +1439,7 @@ fn checks() {
       breaks: systemd skips the line or the unit with a warning that nobody sees, and what it starts never runs
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["check", "-q"]), @r"
+    insta::assert_snapshot!(ws.run(&["check", "-q"]), @"
             CHECK                         RULE
     passed  addresses                     VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
     passed  admin-group                   the admin client certificate has O=system:masters
