@@ -81,7 +81,7 @@ pub struct Grants {
 }
 
 /// All builders.
-const ALL: [&dyn Builder; 17] = [
+const ALL: [&dyn Builder; 18] = [
     &image::Image,
     &release::Payload,
     &release::Images,
