@@ -151,7 +151,10 @@ fn an_edit_is_told_once_with_its_cause() {
     let output = ws.output(&["diff", "result", "result"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{}", ws.text(&output));
     let only = compare(&ws, 1, &["result", "cluster", "--only", "infra"]);
-    assert_eq!(artifacts(&only), ["infra/haproxy", "infra/haproxy-pivoted", "infra/network"]);
+    assert_eq!(
+        artifacts(&only),
+        ["infra/haproxy", "infra/haproxy-pivoted", "infra/network", "infra/worker-0"]
+    );
     assert_eq!(ws.json(&["generations"]).as_array().unwrap().len(), 1, "a comparison makes no generation");
 }
 

@@ -3,14 +3,16 @@
 use super::harness::{Workspace, names};
 
 /// What an edit of one worker's address builds: the four that name it, and what is made of them.
-const WORKER_IP: [&str; 7] = [
+const WORKER_IP: [&str; 9] = [
     "check/ignition",
     "check/infra",
     "cluster",
+    "ignition-id/worker-0",
     "ignition/worker-0",
     "infra/haproxy",
     "infra/haproxy-pivoted",
     "infra/network",
+    "infra/worker-0",
 ];
 
 const NONE: [&str; 0] = [];

@@ -244,10 +244,12 @@ fn one_workers_address_builds_its_configuration_and_no_other() {
         "check/ignition",
         "check/infra",
         "cluster",
+        "ignition-id/worker-1",
         "ignition/worker-1",
         "infra/haproxy",
         "infra/haproxy-pivoted",
         "infra/network",
+        "infra/worker-1",
     ];
     assert_eq!(planned(&ws), expected);
     // The report is the same as before, and stops the cascade there.
@@ -271,7 +273,7 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
             .iter()
             .filter(|name| name.starts_with("ignition/") || name.starts_with("identity/"))
             .collect::<Vec<_>>(),
-        [&"identity/mac-worker-2", &"ignition/bootstrap", &"ignition/worker-2"]
+        [&"identity/mac-worker-2", &"identity/uuid-worker-2", &"ignition/bootstrap", &"ignition/worker-2"]
     );
     insta::assert_snapshot!(lists.join("\n"), @r"
     assembled
