@@ -9,7 +9,7 @@ fn what_is_accepted_reaches_the_model() {
         (
             "release: demo:4.18",
             "release: demo:4.18\narchitecture: arm64\nchannel: stable-4.18\n\
-             libvirt: {uri: 'qemu+ssh://host/system', pool: p, network: net, bridge: br0, domainType: qemu}\n\
+             libvirt: {uri: 'qemu+ssh://host/system', pool: p, path: /srv/p, network: net, bridge: br0, domainType: qemu}\n\
              pki: {keyAlgorithm: rsa-3072, authorityKeyAlgorithm: rsa-4096, validity: {authorities: 5y, leaves: 30d}, \
              authorities: {root-ca: {certificate: root.crt, key: root.key}}}\nrhcos: {iso: live.iso, qcow2: disk.qcow2}",
         ),
@@ -48,7 +48,7 @@ fn what_is_accepted_reaches_the_model() {
     insta::assert_snapshot!(paths.map(|path| format!("{path} {}\n", value(path))).concat(), @r#"
     architecture "arm64"
     channel "stable-4.18"
-    libvirt {"bridge":"br0","domainType":"qemu","network":"net","pool":"p","uri":"qemu+ssh://host/system"}
+    libvirt {"bridge":"br0","domainType":"qemu","network":"net","path":"/srv/p","pool":"p","uri":"qemu+ssh://host/system"}
     pki {"authorities":{"root-ca":{"certificate":"root.crt","key":"root.key"}},"authorityKeyAlgorithm":"rsa-4096","keyAlgorithm":"rsa-3072","validity":{"authorityHours":43800,"leafHours":720}}
     rhcos {"iso":"live.iso","qcow2":"disk.qcow2"}
     proxy {"exceptions":".cluster.local,.example.com,.svc,10.128.0.0/14,127.0.0.1,172.30.0.0/16,192.168.126.0/24,api-int.ocp4.example.com,localhost","httpProxy":"http://proxy:3128","httpsProxy":null,"noProxy":".example.com"}
