@@ -53,6 +53,19 @@ pub enum Event {
         /// What failed.
         because: String,
     },
+    /// A step on the way to running machines was taken.
+    Step {
+        /// The phase.
+        phase: &'static str,
+        /// What was done.
+        action: &'static str,
+        /// With what kind of thing.
+        thing: &'static str,
+        /// Which one.
+        name: String,
+        /// How long it took.
+        milliseconds: u64,
+    },
     /// Something that the user should know and that is not an error.
     Notice {
         /// The text.

@@ -95,6 +95,10 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         Event::Built { name, milliseconds, .. } => {
             Some(format!("{} {name} ({milliseconds} ms)", stderr_paint("built", Colour::Green)))
         }
+        Event::Step { phase, action, thing, name, milliseconds } => {
+            let done = stderr_paint(&format!("{phase}:"), Colour::Green);
+            Some(format!("{done} {action} {thing} {name} ({milliseconds} ms)"))
+        }
         Event::Failed { name, .. } => Some(format!("{} {name}", stderr_paint("failed", Colour::Red))),
         Event::Waiting { name } => Some(format!("waiting for another process to build {name}")),
         Event::Cached { name } if level == Level::Verbose => Some(format!("cached {name}")),
@@ -153,7 +157,11 @@ impl View {
         }
         let lasting = matches!(
             event,
-            Event::Warning { .. } | Event::Notice { .. } | Event::Failed { .. } | Event::Waiting { .. }
+            Event::Warning { .. }
+                | Event::Notice { .. }
+                | Event::Failed { .. }
+                | Event::Step { .. }
+                | Event::Waiting { .. }
         );
         if let Some(line) = plain(&event, Level::Normal).filter(|_| lasting) {
             self.clear();

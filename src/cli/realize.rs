@@ -2,15 +2,16 @@
 
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
+use serde_json::json;
 
 use super::args::Jobs;
 use super::error::explain;
-use super::output::{Colour, line, stdout_paint};
+use super::output::{Colour, line, stdout_paint, table, text};
 use super::run::{jobs, say};
-use crate::ops::{self, Env, Result};
+use crate::ops::{self, Env, OpsError, Result};
 use crate::process::Programs;
-use crate::realize::{Action, Plan};
+use crate::realize::{Action, Obstacle, Phase, Plan, RealizeError, Status};
 
 /// What to do with the machines.
 #[derive(Debug, Subcommand)]
@@ -24,10 +25,75 @@ The host is the one of `libvirt.uri` in cluster.yaml: `qemu:///system` (the defa
 machine with `qemu+ssh://user@host/system`. Only what this cluster made is ever changed: it knows its network, pool and
 machines by their UUIDs, which come out of the seed.
 Exit codes: 0 nothing stands in the way, 1 something does.")]
-    Plan {
+    Plan(Jobs),
+    /// Make the host's network, pool and load balancer, bring the media, and start the machines
+    #[command(after_help = "Examples:
+  tinderbox realize apply                       all phases
+  tinderbox realize apply --until media         nothing is started yet
+  tinderbox realize apply --phase workers       this one again
+
+It goes on from wherever an earlier run ended, also after `kill -9`: before every phase it looks at what is there.
+Phases, in order: host, media, bootstrap, control-plane, workers.")]
+    Apply(Apply),
+    /// Say how the machines stand
+    #[command(after_help = "Example:
+  tinderbox realize status --json")]
+    Status(Jobs),
+    /// Print what a node wrote to its serial console
+    #[command(after_help = "Example:
+  tinderbox realize logs bootstrap | tail")]
+    Logs {
+        /// The node
+        node: String,
         #[command(flatten)]
         jobs: Jobs,
     },
+    /// Remove what `apply` made, disks included, and nothing else
+    #[command(after_help = "Example:
+  tinderbox realize destroy --yes")]
+    Destroy {
+        /// Agree that everything on the machines' disks is lost
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        jobs: Jobs,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Apply {
+    /// The last phase to go through
+    #[arg(long, value_name = "PHASE", conflicts_with = "phase")]
+    until: Option<PhaseName>,
+    /// Only this phase
+    #[arg(long, value_name = "PHASE")]
+    phase: Option<PhaseName>,
+    /// Agree that what is on disks which have to be made again is lost
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Apply {
+    fn phases(&self) -> Vec<Phase> {
+        let named = |name: PhaseName| Phase::ALL[name as usize];
+        match (self.phase, self.until) {
+            (Some(only), _) => vec![named(only)],
+            (_, Some(last)) => Phase::ALL.into_iter().filter(|phase| *phase <= named(last)).collect(),
+            _ => Phase::ALL.to_vec(),
+        }
+    }
+}
+
+/// The phases, as they are written; in the order of [`Phase::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PhaseName {
+    Host,
+    Media,
+    Bootstrap,
+    ControlPlane,
+    Workers,
 }
 
 /// What a program of the host may see: where programs are, who we are, and how to get to another host.
@@ -55,14 +121,56 @@ pub(super) fn programs() -> Programs {
 /// Does what was asked.
 pub(super) fn run(env: Env<'_>, json: bool, verb: &Realize) -> Result<ExitCode> {
     match verb {
-        Realize::Plan { jobs: asked } => {
+        Realize::Plan(asked) => {
             let plan = ops::realize::plan(env, jobs(asked))?;
             say(env, json, &plan, || show(&plan));
-            for obstacle in &plan.obstacles {
-                explain(obstacle, Some(obstacle.hint.clone()));
-            }
+            tell(&plan.obstacles);
             Ok(if plan.obstacles.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
+        Realize::Apply(asked) => {
+            let applied = match ops::realize::apply(env, jobs(&asked.jobs), &asked.phases(), asked.yes) {
+                Err(OpsError::Realize(RealizeError::Obstacles { obstacles })) => {
+                    env.events.settle();
+                    tell(&obstacles);
+                    return Err(RealizeError::Obstacles { obstacles }.into());
+                }
+                applied => applied?,
+            };
+            say(env, json, &applied, || match applied.steps.len() {
+                0 => line("everything is as it should be"),
+                count => line(format!("{count} steps taken")),
+            });
+            Ok(ExitCode::SUCCESS)
+        }
+        Realize::Status(asked) => {
+            let status = ops::realize::status(env, jobs(asked))?;
+            say(env, json, &status, || stands(&status));
+            Ok(ExitCode::SUCCESS)
+        }
+        Realize::Logs { node, jobs: asked } => {
+            let log = ops::realize::logs(env, jobs(asked), node)?;
+            let log = String::from_utf8_lossy(&log);
+            say(env, json, &json!({"node": node, "console": log}), || text(&log));
+            Ok(ExitCode::SUCCESS)
+        }
+        Realize::Destroy { yes: false, .. } => Err(OpsError::Usage {
+            message: "everything on the machines' disks would be lost".into(),
+            advice: Some("`--yes` agrees to that".into()),
+        }),
+        Realize::Destroy { jobs: asked, .. } => {
+            let done = ops::realize::destroy(env, jobs(asked))?;
+            say(env, json, &done, || {
+                line(format!("{} things removed", done.removed.len()));
+                done.left.iter().for_each(|left| line(format!("left: {left}")));
+            });
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn tell(obstacles: &[Obstacle]) {
+    for obstacle in obstacles {
+        explain(obstacle, Some(obstacle.hint.clone()));
     }
 }
 
@@ -75,12 +183,12 @@ fn show(plan: &Plan) {
     };
     for step in &plan.steps {
         let word = stdout_paint(&format!("{:<6}", step.action.as_str()), colour(step.action));
-        line(format!("{word}  {:<7}  {}", step.thing.as_str(), step.name));
+        line(format!("{word}  {:<8}  {}", step.thing.as_str(), step.name));
         for why in &step.why {
-            line(format!("                   {why}"));
+            line(format!("                    {why}"));
         }
         if step.destroys {
-            line(format!("                   {}", stdout_paint("what is on it is lost", Colour::Red)));
+            line(format!("                    {}", stdout_paint("what is on it is lost", Colour::Red)));
         }
     }
     if plan.is_done() {
@@ -92,4 +200,28 @@ fn show(plan: &Plan) {
             line(format!("  {}\n      {}", one.command, one.why));
         }
     }
+}
+
+fn stands(status: &Status) {
+    let word = |there: bool| if there { "active" } else { "missing" };
+    line(format!("network   {}", word(status.network)));
+    line(format!("balancer  {}", status.balancer.as_deref().unwrap_or("does not run")));
+    if let Some(realized) = &status.realized {
+        line(format!("realized  {realized}\nasked for {}", status.closure));
+    }
+    let rows = status.machines.iter().map(|machine| {
+        let ignition = match &machine.made_with {
+            None => "",
+            Some(made_with) if *made_with == machine.ignition => "current",
+            Some(_) => "outdated",
+        };
+        vec![
+            machine.node.clone(),
+            machine.state.clone(),
+            ignition.to_owned(),
+            machine.addresses.join(" "),
+            machine.name.clone(),
+        ]
+    });
+    table(&["NODE", "STATE", "IGNITION", "ADDRESSES", "MACHINE"], &rows.collect::<Vec<_>>());
 }

@@ -7,18 +7,55 @@ use super::build::{self, BuildRequest};
 use super::{Env, Missing, OpsError, Result, Workspace};
 use crate::config::Projected;
 use crate::fs;
+use crate::hint::did_you_mean;
 use crate::process::is_root;
-use crate::realize::{Access, Host, Images, Plan, Virsh, Wanted};
+use crate::realize::{Access, Applied, Destroyed, Hands, Images, Phase, Plan, State, Status, Virsh, Wanted};
 use crate::value::Value;
 
 /// What would be created, changed, kept or removed on the host. Nothing there is changed.
 pub fn plan(env: Env<'_>, jobs: usize) -> Result<Plan> {
+    with_hands(env, jobs, |hands| Ok(hands.plan()?))
+}
+
+/// Takes the steps of these phases. With `yes`, disks may be lost.
+pub fn apply(env: Env<'_>, jobs: usize, phases: &[Phase], yes: bool) -> Result<Applied> {
+    with_hands(env, jobs, |hands| Ok(hands.apply(phases, yes)?))
+}
+
+/// Removes what `apply` made.
+pub fn destroy(env: Env<'_>, jobs: usize) -> Result<Destroyed> {
+    with_hands(env, jobs, |hands| Ok(hands.destroy()?))
+}
+
+/// How the machines stand.
+pub fn status(env: Env<'_>, jobs: usize) -> Result<Status> {
+    with_hands(env, jobs, |hands| Ok(hands.status()?))
+}
+
+/// What a node wrote to its console.
+pub fn logs(env: Env<'_>, jobs: usize, node: &str) -> Result<Vec<u8>> {
+    with_hands(env, jobs, |hands| {
+        let machines = &hands.wanted.machines;
+        let Some(machine) = machines.iter().find(|machine| machine.node == node) else {
+            let advice = did_you_mean(node, machines.iter().map(|machine| machine.node.as_str()));
+            return Err(OpsError::Usage { message: format!("there is no node `{node}`"), advice });
+        };
+        hands.console(machine)?.ok_or_else(|| OpsError::Usage {
+            message: format!("`{node}` has written nothing to its console"),
+            advice: Some("`tinderbox realize status` says whether it runs".into()),
+        })
+    })
+}
+
+/// Builds what is wanted, and works on the host with it.
+fn with_hands<T>(env: Env<'_>, jobs: usize, work: impl FnOnce(Hands<'_>) -> Result<T>) -> Result<T> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let (wanted, no_image) = wanted(env, &workspace, jobs)?;
     let uri = &workspace.cluster.libvirt.uri;
     let virsh = Virsh { programs: env.programs, uri, read_only: false, cancel: env.cancel };
-    let host = Host::look(virsh, &wanted)?;
-    Ok(Plan::make(uri, &wanted, &host, access(virsh), &no_image))
+    let state = State::of(workspace.directory.path());
+    let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);
+    work(Hands { virsh, wanted: &wanted, state: &state, access, no_image, events })
 }
 
 fn access(virsh: Virsh<'_>) -> Access {

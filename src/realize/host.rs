@@ -7,12 +7,17 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::Deserialize;
 
+use super::balancer::Balancer;
 use super::virsh::words;
+use super::volumes::allocated;
 use super::wanted::{Mark, Wanted, mark};
 use super::xml::Element;
-use super::{RealizeError, Virsh};
+use super::{Access, RealizeError, State, Virsh, firewall};
 use crate::fs;
 use crate::process::Run;
+
+/// What a disk takes that only has its tables.
+const BLANK: u64 = 1 << 20;
 
 /// What is on the host.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +27,12 @@ pub struct Host {
     pub(super) machines: Vec<Found>,
     /// Names in our pool, if it is there and active.
     pub(super) volumes: BTreeSet<String>,
+    /// Disks without a machine that nobody has written to: an interrupted run made them.
+    pub(super) blank: BTreeSet<String>,
+    /// What the firewall does not let through, if we may ask it.
+    pub(super) closed: Option<Vec<String>>,
+    /// The load balancer, if it runs here.
+    pub(super) balancer: Option<Balancer>,
     /// Bytes that are free where the pool is or will be; none if nobody can tell.
     pub(super) available: Option<u64>,
     /// Why there is no hardware virtualisation, if it was asked for and is not there.
@@ -56,7 +67,12 @@ impl Found {
 
 impl Host {
     /// Looks at everything that the closure is about.
-    pub fn look(virsh: Virsh<'_>, wanted: &Wanted) -> Result<Self, RealizeError> {
+    pub fn look(
+        virsh: Virsh<'_>,
+        wanted: &Wanted,
+        state: &State,
+        access: Access,
+    ) -> Result<Self, RealizeError> {
         // A session uses a bridge of the system's libvirt, which shows its networks to everybody.
         let system = virsh.uri.replacen("/session", "/system", 1);
         let of_networks = match virsh.is_session() {
@@ -75,6 +91,12 @@ impl Host {
         };
         Ok(Self {
             no_kvm: no_kvm(virsh, wanted)?,
+            blank: blank(virsh, wanted, &machines, &volumes)?,
+            closed: match access.root && access.local {
+                true => firewall::missing(virsh, wanted),
+                false => None,
+            },
+            balancer: if access.local { Balancer::look(state)? } else { None },
             interfaces: if virsh.is_local() { interfaces(virsh) } else { Vec::new() },
             networks,
             pools,
@@ -114,14 +136,33 @@ fn list(
 }
 
 /// The files of a pool. Names of ours have no spaces; those of others do not matter.
-fn volumes(virsh: Virsh<'_>, pool: &str) -> Result<BTreeSet<String>, RealizeError> {
+pub(super) fn volumes(virsh: Virsh<'_>, pool: &str) -> Result<BTreeSet<String>, RealizeError> {
     virsh.ask(&["pool-refresh", pool])?; // libvirt's own list may be older than the directory
     let text = virsh.ask(&["vol-list", pool])?;
     Ok(text.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect())
 }
 
+/// Disks without a machine that nobody has written to.
+fn blank(
+    virsh: Virsh<'_>,
+    wanted: &Wanted,
+    machines: &[Found],
+    volumes: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, RealizeError> {
+    let known = |uuid: &str| machines.iter().any(|found| found.uuid == uuid);
+    let mut blank = BTreeSet::new();
+    for machine in
+        wanted.machines.iter().filter(|one| volumes.contains(&one.disk.name) && !known(&one.object.uuid))
+    {
+        if allocated(virsh, &wanted.pool.uuid, &machine.disk.name)?.is_some_and(|bytes| bytes < BLANK) {
+            blank.insert(machine.disk.name.clone());
+        }
+    }
+    Ok(blank)
+}
+
 /// The number of bytes after a word at the beginning of a line.
-fn number(text: &str, word: &str) -> Option<u64> {
+pub(super) fn number(text: &str, word: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(word)?.split_whitespace().next()?.parse().ok())
 }
 

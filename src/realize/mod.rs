@@ -7,22 +7,38 @@
 //! | [`wanted`] | what the closure asks for |
 //! | [`host`] | what is on the host, looked at and never remembered |
 //! | [`plan`] | the difference as steps, each with its reason; what needs root; what stands in the way |
+//! | [`apply`] | steps taken, phase by phase |
+//! | [`destroy`] | everything removed that was made |
+//! | [`status`] | how it stands |
+//! | [`state`] | what is kept beside the cluster's files |
+//! | `volumes`, `balancer`, `firewall` | files in the pool, HAProxy, and the closure's firewall script |
 //!
 //! Invariant: what is ours is known by its UUID, which comes out of the seed, and machines by their mark besides. Nothing
 //! else is ever changed: an object of the same name that is not ours is an obstacle.
 
+pub mod apply;
+mod balancer;
+pub mod destroy;
+mod firewall;
 pub mod host;
 mod obstacles;
 pub mod plan;
 mod privileged;
+pub mod state;
+pub mod status;
 mod virsh;
+mod volumes;
 pub mod wanted;
 mod xml;
 
+pub use apply::{Applied, Hands, Phase};
+pub use destroy::Destroyed;
 pub use host::Host;
 pub use obstacles::Obstacle;
 pub use plan::{Action, Plan, Step, Thing};
 pub use privileged::{Access, Privileged};
+pub use state::State;
+pub use status::Status;
 pub use virsh::Virsh;
 pub use wanted::{Images, Wanted};
 
@@ -90,6 +106,70 @@ pub enum RealizeError {
         /// What it lacks.
         missing: &'static str,
     },
+    /// Things that stand in the way.
+    #[error("{} in the way, and nothing was changed", if obstacles.len() == 1 { "something stands" } else { "several things stand" })]
+    Obstacles {
+        /// All of them.
+        obstacles: Vec<Obstacle>,
+    },
+    /// Disks that would be lost, and nobody agreed to that.
+    #[error("what is on {} would be lost: `{}`", if disks.len() == 1 { "this disk" } else { "these disks" }, disks.join("`, `"))]
+    Confirm {
+        /// Which.
+        disks: Vec<String>,
+    },
+    /// Somebody else is at work.
+    #[error("another `tinderbox realize` is changing this cluster's machines (`{}` is locked)", path.display())]
+    Busy {
+        /// What it holds.
+        path: std::path::PathBuf,
+    },
+    /// Something that only root may do.
+    #[error("{what} needs root")]
+    NeedsRoot {
+        /// What.
+        what: &'static str,
+        /// Commands for the user.
+        commands: Vec<String>,
+    },
+    /// A network that has to be started anew while machines are in it.
+    #[error("the network `{name}` has to be started anew, and machines are in it: `{}`", machines.join("`, `"))]
+    InUse {
+        /// The network.
+        name: String,
+        /// Those that run.
+        machines: Vec<String>,
+    },
+    /// A file that is to be brought and is not here.
+    #[error("`{name}` cannot be brought: its content is not on this machine")]
+    NoSource {
+        /// Its name in the pool.
+        name: String,
+    },
+    /// An image that is not the pinned one.
+    #[error("`{path}` is not the image that the lock pins: its sha256 is {found}, not {expected}")]
+    OtherImage {
+        /// Where it is.
+        path: String,
+        /// What the lock says.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// The load balancer.
+    #[error("the load balancer cannot be changed: {words}")]
+    Balancer {
+        /// What HAProxy said.
+        words: String,
+    },
+    /// The firewall's script.
+    #[error("`firewall.sh {verb}` failed: {words}")]
+    Firewall {
+        /// What was asked of it.
+        verb: String,
+        /// What it said.
+        words: String,
+    },
     /// The host changed while it was looked at.
     #[error("libvirt's list of {what} changed while it was read")]
     Moving {
@@ -118,7 +198,21 @@ impl Hint for RealizeError {
                 Some("a recipe of yours makes it: the built-in one in `recipes/70-infra` shows what it must have".into())
             }
             Self::Moving { .. } => Some("run it again".into()),
-            Self::Failed { .. } | Self::Xml { .. } => None,
+            Self::Confirm { .. } => Some("`--yes` agrees to that; `tinderbox realize plan` says why".into()),
+            Self::Busy { .. } => Some("wait until it has ended".into()),
+            Self::NeedsRoot { commands, .. } => {
+                Some(format!("run this, and then `tinderbox realize apply` again:\n  {}", commands.join("\n  ")))
+            }
+            Self::InUse { .. } => Some("shut them down first; they are started again afterwards".into()),
+            Self::OtherImage { .. } => {
+                Some("`tinderbox lock --update rhcos` pins the one that is there; nodes are then made again".into())
+            }
+            Self::Obstacles { .. }
+            | Self::NoSource { .. }
+            | Self::Balancer { .. }
+            | Self::Firewall { .. }
+            | Self::Failed { .. }
+            | Self::Xml { .. } => None,
         }
     }
 }

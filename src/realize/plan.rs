@@ -4,11 +4,12 @@
 
 use serde::Serialize;
 
-use super::Host;
 use super::host::Found;
 use super::obstacles::{self, Obstacle};
 use super::privileged::{self, Access, Privileged};
+use super::volumes::whole;
 use super::wanted::{Machine, Object, Volume, Wanted};
+use super::{Host, State};
 
 /// What would be done, and what stands in the way.
 #[derive(Debug, Clone, Serialize)]
@@ -84,6 +85,10 @@ pub enum Thing {
     Image,
     /// What a machine boots with: a live ISO, or an Ignition config.
     Medium,
+    /// The openings of the host's firewall.
+    Firewall,
+    /// The load balancer.
+    Balancer,
     /// A machine's disk.
     Disk,
     /// A machine.
@@ -98,6 +103,8 @@ impl Thing {
             Self::Pool => "pool",
             Self::Image => "image",
             Self::Medium => "medium",
+            Self::Firewall => "firewall",
+            Self::Balancer => "balancer",
             Self::Disk => "disk",
             Self::Machine => "machine",
         }
@@ -106,11 +113,20 @@ impl Thing {
 
 impl Plan {
     /// What lies between the closure and the host. `no_image` says what to do if the node OS is not here.
-    pub fn make(uri: &str, wanted: &Wanted, host: &Host, access: Access, no_image: &str) -> Self {
+    pub fn make(
+        uri: &str,
+        wanted: &Wanted,
+        host: &Host,
+        state: &State,
+        access: Access,
+        no_image: &str,
+    ) -> Self {
         let mut steps = vec![
             object(Thing::Network, &wanted.network, &host.networks),
             object(Thing::Pool, &wanted.pool, &host.pools),
         ];
+        steps.extend(firewall(host));
+        steps.extend(access.local.then(|| balancer(wanted, host)));
         steps.extend(renamed(Thing::Network, &wanted.network, &host.networks));
         steps.extend(renamed(Thing::Pool, &wanted.pool, &host.pools));
         let machines: Vec<Vec<Step>> = wanted.machines.iter().map(|one| machine(one, host)).collect();
@@ -121,7 +137,7 @@ impl Plan {
         steps.extend(machines.into_iter().flatten());
         steps.extend(gone(wanted, host));
         steps.extend(stale(wanted, host));
-        let privileged = privileged::list(wanted, &steps, access);
+        let privileged = privileged::list(wanted, &steps, state, access);
         let (uri, closure) = (uri.to_owned(), wanted.closure.display().to_string());
         let mut plan = Self { uri, closure, steps, privileged, obstacles: Vec::new() };
         plan.obstacles = obstacles::find(wanted, host, &plan, no_image);
@@ -160,6 +176,26 @@ fn object(thing: Thing, wanted: &Object, found: &[Found]) -> Step {
     step(action, thing, &wanted.name, why)
 }
 
+/// The openings of the firewall, if we may look at it.
+fn firewall(host: &Host) -> Option<Step> {
+    let closed = host.closed.as_ref()?;
+    let action = if closed.is_empty() { Action::Keep } else { Action::Create };
+    let why = (!closed.is_empty())
+        .then(|| format!("{} rules: the nodes reach the load balancer, and the outside", closed.len()));
+    Some(step(action, Thing::Firewall, "firewall.sh", why.into_iter().collect()))
+}
+
+/// The load balancer on this machine.
+fn balancer(wanted: &Wanted, host: &Host) -> Step {
+    let configuration = wanted.artifact("haproxy.cfg");
+    let (action, why) = match &host.balancer {
+        None => (Action::Create, Some("it does not run")),
+        Some(running) if running.has(&configuration) => (Action::Keep, None),
+        Some(_) => (Action::Change, Some("it runs with another configuration")),
+    };
+    step(action, Thing::Balancer, "haproxy", why.map(str::to_owned).into_iter().collect())
+}
+
 /// What is ours and had another name.
 fn renamed(thing: Thing, wanted: &Object, found: &[Found]) -> Option<Step> {
     let old = found.iter().find(|one| one.uuid == wanted.uuid && one.name != wanted.name)?;
@@ -182,7 +218,7 @@ fn machine(wanted: &Machine, host: &Host) -> Vec<Step> {
     if !disk_there {
         disk.action = Action::Create;
         disk.why = vec![format!("{} GB, thin", wanted.disk.bytes / 1_000_000_000)];
-    } else if !lost.is_empty() || there.is_none() {
+    } else if !lost.is_empty() || there.is_none() && !host.blank.contains(&wanted.disk.name) {
         disk.action = Action::Change;
         disk.destroys = true;
         disk.why = lost.clone();
@@ -231,7 +267,8 @@ fn summary(machine: &Machine) -> String {
 }
 
 fn volume(thing: Thing, wanted: &Volume, host: &Host, what: &str) -> Step {
-    match host.volumes.contains(&wanted.name) {
+    // Only what was brought whole has the second.
+    match host.volumes.contains(&wanted.name) && host.volumes.contains(&whole(&wanted.name)) {
         true => step(Action::Keep, thing, &wanted.name, Vec::new()),
         false => step(Action::Create, thing, &wanted.name, vec![what.to_owned()]),
     }
@@ -265,7 +302,7 @@ fn stale(wanted: &Wanted, host: &Host) -> Vec<Step> {
 }
 
 /// What a file in our pool was brought for, by its name: others may have put theirs there too.
-fn brought(name: &str) -> Option<Thing> {
+pub(super) fn brought(name: &str) -> Option<Thing> {
     let (stem, kind) = name.rsplit_once('.')?;
     let of = |text: &str, known: fn(&u8) -> bool| text.len() == 16 && text.bytes().all(|b| known(&b));
     let base32 = |text: &str| of(text, |b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(b));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::wanted::Wanted;
-use super::{Step, Thing};
+use super::{State, Step, Thing, balancer};
 
 /// What this process may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,13 @@ pub struct Access {
     pub first_port: u32,
 }
 
+impl Access {
+    /// Whether we may start a load balancer that libvirt's machines reach.
+    pub(super) fn may_listen(self) -> bool {
+        self.local && (self.root || self.first_port <= 80)
+    }
+}
+
 /// A command that needs root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Privileged {
@@ -28,7 +35,7 @@ pub struct Privileged {
 }
 
 /// All of them: on this machine with `sudo`, unless we are root; on another, for its administrator.
-pub(super) fn list(wanted: &Wanted, steps: &[Step], access: Access) -> Vec<Privileged> {
+pub(super) fn list(wanted: &Wanted, steps: &[Step], state: &State, access: Access) -> Vec<Privileged> {
     let mut all = Vec::new();
     let mut add = |command: String, why: &str| {
         let command = if access.root { command } else { format!("sudo {command}") };
@@ -50,13 +57,18 @@ pub(super) fn list(wanted: &Wanted, steps: &[Step], access: Access) -> Vec<Privi
             "the session's machines may use that bridge",
         );
     }
-    add(
-        format!("{} open", file("firewall.sh")),
-        "the host's firewall lets the nodes reach the load balancer, and the outside",
-    );
-    if !access.local || access.first_port > 80 {
+    // As root we look whether it is open; others cannot.
+    let closed = |step: &Step| step.thing == Thing::Firewall && step.action.makes();
+    if !access.root || !access.local || steps.iter().any(closed) {
+        let why = "the host's firewall lets the nodes reach the load balancer, and the outside";
+        add(format!("{} open", file("firewall.sh")), why);
+    }
+    let runs = steps.iter().any(|step| step.thing == Thing::Balancer && !step.action.makes());
+    if !access.may_listen() && !runs {
+        let words = balancer::command(state, &wanted.artifact("haproxy.cfg"), None);
+        let words = if access.local { words } else { vec!["-D".into(), "-f".into(), file("haproxy.cfg")] };
         add(
-            format!("haproxy -D -f {}", file("haproxy.cfg")),
+            format!("haproxy {}", words.join(" ")),
             "the load balancer listens on ports 80 and 443, which are root's",
         );
     }

@@ -1,6 +1,6 @@
 //! libvirt through `virsh`: the one place that runs it, and that knows its words.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::RealizeError;
@@ -34,20 +34,36 @@ impl Virsh<'_> {
         self.uri.split('?').next().unwrap_or_default().ends_with("/session")
     }
 
+    /// Whether the user wants to stop.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
     /// What it answers; a refusal is an error.
     pub(super) fn ask(&self, args: &[&str]) -> Result<String, RealizeError> {
-        let ended = self.run(args)?;
-        if ended.is_success() {
-            return Ok(ended.text());
-        }
-        Err(RealizeError::Failed { command: args.join(" "), words: words(&ended) })
+        self.ask_for(LIMIT, args)
+    }
+
+    /// The same for what takes longer.
+    pub(super) fn ask_for(&self, limit: Duration, args: &[&str]) -> Result<String, RealizeError> {
+        let ended = self.run_for(limit, args)?;
+        if ended.is_success() { Ok(ended.text()) } else { Err(self.failed(args, &ended)) }
+    }
+
+    /// The error of something that it did not do.
+    pub(super) fn failed(&self, args: &[&str], ended: &Ended) -> RealizeError {
+        RealizeError::Failed { command: args.join(" "), words: words(ended) }
     }
 
     /// How it ended; only a libvirt that cannot be talked to is an error.
     pub(super) fn run(&self, args: &[&str]) -> Result<Ended, RealizeError> {
+        self.run_for(LIMIT, args)
+    }
+
+    fn run_for(&self, limit: Duration, args: &[&str]) -> Result<Ended, RealizeError> {
         let connection: &[&str] = if self.read_only { &["-q", "-r", "-c"] } else { &["-q", "-c"] };
         let args = [connection, &[self.uri], args].concat();
-        let run = Run { program: "virsh", args: &args, stdin: b"", limit: LIMIT, cancel: self.cancel };
+        let run = Run { program: "virsh", args: &args, stdin: b"", limit, cancel: self.cancel };
         let ended = self.programs.run(run)?;
         if !ended.is_success() && ended.stderr.contains("failed to connect to the hypervisor") {
             return Err(refused(self.uri, &words(&ended)));

@@ -44,6 +44,8 @@ pub struct Object {
 pub struct Machine {
     /// The node.
     pub node: String,
+    /// What it becomes: `bootstrap`, `master` or `worker`.
+    pub role: String,
     /// The machine.
     pub object: Object,
     /// Which Ignition it boots with.
@@ -72,6 +74,8 @@ pub struct Volume {
     pub source: Option<PathBuf>,
     /// Its size in bytes; zero if it is not here.
     pub bytes: u64,
+    /// The sha256 that it must have, in hex, if somebody else made it.
+    pub sha256: Option<String>,
 }
 
 /// The images of the node OS, as far as they are on this machine.
@@ -108,6 +112,7 @@ impl Wanted {
 pub(super) struct Mark {
     pub(super) cluster: String,
     pub(super) node: String,
+    pub(super) role: String,
     pub(super) ignition: String,
     pub(super) image: String,
     pub(super) disk: String,
@@ -121,6 +126,7 @@ pub(super) fn mark(machine: &Element) -> Option<Mark> {
     Some(Mark {
         cluster: of("cluster"),
         node: of("name"),
+        role: of("role"),
         ignition: of("ignition"),
         image: of("image"),
         disk: of("disk"),
@@ -163,15 +169,21 @@ fn machine(closure: &Path, node: &str, images: &Images) -> Result<Machine, Reali
     };
     let gigabytes: u64 = mark.disk.parse().map_err(|_| missing("size of its disk in its mark"))?;
     let disk = Disk { name: leaf(disk), bytes: gigabytes * 1_000_000_000 };
-    let medium = Volume { name: leaf(&medium), bytes: source.as_deref().map_or(Ok(0), length)?, source };
-    Ok(Machine { node: node.to_owned(), ignition: mark.ignition, disk, medium, object })
+    let medium =
+        Volume { name: leaf(&medium), bytes: source.as_deref().map_or(Ok(0), length)?, source, sha256: None };
+    Ok(Machine { node: node.to_owned(), role: mark.role, ignition: mark.ignition, disk, medium, object })
 }
 
 fn base(path: &Path, sha256: &str) -> Result<Volume, RealizeError> {
     let short = sha256.get(..16).unwrap_or(sha256);
     let there = fs::exists(path)?;
     let bytes = if there { length(path)? } else { 0 };
-    Ok(Volume { name: format!("base-{short}.qcow2"), source: there.then(|| path.to_owned()), bytes })
+    Ok(Volume {
+        name: format!("base-{short}.qcow2"),
+        source: there.then(|| path.to_owned()),
+        bytes,
+        sha256: Some(sha256.to_owned()),
+    })
 }
 
 fn length(path: &Path) -> Result<u64, RealizeError> {

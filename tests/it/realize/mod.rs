@@ -1,5 +1,6 @@
 //! From a closure to machines, on a real libvirt that has a network, a file system and processes of its own.
 
+mod apply;
 mod dns;
 mod obstacles;
 mod plan;
@@ -8,6 +9,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use sha2::Digest as _;
 
 use crate::harness::{Workspace, is_root, left_out};
 
@@ -70,6 +73,9 @@ impl Libvirt {
             ("libvirtd", "libvirt-daemon"),
             ("virsh", "libvirt-clients"),
             ("qemu-system-x86_64", "qemu-system-x86"),
+            ("qemu-img", "qemu-utils"),
+            ("haproxy", "haproxy"),
+            ("iptables", "iptables"),
             ("dnsmasq", "dnsmasq-base"),
             ("ip", "iproute2"),
             ("nsenter", "util-linux"),
@@ -169,18 +175,22 @@ impl Drop for Libvirt {
     }
 }
 
-/// Replaces the ids in names of media, which are others every day.
+/// Replaces the ids in names of media, which are others every day, and of the image, which qemu-img makes as it likes.
 fn media(text: &str) -> String {
     let id = |word: &str| {
         word.len() == 16 && word.bytes().all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b))
     };
+    let image = |word: &str| word.len() == 16 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let mut out = String::new();
     for piece in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
         let word = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-        match id(word) {
-            true => out.push_str(&format!("[IGNITION]{}", &piece[word.len()..])),
-            false => out.push_str(piece),
-        }
+        let shown = match (id(word), image(word)) {
+            (true, _) => "[IGNITION]",
+            (_, true) => "[IMAGE]",
+            _ => word,
+        };
+        out.push_str(shown);
+        out.push_str(&piece[word.len()..]);
     }
     out
 }
@@ -196,10 +206,14 @@ pub(crate) fn small() -> Workspace {
         pool.display()
     );
     ws.write("cluster.yaml", &(nodes + &libvirt));
-    // The head of an image, which nothing here boots.
-    let image = [b"QFI\xfb".as_slice(), &[0; 508]].concat();
-    fs::write(ws.dir.join("rhcos.qcow2"), &image).unwrap();
-    let sha256 = "99".repeat(32);
+    // An image that nothing here boots; without qemu-img its head alone, which is enough to plan with.
+    let image = ws.dir.join("rhcos.qcow2");
+    let made = Command::new("qemu-img").args(["create", "-q", "-f", "qcow2"]).arg(&image).arg("64M").status();
+    if !made.is_ok_and(|status| status.success()) {
+        fs::write(&image, [b"QFI\xfb".as_slice(), &[0; 508]].concat()).unwrap();
+    }
+    let digest = sha2::Sha256::digest(fs::read(&image).unwrap());
+    let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
     ws.write(
         "cluster.lock",

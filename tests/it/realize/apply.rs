@@ -1,0 +1,164 @@
+//! `realize apply` and `destroy` on a real libvirt: everything made once, whatever happens on the way, and all of it removed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use super::{Libvirt, small};
+use crate::harness::Workspace;
+
+/// Everything that a host has, as one text.
+fn host(libvirt: &Libvirt, ws: &Workspace) -> String {
+    libvirt.sh(&format!(
+        "virsh -q list --all --name | sort; virsh -q net-list --all --name; virsh -q pool-list --all --name
+         ls -d {0} {0}/* 2>/dev/null
+         ip -brief address | grep -v '^vnet' | sed 's/ fe80[^ ]*//; s/  */ /g'
+         iptables-save -t filter | grep -v '^[#:]'
+         cat /proc/[0-9]*/comm | grep -x haproxy
+         ls -A {1} | sort",
+        ws.temp().join("pool").display(),
+        ws.dir.display(),
+    ))
+}
+
+fn apply(libvirt: &Libvirt, ws: &Workspace, args: &[&str]) -> serde_json::Value {
+    let output = libvirt.command(ws, &[&["realize", "apply", "--json", "-q"], args].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", ws.text(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn steps(applied: &serde_json::Value) -> Vec<String> {
+    let text = |step: &serde_json::Value, field: &str| step[field].as_str().unwrap().to_owned();
+    let steps = applied["steps"].as_array().unwrap().iter();
+    steps.map(|step| format!("{} {}", text(step, "action"), text(step, "thing"))).collect()
+}
+
+/// Nothing is left to do, and everything is there once.
+fn assert_whole(libvirt: &Libvirt, ws: &Workspace) {
+    let output = libvirt.command(ws, &["realize", "plan", "--json", "-q"]).output().unwrap();
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let open = |step: &&serde_json::Value| step["action"] != "keep";
+    let left: Vec<&serde_json::Value> = plan["steps"].as_array().unwrap().iter().filter(open).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(libvirt.virsh(&["list", "--name"]).split_whitespace().count(), 6, "running machines");
+    assert_eq!(libvirt.sh("cat /proc/[0-9]*/comm | grep -cx haproxy").trim(), "1", "load balancers");
+    let files = libvirt.sh(&format!("ls {} | grep -vc '\\.log$'", ws.temp().join("pool").display()));
+    // The image and six Ignition configs, each with its mark, and six disks.
+    assert_eq!(files.trim(), (2 * 7 + 6).to_string());
+}
+
+/// A node in the network that answers on port 6443 with a word.
+struct StandIn<'a> {
+    libvirt: &'a Libvirt,
+    server: Child,
+}
+
+impl<'a> StandIn<'a> {
+    fn start(libvirt: &'a Libvirt, ip: &str, word: &str) -> Self {
+        libvirt.sh(&format!(
+            "ip netns add node && ip link add node0 type veth peer name eth0 netns node &&
+             ip link set node0 master virbr-ocp4 up && ip -n node address add {ip}/24 dev eth0 &&
+             ip -n node link set eth0 up"
+        ));
+        let mut server = libvirt.enter(Path::new("ip"));
+        server.args(["netns", "exec", "node", "busybox", "nc", "-ll", "-p", "6443", "-e", "echo", word]);
+        Self { libvirt, server: server.spawn().unwrap() }
+    }
+}
+
+impl Drop for StandIn<'_> {
+    fn drop(&mut self) {
+        kill_inside(&mut self.server);
+        self.libvirt.sh("ip netns delete node");
+    }
+}
+
+/// All phases, the answers of the network and the load balancer, and back to where we were.
+#[test]
+fn machines_run_and_are_removed_again() {
+    let Some(libvirt) = Libvirt::start("realize on a real libvirt") else { return };
+    let ws = small();
+    let before = host(&libvirt, &ws);
+
+    let first = apply(&libvirt, &ws, &["--until", "media"]);
+    assert_eq!(steps(&first).len(), 2 + 2 + 1 + 6 + 6, "{first}");
+    assert_eq!(libvirt.virsh(&["list", "--all", "--name"]).trim(), "");
+    let second = apply(&libvirt, &ws, &[]);
+    assert_eq!(steps(&second), ["create machine"; 6]);
+    assert_eq!(steps(&apply(&libvirt, &ws, &[])), [""; 0]);
+    assert_whole(&libvirt, &ws);
+
+    // DNS answers; the load balancer forwards to what stands in for the bootstrap API.
+    assert_eq!(libvirt.sh("dig +short +tries=5 @192.168.126.1 api.ocp4.example.com"), "192.168.126.10\n");
+    let api = StandIn::start(&libvirt, "192.168.126.100", "bootstrap");
+    let end = Instant::now() + Duration::from_secs(120);
+    loop {
+        let said = libvirt.sh("busybox timeout 5 busybox nc 192.168.126.10 6443 </dev/null || true");
+        if said == "bootstrap\n" {
+            break;
+        }
+        assert!(Instant::now() < end, "{said:?}");
+    }
+    drop(api);
+
+    // The console of a machine without an operating system: what its firmware says.
+    let end = Instant::now() + Duration::from_secs(120);
+    while !libvirt.run(&ws, &["realize", "logs", "bootstrap", "-q"]).contains("[exit 0]") {
+        assert!(Instant::now() < end);
+    }
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "status", "-q"]), @"");
+
+    // A changed Ignition costs a disk, and nobody loses one without a word.
+    ws.edit("cluster.yaml", "ip: 192.168.126.111", "ip: 192.168.126.112");
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "-q"]), @"");
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "destroy", "-q"]), @"");
+    let destroyed = libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]);
+    assert!(destroyed.ends_with("things removed\n[exit 0]\n"), "{destroyed}");
+    assert_eq!(host(&libvirt, &ws), before);
+    assert_eq!(libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]), "0 things removed\n[exit 0]\n");
+}
+
+/// `kill -9` in every phase and anywhere: running it again ends in the same state.
+#[test]
+fn a_killed_run_goes_on() {
+    let Some(libvirt) = Libvirt::start("realize, killed") else { return };
+    let ws = small();
+    let before = host(&libvirt, &ws);
+    let journal = ws.dir.join(".realize/journal.json");
+    for phase in ["host", "media", "bootstrap", "control-plane", "workers"] {
+        let mut run = libvirt.command(&ws, &["realize", "apply", "-q"]).spawn().unwrap();
+        let end = Instant::now() + Duration::from_secs(300);
+        let begun = format!("\"begun\": \"{phase}\"");
+        while !fs::read_to_string(&journal).is_ok_and(|text| text.contains(&begun)) {
+            assert!(run.try_wait().unwrap().is_none() && Instant::now() < end, "{phase}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        kill_inside(&mut run);
+    }
+    apply(&libvirt, &ws, &[]);
+    assert_whole(&libvirt, &ws);
+    // Anywhere: while things are made, while they are removed, and while they are made again.
+    for (verb, after) in [("destroy", 700), ("apply", 900), ("destroy", 1600), ("apply", 2500), ("apply", 4000)] {
+        let args: &[&str] = if verb == "destroy" { &["realize", "destroy", "--yes", "-q"] } else { &["realize", "apply", "-q"] };
+        let mut run = libvirt.command(&ws, args).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(after)); // any instant will do
+        kill_inside(&mut run);
+    }
+    apply(&libvirt, &ws, &[]);
+    assert_whole(&libvirt, &ws);
+    let destroyed = libvirt.command(&ws, &["realize", "destroy", "--yes", "-q"]).output().unwrap();
+    assert!(destroyed.status.success(), "{}", ws.text(&destroyed));
+    assert_eq!(host(&libvirt, &ws), before);
+}
+
+/// Kills our program, and not nsenter alone, which waits for it.
+fn kill_inside(run: &mut Child) {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap_or_default();
+    for pid in children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL); // it may have ended by itself
+    }
+    run.wait().unwrap();
+}
