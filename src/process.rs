@@ -1,13 +1,13 @@
 //! Programs of the host, run to their end: with a limit, without a terminal, and with no environment but the one given.
 //!
 //! Invariants: whatever is started is gone when [`Programs::run`] returns, with the processes that it left behind in its
-//! group; a program that is not there is an error of its own, because the user has to install something.
+//! group, unless it is there to start a daemon; a program that is not there is an error of its own, because the user has to install something.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -37,6 +37,8 @@ pub struct Run<'a> {
     pub stdin: &'a [u8],
     /// How long it may take.
     pub limit: Duration,
+    /// Whether what it starts goes on after it: a daemon, which may not have left its group yet.
+    pub daemon: bool,
     /// Set when everything is to end.
     pub cancel: &'a AtomicBool,
 }
@@ -183,8 +185,10 @@ fn watch(mut child: Child, run: Run<'_>) -> Result<Ended, Failure> {
                 }
             }
         };
-        // What it left behind would keep the pipes open.
-        end_group(leader);
+        // What it left behind would keep the pipes open; a daemon closes them itself.
+        if !(run.daemon && status.as_ref().is_ok_and(ExitStatus::success)) {
+            end_group(leader);
+        }
         let (stdout, stderr) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
         let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
         Ok(Ended { status: status?.code(), stdout, stderr })
@@ -211,7 +215,7 @@ mod tests {
     fn run(program: &str, args: &[&str], stdin: &str, limit: u64) -> Result<Ended, ProcessError> {
         let cancel = AtomicBool::new(false);
         let limit = Duration::from_millis(limit);
-        programs().run(Run { program, args, stdin: stdin.as_bytes(), limit, cancel: &cancel })
+        programs().run(Run { program, args, stdin: stdin.as_bytes(), limit, daemon: false, cancel: &cancel })
     }
 
     #[test]

@@ -89,7 +89,14 @@ pub(super) fn start(
 ) -> Result<(), RealizeError> {
     let words = command(state, configuration, running);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let run = Run { program: "haproxy", args: &words, stdin: b"", limit: LIMIT, cancel: virsh.cancel };
+    let run = Run {
+        program: "haproxy",
+        args: &words,
+        stdin: b"",
+        limit: LIMIT,
+        daemon: true,
+        cancel: virsh.cancel,
+    };
     let ended = virsh.programs.run(run)?;
     match ended.is_success() {
         true => Ok(()),

@@ -12,7 +12,14 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Runs the script: `open`, `close` or `check`. That something is not open is no error of `check`.
 pub(super) fn run(virsh: Virsh<'_>, wanted: &Wanted, verb: &str) -> Result<Ended, RealizeError> {
     let script = wanted.artifact("firewall.sh").display().to_string();
-    let run = Run { program: "sh", args: &[&script, verb], stdin: b"", limit: LIMIT, cancel: virsh.cancel };
+    let run = Run {
+        program: "sh",
+        args: &[&script, verb],
+        stdin: b"",
+        limit: LIMIT,
+        daemon: false,
+        cancel: virsh.cancel,
+    };
     let ended = virsh.programs.run(run)?;
     match ended.is_success() || verb == "check" && ended.status == Some(1) {
         true => Ok(ended),

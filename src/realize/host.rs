@@ -200,6 +200,7 @@ fn interfaces(virsh: Virsh<'_>) -> Vec<Interface> {
         args: &["-json", "address"],
         stdin: b"",
         limit: Duration::from_secs(10),
+        daemon: false,
         cancel: virsh.cancel,
     };
     let links = virsh.programs.run(run).ok().filter(|ended| ended.is_success());

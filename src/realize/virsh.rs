@@ -63,7 +63,8 @@ impl Virsh<'_> {
     fn run_for(&self, limit: Duration, args: &[&str]) -> Result<Ended, RealizeError> {
         let connection: &[&str] = if self.read_only { &["-q", "-r", "-c"] } else { &["-q", "-c"] };
         let args = [connection, &[self.uri], args].concat();
-        let run = Run { program: "virsh", args: &args, stdin: b"", limit, cancel: self.cancel };
+        let run =
+            Run { program: "virsh", args: &args, stdin: b"", limit, daemon: false, cancel: self.cancel };
         let ended = self.programs.run(run)?;
         if !ended.is_success() && ended.stderr.contains("failed to connect to the hypervisor") {
             return Err(refused(self.uri, &words(&ended)));

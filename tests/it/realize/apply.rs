@@ -13,10 +13,10 @@ use crate::harness::Workspace;
 /// Everything that a host has, as one text.
 fn host(libvirt: &Libvirt, ws: &Workspace) -> String {
     libvirt.sh(&format!(
-        "virsh -q list --all --name | sort; virsh -q net-list --all --name; virsh -q pool-list --all --name
-         ls -d {0} {0}/* 2>/dev/null
+        "virsh -q list --all --name | sort; virsh -q net-list --name; virsh -q net-list --all --name
+         virsh -q pool-list --all --name; ls -d {0} {0}/* /run/strange/* 2>/dev/null
          ip -brief address | grep -v '^vnet' | sed 's/ fe80[^ ]*//; s/  */ /g'
-         iptables-save -t filter | grep -v '^[#:]'
+         iptables-save | grep -v '^[#:]'
          cat /proc/[0-9]*/comm | grep -x haproxy
          ls -A {1} | sort",
         ws.temp().join("pool").display(),
@@ -25,7 +25,8 @@ fn host(libvirt: &Libvirt, ws: &Workspace) -> String {
 }
 
 fn apply(libvirt: &Libvirt, ws: &Workspace, args: &[&str]) -> serde_json::Value {
-    let output = libvirt.command(ws, &[&["realize", "apply", "--json", "-q"], args].concat()).output().unwrap();
+    let output =
+        libvirt.command(ws, &[&["realize", "apply", "--json", "-q"], args].concat()).output().unwrap();
     assert!(output.status.success(), "{}", ws.text(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -80,12 +81,13 @@ impl Drop for StandIn<'_> {
 #[test]
 fn machines_run_and_are_removed_again() {
     let Some(libvirt) = Libvirt::start("realize on a real libvirt") else { return };
+    libvirt.strangers();
     let ws = small();
     let before = host(&libvirt, &ws);
 
     let first = apply(&libvirt, &ws, &["--until", "media"]);
     assert_eq!(steps(&first).len(), 2 + 2 + 1 + 6 + 6, "{first}");
-    assert_eq!(libvirt.virsh(&["list", "--all", "--name"]).trim(), "");
+    assert_eq!(libvirt.virsh(&["list", "--all", "--name"]).trim(), "strange");
     let second = apply(&libvirt, &ws, &[]);
     assert_eq!(steps(&second), ["create machine"; 6]);
     assert_eq!(steps(&apply(&libvirt, &ws, &[])), [""; 0]);
@@ -109,12 +111,33 @@ fn machines_run_and_are_removed_again() {
     while !libvirt.run(&ws, &["realize", "logs", "bootstrap", "-q"]).contains("[exit 0]") {
         assert!(Instant::now() < end);
     }
-    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "status", "-q"]), @"");
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "status", "-q"]), @r"
+    network   active
+    balancer  [STORE]/[ID]-cluster/infra/haproxy.cfg
+    NODE       STATE    IGNITION  ADDRESSES  MACHINE
+    bootstrap  running  current              ocp4-cv5ll-bootstrap
+    master-0   running  current              ocp4-cv5ll-master-0
+    master-1   running  current              ocp4-cv5ll-master-1
+    master-2   running  current              ocp4-cv5ll-master-2
+    worker-0   running  current              ocp4-cv5ll-worker-0
+    worker-1   running  current              ocp4-cv5ll-worker-1
+    [exit 0]
+    ");
 
     // A changed Ignition costs a disk, and nobody loses one without a word.
     ws.edit("cluster.yaml", "ip: 192.168.126.111", "ip: 192.168.126.112");
-    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "-q"]), @"");
-    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "destroy", "-q"]), @"");
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "-q"]), @r"
+    [stderr]
+    error: what is on this disk would be lost: `worker-1.qcow2`
+    hint: `--yes` agrees to that; `tinderbox realize plan` says why
+    [exit 1]
+    ");
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "destroy", "-q"]), @r"
+    [stderr]
+    error: everything on the machines' disks would be lost
+    hint: `--yes` agrees to that
+    [exit 2]
+    ");
     let destroyed = libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]);
     assert!(destroyed.ends_with("things removed\n[exit 0]\n"), "{destroyed}");
     assert_eq!(host(&libvirt, &ws), before);
@@ -125,6 +148,7 @@ fn machines_run_and_are_removed_again() {
 #[test]
 fn a_killed_run_goes_on() {
     let Some(libvirt) = Libvirt::start("realize, killed") else { return };
+    libvirt.strangers();
     let ws = small();
     let before = host(&libvirt, &ws);
     let journal = ws.dir.join(".realize/journal.json");
@@ -141,8 +165,14 @@ fn a_killed_run_goes_on() {
     apply(&libvirt, &ws, &[]);
     assert_whole(&libvirt, &ws);
     // Anywhere: while things are made, while they are removed, and while they are made again.
-    for (verb, after) in [("destroy", 700), ("apply", 900), ("destroy", 1600), ("apply", 2500), ("apply", 4000)] {
-        let args: &[&str] = if verb == "destroy" { &["realize", "destroy", "--yes", "-q"] } else { &["realize", "apply", "-q"] };
+    for (verb, after) in
+        [("destroy", 700), ("apply", 900), ("destroy", 1600), ("apply", 2500), ("apply", 4000)]
+    {
+        let args: &[&str] = if verb == "destroy" {
+            &["realize", "destroy", "--yes", "-q"]
+        } else {
+            &["realize", "apply", "-q"]
+        };
         let mut run = libvirt.command(&ws, args).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(after)); // any instant will do
         kill_inside(&mut run);

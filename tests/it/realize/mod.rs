@@ -149,6 +149,19 @@ impl Libvirt {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// What others have on that host: a network that runs, a machine, a pool with a file in it.
+    pub(crate) fn strangers(&self) {
+        self.sh(r#"
+            cd /run && mkdir strange && echo theirs > strange/file
+            echo "<network><name>strange</name><bridge name='virbr-strange'/><forward mode='nat'/>
+                  <ip address='10.99.0.1' prefix='24'/></network>" > net.xml
+            virsh net-define net.xml && virsh net-start strange
+            virsh pool-create-as strange dir --target /run/strange
+            echo "<domain type='qemu'><name>strange</name><memory unit='MiB'>64</memory><os><type>hvm</type></os></domain>" > machine.xml
+            virsh define machine.xml
+        "#);
+    }
+
     /// Our program inside, at work on a workspace.
     pub(crate) fn command(&self, ws: &Workspace, args: &[&str]) -> Command {
         let inner = self.inner.to_string();

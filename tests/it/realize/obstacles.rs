@@ -74,7 +74,7 @@ fn what_is_not_ours_is_left_alone() {
     ");
     fs::remove_file(ws.dir.join("rhcos.qcow2")).unwrap();
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
-    error: `base-9999999999999999.qcow2` cannot be made: the image of the node OS is not on this machine
+    error: `base-[IMAGE].qcow2` cannot be made: the image of the node OS is not on this machine
     hint: put it at `[DIR]/rhcos.qcow2` again, or change `rhcos.qcow2` in cluster.yaml
     [exit 1]
     ");
