@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::apply::Hands;
 use super::balancer::Balancer;
+use super::host::PIVOTED;
 use super::plan::brought;
 use super::{Host, RealizeError, firewall, volumes};
 use crate::event::Event;
@@ -72,6 +73,7 @@ impl Hands<'_> {
         let ours = |name: &str| {
             let bare = name.strip_suffix(".ok").unwrap_or(name);
             brought(bare).is_some()
+                || name == PIVOTED
                 || nodes.iter().any(|node| {
                     let rest = name.strip_prefix(node.as_str());
                     rest.is_some_and(|rest| rest == ".qcow2" || rest == ".log" || rest.starts_with(".log."))
@@ -79,7 +81,7 @@ impl Hands<'_> {
         };
         let files = super::host::volumes(self.virsh, &pool.uuid)?;
         for name in files.iter().filter(|name| ours(name)) {
-            if volumes::remove(self.virsh, &pool.uuid, name)? && !name.ends_with(".ok") {
+            if volumes::remove(self.virsh, &pool.uuid, name)? && !name.ends_with(".ok") && name != PIVOTED {
                 self.gone(done, kind(name), name);
             }
         }

@@ -65,6 +65,9 @@ impl Found {
     }
 }
 
+/// A name in the pool: the control plane has moved to the masters. It lies beside their disks, and goes with them.
+pub(super) const PIVOTED: &str = "pivoted";
+
 impl Host {
     /// Looks at everything that the closure is about.
     pub fn look(

@@ -7,6 +7,7 @@
 //! | [`wanted`] | what the closure asks for |
 //! | [`host`] | what is on the host, looked at and never remembered |
 //! | [`plan`] | the difference as steps, each with its reason; what needs root; what stands in the way |
+//! | `phase` | the parts of the way |
 //! | [`apply`] | steps taken, phase by phase |
 //! | [`destroy`] | everything removed that was made |
 //! | [`status`] | how it stands |
@@ -22,6 +23,7 @@ pub mod destroy;
 mod firewall;
 pub mod host;
 mod obstacles;
+mod phase;
 pub mod plan;
 mod privileged;
 pub mod state;
@@ -31,10 +33,11 @@ mod volumes;
 pub mod wanted;
 mod xml;
 
-pub use apply::{Applied, Hands, Phase};
+pub use apply::{Applied, Hands};
 pub use destroy::Destroyed;
 pub use host::Host;
 pub use obstacles::Obstacle;
+pub use phase::Phase;
 pub use plan::{Action, Plan, Step, Thing};
 pub use privileged::{Access, Privileged};
 pub use state::State;

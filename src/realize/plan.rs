@@ -2,9 +2,11 @@
 //!
 //! Pure: a plan of the same closure and the same host is the same plan.
 
+use std::path::Path;
+
 use serde::Serialize;
 
-use super::host::Found;
+use super::host::{Found, PIVOTED};
 use super::obstacles::{self, Obstacle};
 use super::privileged::{self, Access, Privileged};
 use super::volumes::whole;
@@ -18,6 +20,8 @@ pub struct Plan {
     pub uri: String,
     /// The closure.
     pub closure: String,
+    /// Whether the control plane runs on the masters, without the bootstrap machine.
+    pub pivoted: bool,
     /// All steps, those that do nothing too.
     pub steps: Vec<Step>,
     /// What needs root, as commands.
@@ -89,6 +93,8 @@ pub enum Thing {
     Firewall,
     /// The load balancer.
     Balancer,
+    /// That the control plane has moved to the masters.
+    Mark,
     /// A machine's disk.
     Disk,
     /// A machine.
@@ -105,6 +111,7 @@ impl Thing {
             Self::Medium => "medium",
             Self::Firewall => "firewall",
             Self::Balancer => "balancer",
+            Self::Mark => "mark",
             Self::Disk => "disk",
             Self::Machine => "machine",
         }
@@ -121,25 +128,32 @@ impl Plan {
         access: Access,
         no_image: &str,
     ) -> Self {
+        let pivoted = pivoted(wanted, host);
         let mut steps = vec![
             object(Thing::Network, &wanted.network, &host.networks),
             object(Thing::Pool, &wanted.pool, &host.pools),
         ];
         steps.extend(firewall(host));
-        steps.extend(access.local.then(|| balancer(wanted, host)));
+        steps.extend(access.local.then(|| balancer(&wanted.balancer(pivoted), host)));
         steps.extend(renamed(Thing::Network, &wanted.network, &host.networks));
         steps.extend(renamed(Thing::Pool, &wanted.pool, &host.pools));
-        let machines: Vec<Vec<Step>> = wanted.machines.iter().map(|one| machine(one, host)).collect();
+        if host.volumes.contains(PIVOTED) && !pivoted {
+            let why = "every master is made anew: so is the cluster".to_owned();
+            steps.push(step(Action::Remove, Thing::Mark, PIVOTED, vec![why]));
+        }
+        let current: Vec<&Machine> =
+            wanted.machines.iter().filter(|one| !(pivoted && one.is_bootstrap())).collect();
+        let machines: Vec<Vec<Step>> = current.iter().map(|one| machine(one, host)).collect();
         let disks = machines.iter().flatten().any(|step| step.thing == Thing::Disk && step.action.makes());
         if let Some(base) = wanted.base.as_ref().filter(|base| disks || host.volumes.contains(&base.name)) {
             steps.push(volume(Thing::Image, base, host, "the image of the node OS, which disks begin as"));
         }
         steps.extend(machines.into_iter().flatten());
-        steps.extend(gone(wanted, host));
-        steps.extend(stale(wanted, host));
-        let privileged = privileged::list(wanted, &steps, state, access);
+        steps.extend(gone(wanted, &current, host));
+        steps.extend(stale(wanted, &current, host));
+        let privileged = privileged::list(wanted, &steps, pivoted, host.balancer.as_ref(), state, access);
         let (uri, closure) = (uri.to_owned(), wanted.closure.display().to_string());
-        let mut plan = Self { uri, closure, steps, privileged, obstacles: Vec::new() };
+        let mut plan = Self { uri, closure, pivoted, steps, privileged, obstacles: Vec::new() };
         plan.obstacles = obstacles::find(wanted, host, &plan, no_image);
         plan
     }
@@ -186,11 +200,10 @@ fn firewall(host: &Host) -> Option<Step> {
 }
 
 /// The load balancer on this machine.
-fn balancer(wanted: &Wanted, host: &Host) -> Step {
-    let configuration = wanted.artifact("haproxy.cfg");
+fn balancer(configuration: &Path, host: &Host) -> Step {
     let (action, why) = match &host.balancer {
         None => (Action::Create, Some("it does not run")),
-        Some(running) if running.has(&configuration) => (Action::Keep, None),
+        Some(running) if running.has(configuration) => (Action::Keep, None),
         Some(_) => (Action::Change, Some("it runs with another configuration")),
     };
     step(action, Thing::Balancer, "haproxy", why.map(str::to_owned).into_iter().collect())
@@ -274,31 +287,57 @@ fn volume(thing: Thing, wanted: &Volume, host: &Host, what: &str) -> Step {
     }
 }
 
-/// Machines of this cluster that cluster.yaml has no more.
-fn gone(wanted: &Wanted, host: &Host) -> Vec<Step> {
+/// Machines of this cluster that are not needed any more.
+fn gone(wanted: &Wanted, current: &[&Machine], host: &Host) -> Vec<Step> {
     let ours = |found: &&Found| {
         found.mark().is_some_and(|mark| mark.cluster == wanted.cluster)
-            && !wanted.machines.iter().any(|machine| machine.object.uuid == found.uuid)
+            && !current.iter().any(|machine| machine.object.uuid == found.uuid)
     };
     let mut steps = Vec::new();
+    let disk_of = |node: &str| format!("{node}.qcow2");
     for found in host.machines.iter().filter(ours) {
-        let why = vec!["cluster.yaml has no such node any more".to_owned()];
+        // The bootstrap machine has done its work: nothing on its disk is missed.
+        let known = wanted.machines.iter().find(|machine| machine.object.uuid == found.uuid);
+        let why = match known {
+            Some(_) => "the control plane runs on the masters",
+            None => "cluster.yaml has no such node any more",
+        };
+        let why = vec![why.to_owned()];
         steps.push(step(Action::Remove, Thing::Machine, &found.name, why.clone()));
-        let disk = format!("{}.qcow2", found.mark().map(|mark| mark.node).unwrap_or_default());
+        let disk = disk_of(&found.mark().map(|mark| mark.node).unwrap_or_default());
         if host.volumes.contains(&disk) {
-            steps.push(Step { destroys: true, ..step(Action::Remove, Thing::Disk, &disk, why) });
+            steps.push(Step { destroys: known.is_none(), ..step(Action::Remove, Thing::Disk, &disk, why) });
+        }
+    }
+    // What an interrupted run has left of the bootstrap machine.
+    let done = wanted.machines.iter().filter(|one| !current.iter().any(|now| now.node == one.node));
+    for machine in done.filter(|one| host.volumes.contains(&one.disk.name)) {
+        if !steps.iter().any(|step| step.name == machine.disk.name) {
+            let why = vec!["its machine is gone".to_owned()];
+            steps.push(step(Action::Remove, Thing::Disk, &machine.disk.name, why));
         }
     }
     steps
 }
 
 /// Files in our pool that we brought for something else.
-fn stale(wanted: &Wanted, host: &Host) -> Vec<Step> {
-    let media = wanted.machines.iter().map(|machine| &machine.medium).chain(&wanted.base);
+fn stale(wanted: &Wanted, current: &[&Machine], host: &Host) -> Vec<Step> {
+    let media = current.iter().map(|machine| &machine.medium).chain(&wanted.base);
     let wanted: Vec<&str> = media.map(|volume| volume.name.as_str()).collect();
     let old = host.volumes.iter().filter(|name| !wanted.contains(&name.as_str()));
     let why = || vec!["no machine boots from it any more".to_owned()];
     old.filter_map(|name| Some(step(Action::Remove, brought(name)?, name, why()))).collect()
+}
+
+/// Whether the masters have the control plane: they had it once, and not all of them are made anew.
+fn pivoted(wanted: &Wanted, host: &Host) -> bool {
+    let mut masters = wanted.machines.iter().filter(|machine| machine.is_master());
+    host.volumes.contains(PIVOTED) && masters.any(|one| !loses_disk(one, host))
+}
+
+/// Whether a machine begins with another disk than the one that it has.
+pub(super) fn loses_disk(wanted: &Machine, host: &Host) -> bool {
+    machine(wanted, host).iter().any(|step| step.thing == Thing::Disk && step.action.makes())
 }
 
 /// What a file in our pool was brought for, by its name: others may have put theirs there too.

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::wanted::Wanted;
-use super::{State, Step, Thing, balancer};
+use super::balancer::{self, Balancer};
+use super::{State, Step, Thing};
 
 /// What this process may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,14 @@ pub struct Privileged {
 }
 
 /// All of them: on this machine with `sudo`, unless we are root; on another, for its administrator.
-pub(super) fn list(wanted: &Wanted, steps: &[Step], state: &State, access: Access) -> Vec<Privileged> {
+pub(super) fn list(
+    wanted: &Wanted,
+    steps: &[Step],
+    pivoted: bool,
+    running: Option<&Balancer>,
+    state: &State,
+    access: Access,
+) -> Vec<Privileged> {
     let mut all = Vec::new();
     let mut add = |command: String, why: &str| {
         let command = if access.root { command } else { format!("sudo {command}") };
@@ -65,8 +73,11 @@ pub(super) fn list(wanted: &Wanted, steps: &[Step], state: &State, access: Acces
     }
     let runs = steps.iter().any(|step| step.thing == Thing::Balancer && !step.action.makes());
     if !access.may_listen() && !runs {
-        let words = balancer::command(state, &wanted.artifact("haproxy.cfg"), None);
-        let words = if access.local { words } else { vec!["-D".into(), "-f".into(), file("haproxy.cfg")] };
+        let configuration = wanted.balancer(pivoted);
+        let words = match access.local {
+            true => balancer::command(state, &configuration, running),
+            false => vec!["-D".into(), "-f".into(), configuration.display().to_string()],
+        };
         add(
             format!("haproxy {}", words.join(" ")),
             "the load balancer listens on ports 80 and 443, which are root's",

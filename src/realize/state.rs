@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::RealizeError;
-use super::apply::Phase;
+use super::{Phase, RealizeError};
 use crate::fs;
 
 /// The directory.

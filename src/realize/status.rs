@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::apply::{Hands, Phase};
+use super::apply::Hands;
 use super::balancer::Balancer;
 use super::wanted::Machine;
-use super::{Host, RealizeError};
+use super::{Host, Phase, RealizeError};
 use crate::fs;
 
 /// How the cluster stands on the host.

@@ -38,8 +38,12 @@ pub(super) fn bring(virsh: Virsh<'_>, pool: &str, volume: &Volume) -> Result<(),
     let bytes = volume.bytes.to_string();
     virsh.ask(&["vol-create-as", pool, &volume.name, &bytes, "--format", "raw"])?;
     virsh.ask_for(TRANSFER, &["vol-upload", "--pool", pool, &volume.name, source])?;
-    virsh.ask(&["vol-create-as", pool, &whole(&volume.name), "1", "--format", "raw"])?;
-    Ok(())
+    mark(virsh, pool, &whole(&volume.name))
+}
+
+/// A name in the pool that says something by being there.
+pub(super) fn mark(virsh: Virsh<'_>, pool: &str, name: &str) -> Result<(), RealizeError> {
+    virsh.ask(&["vol-create-as", pool, name, "1", "--format", "raw"]).map(drop)
 }
 
 /// The sha256 of a file, in hex.

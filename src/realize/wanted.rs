@@ -87,6 +87,18 @@ pub struct Images {
     pub qcow2: Option<(PathBuf, String)>,
 }
 
+impl Machine {
+    /// Whether it runs the first control plane, and goes when the masters have it.
+    pub fn is_bootstrap(&self) -> bool {
+        self.role == "bootstrap"
+    }
+
+    /// Whether it becomes part of the control plane.
+    pub fn is_master(&self) -> bool {
+        self.role == "master"
+    }
+}
+
 impl Wanted {
     /// Reads the closure of these nodes.
     pub fn read(closure: &Path, nodes: &[String], images: &Images) -> Result<Self, RealizeError> {
@@ -99,6 +111,11 @@ impl Wanted {
         let base = images.qcow2.as_ref().map(|(path, sha256)| base(path, sha256)).transpose()?;
         let cluster = cluster.unwrap_or_default();
         Ok(Self { closure: closure.to_owned(), cluster, network, pool, directory, machines, base })
+    }
+
+    /// What the load balancer does, before and after the control plane has moved to the masters.
+    pub(super) fn balancer(&self, pivoted: bool) -> PathBuf {
+        self.artifact(if pivoted { "haproxy-pivoted.cfg" } else { "haproxy.cfg" })
     }
 
     /// An artifact of the closure.

@@ -86,6 +86,22 @@ impl Element {
         self.attributes.get(name).map_or("", String::as_str)
     }
 
+    /// Whether both say the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.differences(other).is_empty() && other.differences(self).is_empty()
+    }
+
+    /// Written out again, without namespaces.
+    pub(super) fn to_xml(&self) -> String {
+        let escape = |text: &str| {
+            text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+        };
+        let attributes: String =
+            self.attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escape(value))).collect();
+        let children: String = self.children.iter().map(Self::to_xml).collect();
+        format!("<{0}{attributes}>{1}{children}</{0}>", self.name, escape(&self.text))
+    }
+
     /// What of this element is not in that one.
     pub(super) fn differences(&self, found: &Self) -> Vec<Difference> {
         let mut all = Vec::new();

@@ -1,0 +1,137 @@
+//! Steps taken: phase by phase, each after another look at the host, so that a run goes on from wherever the last one ended.
+//!
+//! | phase | what it makes |
+//! |---|---|
+//! | host | the network with its DNS and the VIPs, the pool, the firewall's openings, the load balancer |
+//! | media | what machines boot with, and their disks |
+//! | bootstrap, control-plane, workers | machines, defined and started, until the cluster's API knows them |
+//! | pivot | a load balancer without the bootstrap machine, and then a host without it |
+//! | convergence, verify | nothing: the cluster is watched, and tried |
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `make` | one step, taken |
+//! | `network` | the network, changed while machines are in it |
+//!
+//! Invariants: every step is one that can be repeated; a machine is stopped before its disk goes, and gets its new
+//! description only after the disk is there, so that an interrupted change is seen as one.
+
+mod make;
+mod network;
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::phase::Phase;
+use super::plan::{Action, Plan, Step, Thing};
+use super::state::Journal;
+use super::wanted::Wanted;
+use super::{Access, Host, RealizeError, State, Virsh};
+use crate::event::{Event, Events};
+
+/// Everything that steps are taken with.
+#[derive(Clone, Copy)]
+pub struct Hands<'a> {
+    /// The way to libvirt.
+    pub virsh: Virsh<'a>,
+    /// What the closure asks for.
+    pub wanted: &'a Wanted,
+    /// What is kept beside the cluster's files.
+    pub state: &'a State,
+    /// What this process may do.
+    pub access: Access,
+    /// What to do if the node OS is not here.
+    pub no_image: &'a str,
+    /// Who is told what happens.
+    pub events: &'a dyn Events,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Serialize)]
+pub struct Applied {
+    /// The closure.
+    pub closure: String,
+    /// The phases.
+    pub phases: Vec<Phase>,
+    /// The steps that were taken, without those that did nothing.
+    pub steps: Vec<Step>,
+}
+
+impl Hands<'_> {
+    /// What would be done now.
+    pub fn plan(&self) -> Result<Plan, RealizeError> {
+        let host = Host::look(self.virsh, self.wanted, self.state, self.access)?;
+        Ok(Plan::make(self.virsh.uri, self.wanted, &host, self.state, self.access, self.no_image))
+    }
+
+    /// Takes the steps of these phases. With `yes`, disks may be lost.
+    pub fn apply(&self, phases: &[Phase], yes: bool) -> Result<Applied, RealizeError> {
+        let _held = self.state.lock()?;
+        let plan = self.plan()?;
+        if !plan.obstacles.is_empty() {
+            return Err(RealizeError::Obstacles { obstacles: plan.obstacles });
+        }
+        let mine = |step: &&Step| phases.contains(&Phase::of(step, self.wanted));
+        let lost: Vec<String> = plan
+            .steps
+            .iter()
+            .filter(mine)
+            .filter(|step| step.destroys)
+            .map(|step| step.name.clone())
+            .collect();
+        if !lost.is_empty() && !yes {
+            return Err(RealizeError::Confirm { disks: lost });
+        }
+        let closure = self.wanted.closure.display().to_string();
+        let mut journal = self.state.journal()?.filter(|last| last.closure == closure).unwrap_or_default();
+        journal = Journal { closure: closure.clone(), uri: self.virsh.uri.to_owned(), ..journal };
+        let mut done = Vec::new();
+        for phase in phases {
+            journal.begun = Some(*phase);
+            journal.finished.retain(|finished| finished < phase);
+            self.state.write(&journal)?;
+            done.extend(self.phase(*phase)?);
+            journal.finished.push(*phase);
+            self.state.write(&journal)?;
+        }
+        Ok(Applied { closure, phases: phases.to_vec(), steps: done })
+    }
+
+    /// One phase, after another look: the one before may have changed what there is to do.
+    fn phase(&self, phase: Phase) -> Result<Vec<Step>, RealizeError> {
+        let plan = self.plan()?;
+        let steps: Vec<Step> = plan
+            .steps
+            .into_iter()
+            .filter(|step| step.action != Action::Keep && Phase::of(step, self.wanted) == phase)
+            .collect();
+        // Nodes do not need each other; what they share comes first, what is removed last.
+        let (together, one_by_one): (Vec<&Step>, Vec<&Step>) = steps
+            .iter()
+            .partition(|step| step.action.makes() && matches!(step.thing, Thing::Medium | Thing::Machine));
+        let last = |step: &&Step| step.action == Action::Remove && step.thing != Thing::Mark;
+        let (removed, first): (Vec<&Step>, Vec<&Step>) = one_by_one.into_iter().partition(last);
+        first.into_iter().try_for_each(|step| self.take(phase, step))?;
+        together.into_par_iter().try_for_each(|step| self.take(phase, step))?;
+        removed.into_iter().try_for_each(|step| self.take(phase, step))?;
+        Ok(steps)
+    }
+
+    fn take(&self, phase: Phase, step: &Step) -> Result<(), RealizeError> {
+        let began = Instant::now();
+        match step.action {
+            Action::Remove => self.remove(step)?,
+            _ => self.make(step)?,
+        }
+        self.events.emit(Event::Step {
+            phase: phase.as_str(),
+            action: step.action.as_str(),
+            thing: step.thing.as_str(),
+            name: step.name.clone(),
+            milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        });
+        Ok(())
+    }
+}
