@@ -66,6 +66,34 @@ pub enum Event {
         /// How long it took.
         milliseconds: u64,
     },
+    /// A node's request for a certificate was approved.
+    Approved {
+        /// The request.
+        request: String,
+        /// Whose.
+        node: String,
+        /// `client` or `serving`.
+        certificate: &'static str,
+    },
+    /// A request for a certificate is left for somebody else to decide.
+    LeftAlone {
+        /// The request.
+        request: String,
+        /// Why.
+        reason: String,
+    },
+    /// A node is in the API.
+    Joined {
+        /// Which.
+        node: String,
+    },
+    /// Something outside is waited for.
+    Awaiting {
+        /// What.
+        what: String,
+        /// What was seen last.
+        seen: String,
+    },
     /// Something that the user should know and that is not an error.
     Notice {
         /// The text.

@@ -13,9 +13,10 @@
 //! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store registry
 //! report/     4  outcomes for people: rows, Markdown, pages; data in, text out              → diff
 //! diff/       4  two closures compared by meaning: what differs, why, what follows          → store
-//! realize/    4  from a closure to machines on libvirt: what is wanted, what is there, what lies between
+//! realize/    4  from a closure to machines on libvirt: what is wanted, what is there, what lies between    → api
 //! builders/   3  the trait, and one file or folder per builder                            → registry sandbox
 //! store/      2  objects, realisations, sessions, roots, gc, verify, scan
+//! api/        2  a running cluster's API, blocking: any object, nodes, requests for certificates
 //! registry/   2  images: registries, OCI layouts, the demo release; verified bytes        → config's release
 //! sandbox/    2  runs one program on given inputs without network; says what came of it
 //! delta/      1  two files compared by meaning: what is in them decides how, down to the leaf   → ignition pki
@@ -58,6 +59,7 @@
 //! are keyed with a key from the seed, and they are masked wherever something is shown. See [`secret`] and [`tree`].
 //! [`ops::seed`] keeps the seed, plain or encrypted; [`ops::scan`] proves that no secret is where none belongs.
 
+pub mod api;
 pub mod builders;
 pub mod cli;
 pub mod config;

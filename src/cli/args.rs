@@ -417,7 +417,7 @@ pub(super) struct Completions {
 }
 
 /// `90s`, `15m`, `12h`, `30d`, `2w`.
-fn parse_age(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
     let (number, unit) = split_unit(text)?;
     let seconds = match unit {
         "s" => 1,

@@ -23,7 +23,7 @@ pub(super) fn print(error: &OpsError, json: bool) -> ExitCode {
     }
     explain(error, error.hint());
     let code = match error {
-        OpsError::Interrupted { .. } | OpsError::Stopped => 130,
+        error if error.is_interrupt() => 130,
         error if error.is_usage() => 2,
         _ => 1,
     };

@@ -99,6 +99,15 @@ fn plain(event: &Event, level: Level) -> Option<String> {
             let done = stderr_paint(&format!("{phase}:"), Colour::Green);
             Some(format!("{done} {action} {thing} {name} ({milliseconds} ms)"))
         }
+        Event::Approved { request, node, certificate } => Some(format!(
+            "{} {request}: {certificate} certificate of {node}",
+            stderr_paint("approved", Colour::Green)
+        )),
+        Event::LeftAlone { request, reason } => {
+            Some(format!("{} {request}: {reason}", stderr_paint("left alone", Colour::Yellow)))
+        }
+        Event::Joined { node } => Some(format!("{} {node}", stderr_paint("joined", Colour::Green))),
+        Event::Awaiting { what, seen } => Some(format!("waiting for {what}: {seen}")),
         Event::Failed { name, .. } => Some(format!("{} {name}", stderr_paint("failed", Colour::Red))),
         Event::Waiting { name } => Some(format!("waiting for another process to build {name}")),
         Event::Cached { name } if level == Level::Verbose => Some(format!("cached {name}")),
@@ -161,6 +170,10 @@ impl View {
                 | Event::Notice { .. }
                 | Event::Failed { .. }
                 | Event::Step { .. }
+                | Event::Approved { .. }
+                | Event::LeftAlone { .. }
+                | Event::Joined { .. }
+                | Event::Awaiting { .. }
                 | Event::Waiting { .. }
         );
         if let Some(line) = plain(&event, Level::Normal).filter(|_| lasting) {

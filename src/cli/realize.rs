@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
+use super::approve::{self, Approve};
 use super::args::Jobs;
 use super::error::explain;
 use super::output::{Colour, line, stdout_paint, table, text};
@@ -39,6 +40,18 @@ Phases, in order: host, media, bootstrap, control-plane, workers.")]
     #[command(after_help = "Example:
   tinderbox realize status --json")]
     Status(Jobs),
+    /// Approve the nodes' requests for certificates, and nobody else's
+    #[command(after_help = "Examples:
+  tinderbox realize approve                       one look
+  tinderbox realize approve --watch               until every master and worker has joined
+  tinderbox realize approve --watch --timeout 2h --json
+  tinderbox realize approve --server localhost:6443
+
+A node asks twice: for a client certificate, as the user of the bootstrap kubeconfig in its Ignition, and once it has joined
+for a serving certificate, as itself. Only that is approved, with exactly the subject, names, addresses and usages that
+such a node has. Everything else is reported and left alone: neither approved nor denied. libvirt is not needed.
+Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are missing after the time.")]
+    Approve(Approve),
     /// Print what a node wrote to its serial console
     #[command(after_help = "Example:
   tinderbox realize logs bootstrap | tail")]
@@ -147,6 +160,7 @@ pub(super) fn run(env: Env<'_>, json: bool, verb: &Realize) -> Result<ExitCode> 
             say(env, json, &status, || stands(&status));
             Ok(ExitCode::SUCCESS)
         }
+        Realize::Approve(asked) => approve::run(env, json, asked),
         Realize::Logs { node, jobs: asked } => {
             let log = ops::realize::logs(env, jobs(asked), node)?;
             let log = String::from_utf8_lossy(&log);

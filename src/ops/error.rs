@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::api::ApiError;
 use crate::config::FieldError;
 use crate::diff::DiffError;
 use crate::exec::ExecError;
@@ -173,6 +174,14 @@ pub enum OpsError {
 }
 
 impl OpsError {
+    /// Whether the user wanted to stop: exit code 130.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(
+            self,
+            Self::Interrupted { .. } | Self::Stopped | Self::Realize(RealizeError::Api(ApiError::Stopped))
+        )
+    }
+
     /// Whether the user asked for something that cannot be asked for: exit code 2 in place of 1.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Usage { .. })

@@ -4,6 +4,7 @@
 
 pub mod adoption;
 pub mod affects;
+pub mod approve;
 mod authorities;
 pub mod beside;
 pub mod blame;

@@ -380,7 +380,8 @@ fn usages(bits: UsageBits) -> Vec<KeyUsage> {
     .collect()
 }
 
-fn address(bytes: &[u8]) -> Option<IpAddr> {
+/// An address of four or sixteen bytes.
+pub(super) fn address(bytes: &[u8]) -> Option<IpAddr> {
     let four = <[u8; 4]>::try_from(bytes).ok().map(|bytes| Ipv4Addr::from(bytes).into());
     four.or_else(|| <[u8; 16]>::try_from(bytes).ok().map(|bytes| Ipv6Addr::from(bytes).into()))
 }

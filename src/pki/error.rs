@@ -112,6 +112,9 @@ impl Hint for PkiError {
                 "use RSA of 2048, 3072 or 4096 bits, or ECDSA on the curves P-256 or P-384".into()
             }
             Self::Damaged { what: "private key", .. } => "see what `openssl pkey -check -noout` says".into(),
+            Self::Damaged { what: "certificate request", .. } => {
+                "see what `openssl req -text -noout -verify` says".into()
+            }
             Self::Damaged { .. } => "see what `openssl x509 -text -noout` says".into(),
             Self::NotDns { .. } => "write names of other alphabets in their `xn--` form".into(),
             Self::WrongKey { .. } => "give the key that the certificate was made for".into(),

@@ -7,6 +7,7 @@
 //! | `prime`, `montgomery` | how its primes are found fast |
 //! | `certificate`, `verify` | what a certificate says, and who signed it |
 //! | `issue`, `name` | how one is made |
+//! | `signing` | what somebody else asks to be made |
 //! | `pem`, `der` | the encodings |
 //!
 //! # What is the same for ever
@@ -30,6 +31,7 @@ mod name;
 mod pem;
 mod prime;
 mod rsa;
+mod signing;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -39,3 +41,4 @@ pub use error::PkiError;
 pub use issue::{Authority, Issuer, Request, issue, self_signed};
 pub use key::{Algorithm, Form, PrivateKey};
 pub use name::Name;
+pub use signing::SigningRequest;

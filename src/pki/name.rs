@@ -76,7 +76,8 @@ pub(super) fn values(name: &Parsed, wanted: &str) -> Vec<String> {
     name.iter().filter(|pair| key(pair.oid) == wanted).filter_map(|pair| text(&pair.value)).collect()
 }
 
-fn key(oid: ObjectIdentifier) -> String {
+/// What an attribute is called.
+pub(super) fn key(oid: ObjectIdentifier) -> String {
     match oid.as_bytes() {
         [0x55, 4, 3] => "CN".into(),
         [0x55, 4, 5] => "SERIALNUMBER".into(),

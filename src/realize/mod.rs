@@ -9,6 +9,7 @@
 //! | [`plan`] | the difference as steps, each with its reason; what needs root; what stands in the way |
 //! | `phase` | the parts of the way |
 //! | [`apply`] | steps taken, phase by phase |
+//! | [`approve`] | certificates for the kubelets of machines that we made |
 //! | [`destroy`] | everything removed that was made |
 //! | [`status`] | how it stands |
 //! | [`state`] | what is kept beside the cluster's files |
@@ -18,6 +19,7 @@
 //! else is ever changed: an object of the same name that is not ours is an obstacle.
 
 pub mod apply;
+pub mod approve;
 mod balancer;
 pub mod destroy;
 mod firewall;
@@ -45,6 +47,7 @@ pub use status::Status;
 pub use virsh::Virsh;
 pub use wanted::{Images, Wanted};
 
+use crate::api::ApiError;
 use crate::fs;
 use crate::hint::Hint;
 use crate::process::ProcessError;
@@ -58,6 +61,9 @@ pub enum RealizeError {
     /// A program could not be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// The cluster's API.
+    #[error(transparent)]
+    Api(#[from] ApiError),
     /// The disk.
     #[error(transparent)]
     Fs(#[from] fs::Error),
@@ -173,6 +179,14 @@ pub enum RealizeError {
         /// What it said.
         words: String,
     },
+    /// Nodes that have not come.
+    #[error("after {seconds} s there {} missing:\n  {}", if missing.len() == 1 { "is something" } else { "are things" }, missing.join("\n  "))]
+    Absent {
+        /// What each of them lacks.
+        missing: Vec<String>,
+        /// How long was waited.
+        seconds: u64,
+    },
     /// The host changed while it was looked at.
     #[error("libvirt's list of {what} changed while it was read")]
     Moving {
@@ -186,6 +200,10 @@ impl Hint for RealizeError {
         match self {
             Self::Process(error) => error.hint(),
             Self::Fs(error) => error.hint(),
+            Self::Api(error) => error.hint(),
+            Self::Absent { .. } => {
+                Some("`tinderbox realize logs NODE` shows what a node wrote to its console; run this again to go on".into())
+            }
             Self::NotRunning { .. } => Some(
                 "start it (`sudo systemctl start libvirtd`, or `sudo libvirtd -d` where there is no systemd), or set \
                  `libvirt.uri` in cluster.yaml"

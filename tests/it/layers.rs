@@ -7,14 +7,15 @@ use std::path::Path;
 use super::harness::source;
 
 /// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 32] = [
+const TABLE: [(&str, u32, &[&str]); 33] = [
     ("cli", 6, &["ops", "realize", "report", "store"]),
-    ("ops", 5, &["exec", "diff", "realize", "report", "builders", "registry", "sandbox", "store"]),
+    ("ops", 5, &["api", "exec", "diff", "realize", "report", "builders", "registry", "sandbox", "store"]),
     ("exec", 4, &["builders", "registry", "sandbox", "store"]),
     ("report", 4, &["diff"]),
     ("diff", 4, &["store"]),
-    ("realize", 4, &[]),
+    ("realize", 4, &["api"]),
     ("builders", 3, &["registry", "sandbox"]),
+    ("api", 2, &[]),
     ("store", 2, &[]),
     ("registry", 2, &[]),
     ("sandbox", 2, &[]),

@@ -1,5 +1,5 @@
-//! Registries, over the network. All asynchronous code of the project is in here: a small runtime belongs to every
-//! [`Remote`], and what is asked of it blocks the caller.
+//! Registries, over the network. Asynchronous code stays in here, as it does in `api` and nowhere else: a small
+//! runtime belongs to every [`Remote`], and what is asked of it blocks the caller.
 //!
 //! Tokens and uploads are oci-client's work. Reads go through the HTTP client that oci-client itself uses, because its own
 //! reads hide what we need: how long a busy registry asks to wait (Retry-After), the media type of a manifest, where a

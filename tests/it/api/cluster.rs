@@ -6,6 +6,7 @@
 //! | a status that has its own door is dropped everywhere else, without a word | `keeps_status_apart` |
 //! | a server-side apply merges, and needs force where another was before | 409 without |
 //! | a replacement names the version that it replaces | 409 |
+//! | who asks for a certificate is who has connected, and only conditions approve it | `spec.username`, `spec.groups` |
 //! | strict validation names the fields that the schema does not have | 400 |
 
 use std::collections::BTreeMap;
@@ -92,7 +93,9 @@ impl Cluster {
             Some(before) => before["uid"].clone(),
             None => json!(format!("00000000-0000-0000-0000-{:012}", self.revision)),
         };
-        metadata["creationTimestamp"] = json!("2024-01-01T00:00:00Z");
+        if metadata["creationTimestamp"].is_null() {
+            metadata["creationTimestamp"] = json!("2024-01-01T00:00:00Z");
+        }
         self.objects.insert(path.to_owned(), object.clone());
         self.managers.insert(path.to_owned(), manager.to_owned());
         object
@@ -189,6 +192,14 @@ impl Cluster {
         if place.kind.keeps_status_apart() {
             object.as_object_mut().unwrap().remove("status");
         }
+        object["metadata"].as_object_mut().unwrap().remove("creationTimestamp");
+        if let (true, Some(user)) = (place.kind.kind == "CertificateSigningRequest", &request.user) {
+            // Who asks is what the server says, whatever was sent.
+            let groups: Vec<&str> =
+                user.groups.iter().map(String::as_str).chain(["system:authenticated"]).collect();
+            object["spec"]["username"] = json!(user.name);
+            object["spec"]["groups"] = json!(groups);
+        }
         Ok(done(201, &self.write(path, object, manager(request))))
     }
 
@@ -238,8 +249,9 @@ impl Cluster {
     fn update(&mut self, request: &Request, place: &Place<'_>, before: Value, mut after: Value) -> Answer {
         let path = at(place, place.name.as_deref().unwrap());
         let mut kept = before.clone();
-        match place.door {
-            // A request is approved in its status.
+        match place.door.as_deref() {
+            // A request is approved by its conditions, and nothing else of it is written through that door.
+            Some("approval") => kept["status"]["conditions"] = after["status"]["conditions"].take(),
             Some(_) => kept["status"] = after["status"].take(),
             None => {
                 kept = after;

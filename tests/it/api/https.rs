@@ -70,7 +70,16 @@ impl Https {
         tls: &Tls,
         answers: impl Fn(&Request) -> Option<Answer> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at(0, tls, answers)
+    }
+
+    /// At a port that was somebody's before.
+    pub(crate) fn start_at(
+        port: u16,
+        tls: &Tls,
+        answers: impl Fn(&Request) -> Option<Answer> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let stopped = Arc::new(AtomicBool::new(false));
         let (config, answers, ended) = (config(tls), Arc::new(answers) as Arc<Answers>, stopped.clone());
@@ -113,7 +122,9 @@ pub(crate) struct Stopper {
 impl Stopper {
     /// The port is closed when this returns.
     pub(crate) fn stop(&self) {
-        self.stopped.store(true, Ordering::SeqCst);
+        if self.stopped.swap(true, Ordering::SeqCst) {
+            return; // another server may have its port by now
+        }
         // The first wakes the listener up, which ends; the others see that it has.
         for _ in 0..1000 {
             if TcpStream::connect(("127.0.0.1", self.port)).is_err() {

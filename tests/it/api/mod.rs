@@ -121,18 +121,35 @@ impl Api {
             seen: Vec::new(),
             allowed: Vec::new(),
         };
-        Self::serve(tls, Arc::new(Mutex::new(state)))
+        Self::serve(0, tls, Arc::new(Mutex::new(state)))
+    }
+
+    /// The same cluster's server again after its end, at the same port.
+    pub(crate) fn restart(&mut self, tls: &Tls) {
+        self.stop();
+        let again = Self::serve(self.https.port, tls, self.state.clone());
+        *self = again;
+    }
+
+    /// Nobody listens at its port any more.
+    pub(crate) fn stop(&self) {
+        self.https.stopper().stop();
+    }
+
+    /// Its port on loopback.
+    pub(crate) fn port(&self) -> u16 {
+        self.https.port
     }
 
     /// Another server of the same cluster, as on a master.
     pub(crate) fn another(&self, tls: &Tls) -> Self {
-        Self::serve(tls, self.state.clone())
+        Self::serve(0, tls, self.state.clone())
     }
 
-    fn serve(tls: &Tls, state: Arc<Mutex<State>>) -> Self {
+    fn serve(port: u16, tls: &Tls, state: Arc<Mutex<State>>) -> Self {
         let last = Arc::new(Mutex::new(Last::default()));
         let (shared, end) = (state.clone(), last.clone());
-        let https = Https::start(tls, move |request| {
+        let https = Https::start_at(port, tls, move |request| {
             let line = format!("{} {}", request.method, request.path);
             let answer = shared.lock().unwrap().answer(request, &line);
             let last = end.lock().unwrap();

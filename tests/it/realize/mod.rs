@@ -1,8 +1,10 @@
 //! From a closure to machines, on a real libvirt that has a network, a file system and processes of its own.
 
 mod apply;
+mod approve;
 mod dns;
 mod obstacles;
+mod pkcs10;
 mod plan;
 
 use std::fs;

@@ -1,0 +1,307 @@
+//! Requests for certificates, good and bad, at an API that knows who sent them by their certificates: ours.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tinderbox::api::{Client, Kind};
+use tinderbox::pki::{Algorithm, Certificate, Form, Issuer, Name, PrivateKey, Request, issue};
+use tinderbox::secret::Seed;
+
+use super::pkcs10::{CN, Csr, DNS, EMAIL, IP, O, OU, URI};
+use crate::api::{Api, SERVER, Tls, secrets};
+use crate::harness::{SEED, Workspace};
+
+const REQUESTS: Kind = Kind::new("certificates.k8s.io", "v1", "certificatesigningrequests");
+const PATH: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+const SERVING: &str = "kubernetes.io/kubelet-serving";
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// A cluster's API, and everyone who may write to it.
+struct Stage {
+    ws: Workspace,
+    secrets: PathBuf,
+    api: Api,
+}
+
+fn tls(secrets: &Path) -> Tls {
+    Tls::api_server(secrets)
+}
+
+impl Stage {
+    fn new(ws: Workspace) -> Self {
+        ws.build(&["cluster"]);
+        let users = ["key/kubernetes-ca", "kubeconfig/kubelet-bootstrap", "kubeconfig/admin"];
+        let secrets = secrets(&ws, &[&SERVER[..], &users].concat());
+        let api = Api::start(&tls(&secrets));
+        api.allow("system:authenticated", "POST", PATH);
+        Self { ws, secrets, api }
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.secrets.join(file)).unwrap()
+    }
+
+    /// The kubeconfig of a user: one of ours by name, else one that kubernetes-ca vouches for, as for a node that has
+    /// its client certificate.
+    fn kubeconfig(&self, user: &str, groups: &[&str]) -> String {
+        if let "kubelet-bootstrap" | "admin" = user {
+            return self.read(&format!("{user}.kubeconfig"));
+        }
+        let ca = Certificate::from_pem(&self.read("kubernetes-ca.crt")).unwrap();
+        let ca_key = PrivateKey::from_pem(&self.read("kubernetes-ca.key")).unwrap();
+        let seed = Seed::new(zeroize::Zeroizing::new(SEED));
+        let key = PrivateKey::generate(&seed, "test", user, 1, Algorithm::EcdsaP256);
+        let request = Request {
+            subject: Name {
+                organizations: groups.iter().map(|group| (*group).to_owned()).collect(),
+                ..Name::common(user)
+            },
+            not_before: ca.not_before(),
+            not_after: ca.not_after(),
+            authority: None,
+            key_usages: Vec::new(),
+            server: false,
+            client: true,
+            dns: Vec::new(),
+            ips: Vec::new(),
+            key: &key,
+        };
+        let issuer = Issuer { certificate: &ca, key: &ca_key };
+        let certificate = issue(&seed, "test", user, 1, &request, Some(issuer)).unwrap();
+        let mine = |text: &str| STANDARD.encode(text);
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+             clusters: [{{name: a, cluster: {{server: 'https://api.ocp4.example.com:6443', certificate-authority-data: {}}}}}]\n\
+             users: [{{name: a, user: {{client-certificate-data: {}, client-key-data: {}}}}}]\n",
+            mine(&self.read("kubernetes-ca-bundle.crt")),
+            mine(&certificate.to_pem()),
+            mine(&key.to_pem(Form::Pkcs8)),
+        )
+    }
+
+    fn at(&self) -> String {
+        format!("127.0.0.1:{}", self.api.port())
+    }
+
+    /// Sends a request as somebody.
+    fn send(&self, kubeconfig: &str, request: &Value) {
+        let client = Client::new(kubeconfig, &self.at().parse().unwrap(), &GO_ON).unwrap();
+        client.create(REQUESTS, None, request).unwrap();
+    }
+
+    /// The conditions that a request has.
+    fn conditions(&self, name: &str) -> Value {
+        self.api.look(|cluster| cluster.get(&format!("{PATH}/{name}")).unwrap()["status"]["conditions"].clone())
+    }
+
+    /// A node that has joined.
+    fn join(&self, name: &str, when: &str) {
+        let ready = json!([{"type": "Ready", "status": "False"}]);
+        let node = json!({"apiVersion": "v1", "kind": "Node", "status": {"conditions": ready},
+            "metadata": {"name": name, "creationTimestamp": when}});
+        self.api.look(|cluster| cluster.put(node));
+    }
+
+    fn approve(&self) -> Value {
+        self.ws.json(&["realize", "approve", "--server", &self.at()])
+    }
+}
+
+fn request(name: &str, signer: &str, usages: &[&str], pem: &str) -> Value {
+    json!({"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+        "spec": {"signerName": signer, "usages": usages, "request": STANDARD.encode(pem)}})
+}
+
+const C: &[&str] = &["digital signature", "client auth"];
+const S: &[&str] = &["digital signature", "server auth"];
+
+/// Who asks: a user and its groups, as their certificate says it.
+type By = (&'static str, &'static [&'static str]);
+
+const BOOT: By = ("kubelet-bootstrap", &[]);
+const NODE: By = ("system:node:worker-0.ocp4.example.com", &["system:nodes"]);
+
+/// Up is worker-0, with 192.168.126.110; nobody else is.
+const UP: &str = "worker-0.ocp4.example.com";
+const DOWN: &str = "master-0.ocp4.example.com";
+const ITS: [u8; 4] = [192, 168, 126, 110];
+
+/// Name, who asks, the signer, the usages, what is asked; and why it is left alone, or nothing if it is approved.
+type Case = (&'static str, By, &'static str, Vec<&'static str>, String, &'static str);
+
+fn client(name: &'static str, csr: Csr, why: &'static str) -> Case {
+    (name, BOOT, CLIENT, C.to_vec(), csr.pem(), why)
+}
+
+fn serving(name: &'static str, csr: Csr, why: &'static str) -> Case {
+    (name, NODE, SERVING, S.to_vec(), csr.pem(), why)
+}
+
+fn own() -> Csr {
+    Csr::serving(UP, ITS)
+}
+
+#[rustfmt::skip]
+fn clients() -> Vec<Case> {
+    let good = || Csr::of(DOWN);
+    let usages = |name, usages: &[&'static str], why| (name, BOOT, CLIENT, usages.to_vec(), good().pem(), why);
+    let by = |name, by, why| (name, by, CLIENT, C.to_vec(), good().pem(), why);
+    vec![
+        client("c01", good(), ""),
+        usages("c02", &["digital signature", "key encipherment", "client auth"], ""),
+        usages("c03", &["client auth", "key encipherment", "digital signature"], ""),
+        client("c04", Csr::of("master-2.ocp4.example.com"), ""),
+        client("c05", Csr::of("worker-1.ocp4.example.com"), ""),
+        client("c06", Csr { password: true, ..good() }, "spec.request asks for more than names: `attribute 1.2.840.113549.1.9.7`"),
+        client("c07", Csr::of("worker-9.ocp4.example.com"), "the subject's CN names `worker-9.ocp4.example.com`, which is no node of this cluster"),
+        client("c08", Csr::of("master-0"), "the subject's CN names `master-0`, which is no node of this cluster"),
+        client("c09", Csr::of("master-0.ocp4.example.org"), "the subject's CN names `master-0.ocp4.example.org`, which is no node of this cluster"),
+        client("c10", Csr::of("bootstrap.ocp4.example.com"), "the subject's CN names `bootstrap.ocp4.example.com`, the bootstrap machine, which never joins"),
+        client("c11", Csr::of(""), "the subject's CN is `system:node:`, which is not `system:node:` and a name"),
+        client("c12", Csr { subject: vec![(O, "system:nodes".into()), (CN, "system:admin".into())], ..Csr::default() }, "the subject's CN is `system:admin`, which is not `system:node:` and a name"),
+        client("c13", good().subject(O, "system:masters"), "the subject's O is `system:nodes`, `system:masters`, not `system:nodes` alone"),
+        client("c14", Csr { subject: vec![(O, "system:masters".into()), (CN, format!("system:node:{DOWN}"))], ..Csr::default() }, "the subject's O is `system:masters`, not `system:nodes` alone"),
+        client("c15", Csr { subject: vec![(CN, format!("system:node:{DOWN}"))], ..Csr::default() }, "the subject's O is empty, not `system:nodes` alone"),
+        client("c16", good().subject(CN, "system:admin"), "the subject has 2 common names (CN)"),
+        client("c17", Csr { subject: vec![(O, "system:nodes".into())], ..Csr::default() }, "the subject has 0 common names (CN)"),
+        client("c18", good().subject(OU, "system:masters"), "the subject has `OU = system:masters`, where one CN and one O belong"),
+        client("c19", Csr { teletex: true, ..good() }, "the subject has `O that is not plain text`, where one CN and one O belong"),
+        client("c20", good().name(DNS, DOWN.as_bytes()), "the subject alternative names have `master-0.ocp4.example.com`, and a client's certificate has none"),
+        client("c21", good().name(IP, &[192, 168, 126, 101]), "the subject alternative names have `192.168.126.101`, and a client's certificate has none"),
+        client("c22", good().name(URI, b"spiffe://x"), "the subject alternative names have `the URI `spiffe://x``, and a client's certificate has none"),
+        client("c23", Csr { extension: Some((vec![0x55, 29, 19], vec![0x30, 3, 1, 1, 0xff])), ..good() }, "spec.request asks for more than names: `extension basicConstraints`"),
+        client("c24", Csr { forged: true, ..good() }, "spec.request is not signed with its own key"),
+        client("c25", Csr::of(UP), "`worker-0.ocp4.example.com` is in the API already: this may be somebody who replays what it asked"),
+        usages("c26", &["digital signature"], "spec.usages is `digital signature`, not `digital signature`, `client auth` and at most `key encipherment`"),
+        usages("c27", &["digital signature", "client auth", "server auth"], "spec.usages is `digital signature`, `client auth`, `server auth`, not `digital signature`, `client auth` and at most `key encipherment`"),
+        usages("c28", S, "spec.usages is `digital signature`, `server auth`, not `digital signature`, `client auth` and at most `key encipherment`"),
+        usages("c29", &["digital signature", "client auth", "cert sign"], "spec.usages is `digital signature`, `client auth`, `cert sign`, not `digital signature`, `client auth` and at most `key encipherment`"),
+        by("c30", ("mallory", &[]), "spec.username is `mallory`, not `system:bootstrapper`"),
+        by("c31", ("system:serviceaccount:kube-system:bootstrapper", &["system:bootstrappers"]), "spec.username is `system:serviceaccount:kube-system:bootstrapper`, not `system:bootstrapper`"),
+        by("c32", NODE, "spec.username is `system:node:worker-0.ocp4.example.com`, not `system:bootstrapper`"),
+        by("c33", ("system:node:master-0.ocp4.example.com", &["system:nodes"]), "spec.username is `system:node:master-0.ocp4.example.com` itself: it renews its certificate, which the cluster's own approver decides"),
+        by("c34", ("admin", &[]), "spec.username is `system:admin`, not `system:bootstrapper`"),
+        ("c35", BOOT, "kubernetes.io/kube-apiserver-client", C.to_vec(), good().pem(), "spec.signerName is `kubernetes.io/kube-apiserver-client`, which signs nothing that a node asks for"),
+        ("c36", BOOT, "example.com/mine", C.to_vec(), good().pem(), "spec.signerName is `example.com/mine`, which signs nothing that a node asks for"),
+    ]
+}
+
+#[rustfmt::skip]
+fn servings() -> Vec<Case> {
+    let usages = |name, usages: &[&'static str], why| (name, NODE, SERVING, usages.to_vec(), own().pem(), why);
+    let by = |name, by, why| (name, by, SERVING, S.to_vec(), own().pem(), why);
+    vec![
+        serving("s01", own(), ""),
+        usages("s02", &["digital signature", "key encipherment", "server auth"], ""),
+        serving("s03", own().name(DNS, b"worker-0"), ""),
+        serving("s04", own().name(DNS, b"api.ocp4.example.com"), "the subject alternative names have the DNS name `api.ocp4.example.com`, which `worker-0.ocp4.example.com` does not have"),
+        serving("s05", own().name(DNS, b"worker-1.ocp4.example.com"), "the subject alternative names have the DNS name `worker-1.ocp4.example.com`, which `worker-0.ocp4.example.com` does not have"),
+        serving("s06", own().name(DNS, b"*.ocp4.example.com"), "the subject alternative names have the DNS name `*.ocp4.example.com`, which `worker-0.ocp4.example.com` does not have"),
+        serving("s07", own().name(IP, &[192, 168, 126, 10]), "the subject alternative names have the address `192.168.126.10`, which `worker-0.ocp4.example.com` does not have"),
+        serving("s08", own().name(IP, &[127, 0, 0, 1]), "the subject alternative names have the address `127.0.0.1`, which `worker-0.ocp4.example.com` does not have"),
+        serving("s09", Csr::serving(UP, [192, 168, 126, 111]), "the subject alternative names have the address `192.168.126.111`, which `worker-0.ocp4.example.com` does not have"),
+        serving("s10", Csr::of(UP).name(DNS, UP.as_bytes()), "the subject alternative names lack the address `192.168.126.110`"),
+        serving("s11", Csr::of(UP).name(IP, &ITS), "the subject alternative names lack the DNS name `worker-0.ocp4.example.com`"),
+        serving("s12", Csr::of(UP), "the subject alternative names lack the DNS name `worker-0.ocp4.example.com`"),
+        serving("s13", Csr::of(UP).name(DNS, b"worker-0").name(IP, &ITS), "the subject alternative names lack the DNS name `worker-0.ocp4.example.com`"),
+        serving("s14", own().name(EMAIL, b"root@example.com"), "the subject alternative names have the e-mail address `root@example.com`, which is neither a DNS name nor an address"),
+        serving("s15", own().name(URI, b"https://api"), "the subject alternative names have the URI `https://api`, which is neither a DNS name nor an address"),
+        serving("s16", own().name(IP, &[1, 2, 3, 4, 5]), "the subject alternative names have an address of 5 bytes, which is neither a DNS name nor an address"),
+        serving("s17", own().name(DNS, b"WORKER-0"), "the subject alternative names have the DNS name `WORKER-0`, which `worker-0.ocp4.example.com` does not have"),
+        serving("s18", Csr::serving("worker-1.ocp4.example.com", [192, 168, 126, 111]), "spec.username is `system:node:worker-0.ocp4.example.com`, not `system:node:worker-1.ocp4.example.com`"),
+        serving("s19", own().subject(O, "system:masters"), "the subject's O is `system:nodes`, `system:masters`, not `system:nodes` alone"),
+        serving("s20", Csr { extension: Some((vec![0x55, 29, 17], vec![0x30, 0])), ..own() }, "spec.request asks for more than names: `extension subjectAltName, a second time`"),
+        serving("s21", Csr { forged: true, ..own() }, "spec.request is not signed with its own key"),
+        usages("s22", C, "spec.usages is `digital signature`, `client auth`, not `digital signature`, `server auth` and at most `key encipherment`"),
+        usages("s23", &["digital signature", "server auth", "client auth"], "spec.usages is `digital signature`, `server auth`, `client auth`, not `digital signature`, `server auth` and at most `key encipherment`"),
+        by("s24", BOOT, "spec.username is `system:bootstrapper`, not `system:node:worker-0.ocp4.example.com`"),
+        by("s25", ("system:node:worker-0.ocp4.example.com", &[]), "spec.groups is `system:authenticated`, without `system:nodes`"),
+        ("s26", ("system:node:master-0.ocp4.example.com", &["system:nodes"]), SERVING, S.to_vec(), Csr::serving(DOWN, [192, 168, 126, 101]).pem(), "`master-0.ocp4.example.com` is not in the API yet"),
+        ("s27", ("system:node:bootstrap.ocp4.example.com", &["system:nodes"]), SERVING, S.to_vec(), Csr::serving("bootstrap.ocp4.example.com", [192, 168, 126, 100]).pem(), "the subject's CN names `bootstrap.ocp4.example.com`, the bootstrap machine, which never joins"),
+    ]
+}
+
+#[rustfmt::skip]
+fn broken() -> Vec<Case> {
+    let good = Csr::of(DOWN).pem();
+    let raw = |name, pem: String, why| (name, BOOT, CLIENT, C.to_vec(), pem, why);
+    vec![
+        raw("b01", String::new(), "spec.request cannot be read: there is no certificate request in it"),
+        raw("b02", good.replace("CERTIFICATE REQUEST", "CERTIFICATE"), "spec.request cannot be read: there is no certificate request in it"),
+        raw("b03", good.replace("-----END", ""), "spec.request cannot be read: the PEM block `CERTIFICATE REQUEST` is not complete"),
+        raw("b04", format!("{good}{good}"), "spec.request cannot be read: there are 2 certificate requests in it, where one is wanted"),
+        raw("b05", format!("hello\n{good}"), "spec.request cannot be read: the certificate request is damaged: there is something around it"),
+        raw("b06", "-----BEGIN CERTIFICATE REQUEST-----\nMAA=\n-----END CERTIFICATE REQUEST-----\n".into(), "spec.request cannot be read: the certificate request is damaged: "),
+        raw("b07", good.replace("\n", "\n "). replace(" -----", "-----").replace("MII", "%II"), "spec.request cannot be read: the PEM block `CERTIFICATE REQUEST` is not base64"),
+        raw("b08", "A".repeat(40_000), "spec.request cannot be read: the certificate request is damaged: it has more than 32768 bytes"),
+    ]
+}
+
+#[test]
+fn the_right_requests_are_approved_and_no_others() {
+    let stage = Stage::new(Workspace::example());
+    let cases = [clients(), servings(), broken()].concat();
+    assert!(cases.len() > 60);
+    let mut kubeconfigs = BTreeMap::new();
+    for (name, (user, groups), signer, usages, pem, _) in &cases {
+        let kubeconfig = kubeconfigs.entry((user, groups)).or_insert_with(|| stage.kubeconfig(user, groups));
+        // Who asks is written by the server, whatever is sent.
+        let mut sent = request(name, signer, usages, pem);
+        sent["spec"]["username"] = json!("system:bootstrapper");
+        sent["spec"]["groups"] = json!(["system:nodes"]);
+        stage.send(kubeconfig, &sent);
+    }
+    // Others have decided about these.
+    for (name, decision) in [("d01", "Approved"), ("d02", "Denied"), ("d03", "Failed")] {
+        let mut decided = request(name, CLIENT, C, &Csr::of(DOWN).pem());
+        decided["spec"]["username"] = json!("system:bootstrapper");
+        decided["status"]["conditions"] = json!([{"type": decision, "status": "True", "reason": "Other"}]);
+        stage.api.look(|cluster| cluster.put(decided));
+    }
+    stage.join(UP, "2024-01-01T00:00:00Z");
+
+    let report = stage.approve();
+    let by_name = |list: &Value, field: &str| -> BTreeMap<String, String> {
+        let pair = |one: &Value| [&one["request"], &one[field]].map(|text| text.as_str().unwrap().to_owned());
+        list.as_array().unwrap().iter().map(pair).map(|[name, text]| (name, text)).collect()
+    };
+    let (approved, left) = (by_name(&report["approved"], "certificate"), by_name(&report["left"], "reason"));
+    for (name, _, signer, _, _, why) in &cases {
+        let conditions = stage.conditions(name);
+        match *why {
+            "" => {
+                assert_eq!(left.get(*name), None, "{name}");
+                let kind = if *signer == CLIENT { "client" } else { "serving" };
+                assert_eq!(approved.get(*name).map(String::as_str), Some(kind), "{name}");
+                assert_eq!(conditions[0]["type"], "Approved", "{name}: {conditions}");
+                assert_eq!(conditions[0]["reason"], "TinderboxApproved", "{name}: {conditions}");
+            }
+            why => {
+                assert_eq!(approved.get(*name), None, "{name}");
+                let said = left.get(*name).map(String::as_str).unwrap_or_default();
+                assert!(said == why || why.ends_with(": ") && said.starts_with(why), "{name}: {said}\nwanted: {why}");
+                assert!(conditions.is_null(), "{name}: {conditions}");
+            }
+        }
+    }
+    assert_eq!(approved.len() + left.len(), cases.len());
+    for name in ["d01", "d02", "d03"] {
+        assert_eq!(stage.conditions(name).as_array().unwrap().len(), 1);
+    }
+    let writes = stage.api.seen().into_iter().filter(|one| one.request.starts_with("PUT"));
+    assert!(writes.clone().all(|one| one.user == "system:admin" && one.request.ends_with("/approval")));
+    assert_eq!(writes.count(), approved.len());
+
+    // Once more: nothing is approved twice, and what was left is left.
+    let again = stage.approve();
+    assert_eq!(again["approved"], json!([]));
+    assert_eq!(again["left"], report["left"]);
+}
