@@ -94,6 +94,24 @@ pub enum Event {
         /// What was seen last.
         seen: String,
     },
+    /// An operator of the cluster stands differently.
+    Operator {
+        /// Which.
+        name: String,
+        /// How it stands.
+        state: String,
+        /// What it says about that.
+        message: String,
+    },
+    /// Something of a running cluster was tried.
+    Checked {
+        /// What.
+        name: &'static str,
+        /// Whether it is as it should be.
+        passed: bool,
+        /// What was seen.
+        detail: String,
+    },
     /// Something that the user should know and that is not an error.
     Notice {
         /// The text.

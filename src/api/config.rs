@@ -66,7 +66,8 @@ fn authorities(cluster: &Cluster) -> Result<Vec<Vec<u8>>, ApiError> {
 
 fn certificates(field: &str, data: Option<&str>) -> Result<Vec<Certificate>, ApiError> {
     let broken = |problem: &str| ApiError::Kubeconfig { problem: format!("`{field}` {problem}") };
-    let pem = STANDARD.decode(data.ok_or_else(|| broken("is missing"))?).map_err(|_| broken("is not base64"))?;
+    let pem =
+        STANDARD.decode(data.ok_or_else(|| broken("is missing"))?).map_err(|_| broken("is not base64"))?;
     let pem = String::from_utf8(pem).map_err(|_| broken("is not PEM"))?;
     Certificate::chain_from_pem(&pem).map_err(|error| broken(&format!("cannot be read: {error}")))
 }
@@ -81,7 +82,8 @@ fn server_name(cluster: &Cluster) -> Result<String, ApiError> {
         }
     });
     let host = host.filter(|host| !host.is_empty());
-    host.map(str::to_owned).ok_or_else(|| ApiError::Kubeconfig { problem: "its `server` is not https://HOST:PORT".into() })
+    host.map(str::to_owned)
+        .ok_or_else(|| ApiError::Kubeconfig { problem: "its `server` is not https://HOST:PORT".into() })
 }
 
 #[cfg(test)]
@@ -99,7 +101,10 @@ mod tests {
         assert!(refused("{}").ends_with("it has no `current-context`"));
         let text = "{current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], \
                     clusters: [{name: a, cluster: {server: 'https://a:1'}}], users: [{name: a, user: USER}]}";
-        assert!(refused(&text.replace("USER", "{token: hunter2}")).ends_with("it has no `client-certificate-data`"));
+        assert!(
+            refused(&text.replace("USER", "{token: hunter2}"))
+                .ends_with("it has no `client-certificate-data`")
+        );
         let user = "{client-certificate-data: aaaa, client-key-data: hunter2}";
         assert!(refused(&text.replace("USER", user)).ends_with("`certificate-authority-data` is missing"));
     }

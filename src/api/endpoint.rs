@@ -80,7 +80,9 @@ mod tests {
         for (text, shown) in good {
             assert_eq!(read(text).as_deref(), Some(shown), "{text}");
         }
-        for bad in ["", ":", "a:", "a:0", "a:65536", "a b", "https://a", "a/b", "[a]:1", "[::1]x", "u@a:1", "a:1:2"] {
+        for bad in
+            ["", ":", "a:", "a:0", "a:65536", "a b", "https://a", "a/b", "[a]:1", "[::1]x", "u@a:1", "a:1:2"]
+        {
             assert_eq!(read(bad), None, "{bad}");
         }
     }

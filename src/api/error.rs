@@ -126,7 +126,7 @@ impl ApiError {
         }
     }
 
-    fn of_transport(server: String, error: &(dyn std::error::Error + 'static)) -> Self {
+    pub(super) fn of_transport(server: String, error: &(dyn std::error::Error + 'static)) -> Self {
         match tls(error) {
             Some(rustls::Error::AlertReceived(alert)) => Self::Unauthorized {
                 server,

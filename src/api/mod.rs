@@ -5,6 +5,7 @@
 //! | `endpoint` | where the API is, apart from what it is called |
 //! | `config` | a kubeconfig, and nothing else, turned into a connection |
 //! | `objects` | any object of any kind, as JSON |
+//! | `page` | a page of the cluster's, through its ingress |
 //! | `requests` | nodes, and requests for certificates with their approval |
 //! | `error` | what can go wrong |
 //!
@@ -15,6 +16,7 @@ mod config;
 mod endpoint;
 mod error;
 mod objects;
+mod page;
 mod requests;
 
 use std::fmt;
@@ -26,6 +28,7 @@ pub use config::user_of;
 pub use endpoint::{Endpoint, NotAnEndpoint};
 pub use error::ApiError;
 pub use objects::Kind;
+pub use page::Page;
 pub use requests::{Approval, Node, Request, Stage};
 
 /// For a connection, TLS included.
@@ -89,7 +92,8 @@ impl<'a> Client<'a> {
     pub fn ready(&self) -> Result<(), ApiError> {
         let client = self.kube.clone();
         let asked = kube::core::Request::new("/readyz").list(&Default::default());
-        self.call(async move { client.request_text(asked.map_err(kube::Error::BuildRequest)?).await }).map(drop)
+        self.call(async move { client.request_text(asked.map_err(kube::Error::BuildRequest)?).await })
+            .map(drop)
     }
 
     /// Waits, or ends early because the user wants to stop.
@@ -109,17 +113,25 @@ impl<'a> Client<'a> {
         if self.cancel.load(Ordering::Relaxed) { Err(ApiError::Stopped) } else { Ok(()) }
     }
 
-    /// Does something over there, and waits for it as long as that is allowed.
+    /// Asks the API, and waits for its answer as long as that is allowed.
     fn call<T: Send + 'static>(
         &self,
         work: impl Future<Output = kube::Result<T>> + Send + 'static,
     ) -> Result<T, ApiError> {
+        self.wait_for(work)?.map_err(|error| ApiError::of(&self.server, error))
+    }
+
+    /// Does something over there, and waits for it as long as that is allowed.
+    fn wait_for<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, ApiError> {
         self.go_on()?;
-        let mut task = self.handle.spawn(tokio::time::timeout(REQUEST, work));
+        let mut task = self.handle.spawn(async move { tokio::time::timeout(REQUEST, work).await });
         loop {
             let ended = self.handle.block_on(async { tokio::time::timeout(LOOK, &mut task).await });
             match ended {
-                Ok(Ok(Ok(done))) => return done.map_err(|error| ApiError::of(&self.server, error)),
+                Ok(Ok(Ok(done))) => return Ok(done),
                 Ok(Ok(Err(_))) => {
                     return Err(ApiError::Silent { server: self.server.clone(), seconds: REQUEST.as_secs() });
                 }

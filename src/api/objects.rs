@@ -80,7 +80,13 @@ impl Client<'_> {
 
     /// Writes a part of an object that has a door of its own (`status`, `approval`). The object names the version that it
     /// replaces.
-    pub(super) fn replace(&self, kind: Kind, name: &str, door: &str, object: &Value) -> Result<Value, ApiError> {
+    pub(super) fn replace(
+        &self,
+        kind: Kind,
+        name: &str,
+        door: &str,
+        object: &Value,
+    ) -> Result<Value, ApiError> {
         let asked =
             kind.at(None).replace_subresource(door, name, &manager(), object.to_string().into_bytes());
         self.json(asked)

@@ -1,5 +1,6 @@
 //! The command line: one argument struct per verb; tables, progress, colour. Data goes to stdout, the rest to stderr.
 
+mod apply;
 mod approve;
 mod args;
 mod blame;

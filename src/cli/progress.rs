@@ -108,6 +108,15 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         }
         Event::Joined { node } => Some(format!("{} {node}", stderr_paint("joined", Colour::Green))),
         Event::Awaiting { what, seen } => Some(format!("waiting for {what}: {seen}")),
+        Event::Operator { name, state, message } => {
+            let told = if message.is_empty() { String::new() } else { format!(": {message}") };
+            Some(format!("{} {name} {state}{told}", stderr_paint("operator:", Colour::Cyan)))
+        }
+        Event::Checked { name, passed, detail } => {
+            let word =
+                if *passed { stderr_paint("ok", Colour::Green) } else { stderr_paint("failed", Colour::Red) };
+            Some(format!("verify: {name} {word}: {detail}"))
+        }
         Event::Failed { name, .. } => Some(format!("{} {name}", stderr_paint("failed", Colour::Red))),
         Event::Waiting { name } => Some(format!("waiting for another process to build {name}")),
         Event::Cached { name } if level == Level::Verbose => Some(format!("cached {name}")),
@@ -174,6 +183,8 @@ impl View {
                 | Event::LeftAlone { .. }
                 | Event::Joined { .. }
                 | Event::Awaiting { .. }
+                | Event::Operator { .. }
+                | Event::Checked { .. }
                 | Event::Waiting { .. }
         );
         if let Some(line) = plain(&event, Level::Normal).filter(|_| lasting) {

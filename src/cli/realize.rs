@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use serde_json::json;
 
+use super::apply::{self, Apply};
 use super::approve::{self, Approve};
 use super::args::Jobs;
 use super::error::explain;
@@ -12,7 +13,7 @@ use super::output::{Colour, line, stdout_paint, table, text};
 use super::run::{jobs, say};
 use crate::ops::{self, Env, OpsError, Result};
 use crate::process::Programs;
-use crate::realize::{Action, Obstacle, Phase, Plan, RealizeError, Status};
+use crate::realize::{Action, Obstacle, Plan, Status};
 
 /// What to do with the machines.
 #[derive(Debug, Subcommand)]
@@ -27,14 +28,24 @@ machine with `qemu+ssh://user@host/system`. Only what this cluster made is ever 
 machines by their UUIDs, which come out of the seed.
 Exit codes: 0 nothing stands in the way, 1 something does.")]
     Plan(Jobs),
-    /// Make the host's network, pool and load balancer, bring the media, and start the machines
+    /// Make the machines and bring the cluster up: phase by phase, from wherever an earlier run ended
     #[command(after_help = "Examples:
-  tinderbox realize apply                       all phases
+  tinderbox realize apply                       all phases, until the cluster is up and tried
   tinderbox realize apply --until media         nothing is started yet
-  tinderbox realize apply --phase workers       this one again
+  tinderbox realize apply --phase verify        this one again
+  tinderbox realize apply --no-wait             only make and start the machines
 
 It goes on from wherever an earlier run ended, also after `kill -9`: before every phase it looks at what is there.
-Phases, in order: host, media, bootstrap, control-plane, workers.")]
+Phases, in order:
+  host           network with DNS and the VIPs, pool, firewall, load balancer
+  media          what the machines boot with, and their disks
+  bootstrap      the bootstrap machine, until the API answers
+  control-plane  the masters, until they have joined (their requests for certificates are approved)
+  pivot          the control plane moves to the masters; the bootstrap machine is removed
+  workers        the workers, until they are ready
+  convergence    every operator is available, at rest and well
+  verify         nodes, operators, etcd; a workload and its route; the console
+A disk is lost only with `--yes`. Every wait ends: after its time it says what was seen last, and how to look further.")]
     Apply(Apply),
     /// Say how the machines stand
     #[command(after_help = "Example:
@@ -73,42 +84,6 @@ Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are missi
     },
 }
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Apply {
-    /// The last phase to go through
-    #[arg(long, value_name = "PHASE", conflicts_with = "phase")]
-    until: Option<PhaseName>,
-    /// Only this phase
-    #[arg(long, value_name = "PHASE")]
-    phase: Option<PhaseName>,
-    /// Agree that what is on disks which have to be made again is lost
-    #[arg(long)]
-    yes: bool,
-    #[command(flatten)]
-    jobs: Jobs,
-}
-
-impl Apply {
-    fn phases(&self) -> Vec<Phase> {
-        let named = |name: PhaseName| Phase::ALL[name as usize];
-        match (self.phase, self.until) {
-            (Some(only), _) => vec![named(only)],
-            (_, Some(last)) => Phase::ALL.into_iter().filter(|phase| *phase <= named(last)).collect(),
-            _ => Phase::ALL.to_vec(),
-        }
-    }
-}
-
-/// The phases, as they are written; in the order of [`Phase::ALL`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PhaseName {
-    Host,
-    Media,
-    Bootstrap,
-    ControlPlane,
-    Workers,
-}
-
 /// What a program of the host may see: where programs are, who we are, and how to get to another host.
 const PASSED: [&str; 10] = [
     "PATH",
@@ -140,21 +115,7 @@ pub(super) fn run(env: Env<'_>, json: bool, verb: &Realize) -> Result<ExitCode> 
             tell(&plan.obstacles);
             Ok(if plan.obstacles.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
-        Realize::Apply(asked) => {
-            let applied = match ops::realize::apply(env, jobs(&asked.jobs), &asked.phases(), asked.yes) {
-                Err(OpsError::Realize(RealizeError::Obstacles { obstacles })) => {
-                    env.events.settle();
-                    tell(&obstacles);
-                    return Err(RealizeError::Obstacles { obstacles }.into());
-                }
-                applied => applied?,
-            };
-            say(env, json, &applied, || match applied.steps.len() {
-                0 => line("everything is as it should be"),
-                count => line(format!("{count} steps taken")),
-            });
-            Ok(ExitCode::SUCCESS)
-        }
+        Realize::Apply(asked) => apply::run(env, json, asked),
         Realize::Status(asked) => {
             let status = ops::realize::status(env, jobs(asked))?;
             say(env, json, &status, || stands(&status));
@@ -182,7 +143,7 @@ pub(super) fn run(env: Env<'_>, json: bool, verb: &Realize) -> Result<ExitCode> 
     }
 }
 
-fn tell(obstacles: &[Obstacle]) {
+pub(super) fn tell(obstacles: &[Obstacle]) {
     for obstacle in obstacles {
         explain(obstacle, Some(obstacle.hint.clone()));
     }

@@ -27,8 +27,7 @@ pub struct ApproveRequest {
 pub fn approve(env: Env<'_>, asked: &ApproveRequest) -> Result<Report> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let targets = vec!["cluster".to_owned()];
-    let request =
-        BuildRequest { targets, jobs: asked.jobs, keep_going: false, check: false, no_link: true };
+    let request = BuildRequest { targets, jobs: asked.jobs, keep_going: false, check: false, no_link: true };
     let report = build::build(env, &request)?;
     if let Some(failure) = report.errors.first() {
         return Err(OpsError::Failed(std::sync::Arc::clone(failure)));

@@ -1,15 +1,21 @@
 //! `realize`: the closure, built if need be, and the host that it is for.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::build::{self, BuildRequest};
 use super::{Env, Missing, OpsError, Result, Workspace};
+use crate::api::Endpoint;
 use crate::config::Projected;
 use crate::fs;
 use crate::hint::did_you_mean;
 use crate::process::is_root;
-use crate::realize::{Access, Applied, Destroyed, Hands, Images, Phase, Plan, State, Status, Virsh, Wanted};
+use crate::realize::approve::Made;
+use crate::realize::{
+    Access, Applied, Cluster, Destroyed, Hands, Images, Phase, Plan, State, Status, Virsh, Wanted,
+};
 use crate::value::Value;
 
 /// What would be created, changed, kept or removed on the host. Nothing there is changed.
@@ -17,9 +23,27 @@ pub fn plan(env: Env<'_>, jobs: usize) -> Result<Plan> {
     with_hands(env, jobs, |hands| Ok(hands.plan()?))
 }
 
-/// Takes the steps of these phases. With `yes`, disks may be lost.
-pub fn apply(env: Env<'_>, jobs: usize, phases: &[Phase], yes: bool) -> Result<Applied> {
-    with_hands(env, jobs, |hands| Ok(hands.apply(phases, yes)?))
+/// How machines are made.
+#[derive(Debug, Clone)]
+pub struct ApplyRequest {
+    /// Worker threads of a build.
+    pub jobs: usize,
+    /// The phases to go through.
+    pub phases: Vec<Phase>,
+    /// Whether disks may be lost.
+    pub yes: bool,
+    /// Whether the cluster is waited for.
+    pub wait: bool,
+    /// The longest that a wait may take, if not the usual.
+    pub limit: Option<Duration>,
+}
+
+/// Takes the steps of these phases.
+pub fn apply(env: Env<'_>, asked: &ApplyRequest) -> Result<Applied> {
+    with_hands(env, asked.jobs, |hands| {
+        let cluster = hands.cluster.filter(|_| asked.wait);
+        Ok(Hands { cluster, limit: asked.limit, ..hands }.apply(&asked.phases, asked.yes)?)
+    })
 }
 
 /// Removes what `apply` made.
@@ -50,12 +74,13 @@ pub fn logs(env: Env<'_>, jobs: usize, node: &str) -> Result<Vec<u8>> {
 /// Builds what is wanted, and works on the host with it.
 fn with_hands<T>(env: Env<'_>, jobs: usize, work: impl FnOnce(Hands<'_>) -> Result<T>) -> Result<T> {
     let workspace = Workspace::load(env, Missing::Make)?;
-    let (wanted, no_image) = wanted(env, &workspace, jobs)?;
+    let Built { wanted, cluster, no_image } = built(env, &workspace, jobs)?;
     let uri = &workspace.cluster.libvirt.uri;
     let virsh = Virsh { programs: env.programs, uri, read_only: false, cancel: env.cancel };
     let state = State::of(workspace.directory.path());
     let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);
-    work(Hands { virsh, wanted: &wanted, state: &state, access, no_image, events })
+    let cluster = Some(&cluster);
+    work(Hands { virsh, wanted: &wanted, state: &state, access, no_image, cluster, limit: None, events })
 }
 
 fn access(virsh: Virsh<'_>) -> Access {
@@ -64,8 +89,18 @@ fn access(virsh: Virsh<'_>) -> Access {
     Access { root: is_root(), local: virsh.is_local(), session: virsh.is_session(), first_port }
 }
 
-/// What the closure asks for; and what to do if the node OS is not on this machine.
-fn wanted(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<(Wanted, String)> {
+/// What is built, and what it says.
+struct Built {
+    wanted: Wanted,
+    cluster: Cluster,
+    /// What to do if the node OS is not on this machine.
+    no_image: String,
+}
+
+/// Where the release's images are named.
+const IMAGES: &str = "release/images";
+
+fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
     let qcow2 = qcow2(workspace);
     let nodes: Vec<String> = workspace.cluster.nodes.iter().map(|node| node.name.clone()).collect();
     let iso = |node: &String| format!("iso/{node}");
@@ -73,21 +108,46 @@ fn wanted(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<(Wanted, S
         true => Vec::new(),
         false => nodes.iter().map(iso).filter(|iso| workspace.graph.find(iso).is_some()).collect(),
     };
-    let targets = [vec!["cluster".to_owned()], isos].concat();
+    let targets = [vec!["cluster".to_owned(), IMAGES.to_owned()], isos].concat();
     let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
     let report = build::build(env, &request)?;
     if let Some(failure) = report.errors.first() {
         return Err(OpsError::Failed(std::sync::Arc::clone(failure)));
     }
-    let built: BTreeMap<&str, &PathBuf> =
+    let paths: BTreeMap<&str, &PathBuf> =
         report.targets.iter().map(|target| (target.name.as_str(), &target.path)).collect();
-    let closure = built.get("cluster").ok_or(OpsError::NotBuilt { target: "cluster".into() })?;
+    let path = |name: &str| paths.get(name).copied().ok_or(OpsError::NotBuilt { target: name.into() });
+    let closure = path("cluster")?;
     let isos = nodes.iter().filter_map(|node| {
-        let path = built.get(iso(node).as_str())?;
+        let path = paths.get(iso(node).as_str())?;
         Some((node.clone(), path.join(format!("{node}.iso"))))
     });
     let images = Images { isos: isos.collect(), qcow2 };
-    Ok((Wanted::read(closure, &nodes, &images)?, no_image(workspace)))
+    Ok(Built {
+        wanted: Wanted::read(closure, &nodes, &images)?,
+        cluster: cluster(workspace, closure, path(IMAGES)?)?,
+        no_image: no_image(workspace),
+    })
+}
+
+/// The way to the cluster that the closure describes.
+fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<Cluster> {
+    let config = &workspace.cluster;
+    let vip = |vips: &[IpAddr], field: &str| {
+        vips.first().copied().ok_or_else(|| OpsError::Usage {
+            message: format!("cluster.yaml has no `vips.{field}`"),
+            advice: None,
+        })
+    };
+    let image = fs::optional(fs::read_text(&images.join("components/haproxy-router")))?;
+    Ok(Cluster {
+        kubeconfig: fs::read_text(&closure.join("auth/kubeconfig"))?.into(),
+        api: Endpoint::of(vip(&config.api_vips, "api")?),
+        ingress: vip(&config.ingress_vips, "ingress")?,
+        domain: config.domain(),
+        made: Made::read(closure, config)?,
+        image: image.map(|image| image.trim().to_owned()),
+    })
 }
 
 /// The QEMU image that the lock names, if it is a file, and its sha256.

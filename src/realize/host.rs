@@ -1,6 +1,7 @@
 //! What is on the host: looked at, never remembered. Nothing is changed by looking.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::virsh::words;
 use super::volumes::allocated;
 use super::wanted::{Mark, Wanted, mark};
 use super::xml::Element;
-use super::{Access, RealizeError, State, Virsh, firewall};
+use super::{Access, RealizeError, State, Virsh, firewall, ports};
 use crate::fs;
 use crate::process::Run;
 
@@ -33,6 +34,8 @@ pub struct Host {
     pub(super) closed: Option<Vec<String>>,
     /// The load balancer, if it runs here.
     pub(super) balancer: Option<Balancer>,
+    /// What the load balancer has to listen on and others have, if it does not run.
+    pub(super) taken: Vec<SocketAddr>,
     /// Bytes that are free where the pool is or will be; none if nobody can tell.
     pub(super) available: Option<u64>,
     /// Why there is no hardware virtualisation, if it was asked for and is not there.
@@ -92,6 +95,7 @@ impl Host {
             None if virsh.is_local() => free(Path::new(&wanted.directory)),
             None => None,
         };
+        let balancer = if access.local { Balancer::look(state)? } else { None };
         Ok(Self {
             no_kvm: no_kvm(virsh, wanted)?,
             blank: blank(virsh, wanted, &machines, &volumes)?,
@@ -99,7 +103,8 @@ impl Host {
                 true => firewall::missing(virsh, wanted),
                 false => None,
             },
-            balancer: if access.local { Balancer::look(state)? } else { None },
+            taken: if balancer.is_none() && access.may_listen() { taken(wanted)? } else { Vec::new() },
+            balancer,
             interfaces: if virsh.is_local() { interfaces(virsh) } else { Vec::new() },
             networks,
             pools,
@@ -108,6 +113,12 @@ impl Host {
             available,
         })
     }
+}
+
+/// Ports that the load balancer, in either configuration, cannot have.
+fn taken(wanted: &Wanted) -> Result<Vec<SocketAddr>, RealizeError> {
+    let configuration = fs::read_text(&wanted.balancer(false))?;
+    Ok(ports::taken(&ports::binds(&configuration), &ports::listened_on()))
 }
 
 /// Objects of one kind, with what each says of itself.

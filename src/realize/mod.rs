@@ -5,11 +5,12 @@
 //! | `virsh` | the one way to libvirt: a program, any connection (`qemu:///system`, `qemu+ssh://host/system`) |
 //! | `xml` | libvirt's XML, and ours looked for in it |
 //! | [`wanted`] | what the closure asks for |
-//! | [`host`] | what is on the host, looked at and never remembered |
+//! | [`host`], `ports` | what is on the host, looked at and never remembered |
 //! | [`plan`] | the difference as steps, each with its reason; what needs root; what stands in the way |
 //! | `phase` | the parts of the way |
 //! | [`apply`] | steps taken, phase by phase |
 //! | [`approve`] | certificates for the kubelets of machines that we made |
+//! | `wait`, `live` | waits with an end, and what they wait for: the cluster itself |
 //! | [`destroy`] | everything removed that was made |
 //! | [`status`] | how it stands |
 //! | [`state`] | what is kept beside the cluster's files |
@@ -24,20 +25,24 @@ mod balancer;
 pub mod destroy;
 mod firewall;
 pub mod host;
+mod live;
 mod obstacles;
 mod phase;
 pub mod plan;
+mod ports;
 mod privileged;
 pub mod state;
 pub mod status;
 mod virsh;
 mod volumes;
+mod wait;
 pub mod wanted;
 mod xml;
 
 pub use apply::{Applied, Hands};
 pub use destroy::Destroyed;
 pub use host::Host;
+pub use live::{Check, Cluster, Operator};
 pub use obstacles::Obstacle;
 pub use phase::Phase;
 pub use plan::{Action, Plan, Step, Thing};
@@ -46,6 +51,8 @@ pub use state::State;
 pub use status::Status;
 pub use virsh::Virsh;
 pub use wanted::{Images, Wanted};
+
+use std::time::Duration;
 
 use crate::api::ApiError;
 use crate::fs;
@@ -187,12 +194,50 @@ pub enum RealizeError {
         /// How long was waited.
         seconds: u64,
     },
+    /// Something that did not come in time.
+    #[error("{what}: not within {}; seen last: {seen}", minutes(*limit))]
+    Late {
+        /// What was waited for.
+        what: String,
+        /// How long.
+        limit: Duration,
+        /// What there was instead.
+        seen: String,
+        /// A command to look further with.
+        look: String,
+    },
+    /// A check of the smoke test that has seen something else.
+    #[error("{seen}")]
+    Seen {
+        /// What.
+        seen: String,
+    },
+    /// The smoke test.
+    #[error("the cluster is not as it should be: {}", failed(checks))]
+    Verify {
+        /// All of it.
+        checks: Vec<Check>,
+    },
     /// The host changed while it was looked at.
     #[error("libvirt's list of {what} changed while it was read")]
     Moving {
         /// Of what.
         what: &'static str,
     },
+}
+
+/// A limit as people say it.
+fn minutes(limit: Duration) -> String {
+    match limit.as_secs() {
+        seconds if seconds < 120 => format!("{seconds} seconds"),
+        seconds => format!("{} minutes", seconds / 60),
+    }
+}
+
+/// What failed, in one line.
+fn failed(checks: &[Check]) -> String {
+    let failed = checks.iter().filter(|check| !check.passed);
+    failed.map(|check| format!("{}: {}", check.name, check.detail)).collect::<Vec<_>>().join("; ")
 }
 
 impl Hint for RealizeError {
@@ -203,6 +248,13 @@ impl Hint for RealizeError {
             Self::Api(error) => error.hint(),
             Self::Absent { .. } => {
                 Some("`tinderbox realize logs NODE` shows what a node wrote to its console; run this again to go on".into())
+            }
+            Self::Late { look, .. } => Some(format!(
+                "look with `{look}`, or collect everything with `tinderbox realize gather`; `tinderbox realize apply` goes on \
+                 from here"
+            )),
+            Self::Verify { .. } => {
+                Some("`tinderbox realize status` shows nodes and operators; `--phase verify` tries again".into())
             }
             Self::NotRunning { .. } => Some(
                 "start it (`sudo systemctl start libvirtd`, or `sudo libvirtd -d` where there is no systemd), or set \
@@ -233,6 +285,7 @@ impl Hint for RealizeError {
             | Self::Balancer { .. }
             | Self::Firewall { .. }
             | Self::Failed { .. }
+            | Self::Seen { .. }
             | Self::Xml { .. } => None,
         }
     }

@@ -4,7 +4,8 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 use super::host::Found;
-use super::wanted::{Object, Wanted};
+use super::plan::loses_disk;
+use super::wanted::{Machine, Object, Wanted};
 use super::xml::Element;
 use super::{Host, Plan, Thing};
 use crate::fs;
@@ -18,7 +19,7 @@ const QCOW2: &[u8] = b"QFI\xfb";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Obstacle {
-    /// Which kind: `foreign`, `kvm`, `image`, `address` or `space`.
+    /// Which kind: `foreign`, `kvm`, `image`, `address`, `port`, `quorum` or `space`.
     pub kind: &'static str,
     /// What is wrong.
     pub message: String,
@@ -36,6 +37,8 @@ pub(super) fn find(wanted: &Wanted, host: &Host, plan: &Plan, no_image: &str) ->
     all.extend(kvm(host));
     all.extend(images(wanted, plan, no_image));
     all.extend(addresses(wanted, host));
+    all.extend(ports(host));
+    all.extend(quorum(wanted, host, plan));
     all.extend(space(wanted, host, plan));
     all
 }
@@ -186,6 +189,32 @@ fn addresses(wanted: &Wanted, host: &Host) -> Vec<Obstacle> {
         }
     }
     all
+}
+
+/// Ports that the load balancer needs, and that others have.
+fn ports(host: &Host) -> Option<Obstacle> {
+    let taken: Vec<String> = host.taken.iter().map(ToString::to_string).collect();
+    (!taken.is_empty()).then(|| {
+        let message = format!("the load balancer cannot have {}: others listen there", taken.join(", "));
+        obstacle("port", message, "`ss -ltnp` says who: stop it, or give it addresses of its own")
+    })
+}
+
+/// Masters that would be made anew, in a cluster that cannot do without them.
+fn quorum(wanted: &Wanted, host: &Host, plan: &Plan) -> Option<Obstacle> {
+    let (lost, kept): (Vec<&Machine>, Vec<&Machine>) =
+        wanted.machines.iter().filter(|one| one.is_master()).partition(|one| loses_disk(one, host));
+    let masters = lost.len() + kept.len();
+    (plan.pivoted && kept.len() <= masters / 2).then(|| {
+        let lost: Vec<&str> = lost.iter().map(|machine| machine.node.as_str()).collect();
+        let message =
+            format!("etcd would lose its quorum: {} of {masters} masters are made anew: `{}`", lost.len(), lost.join("`, `"));
+        obstacle(
+            "quorum",
+            message,
+            "change fewer masters at once; or give the cluster up with `tinderbox realize destroy`, and make it anew",
+        )
+    })
 }
 
 /// Whether what is brought fits, and what disks need at least.

@@ -164,8 +164,15 @@ impl Plan {
     }
 }
 
+impl Step {
+    /// One that loses nothing.
+    pub(super) fn new(action: Action, thing: Thing, name: &str, why: Vec<String>) -> Self {
+        Self { action, thing, name: name.to_owned(), why, destroys: false }
+    }
+}
+
 fn step(action: Action, thing: Thing, name: &str, why: Vec<String>) -> Step {
-    Step { action, thing, name: name.to_owned(), why, destroys: false }
+    Step::new(action, thing, name, why)
 }
 
 /// A network or a pool: made, described anew, or only started.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::wanted::Wanted;
 use super::balancer::{self, Balancer};
+use super::wanted::Wanted;
 use super::{State, Step, Thing};
 
 /// What this process may do.

@@ -19,7 +19,7 @@
 mod make;
 mod network;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -28,7 +28,7 @@ use super::phase::Phase;
 use super::plan::{Action, Plan, Step, Thing};
 use super::state::Journal;
 use super::wanted::Wanted;
-use super::{Access, Host, RealizeError, State, Virsh};
+use super::{Access, Check, Cluster, Host, Operator, RealizeError, State, Virsh};
 use crate::event::{Event, Events};
 
 /// Everything that steps are taken with.
@@ -44,12 +44,16 @@ pub struct Hands<'a> {
     pub access: Access,
     /// What to do if the node OS is not here.
     pub no_image: &'a str,
+    /// The way to the cluster; without it, nothing of it is waited for.
+    pub cluster: Option<&'a Cluster>,
+    /// The longest that a wait may take, if not the usual.
+    pub limit: Option<Duration>,
     /// Who is told what happens.
     pub events: &'a dyn Events,
 }
 
 /// What was done.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Applied {
     /// The closure.
     pub closure: String,
@@ -57,6 +61,12 @@ pub struct Applied {
     pub phases: Vec<Phase>,
     /// The steps that were taken, without those that did nothing.
     pub steps: Vec<Step>,
+    /// The cluster's operators, if they were waited for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<Operator>,
+    /// The smoke test, if it was made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
 }
 
 impl Hands<'_> {
@@ -87,20 +97,28 @@ impl Hands<'_> {
         let closure = self.wanted.closure.display().to_string();
         let mut journal = self.state.journal()?.filter(|last| last.closure == closure).unwrap_or_default();
         journal = Journal { closure: closure.clone(), uri: self.virsh.uri.to_owned(), ..journal };
-        let mut done = Vec::new();
+        let mut applied = Applied { closure, phases: phases.to_vec(), ..Applied::default() };
         for phase in phases {
             journal.begun = Some(*phase);
             journal.finished.retain(|finished| finished < phase);
             self.state.write(&journal)?;
-            done.extend(self.phase(*phase)?);
+            applied.steps.extend(self.phase(*phase)?);
+            if let Some(cluster) = self.cluster {
+                let arrived = self.arrive(*phase, cluster)?;
+                applied.operators.extend(arrived.operators);
+                applied.checks.extend(arrived.checks);
+            }
             journal.finished.push(*phase);
             self.state.write(&journal)?;
         }
-        Ok(Applied { closure, phases: phases.to_vec(), steps: done })
+        Ok(applied)
     }
 
     /// One phase, after another look: the one before may have changed what there is to do.
     fn phase(&self, phase: Phase) -> Result<Vec<Step>, RealizeError> {
+        if let (Phase::Pivot, Some(cluster)) = (phase, self.cluster) {
+            return self.pivot(cluster);
+        }
         let plan = self.plan()?;
         let steps: Vec<Step> = plan
             .steps
@@ -119,7 +137,7 @@ impl Hands<'_> {
         Ok(steps)
     }
 
-    fn take(&self, phase: Phase, step: &Step) -> Result<(), RealizeError> {
+    pub(super) fn take(&self, phase: Phase, step: &Step) -> Result<(), RealizeError> {
         let began = Instant::now();
         match step.action {
             Action::Remove => self.remove(step)?,

@@ -47,8 +47,9 @@ impl Hands<'_> {
             }
             return Ok(());
         }
-        let runs =
-            |machine: &&Machine| host.machines.iter().any(|one| one.active && one.uuid == machine.object.uuid);
+        let runs = |machine: &&Machine| {
+            host.machines.iter().any(|one| one.active && one.uuid == machine.object.uuid)
+        };
         let machines: Vec<String> =
             self.wanted.machines.iter().filter(runs).map(|one| one.object.name.clone()).collect();
         if !machines.is_empty() {
@@ -95,7 +96,8 @@ mod tests {
         let found = parse(&(host("1", "a") + &host("2", "b&amp;c")), "x");
         let wanted = parse(&(host("1", "a") + &host("3", "b")), "x");
         let changes = names(&wanted, &found).unwrap();
-        let told: Vec<String> = changes.iter().map(|(verb, section, xml)| format!("{verb} {section} {xml}")).collect();
+        let told: Vec<String> =
+            changes.iter().map(|(verb, section, xml)| format!("{verb} {section} {xml}")).collect();
         assert_eq!(
             told,
             [

@@ -43,7 +43,8 @@ fn one(closure: &Path, cluster: &Cluster, node: &Node) -> Result<Made, RealizeEr
             _ => None,
         }
     };
-    let name = written("/etc/hostname").map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty());
+    let name =
+        written("/etc/hostname").map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| missing("`/etc/hostname` of its own"))?;
     let bootstrapper = match node.role {
         Role::Bootstrap => None,

@@ -78,7 +78,9 @@ pub enum Refusal {
         expected: String,
     },
     /// A node that wants a new certificate for an old one.
-    #[error("spec.username is `{name}` itself: it renews its certificate, which the cluster's own approver decides")]
+    #[error(
+        "spec.username is `{name}` itself: it renews its certificate, which the cluster's own approver decides"
+    )]
     Renewal {
         /// The node's user.
         name: String,

@@ -84,8 +84,8 @@ pub(super) fn decide<'m>(
     made: &'m [Made],
     present: &BTreeSet<String>,
 ) -> Result<(&'m Made, Certificate), Refusal> {
-    let certificate = Certificate::of(&request.signer)
-        .ok_or_else(|| Refusal::Signer { found: request.signer.clone() })?;
+    let certificate =
+        Certificate::of(&request.signer).ok_or_else(|| Refusal::Signer { found: request.signer.clone() })?;
     proven(asked)?;
     let name = subject(asked)?;
     let node = made
@@ -135,9 +135,8 @@ fn proven(asked: &SigningRequest) -> Result<(), Refusal> {
 
 /// The node's name in a subject that is exactly `O=system:nodes, CN=system:node:<name>`.
 fn subject(asked: &SigningRequest) -> Result<&str, Refusal> {
-    let strange = asked.attributes.iter().find(|(key, value)| {
-        !["CN", "O"].contains(&key.as_str()) || value.is_none()
-    });
+    let strange =
+        asked.attributes.iter().find(|(key, value)| !["CN", "O"].contains(&key.as_str()) || value.is_none());
     if let Some((key, value)) = strange {
         let text = value.as_ref().map_or("that is not plain text".to_owned(), |value| format!("= {value}"));
         return Err(Refusal::Attribute { found: format!("{key} {text}") });

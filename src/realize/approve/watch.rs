@@ -124,7 +124,7 @@ impl Report {
 
 impl Member {
     /// What it lacks, in words.
-    fn lacks(&self) -> Option<String> {
+    pub(in crate::realize) fn lacks(&self) -> Option<String> {
         let asked = |stage: Option<Stage>| match stage {
             None => "not asked for",
             Some(Stage::Pending) => "asked for, and left alone",
@@ -173,7 +173,7 @@ impl Approver<'_> {
         }
     }
 
-    fn pass(&self, report: &mut Report) -> Result<(), ApiError> {
+    pub(in crate::realize) fn pass(&self, report: &mut Report) -> Result<(), ApiError> {
         // In this order: whoever joined after asking is seen to be there.
         let mut requests = self.client.requests()?;
         let nodes = self.client.nodes()?;

@@ -125,6 +125,10 @@ impl Cluster {
             ("PATCH", Some(_)) => self.patch(request, &place),
             ("DELETE", Some(name)) => self.one(&place).map(|found| {
                 self.remove(&at(&place, name));
+                if place.kind.kind == "Namespace" {
+                    let inside = format!("/namespaces/{name}/");
+                    self.objects.retain(|path, _| !path.contains(&inside));
+                }
                 done(200, &found)
             }),
             (method, _) => {

@@ -46,6 +46,7 @@ const BUILT_IN: &[BuiltIn] = &[
         false,
         &["status", "approval"],
     ),
+    ("apps", "v1", "deployments", "Deployment", true, &["status"]),
     ("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", false, &[]),
     ("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false, &[]),
     ("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", true, &[]),

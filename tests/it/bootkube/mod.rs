@@ -2,7 +2,7 @@
 //! knows paths, types and certificates (`live`, on a `node`).
 
 mod live;
-mod node;
+pub(crate) mod node;
 mod played;
 
 use std::process::Command;

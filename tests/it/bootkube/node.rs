@@ -48,7 +48,7 @@ pub(super) fn get(path: &str) -> String {
 }
 
 /// A CRD that the cluster-version operator brings.
-pub(super) fn crd(group: &str, plural: &str, kind: &str) -> Value {
+pub(crate) fn crd(group: &str, plural: &str, kind: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{plural}.{group}")},
@@ -64,13 +64,13 @@ pub(super) fn crd(group: &str, plural: &str, kind: &str) -> Value {
 }
 
 /// An operator's object with conditions: type, status, message.
-pub(super) fn etcd(conditions: &[(&str, &str, &str)]) -> Value {
+pub(crate) fn etcd(conditions: &[(&str, &str, &str)]) -> Value {
     json!({"apiVersion": "operator.openshift.io/v1", "kind": "Etcd", "metadata": {"name": "cluster"},
         "status": {"conditions": list_of(conditions)}})
 }
 
 /// The kube-apiserver operator's object: at which revision its nodes are, and its conditions.
-pub(super) fn api_servers(revisions: [u32; 3], conditions: &[(&str, &str, &str)]) -> Value {
+pub(crate) fn api_servers(revisions: [u32; 3], conditions: &[(&str, &str, &str)]) -> Value {
     let nodes = revisions.iter().enumerate();
     let nodes =
         nodes.map(|(at, revision)| json!({"nodeName": format!("master-{at}"), "currentRevision": revision}));

@@ -1,12 +1,14 @@
 //! `realize apply` and `destroy` on a real libvirt: everything made once, whatever happens on the way, and all of it removed.
 
 use std::fs;
-use std::path::Path;
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
+use super::node::Nodes;
 use super::{Libvirt, small};
 use crate::harness::Workspace;
 
@@ -25,8 +27,10 @@ fn host(libvirt: &Libvirt, ws: &Workspace) -> String {
 }
 
 fn apply(libvirt: &Libvirt, ws: &Workspace, args: &[&str]) -> serde_json::Value {
-    let output =
-        libvirt.command(ws, &[&["realize", "apply", "--json", "-q"], args].concat()).output().unwrap();
+    let output = libvirt
+        .command(ws, &[&["realize", "apply", "--json", "-q", "--no-wait"], args].concat())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", ws.text(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -51,29 +55,27 @@ fn assert_whole(libvirt: &Libvirt, ws: &Workspace) {
     assert_eq!(files.trim(), (2 * 7 + 6).to_string());
 }
 
-/// A node in the network that answers on port 6443 with a word.
-struct StandIn<'a> {
-    libvirt: &'a Libvirt,
-    server: Child,
+/// Something on loopback that says a word to whoever connects.
+fn says(word: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _ = stream.unwrap().write_all(word.as_bytes()); // a health check does not listen
+        }
+    });
+    port
 }
 
-impl<'a> StandIn<'a> {
-    fn start(libvirt: &'a Libvirt, ip: &str, word: &str) -> Self {
-        libvirt.sh(&format!(
-            "ip netns add node && ip link add node0 type veth peer name eth0 netns node &&
-             ip link set node0 master virbr-ocp4 up && ip -n node address add {ip}/24 dev eth0 &&
-             ip -n node link set eth0 up"
-        ));
-        let mut server = libvirt.enter(Path::new("ip"));
-        server.args(["netns", "exec", "node", "busybox", "nc", "-ll", "-p", "6443", "-e", "echo", word]);
-        Self { libvirt, server: server.spawn().unwrap() }
-    }
-}
-
-impl Drop for StandIn<'_> {
-    fn drop(&mut self) {
-        kill_inside(&mut self.server);
-        self.libvirt.sh("ip netns delete node");
+/// What the API's VIP answers, as soon as it is that.
+fn answered(libvirt: &Libvirt, expected: &str) {
+    let end = Instant::now() + Duration::from_secs(120);
+    loop {
+        let said = libvirt.sh("busybox timeout 5 busybox nc 192.168.126.10 6443 </dev/null || true");
+        if said == expected {
+            return;
+        }
+        assert!(Instant::now() < end, "{said:?}");
     }
 }
 
@@ -95,16 +97,10 @@ fn machines_run_and_are_removed_again() {
 
     // DNS answers; the load balancer forwards to what stands in for the bootstrap API.
     assert_eq!(libvirt.sh("dig +short +tries=5 @192.168.126.1 api.ocp4.example.com"), "192.168.126.10\n");
-    let api = StandIn::start(&libvirt, "192.168.126.100", "bootstrap");
-    let end = Instant::now() + Duration::from_secs(120);
-    loop {
-        let said = libvirt.sh("busybox timeout 5 busybox nc 192.168.126.10 6443 </dev/null || true");
-        if said == "bootstrap\n" {
-            break;
-        }
-        assert!(Instant::now() < end, "{said:?}");
-    }
-    drop(api);
+    let nodes = Nodes::join(&libvirt, &["192.168.126.100", "192.168.126.101"]);
+    let api = nodes.network().door("192.168.126.100:6443", says("bootstrap\n"));
+    answered(&libvirt, "bootstrap\n");
+    drop((api, nodes));
 
     // The console of a machine without an operating system: what its firmware says.
     let end = Instant::now() + Duration::from_secs(120);
@@ -126,7 +122,7 @@ fn machines_run_and_are_removed_again() {
 
     // A changed Ignition costs a disk, and nobody loses one without a word.
     ws.edit("cluster.yaml", "ip: 192.168.126.111", "ip: 192.168.126.112");
-    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "-q"]), @r"
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "-q", "--no-wait"]), @r"
     [stderr]
     error: what is on this disk would be lost: `worker-1.qcow2`
     hint: `--yes` agrees to that; `tinderbox realize plan` says why
@@ -153,7 +149,7 @@ fn a_killed_run_goes_on() {
     let before = host(&libvirt, &ws);
     let journal = ws.dir.join(".realize/journal.json");
     for phase in ["host", "media", "bootstrap", "control-plane", "workers"] {
-        let mut run = libvirt.command(&ws, &["realize", "apply", "-q"]).spawn().unwrap();
+        let mut run = libvirt.command(&ws, &["realize", "apply", "-q", "--no-wait"]).spawn().unwrap();
         let end = Instant::now() + Duration::from_secs(300);
         let begun = format!("\"begun\": \"{phase}\"");
         while !fs::read_to_string(&journal).is_ok_and(|text| text.contains(&begun)) {
@@ -171,7 +167,7 @@ fn a_killed_run_goes_on() {
         let args: &[&str] = if verb == "destroy" {
             &["realize", "destroy", "--yes", "-q"]
         } else {
-            &["realize", "apply", "-q"]
+            &["realize", "apply", "-q", "--no-wait"]
         };
         let mut run = libvirt.command(&ws, args).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(after)); // any instant will do
@@ -185,7 +181,7 @@ fn a_killed_run_goes_on() {
 }
 
 /// Kills our program, and not nsenter alone, which waits for it.
-fn kill_inside(run: &mut Child) {
+pub(super) fn kill_inside(run: &mut Child) {
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap_or_default();
     for pid in children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
         let _ = rustix::process::kill_process(pid, Signal::KILL); // it may have ended by itself

@@ -99,7 +99,8 @@ impl Stage {
 
     /// The conditions that a request has.
     fn conditions(&self, name: &str) -> Value {
-        self.api.look(|cluster| cluster.get(&format!("{PATH}/{name}")).unwrap()["status"]["conditions"].clone())
+        self.api
+            .look(|cluster| cluster.get(&format!("{PATH}/{name}")).unwrap()["status"]["conditions"].clone())
     }
 
     /// A node that has joined.
@@ -287,7 +288,10 @@ fn the_right_requests_are_approved_and_no_others() {
             why => {
                 assert_eq!(approved.get(*name), None, "{name}");
                 let said = left.get(*name).map(String::as_str).unwrap_or_default();
-                assert!(said == why || why.ends_with(": ") && said.starts_with(why), "{name}: {said}\nwanted: {why}");
+                assert!(
+                    said == why || why.ends_with(": ") && said.starts_with(why),
+                    "{name}: {said}\nwanted: {why}"
+                );
                 assert!(conditions.is_null(), "{name}: {conditions}");
             }
         }

@@ -3,6 +3,8 @@
 mod apply;
 mod approve;
 mod dns;
+mod live;
+mod node;
 mod obstacles;
 mod pkcs10;
 mod plan;
@@ -149,6 +151,11 @@ impl Libvirt {
         let output = self.enter(Path::new("sh")).args(["-c", script]).output().unwrap();
         assert!(output.status.success(), "{script}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Where a network namespace that was made inside can be entered.
+    pub(crate) fn namespace(&self, name: &str) -> String {
+        format!("/proc/{}/root/run/netns/{name}", self.inner)
     }
 
     /// What others have on that host: a network that runs, a machine, a pool with a file in it.

@@ -38,6 +38,7 @@ fn tlv(tag: u8, parts: &[Vec<u8>]) -> Vec<u8> {
     let body = parts.concat();
     let length = match body.len() {
         short @ 0..0x80 => vec![short as u8],
+        long @ 0x80..0x100 => vec![0x81, long as u8],
         long => vec![0x82, (long >> 8) as u8, long as u8],
     };
     [vec![tag], length, body].concat()
@@ -78,7 +79,8 @@ impl Csr {
     fn attributes(&self) -> Vec<u8> {
         let mut extensions = Vec::new();
         if !self.names.is_empty() {
-            let names: Vec<Vec<u8>> = self.names.iter().map(|(tag, value)| tlv(*tag, &[value.clone()])).collect();
+            let names: Vec<Vec<u8>> =
+                self.names.iter().map(|(tag, value)| tlv(*tag, &[value.clone()])).collect();
             extensions.push(sequence(&[oid(&[0x55, 29, 17]), tlv(0x04, &[sequence(&names)])]));
         }
         if let Some((id, value)) = &self.extension {
@@ -110,7 +112,8 @@ impl Csr {
                 tlv(0x31, &[pair])
             })
             .collect();
-        let p256 = [oid(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1]), oid(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7])];
+        let p256 =
+            [oid(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1]), oid(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7])];
         let point = own.verifying_key().to_sec1_point(false).as_bytes().to_vec();
         let public = sequence(&[sequence(&p256), tlv(0x03, &[vec![0], point])]);
         let info = sequence(&[tlv(0x02, &[vec![0]]), sequence(&subject), public, self.attributes()]);
@@ -121,6 +124,9 @@ impl Csr {
         let body = STANDARD.encode(whole);
         let lines: Vec<&str> =
             body.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
-        format!("-----BEGIN CERTIFICATE REQUEST-----\n{}\n-----END CERTIFICATE REQUEST-----\n", lines.join("\n"))
+        format!(
+            "-----BEGIN CERTIFICATE REQUEST-----\n{}\n-----END CERTIFICATE REQUEST-----\n",
+            lines.join("\n")
+        )
     }
 }

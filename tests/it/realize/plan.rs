@@ -79,7 +79,7 @@ fn a_plan_follows_the_host() {
     ");
 
     // Everything as the artifacts have it: nothing that libvirt adds is taken for a change.
-    let applied = libvirt.command(&ws, &["realize", "apply", "-q", "--until", "workers"]).output().unwrap();
+    let applied = libvirt.command(&ws, &["realize", "apply", "-q", "--no-wait"]).output().unwrap();
     assert!(applied.status.success(), "{}", ws.text(&applied));
     assert_eq!(steps(&libvirt, &ws, "create"), []);
     assert_eq!(steps(&libvirt, &ws, "change"), []);

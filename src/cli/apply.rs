@@ -1,0 +1,113 @@
+//! `realize apply`: its arguments, and how it ended.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::args::{Jobs, parse_age};
+use super::output::{line, table};
+use super::realize::tell;
+use super::run::{jobs, say};
+use crate::ops::realize::{ApplyRequest, apply};
+use crate::ops::{Env, OpsError, Result};
+use crate::realize::{Applied, Operator, Phase, RealizeError};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Apply {
+    /// The last phase to go through
+    #[arg(long, value_name = "PHASE", conflicts_with = "phase")]
+    until: Option<PhaseName>,
+    /// Only this phase
+    #[arg(long, value_name = "PHASE")]
+    phase: Option<PhaseName>,
+    /// Agree that what is on disks which have to be made again is lost
+    #[arg(long)]
+    yes: bool,
+    /// Wait for nothing of the cluster: no pivot, no convergence, nothing is tried
+    #[arg(long, conflicts_with = "timeout")]
+    no_wait: bool,
+    /// The longest that any one wait may take: 90s, 30m, 2h [default: 40m to 90m, by phase]
+    #[arg(long, value_name = "TIME", value_parser = parse_age)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+/// The phases, as they are written; in the order of [`Phase::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PhaseName {
+    Host,
+    Media,
+    Bootstrap,
+    ControlPlane,
+    Pivot,
+    Workers,
+    Convergence,
+    Verify,
+}
+
+impl Apply {
+    /// The phases to go through. Those that only wait are none of a run that does not.
+    fn phases(&self) -> Result<Vec<Phase>> {
+        let named = |name: PhaseName| Phase::ALL[name as usize];
+        let waits = |phase: &Phase| matches!(phase, Phase::Pivot | Phase::Convergence | Phase::Verify);
+        let last = self.until.map_or(Phase::Verify, named);
+        match self.phase.map(named) {
+            Some(only) if self.no_wait && waits(&only) => Err(OpsError::Usage {
+                message: format!("the phase `{}` is a wait", only.as_str()),
+                advice: Some("leave `--no-wait` out".into()),
+            }),
+            Some(only) => Ok(vec![only]),
+            None => Ok(Phase::ALL
+                .into_iter()
+                .filter(|phase| *phase <= last && !(self.no_wait && waits(phase)))
+                .collect()),
+        }
+    }
+}
+
+/// Does what was asked.
+pub(super) fn run(env: Env<'_>, json: bool, asked: &Apply) -> Result<ExitCode> {
+    let request = ApplyRequest {
+        jobs: jobs(&asked.jobs),
+        phases: asked.phases()?,
+        yes: asked.yes,
+        wait: !asked.no_wait,
+        limit: asked.timeout,
+    };
+    let applied = match apply(env, &request) {
+        Err(OpsError::Realize(RealizeError::Obstacles { obstacles })) => {
+            env.events.settle();
+            tell(&obstacles);
+            return Err(RealizeError::Obstacles { obstacles }.into());
+        }
+        applied => applied?,
+    };
+    say(env, json, &applied, || show(&applied));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(applied: &Applied) {
+    operators(&applied.operators);
+    for check in &applied.checks {
+        line(format!("{}: {}", check.name, check.detail));
+    }
+    match applied.steps.len() {
+        0 => line("everything is as it should be"),
+        1 => line("1 step taken"),
+        count => line(format!("{count} steps taken")),
+    }
+}
+
+/// The table of operators, if there are any.
+pub(super) fn operators(operators: &[Operator]) {
+    if operators.is_empty() {
+        return;
+    }
+    let rows = operators.iter().map(|one| {
+        let version = one.version.clone().unwrap_or_default();
+        vec![one.name.clone(), version, one.state(), one.message.clone()]
+    });
+    table(&["OPERATOR", "VERSION", "STATE", "MESSAGE"], &rows.collect::<Vec<_>>());
+}

@@ -1,0 +1,83 @@
+//! The cluster itself, once its API answers: nodes join, the control plane moves, operators finish, a workload is reached.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `facts` | what objects of the cluster say: pure |
+//! | `nodes` | until machines are nodes |
+//! | `pivot` | the control plane moves to the masters |
+//! | `converge` | every operator is done |
+//! | `verify` | the smoke test |
+//!
+//! Invariant: the cluster is only looked at, but for requests of our own nodes, which are approved, and the smoke test's
+//! namespace, which is removed again.
+
+mod converge;
+mod facts;
+mod nodes;
+mod pivot;
+mod verify;
+
+use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
+
+use zeroize::Zeroizing;
+
+pub use facts::Operator;
+pub use verify::Check;
+
+use super::approve::Made;
+use super::{Phase, RealizeError};
+use crate::api::{ApiError, Client, Endpoint, Kind};
+
+const OPERATORS: Kind = Kind::new("config.openshift.io", "v1", "clusteroperators");
+const VERSIONS: Kind = Kind::new("config.openshift.io", "v1", "clusterversions");
+const ETCDS: Kind = Kind::new("operator.openshift.io", "v1", "etcds");
+const API_SERVERS: Kind = Kind::new("operator.openshift.io", "v1", "kubeapiservers");
+const CONFIG_MAPS: Kind = Kind::new("", "v1", "configmaps");
+
+/// The way to the cluster.
+#[derive(Clone)]
+pub struct Cluster {
+    /// An administrator's.
+    pub kubeconfig: Zeroizing<String>,
+    /// Where the API is: its VIP, whose name this machine may not know.
+    pub api: Endpoint,
+    /// Where routes are.
+    pub ingress: IpAddr,
+    /// The cluster's domain.
+    pub domain: String,
+    /// The nodes that we made.
+    pub made: Vec<Made>,
+    /// The image that the smoke test runs, if the release has it.
+    pub image: Option<String>,
+}
+
+impl Cluster {
+    /// A connection of its own.
+    pub(super) fn client<'a>(&self, cancel: &'a AtomicBool) -> Result<Client<'a>, ApiError> {
+        Client::new(&self.kubeconfig, &self.api, cancel)
+    }
+}
+
+impl super::Hands<'_> {
+    /// After the machines of a phase were started: until the cluster has what the phase is for.
+    pub(super) fn arrive(&self, phase: Phase, cluster: &Cluster) -> Result<Arrived, RealizeError> {
+        let mut arrived = Arrived::default();
+        match phase {
+            Phase::Host | Phase::Media | Phase::Pivot => {}
+            Phase::Bootstrap => self.answers(cluster)?,
+            Phase::ControlPlane => self.masters_join(cluster)?,
+            Phase::Workers => self.workers_are_ready(cluster)?,
+            Phase::Convergence => arrived.operators = self.converge(cluster)?,
+            Phase::Verify => arrived.checks = self.verify(cluster)?,
+        }
+        Ok(arrived)
+    }
+}
+
+/// What a phase has shown.
+#[derive(Debug, Default)]
+pub(super) struct Arrived {
+    pub(super) operators: Vec<Operator>,
+    pub(super) checks: Vec<Check>,
+}
