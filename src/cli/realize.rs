@@ -13,7 +13,7 @@ use super::output::{Colour, line, stdout_paint, table, text};
 use super::run::{jobs, say};
 use crate::ops::{self, Env, OpsError, Result};
 use crate::process::Programs;
-use crate::realize::{Action, Obstacle, Plan, Status};
+use crate::realize::{Action, Booted, Obstacle, Plan, Status};
 
 /// What to do with the machines.
 #[derive(Debug, Subcommand)]
@@ -194,9 +194,10 @@ fn stands(status: &Status) {
             machine.node.clone(),
             machine.state.clone(),
             ignition.to_owned(),
+            machine.booted.map_or("", Booted::as_str).to_owned(),
             machine.addresses.join(" "),
             machine.name.clone(),
         ]
     });
-    table(&["NODE", "STATE", "IGNITION", "ADDRESSES", "MACHINE"], &rows.collect::<Vec<_>>());
+    table(&["NODE", "STATE", "IGNITION", "BOOTED", "ADDRESSES", "MACHINE"], &rows.collect::<Vec<_>>());
 }

@@ -13,6 +13,7 @@
 //! | `wait`, `live` | waits with an end, and what they wait for: the cluster itself |
 //! | [`destroy`] | everything removed that was made |
 //! | [`status`] | how it stands |
+//! | [`booted`] | what a node booted with, as its console tells it |
 //! | [`state`] | what is kept beside the cluster's files |
 //! | `volumes`, `balancer`, `firewall` | files in the pool, HAProxy, and the closure's firewall script |
 //!
@@ -22,6 +23,7 @@
 pub mod apply;
 pub mod approve;
 mod balancer;
+pub mod booted;
 pub mod destroy;
 mod firewall;
 pub mod host;
@@ -40,6 +42,7 @@ pub mod wanted;
 mod xml;
 
 pub use apply::{Applied, Hands};
+pub use booted::Booted;
 pub use destroy::Destroyed;
 pub use host::Host;
 pub use live::{Check, Cluster, Operator};

@@ -1,12 +1,18 @@
 //! How it stands: each machine as libvirt sees it, and what it wrote to its console.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::apply::Hands;
 use super::balancer::Balancer;
+use super::booted::{Booted, Expected};
 use super::wanted::Machine;
 use super::{Host, Phase, RealizeError};
 use crate::fs;
+
+/// How much of a console's log is read for what was booted: libvirt's own keeper of logs begins a new one after 2 MiB.
+const TAIL: u64 = 4 << 20;
 
 /// How the cluster stands on the host.
 #[derive(Debug, Clone, Serialize)]
@@ -42,6 +48,8 @@ pub struct MachineStatus {
     pub ignition: String,
     /// The one that it was made with; none if it is not there.
     pub made_with: Option<String>,
+    /// The one that it booted with, by its console; none if that says nothing of it.
+    pub booted: Option<Booted>,
 }
 
 impl Hands<'_> {
@@ -79,6 +87,7 @@ impl Hands<'_> {
             addresses,
             ignition: machine.ignition.clone(),
             made_with: found.and_then(|found| found.mark()).map(|mark| mark.ignition),
+            booted: if found.is_some() { self.booted(machine, &host.volumes)? } else { None },
         })
     }
 
@@ -91,17 +100,45 @@ impl Hands<'_> {
         Ok(if ended.is_success() { ended.text().lines().filter_map(last).collect() } else { Vec::new() })
     }
 
+    /// What its console says that a node booted with.
+    fn booted(&self, machine: &Machine, files: &BTreeSet<String>) -> Result<Option<Booted>, RealizeError> {
+        let log = match files.contains(&log(machine)) {
+            true => self.download(&log(machine), Some(TAIL))?,
+            false => return Ok(None),
+        };
+        let config = self.wanted.closure.join("ignition").join(format!("{}.ign", machine.node));
+        Ok(Booted::read(&log, &Expected::of(&fs::read_text(&config)?)))
+    }
+
     /// What a node wrote to its console; none if it never did.
     pub fn console(&self, machine: &Machine) -> Result<Option<Vec<u8>>, RealizeError> {
-        self.state.make()?;
-        let (pool, name) = (&self.wanted.pool.uuid, format!("{}.log", machine.node));
-        if !super::host::volumes(self.virsh, pool)?.contains(&name) {
-            return Ok(None);
+        match super::host::volumes(self.virsh, &self.wanted.pool.uuid)?.contains(&log(machine)) {
+            true => self.download(&log(machine), None).map(Some),
+            false => Ok(None),
         }
-        let to = self.state.scratch();
-        let done = self.virsh.ask(&["vol-download", "--pool", pool, &name, &to.display().to_string()]);
+    }
+
+    /// A file of the pool, or no more than its end.
+    fn download(&self, name: &str, end: Option<u64>) -> Result<Vec<u8>, RealizeError> {
+        self.state.make()?;
+        let pool = &self.wanted.pool.uuid;
+        let offset = match end {
+            Some(end) => {
+                let told = self.virsh.ask(&["vol-info", "--bytes", "--pool", pool, name])?;
+                super::host::number(&told, "Capacity:").unwrap_or(0).saturating_sub(end)
+            }
+            None => 0,
+        };
+        let (to, offset) = (self.state.scratch(), offset.to_string());
+        let path = to.display().to_string();
+        let done = self.virsh.ask(&["vol-download", "--pool", pool, name, &path, "--offset", &offset]);
         let text = done.and_then(|_| Ok(fs::read(&to)?));
         fs::optional(fs::remove_file(&to))?;
-        text.map(Some)
+        text
     }
+}
+
+/// The name of a node's console log in the pool.
+fn log(machine: &Machine) -> String {
+    format!("{}.log", machine.node)
 }

@@ -1,0 +1,163 @@
+//! What a node booted with, as its console tells it: Ignition says there which config it read, and how that ended.
+//!
+//! ```text
+//! Linux version 6.1.0…                                    another boot begins
+//! Stage: fetch-offline                                    another run of Ignition begins
+//! reading system config file "…/base.d/00-core.ign"       the next digest is of the operating system's own config
+//! parsing config with SHA512: <128 hexadecimal digits>    the node's, unless it is the system's own
+//! Stage: files                                            from here on, digests are of the system's own again
+//! files: files passed                                     all of it is on the disk
+//! Ignition failed: …                                      the node does not come up
+//! ```
+//!
+//! Before each the kernel, the journal or Ignition itself puts what it likes. The last run counts; a boot without one
+//! changes nothing, for Ignition runs once in the life of a disk. The digest is a message of level debug, which not every
+//! system shows: then all that is known is that a config was applied, and nothing is claimed about which.
+//!
+//! Pure: bytes in, a value out. A digest is compared and never shown.
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha512};
+
+use crate::iso;
+
+const KERNEL: &str = "Linux version ";
+const STAGE: &str = "Stage: ";
+const SYSTEM: &str = "reading system config file ";
+const CONFIG: &str = "parsing config with SHA512: ";
+const PASSED: &str = "files: files passed";
+const FAILED: &str = "Ignition failed: ";
+
+/// Bytes of the digest.
+const LENGTH: usize = 64;
+
+/// What a node booted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Booted {
+    /// The Ignition that the closure has for it.
+    Current,
+    /// Another one.
+    Another,
+    /// One that its console does not name.
+    Unnamed,
+    /// Its live ISO, which installs it.
+    Installer,
+    /// Ignition is at work.
+    Applying,
+    /// Ignition has given up.
+    Failed,
+}
+
+impl Booted {
+    /// As people read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Another => "another",
+            Self::Unnamed => "unnamed",
+            Self::Installer => "installer",
+            Self::Applying => "applying",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Reads a console's log, or its end. None if it says nothing of Ignition.
+    pub fn read(log: &[u8], expected: &Expected) -> Option<Self> {
+        Run::last(log).map(|run| run.judge(expected))
+    }
+}
+
+/// The configs that a node may boot with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    node: [u8; LENGTH],
+    installer: [u8; LENGTH],
+}
+
+impl Expected {
+    /// From the node's config, as it is in the closure.
+    pub fn of(config: &str) -> Self {
+        let digest = |text: &str| Sha512::digest(text.as_bytes()).into();
+        Self { node: digest(config), installer: digest(&iso::unattended(config)) }
+    }
+}
+
+/// One run of Ignition through its stages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Run {
+    configs: Vec<[u8; LENGTH]>,
+    applied: bool,
+    failed: bool,
+}
+
+impl Run {
+    /// The last one of a log.
+    fn last(log: &[u8]) -> Option<Self> {
+        let mut last: Option<Self> = None;
+        let (mut booting, mut fetching, mut own) = (true, false, false);
+        for line in log.split(|byte| *byte == b'\n') {
+            if find(line, KERNEL).is_some() {
+                (booting, fetching) = (true, false);
+            } else if let Some(stage) = find(line, STAGE).and_then(stage) {
+                fetching = stage.starts_with("fetch");
+                if last.is_none() || booting || stage == "fetch-offline" {
+                    last = Some(Self::default());
+                }
+                booting = false;
+            }
+            let Some(run) = last.as_mut().filter(|_| !booting) else { continue };
+            if let Some(path) = find(line, SYSTEM) {
+                own = find(path, "/base.").is_some();
+            } else if let Some(config) = find(line, CONFIG).and_then(digest) {
+                if fetching && !own {
+                    run.configs.push(config);
+                }
+                own = false;
+            }
+            run.applied |= find(line, PASSED).is_some();
+            run.failed |= find(line, FAILED).is_some();
+        }
+        last
+    }
+
+    fn judge(&self, expected: &Expected) -> Booted {
+        let is = |config: &[u8; LENGTH]| self.configs.contains(config);
+        match self.applied {
+            _ if self.failed => Booted::Failed,
+            _ if is(&expected.installer) => Booted::Installer,
+            false => Booted::Applying,
+            true if is(&expected.node) => Booted::Current,
+            true if self.configs.is_empty() => Booted::Unnamed,
+            true => Booted::Another,
+        }
+    }
+}
+
+/// What comes after these words in a line, if they are in it.
+fn find<'a>(line: &'a [u8], words: &str) -> Option<&'a [u8]> {
+    let at = line.windows(words.len()).position(|window| window == words.as_bytes())?;
+    Some(&line[at + words.len()..])
+}
+
+/// The name of a stage: one of Ignition's, and nothing after it.
+fn stage(text: &[u8]) -> Option<&str> {
+    let name = std::str::from_utf8(text.trim_ascii()).ok()?;
+    ["fetch-offline", "fetch", "kargs", "disks", "mount", "files", "umount"].contains(&name).then_some(name)
+}
+
+/// A digest in hexadecimal: all of it, or none.
+fn digest(text: &[u8]) -> Option<[u8; LENGTH]> {
+    let (digits, rest) = text.split_at_checked(2 * LENGTH)?;
+    if rest.first().is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    let mut bytes = [0; LENGTH];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests;
