@@ -1,5 +1,6 @@
 //! `realize apply`: its arguments, and how it ended.
 
+use std::io::{BufRead as _, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -69,14 +70,21 @@ impl Apply {
 
 /// Does what was asked.
 pub(super) fn run(env: Env<'_>, json: bool, asked: &Apply) -> Result<ExitCode> {
-    let request = ApplyRequest {
+    let mut request = ApplyRequest {
         jobs: jobs(&asked.jobs),
         phases: asked.phases()?,
         yes: asked.yes,
         wait: !asked.no_wait,
         limit: asked.timeout,
     };
-    let applied = match apply(env, &request) {
+    let mut applied = apply(env, &request);
+    if let Err(OpsError::Realize(error @ RealizeError::Confirm { .. })) = &applied
+        && agrees(env, &error.to_string())
+    {
+        request.yes = true;
+        applied = apply(env, &request);
+    }
+    let applied = match applied {
         Err(OpsError::Realize(RealizeError::Obstacles { obstacles })) => {
             env.events.settle();
             tell(&obstacles);
@@ -86,6 +94,18 @@ pub(super) fn run(env: Env<'_>, json: bool, asked: &Apply) -> Result<ExitCode> {
     };
     say(env, json, &applied, || show(&applied));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks, where somebody is there to answer.
+#[expect(clippy::print_stderr, reason = "a question is no data")]
+pub(super) fn agrees(env: Env<'_>, what: &str) -> bool {
+    let (mut stdin, mut answer) = (std::io::stdin().lock(), String::new());
+    if !stdin.is_terminal() || !std::io::stderr().is_terminal() {
+        return false;
+    }
+    env.events.settle();
+    eprint!("{what}\nGo on? [y/N] ");
+    stdin.read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 fn show(applied: &Applied) {

@@ -7,6 +7,7 @@ use super::args::{Jobs, parse_age};
 use super::error::explain;
 use super::output::{Colour, line, stdout_paint, table};
 use super::run::{jobs, say};
+use super::status::kubelet;
 use crate::hint::Hint as _;
 use crate::ops::approve::{ApproveRequest, Endpoint, Stage, approve};
 use crate::ops::{Env, Result};
@@ -51,22 +52,21 @@ fn show(report: &Report) {
         line(format!("{}  {}  {}", stdout_paint("left    ", Colour::Yellow), one.request, one.reason));
         one.hint.iter().for_each(|hint| line(format!("          {hint}")));
     }
-    let stage = |stage: Option<Stage>| match stage {
+    let rows = report.nodes.iter().map(|node| {
+        let cells = [&node.node, kubelet(node), stage(node.client), stage(node.serving), &node.name];
+        cells.map(str::to_owned).to_vec()
+    });
+    table(&["NODE", "IN THE API", "CLIENT", "SERVING", "NAME"], &rows.collect::<Vec<_>>());
+}
+
+/// How far a request is, in a word.
+pub(super) fn stage(stage: Option<Stage>) -> &'static str {
+    match stage {
         None => "",
         Some(Stage::Pending) => "pending",
         Some(Stage::Denied) => "denied",
         Some(Stage::Failed) => "failed",
         Some(Stage::Approved) => "approved",
         Some(Stage::Issued) => "issued",
-    };
-    let rows = report.nodes.iter().map(|node| {
-        let state = match (node.joined, node.ready) {
-            (true, true) => "ready",
-            (true, false) => "joined",
-            _ => "missing",
-        };
-        let cells = [&node.node, state, stage(node.client), stage(node.serving), &node.name];
-        cells.map(str::to_owned).to_vec()
-    });
-    table(&["NODE", "IN THE API", "CLIENT", "SERVING", "NAME"], &rows.collect::<Vec<_>>());
+    }
 }

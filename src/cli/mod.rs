@@ -15,6 +15,7 @@ mod run;
 mod scan;
 mod seed;
 mod show;
+mod status;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -9,11 +9,12 @@ use super::apply::{self, Apply};
 use super::approve::{self, Approve};
 use super::args::Jobs;
 use super::error::explain;
-use super::output::{Colour, line, stdout_paint, table, text};
+use super::output::{Colour, line, stdout_paint, text};
 use super::run::{jobs, say};
+use super::status;
 use crate::ops::{self, Env, OpsError, Result};
 use crate::process::Programs;
-use crate::realize::{Action, Booted, Obstacle, Plan, Status};
+use crate::realize::{Action, Obstacle, Plan};
 
 /// What to do with the machines.
 #[derive(Debug, Subcommand)]
@@ -118,7 +119,7 @@ pub(super) fn run(env: Env<'_>, json: bool, verb: &Realize) -> Result<ExitCode> 
         Realize::Apply(asked) => apply::run(env, json, asked),
         Realize::Status(asked) => {
             let status = ops::realize::status(env, jobs(asked))?;
-            say(env, json, &status, || stands(&status));
+            say(env, json, &status, || status::show(&status));
             Ok(ExitCode::SUCCESS)
         }
         Realize::Approve(asked) => approve::run(env, json, asked),
@@ -128,11 +129,12 @@ pub(super) fn run(env: Env<'_>, json: bool, verb: &Realize) -> Result<ExitCode> 
             say(env, json, &json!({"node": node, "console": log}), || text(&log));
             Ok(ExitCode::SUCCESS)
         }
-        Realize::Destroy { yes: false, .. } => Err(OpsError::Usage {
-            message: "everything on the machines' disks would be lost".into(),
-            advice: Some("`--yes` agrees to that".into()),
-        }),
-        Realize::Destroy { jobs: asked, .. } => {
+        Realize::Destroy { yes, jobs: asked } => {
+            let lost = "everything on the machines' disks would be lost";
+            if !yes && !apply::agrees(env, lost) {
+                let advice = Some("`--yes` agrees to that".into());
+                return Err(OpsError::Usage { message: lost.into(), advice });
+            }
             let done = ops::realize::destroy(env, jobs(asked))?;
             say(env, json, &done, || {
                 line(format!("{} things removed", done.removed.len()));
@@ -175,29 +177,4 @@ fn show(plan: &Plan) {
             line(format!("  {}\n      {}", one.command, one.why));
         }
     }
-}
-
-fn stands(status: &Status) {
-    let word = |there: bool| if there { "active" } else { "missing" };
-    line(format!("network   {}", word(status.network)));
-    line(format!("balancer  {}", status.balancer.as_deref().unwrap_or("does not run")));
-    if let Some(realized) = &status.realized {
-        line(format!("realized  {realized}\nasked for {}", status.closure));
-    }
-    let rows = status.machines.iter().map(|machine| {
-        let ignition = match &machine.made_with {
-            None => "",
-            Some(made_with) if *made_with == machine.ignition => "current",
-            Some(_) => "outdated",
-        };
-        vec![
-            machine.node.clone(),
-            machine.state.clone(),
-            ignition.to_owned(),
-            machine.booted.map_or("", Booted::as_str).to_owned(),
-            machine.addresses.join(" "),
-            machine.name.clone(),
-        ]
-    });
-    table(&["NODE", "STATE", "IGNITION", "BOOTED", "ADDRESSES", "MACHINE"], &rows.collect::<Vec<_>>());
 }

@@ -51,6 +51,6 @@ pub fn approve(env: Env<'_>, asked: &ApproveRequest) -> Result<Report> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a node has been there is counted from now")]
-fn now() -> OffsetDateTime {
+pub(super) fn now() -> OffsetDateTime {
     OffsetDateTime::now_utc()
 }

@@ -146,6 +146,7 @@ fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<Clust
         ingress: vip(&config.ingress_vips, "ingress")?,
         domain: config.domain(),
         made: Made::read(closure, config)?,
+        now: super::approve::now,
         image: image.map(|image| image.trim().to_owned()),
     })
 }

@@ -1,6 +1,6 @@
-//! The load balancer: HAProxy as a plain process with a pid file, so that hosts without systemd work.
+//! The load balancer: HAProxy as a plain process, so that hosts without systemd work.
 //!
-//! It runs the closure's own file, which never changes; which one is seen from its command line, not remembered.
+//! It runs the closure's own file, which never changes. Ours is known by its command line, which has our pid file in it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,28 +18,37 @@ const LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Balancer {
     pid: i32,
+    /// When it was started, in the kernel's ticks.
+    since: u64,
     /// The configuration that it was started with.
     pub(super) configuration: PathBuf,
 }
 
 impl Balancer {
-    /// The one that runs, if one does.
+    /// The one that runs, if one does: the newest, others only wait for their connections to end.
     pub(super) fn look(state: &State) -> Result<Option<Self>, RealizeError> {
-        let Some(text) = fs::optional(fs::read_text(&state.pid_file()))? else { return Ok(None) };
-        // After a reload there may be the old ones' lines too; the first is the newest.
-        let Some(pid) = text.split_whitespace().next().and_then(|pid| pid.parse().ok()) else {
-            return Ok(None);
-        };
-        let Some(line) =
-            fs::optional(fs::read(Path::new(&format!("/proc/{pid}/cmdline")))).unwrap_or_default()
-        else {
-            return Ok(None);
-        };
-        let words: Vec<String> =
-            line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        let ours = words.first().is_some_and(|program| program.ends_with("haproxy"));
-        let file = words.iter().position(|word| word == "-f").and_then(|at| words.get(at + 1));
-        Ok(file.filter(|_| ours).map(|file| Self { pid, configuration: PathBuf::from(file) }))
+        Ok(Self::all(state)?.into_iter().max_by_key(|one| one.since))
+    }
+
+    /// All that were started with our pid file.
+    pub(super) fn all(state: &State) -> Result<Vec<Self>, RealizeError> {
+        let names = fs::list(Path::new("/proc"))?;
+        let pids = names.iter().filter_map(|name| name.to_str()?.parse().ok());
+        Ok(pids.filter_map(|pid| Self::read(pid, &state.pid_file())).collect())
+    }
+
+    /// A process, if it is one of ours. It may end at any time.
+    fn read(pid: i32, pid_file: &Path) -> Option<Self> {
+        let line = fs::read(Path::new(&format!("/proc/{pid}/cmdline"))).ok()?;
+        let words: Vec<&str> =
+            line.split(|byte| *byte == 0).map(std::str::from_utf8).collect::<Result<_, _>>().ok()?;
+        let after = |flag: &str| words.get(words.iter().position(|word| *word == flag)? + 1).map(Path::new);
+        let is_ours = words.first()?.ends_with("haproxy") && after("-p") == Some(pid_file);
+        let configuration = after("-f").filter(|_| is_ours)?.to_owned();
+        // Fields after the name in brackets, which may have anything in it; the 20th of them is the time.
+        let stat = fs::read_text(Path::new(&format!("/proc/{pid}/stat"))).ok()?;
+        let since = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+        Some(Self { pid, since, configuration })
     }
 
     /// Whether it does what a configuration says.

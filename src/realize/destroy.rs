@@ -26,8 +26,9 @@ impl Hands<'_> {
         let mut done = Destroyed::default();
         self.machines(&host, &mut done)?;
         self.files(&host, &mut done)?;
-        if let Some(balancer) = Balancer::look(self.state)? {
-            balancer.stop()?;
+        let balancers = Balancer::all(self.state)?;
+        balancers.iter().try_for_each(Balancer::stop)?;
+        if !balancers.is_empty() {
             self.gone(&mut done, "load balancer", "haproxy");
         }
         if self.access.root && self.access.local && firewall::missing(self.virsh, self.wanted).is_some() {

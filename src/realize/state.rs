@@ -40,6 +40,8 @@ pub struct Journal {
 impl State {
     /// Of a cluster directory. Nothing is made yet.
     pub fn of(directory: &Path) -> Self {
+        // The load balancer is known by the path of its pid file: the same from wherever we are run.
+        let directory = fs::canonical(directory).unwrap_or_else(|_| directory.to_owned());
         Self { dir: directory.join(".realize") }
     }
 

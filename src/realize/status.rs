@@ -1,14 +1,16 @@
-//! How it stands: each machine as libvirt sees it, and what it wrote to its console.
+//! How it stands: each machine as libvirt sees it, what it wrote to its console, and what the cluster says of it.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use super::apply::Hands;
+use super::approve::Member;
 use super::balancer::Balancer;
 use super::booted::{Booted, Expected};
+use super::host::PIVOTED;
 use super::wanted::Machine;
-use super::{Host, Phase, RealizeError};
+use super::{Host, Operator, Phase, RealizeError};
 use crate::fs;
 
 /// How much of a console's log is read for what was booted: libvirt's own keeper of logs begins a new one after 2 MiB.
@@ -31,6 +33,22 @@ pub struct Status {
     pub balancer: Option<String>,
     /// The machines, in the order of cluster.yaml.
     pub machines: Vec<MachineStatus>,
+    /// The cluster itself.
+    pub api: ApiStatus,
+    /// Its operators; none while the API does not answer.
+    pub operators: Vec<Operator>,
+}
+
+/// How the cluster's API stands.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ApiStatus {
+    /// Where it is.
+    pub server: String,
+    /// Whether it says that it can be used.
+    pub ready: bool,
+    /// What was said instead.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub seen: String,
 }
 
 /// How one machine stands.
@@ -40,7 +58,7 @@ pub struct MachineStatus {
     pub node: String,
     /// The machine.
     pub name: String,
-    /// `running`, `shut off` and so on, in libvirt's words; `missing` if it is not there.
+    /// `running`, `shut off` and so on, in libvirt's words; `missing` if it is not there, `removed` after the pivot.
     pub state: String,
     /// Addresses that the host has seen of it.
     pub addresses: Vec<String>,
@@ -50,6 +68,16 @@ pub struct MachineStatus {
     pub made_with: Option<String>,
     /// The one that it booted with, by its console; none if that says nothing of it.
     pub booted: Option<Booted>,
+    /// Its node in the cluster, with its kubelet and its certificates; none if the API does not answer, or it never joins.
+    pub member: Option<Member>,
+}
+
+/// What the cluster says.
+#[derive(Default)]
+struct Live {
+    api: ApiStatus,
+    members: Vec<Member>,
+    operators: Vec<Operator>,
 }
 
 impl Hands<'_> {
@@ -58,7 +86,9 @@ impl Hands<'_> {
         let host = Host::look(self.virsh, self.wanted, self.state, self.access)?;
         let journal = self.state.journal()?;
         let closure = self.wanted.closure.display().to_string();
-        let machines = self.wanted.machines.iter().map(|machine| self.machine_status(machine, &host));
+        let live = self.live(&host);
+        let machines =
+            self.wanted.machines.iter().map(|machine| self.machine_status(machine, &host, &live.members));
         Ok(Status {
             uri: self.virsh.uri.to_owned(),
             realized: journal.as_ref().map(|last| last.closure.clone()).filter(|last| *last != closure),
@@ -67,13 +97,42 @@ impl Hands<'_> {
             balancer: Balancer::look(self.state)?.map(|running| running.configuration.display().to_string()),
             machines: machines.collect::<Result<_, _>>()?,
             closure,
+            api: live.api,
+            operators: live.operators,
         })
     }
 
-    fn machine_status(&self, machine: &Machine, host: &Host) -> Result<MachineStatus, RealizeError> {
+    /// What the cluster says, as far as it can be reached.
+    fn live(&self, host: &Host) -> Live {
+        let server = self.cluster.map(|cluster| cluster.api.to_string()).unwrap_or_default();
+        let silent = |seen: &str| Live {
+            api: ApiStatus { server: server.clone(), ready: false, seen: seen.to_owned() },
+            ..Live::default()
+        };
+        let is_up = host.networks.iter().any(|one| one.uuid == self.wanted.network.uuid && one.active);
+        match self.cluster {
+            // Its address is in the network: without that, somebody else may have it.
+            _ if self.access.local && !is_up => silent("the network is not there"),
+            None => silent("it was not asked"),
+            Some(cluster) => match cluster.look(self.virsh.cancel, self.events) {
+                Ok((members, operators)) => {
+                    Live { api: ApiStatus { server, ready: true, seen: String::new() }, members, operators }
+                }
+                Err(error) => silent(&error.to_string()),
+            },
+        }
+    }
+
+    fn machine_status(
+        &self,
+        machine: &Machine,
+        host: &Host,
+        members: &[Member],
+    ) -> Result<MachineStatus, RealizeError> {
         let found = host.machines.iter().find(|found| found.uuid == machine.object.uuid);
         let state = match found {
             Some(found) => self.virsh.ask(&["domstate", &found.uuid])?.trim().to_owned(),
+            None if machine.is_bootstrap() && host.volumes.contains(PIVOTED) => "removed".to_owned(),
             None => "missing".to_owned(),
         };
         let addresses = match found.filter(|found| found.active) {
@@ -88,6 +147,7 @@ impl Hands<'_> {
             ignition: machine.ignition.clone(),
             made_with: found.and_then(|found| found.mark()).map(|mark| mark.ignition),
             booted: if found.is_some() { self.booted(machine, &host.volumes)? } else { None },
+            member: members.iter().find(|member| member.node == machine.node).cloned(),
         })
     }
 

@@ -439,7 +439,7 @@ fn show() {
     </pool>
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @"
+    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @r"
     KIND                SIZE       PATH
     file        secret  23 B       auth/kubeadmin-password
     file        secret  4.7 KiB    auth/kubeconfig
@@ -478,8 +478,8 @@ fn show() {
     file                3.9 KiB    images.json
     file                1.8 KiB    infra/bootstrap.xml
     executable          3.9 KiB    infra/firewall.sh
-    file                1.7 KiB    infra/haproxy-pivoted.cfg
-    file                1.8 KiB    infra/haproxy.cfg
+    file                1.8 KiB    infra/haproxy-pivoted.cfg
+    file                1.9 KiB    infra/haproxy.cfg
     file                1.8 KiB    infra/master-0.xml
     file                1.8 KiB    infra/master-1.xml
     file                1.8 KiB    infra/master-2.xml
@@ -1039,17 +1039,17 @@ fn store_listing() {
     [exit 1]
     ");
     ws.build(&["infra/haproxy", "infra/haproxy-pivoted", "infra/pool"]);
-    insta::assert_snapshot!(ws.run(&["store", "ls"]), @"
+    insta::assert_snapshot!(ws.run(&["store", "ls"]), @r"
     NAME                   SIZE     FILES    OBJECT
     identity-uuid-pool     36 B     1        [ID]
-    infra-haproxy          1.8 KiB  1        [ID]
-    infra-haproxy-pivoted  1.7 KiB  1        [ID]
+    infra-haproxy          1.9 KiB  1        [ID]
+    infra-haproxy-pivoted  1.8 KiB  1        [ID]
     infra-pool             298 B    1        [ID]
     [exit 0]
     ");
-    insta::assert_snapshot!(ws.run(&["store", "du"]), @"
-    3.8 KiB	[STORE]
-    4 objects; 3.8 KiB if equal files counted every time
+    insta::assert_snapshot!(ws.run(&["store", "du"]), @r"
+    4.0 KiB	[STORE]
+    4 objects; 4.0 KiB if equal files counted every time
     [exit 0]
     ");
     let object = ws.json(&["show", "infra/pool"])["object"].as_str().unwrap().to_owned();
@@ -1077,7 +1077,7 @@ fn store_listing() {
 fn export() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["export", "out", "-q"]), @r"
-    [DIR]/out: 143 files, 50 of them secret
+    [DIR]/out: 150 files, 50 of them secret
     [exit 0]
     ");
     let modes: Vec<String> =

@@ -173,6 +173,13 @@ impl Approver<'_> {
         }
     }
 
+    /// How the nodes stand, looked at and left alone.
+    pub(in crate::realize) fn members(&self) -> Result<Vec<Member>, ApiError> {
+        let (requests, nodes) = (self.client.requests()?, self.client.nodes()?);
+        let members = self.made.iter().filter(|node| node.bootstrapper.is_some());
+        Ok(members.map(|made| self.member(made, &requests, &nodes)).collect())
+    }
+
     pub(in crate::realize) fn pass(&self, report: &mut Report) -> Result<(), ApiError> {
         // In this order: whoever joined after asking is seen to be there.
         let mut requests = self.client.requests()?;

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use time::OffsetDateTime;
-
 use super::pivot::there;
-use super::{Cluster, OPERATORS, Operator, VERSIONS, facts};
+use super::{Cluster, OPERATORS, Operator, VERSIONS, approver, facts};
 use crate::api::{ApiError, Client};
 use crate::event::Event;
-use crate::realize::approve::{Approver, Report};
+use crate::realize::approve::Report;
 use crate::realize::wait::{Look, Wait, passing};
 use crate::realize::{Hands, Phase, RealizeError};
 
@@ -22,12 +20,7 @@ impl Hands<'_> {
     /// Waits until every operator is available, at rest and well, and the release is there as a whole.
     pub(super) fn converge(&self, cluster: &Cluster) -> Result<Vec<Operator>, RealizeError> {
         let client = cluster.client(self.virsh.cancel)?;
-        let approver = Approver {
-            client: &client,
-            made: &cluster.made,
-            events: self.events,
-            now: OffsetDateTime::now_utc,
-        };
+        let approver = approver(&client, cluster, self.events);
         let (mut report, mut told) = (Report::default(), BTreeMap::new());
         let (what, look) = ("the cluster's operators", "tinderbox realize status");
         self.wait(&Wait { phase: Phase::Convergence, what, limit: CONVERGE, look }, || {

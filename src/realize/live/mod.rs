@@ -20,14 +20,16 @@ mod verify;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 
+use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
 pub use facts::Operator;
 pub use verify::Check;
 
-use super::approve::Made;
+use super::approve::{Approver, Made, Member};
 use super::{Phase, RealizeError};
 use crate::api::{ApiError, Client, Endpoint, Kind};
+use crate::event::Events;
 
 const OPERATORS: Kind = Kind::new("config.openshift.io", "v1", "clusteroperators");
 const VERSIONS: Kind = Kind::new("config.openshift.io", "v1", "clusterversions");
@@ -48,6 +50,8 @@ pub struct Cluster {
     pub domain: String,
     /// The nodes that we made.
     pub made: Vec<Made>,
+    /// The clock.
+    pub now: fn() -> OffsetDateTime,
     /// The image that the smoke test runs, if the release has it.
     pub image: Option<String>,
 }
@@ -56,6 +60,23 @@ impl Cluster {
     /// A connection of its own.
     pub(super) fn client<'a>(&self, cancel: &'a AtomicBool) -> Result<Client<'a>, ApiError> {
         Client::new(&self.kubeconfig, &self.api, cancel)
+    }
+
+    /// The nodes and the operators, looked at and left alone.
+    pub(super) fn look(
+        &self,
+        cancel: &AtomicBool,
+        events: &dyn Events,
+    ) -> Result<(Vec<Member>, Vec<Operator>), ApiError> {
+        let client = self.client(cancel)?;
+        client.ready()?;
+        let members = approver(&client, self, events).members()?;
+        // A young cluster does not know what an operator is.
+        let operators = match converge::operators(&client) {
+            Err(ApiError::NotFound { .. }) => Vec::new(),
+            found => found?,
+        };
+        Ok((members, operators))
     }
 }
 
@@ -73,6 +94,11 @@ impl super::Hands<'_> {
         }
         Ok(arrived)
     }
+}
+
+/// Who approves requests of the cluster's nodes.
+fn approver<'a>(client: &'a Client<'a>, cluster: &'a Cluster, events: &'a dyn Events) -> Approver<'a> {
+    Approver { client, made: &cluster.made, events, now: cluster.now }
 }
 
 /// What a phase has shown.

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use time::OffsetDateTime;
-
-use super::Cluster;
-use crate::realize::approve::{Approver, Member, Report};
+use super::{Cluster, approver};
+use crate::realize::approve::{Member, Report};
 use crate::realize::wait::{Look, Wait, passing};
 use crate::realize::{Hands, Phase, RealizeError};
 
@@ -47,12 +45,7 @@ impl Hands<'_> {
         lacks: fn(&Member) -> Option<String>,
     ) -> Result<(), RealizeError> {
         let client = cluster.client(self.virsh.cancel)?;
-        let approver = Approver {
-            client: &client,
-            made: &cluster.made,
-            events: self.events,
-            now: OffsetDateTime::now_utc,
-        };
+        let approver = approver(&client, cluster, self.events);
         let mut report = Report::default();
         self.wait(wait, || {
             passing(approver.pass(&mut report).map(|()| {

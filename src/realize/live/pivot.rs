@@ -6,11 +6,9 @@
 
 use std::time::Duration;
 
-use time::OffsetDateTime;
-
-use super::{API_SERVERS, CONFIG_MAPS, Cluster, ETCDS, facts, nodes};
+use super::{API_SERVERS, CONFIG_MAPS, Cluster, ETCDS, approver, facts, nodes};
 use crate::api::{ApiError, Client, Kind};
-use crate::realize::approve::{Approver, Report};
+use crate::realize::approve::Report;
 use crate::realize::host::PIVOTED;
 use crate::realize::plan::{Action, Step, Thing};
 use crate::realize::wait::{Look, Wait, passing};
@@ -50,12 +48,7 @@ impl Hands<'_> {
     /// Until the masters have it all, and the bootstrap node says so.
     fn moved(&self, cluster: &Cluster) -> Result<(), RealizeError> {
         let client = cluster.client(self.virsh.cancel)?;
-        let approver = Approver {
-            client: &client,
-            made: &cluster.made,
-            events: self.events,
-            now: OffsetDateTime::now_utc,
-        };
+        let approver = approver(&client, cluster, self.events);
         let mut report = Report::default();
         let look = "tinderbox realize logs bootstrap bootkube";
         let what = "the control plane to move to the masters";

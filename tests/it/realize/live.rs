@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::apply::kill_inside;
+use super::apply::{kill_inside, unreached};
 use super::node::{Door, Network, Nodes};
 use super::pkcs10::Csr;
 use super::{Libvirt, small};
@@ -363,10 +363,47 @@ fn a_cluster_comes_up_whatever_happens() {
     assert!(balancer.contains("haproxy-pivoted.cfg"), "{balancer}");
     assert!(played.api.look(|cluster| cluster.get("/api/v1/namespaces/tinderbox-verify").is_none()));
 
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "status", "-q"]), @r"
+    network   active
+    balancer  [STORE]/[ID]-cluster/infra/haproxy-pivoted.cfg
+    API       ready at 192.168.126.10:6443
+    NODE       STATE    IGNITION  BOOTED  KUBELET  CERTIFICATES                   ADDRESSES  MACHINE
+    bootstrap  removed                                                                       ocp4-cv5ll-bootstrap
+    master-0   running  current           ready    client issued, serving issued             ocp4-cv5ll-master-0
+    master-1   running  current           ready    client issued, serving issued             ocp4-cv5ll-master-1
+    master-2   running  current           ready    client issued, serving issued             ocp4-cv5ll-master-2
+    worker-0   running  current           ready    client issued, serving issued             ocp4-cv5ll-worker-0
+    worker-1   running  current           ready    client issued, serving issued             ocp4-cv5ll-worker-1
+    OPERATOR  VERSION  STATE      MESSAGE
+    dns       4.18.1   available
+    etcd      4.18.1   available
+    [exit 0]
+    ");
+
     // Nothing is left to do; and the cluster's own files do not bring the bootstrap machine back.
     let again = libvirt.command(&ws, &args).output().unwrap();
     let applied: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(applied["steps"], json!([]), "{}", ws.text(&again));
     let destroyed = libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]);
     assert!(destroyed.ends_with("things removed\n[exit 0]\n"), "{destroyed}");
+}
+
+/// An API that never comes: the wait ends, says what it has seen, and what to look with.
+#[test]
+fn a_wait_ends() {
+    let Some(libvirt) = Libvirt::start("a wait that ends") else { return };
+    let ws = small();
+    let args = ["realize", "apply", "-q", "--until", "bootstrap", "--timeout", "3s"];
+    insta::assert_snapshot!(unreached(&libvirt.run(&ws, &args)), @r"
+    [stderr]
+    error: the API at 192.168.126.10:6443: not within 3 seconds; seen last: the API at `192.168.126.10:6443` cannot be reached: [WORDS]
+    hint: look with `tinderbox realize logs bootstrap`, or collect everything with `tinderbox realize gather`; `tinderbox realize apply` goes on from here
+    [exit 1]
+    ");
+    insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "--no-wait", "--phase", "pivot"]), @r"
+    [stderr]
+    error: the phase `pivot` is a wait
+    hint: leave `--no-wait` out
+    [exit 2]
+    ");
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use super::apply::kill_inside;
 use super::{Libvirt, small};
 use crate::harness::{Workspace, left_out, mode};
 
@@ -64,6 +66,21 @@ fn what_is_not_ours_is_left_alone() {
     [exit 1]
     ");
     libvirt.sh("ip link delete office; ip link delete virbr-ocp4");
+
+    // Somebody else's web server has every address, and another the load balancer's page.
+    let others = ["0.0.0.0:443", "127.0.0.1:9000"].map(|at| {
+        libvirt.enter(Path::new("busybox")).args(["httpd", "-f", "-p", at, "-h", "/run"]).spawn().unwrap()
+    });
+    let end = Instant::now() + Duration::from_secs(60);
+    while libvirt.sh("cat /proc/net/tcp").lines().count() < 3 {
+        assert!(Instant::now() < end);
+    }
+    insta::assert_snapshot!(errors(&libvirt, &ws), @r"
+    error: the load balancer cannot have 127.0.0.1:9000, 192.168.126.11:443: others listen there
+    hint: `ss -ltnp` says who: stop it, or give it addresses of its own
+    [exit 1]
+    ");
+    others.into_iter().for_each(|mut other| kill_inside(&mut other));
 
     // No image, one that is compressed, and none at all.
     fs::write(ws.dir.join("rhcos.qcow2"), [0x1f, 0x8b, 8, 0]).unwrap();
