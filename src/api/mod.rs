@@ -105,7 +105,7 @@ impl<'a> Client<'a> {
             if left.is_zero() {
                 return Ok(());
             }
-            self.handle.block_on(tokio::time::sleep(left.min(LOOK)));
+            self.handle.block_on(async { tokio::time::sleep(left.min(LOOK)).await });
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod keys;
+mod signing;
 
 use zeroize::Zeroizing;
 

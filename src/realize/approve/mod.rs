@@ -5,6 +5,7 @@
 //! | `made` | the nodes that we made, as their own Ignition says |
 //! | `rules` | the decision about one request: pure |
 //! | `refusal` | why a request is left alone, in words |
+//! | `report` | what was done, and what is missing |
 //! | `watch` | one pass, and pass after pass until every node is there |
 //!
 //! A node asks twice. What both requests must be, and nothing less or more:
@@ -22,6 +23,7 @@
 
 mod made;
 mod refusal;
+mod report;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -29,5 +31,6 @@ mod watch;
 
 pub use made::Made;
 pub use refusal::Refusal;
+pub use report::{Approved, Left, Member, Report};
 pub use rules::{Certificate, Verdict, judge};
-pub use watch::{Approved, Approver, Left, Member, Report};
+pub use watch::Approver;

@@ -100,7 +100,7 @@ pub enum Refusal {
         expected: &'static str,
     },
     /// Names where none belong.
-    #[error("the subject alternative names have {}, and a client's certificate has none", Shown(.found))]
+    #[error("the subject alternative names have {}, and a client's certificate has none", Plain(.found))]
     Names {
         /// The first.
         found: String,

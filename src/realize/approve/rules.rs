@@ -183,9 +183,10 @@ fn asker_of_serving(request: &Request, node: &Made) -> Result<(), Refusal> {
 }
 
 fn no_names(asked: &SigningRequest) -> Result<(), Refusal> {
-    let addresses = asked.ips.iter().map(ToString::to_string);
-    let first = asked.dns.iter().cloned().chain(addresses).chain(asked.others.iter().cloned()).next();
-    first.map_or(Ok(()), |found| Err(Refusal::Names { found }))
+    let dns = asked.dns.iter().map(|name| format!("the DNS name `{name}`"));
+    let ips = asked.ips.iter().map(|ip| format!("the address `{ip}`"));
+    let mut all = dns.chain(ips).chain(asked.others.iter().cloned());
+    all.next().map_or(Ok(()), |found| Err(Refusal::Names { found }))
 }
 
 /// The node's own name, perhaps its other one; its own addresses, at least the primary one; nothing else.

@@ -3,14 +3,13 @@
 //! An API that is not there yet, or goes away while it moves to the masters, is waited for. Everything is told once: what was
 //! approved, what is left alone and why, which node joined, and what is waited for whenever that changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use time::OffsetDateTime;
 
 use super::rules::{Certificate, Verdict, judge};
-use super::{Made, Refusal};
+use super::{Approved, Left, Made, Member, Refusal, Report};
 use crate::api::{ApiError, Approval, Client, Node, Request, Stage};
 use crate::event::{Event, Events};
 use crate::hint::Hint as _;
@@ -36,112 +35,6 @@ pub struct Approver<'a> {
     pub now: fn() -> OffsetDateTime,
 }
 
-/// A request that was approved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Approved {
-    /// Its name.
-    pub request: String,
-    /// Whose.
-    pub node: String,
-    /// What for.
-    pub certificate: Certificate,
-}
-
-/// A request that nobody has decided, and that we do not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Left {
-    /// Its name.
-    pub request: String,
-    /// Who asks.
-    pub requestor: String,
-    /// Why it is left alone.
-    pub reason: String,
-    /// What can be done about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-}
-
-/// How far a node is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Member {
-    /// What cluster.yaml calls it.
-    pub node: String,
-    /// What the API calls it.
-    pub name: String,
-    /// Whether it is in the API.
-    pub joined: bool,
-    /// Whether it says that it is ready.
-    pub ready: bool,
-    /// Its request for a client certificate, if there is one.
-    pub client: Option<Stage>,
-    /// Its request for a serving certificate, if there is one.
-    pub serving: Option<Stage>,
-    /// Whether it has everything.
-    pub complete: bool,
-}
-
-/// What was done, and how the nodes stand.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Report {
-    /// What was approved, in its order.
-    pub approved: Vec<Approved>,
-    /// What was left alone at the last look.
-    pub left: Vec<Left>,
-    /// The masters and workers, in the order of cluster.yaml.
-    pub nodes: Vec<Member>,
-    /// Whether every one of them has its certificates and is in the API.
-    pub complete: bool,
-    /// What keeps us from looking, if something does.
-    pub trouble: Option<String>,
-    /// What was told already: requests by uid, nodes, waits.
-    #[serde(skip)]
-    told: BTreeMap<String, String>,
-}
-
-impl Report {
-    /// What is missing, node by node; or the API.
-    pub fn missing(&self) -> Vec<String> {
-        match &self.trouble {
-            Some(trouble) => vec![trouble.clone()],
-            None => self.nodes.iter().filter_map(Member::lacks).collect(),
-        }
-    }
-
-    /// What is waited for.
-    fn awaited(&self) -> String {
-        let (all, there) = (self.nodes.len(), self.nodes.iter().filter(|node| node.complete).count());
-        match self.trouble.is_some() {
-            true => "the API".to_owned(),
-            false => format!("{} of {all} nodes", all - there),
-        }
-    }
-
-    /// Whether this is new.
-    fn tells(&mut self, of: String, what: &str) -> bool {
-        self.told.insert(of, what.to_owned()).as_deref() != Some(what)
-    }
-}
-
-impl Member {
-    /// What it lacks, in words.
-    pub(in crate::realize) fn lacks(&self) -> Option<String> {
-        let asked = |stage: Option<Stage>| match stage {
-            None => "not asked for",
-            Some(Stage::Pending) => "asked for, and left alone",
-            Some(Stage::Denied) => "denied by somebody",
-            Some(Stage::Failed) => "approved, and the signer failed",
-            Some(Stage::Approved) => "approved, and not signed yet",
-            Some(Stage::Issued) => "there",
-        };
-        let words = match (self.complete, self.joined) {
-            (true, _) => return None,
-            (_, true) => format!("in the API, serving certificate {}", asked(self.serving)),
-            _ => format!("not in the API, client certificate {}", asked(self.client)),
-        };
-        Some(format!("`{}`: {words}", self.node))
-    }
-}
-
 impl Approver<'_> {
     /// One look at everything.
     pub fn once(&self) -> Result<Report, ApiError> {
@@ -153,7 +46,7 @@ impl Approver<'_> {
     /// Look after look, until everything is there or the time is over: the report says which.
     pub fn watch(&self, limit: Duration) -> Result<Report, ApiError> {
         let end = Instant::now() + limit;
-        let mut report = Report::default();
+        let mut report = Report::before(self.members(&[], &[]));
         loop {
             match self.pass(&mut report) {
                 Ok(()) if report.complete => return Ok(report),
@@ -174,10 +67,9 @@ impl Approver<'_> {
     }
 
     /// How the nodes stand, looked at and left alone.
-    pub(in crate::realize) fn members(&self) -> Result<Vec<Member>, ApiError> {
+    pub(in crate::realize) fn look(&self) -> Result<Vec<Member>, ApiError> {
         let (requests, nodes) = (self.client.requests()?, self.client.nodes()?);
-        let members = self.made.iter().filter(|node| node.bootstrapper.is_some());
-        Ok(members.map(|made| self.member(made, &requests, &nodes)).collect())
+        Ok(self.members(&requests, &nodes))
     }
 
     pub(in crate::realize) fn pass(&self, report: &mut Report) -> Result<(), ApiError> {
@@ -197,8 +89,7 @@ impl Approver<'_> {
                 }
             }
         }
-        let members = self.made.iter().filter(|node| node.bootstrapper.is_some());
-        report.nodes = members.map(|made| self.member(made, &requests, &nodes)).collect();
+        report.nodes = self.members(&requests, &nodes);
         report.complete = report.nodes.iter().all(|member| member.complete);
         let joined: Vec<String> =
             report.nodes.iter().filter(|one| one.joined).map(|one| one.node.clone()).collect();
@@ -247,20 +138,21 @@ impl Approver<'_> {
         Ok(Stage::Approved)
     }
 
-    fn member(&self, made: &Made, requests: &[Request], nodes: &[Node]) -> Member {
+    /// How far everyone is who is to join.
+    fn members(&self, requests: &[Request], nodes: &[Node]) -> Vec<Member> {
+        let asked: Vec<Asked> = requests.iter().filter_map(asked).collect();
+        let members = self.made.iter().filter(|node| node.bootstrapper.is_some());
+        members.map(|made| self.member(made, &asked, nodes)).collect()
+    }
+
+    fn member(&self, made: &Made, asked: &[Asked], nodes: &[Node]) -> Member {
         let found = nodes.iter().find(|node| node.name == made.name);
         let user = format!("system:node:{}", made.name);
-        let asked = |which: Certificate| {
-            let is_its = |request: &&Request| {
-                Certificate::of(&request.signer) == Some(which)
-                    && match which {
-                        Certificate::Serving => request.username == user,
-                        Certificate::Client => asks_for(request, &user),
-                    }
-            };
-            requests.iter().filter(is_its).map(|request| request.stage).max()
+        let stage = |certificate: Certificate| {
+            let its = asked.iter().filter(|one| one.certificate == certificate && one.user == user);
+            its.map(|one| one.stage).max()
         };
-        let serving = asked(Certificate::Serving);
+        let serving = stage(Certificate::Serving);
         // Requests that are done with are thrown away by the cluster. A kubelet without a certificate asks again and again.
         let joined = found.and_then(|node| node.joined);
         let is_old = joined.is_some_and(|joined| (self.now)() - joined > KEPT);
@@ -270,14 +162,29 @@ impl Approver<'_> {
             name: made.name.clone(),
             joined: found.is_some(),
             ready: found.is_some_and(|node| node.ready),
-            client: asked(Certificate::Client),
+            client: stage(Certificate::Client),
             serving,
             complete: found.is_some() && served,
         }
     }
 }
 
-/// Whether a request's subject is this user.
-fn asks_for(request: &Request, user: &str) -> bool {
-    SigningRequest::from_pem(&request.pem).is_ok_and(|asked| asked.values("CN") == [user])
+/// How far the certificate of a user is, as one request says it.
+struct Asked {
+    user: String,
+    certificate: Certificate,
+    stage: Stage,
+}
+
+/// Of a serving certificate, who asks is whose it is; of a client's, only the request itself says that.
+fn asked(request: &Request) -> Option<Asked> {
+    let certificate = Certificate::of(&request.signer)?;
+    let user = match certificate {
+        Certificate::Serving => request.username.clone(),
+        Certificate::Client => {
+            let asked = SigningRequest::from_pem(&request.pem).ok()?;
+            (*asked.values("CN").first()?).to_owned()
+        }
+    };
+    Some(Asked { user, certificate, stage: request.stage })
 }

@@ -70,7 +70,7 @@ impl Cluster {
     ) -> Result<(Vec<Member>, Vec<Operator>), ApiError> {
         let client = self.client(cancel)?;
         client.ready()?;
-        let members = approver(&client, self, events).members()?;
+        let members = approver(&client, self, events).look()?;
         // A young cluster does not know what an operator is.
         let operators = match converge::operators(&client) {
             Err(ApiError::NotFound { .. }) => Vec::new(),

@@ -154,7 +154,7 @@ fn own() -> Csr {
 fn clients() -> Vec<Case> {
     let good = || Csr::of(DOWN);
     let usages = |name, usages: &[&'static str], why| (name, BOOT, CLIENT, usages.to_vec(), good().pem(), why);
-    let by = |name, by, why| (name, by, CLIENT, C.to_vec(), good().pem(), why);
+    let by = |name, by: By, why| (name, by, CLIENT, C.to_vec(), good().pem(), why);
     vec![
         client("c01", good(), ""),
         usages("c02", &["digital signature", "key encipherment", "client auth"], ""),
@@ -175,9 +175,9 @@ fn clients() -> Vec<Case> {
         client("c17", Csr { subject: vec![(O, "system:nodes".into())], ..Csr::default() }, "the subject has 0 common names (CN)"),
         client("c18", good().subject(OU, "system:masters"), "the subject has `OU = system:masters`, where one CN and one O belong"),
         client("c19", Csr { teletex: true, ..good() }, "the subject has `O that is not plain text`, where one CN and one O belong"),
-        client("c20", good().name(DNS, DOWN.as_bytes()), "the subject alternative names have `master-0.ocp4.example.com`, and a client's certificate has none"),
-        client("c21", good().name(IP, &[192, 168, 126, 101]), "the subject alternative names have `192.168.126.101`, and a client's certificate has none"),
-        client("c22", good().name(URI, b"spiffe://x"), "the subject alternative names have `the URI `spiffe://x``, and a client's certificate has none"),
+        client("c20", good().name(DNS, DOWN.as_bytes()), "the subject alternative names have the DNS name `master-0.ocp4.example.com`, and a client's certificate has none"),
+        client("c21", good().name(IP, &[192, 168, 126, 101]), "the subject alternative names have the address `192.168.126.101`, and a client's certificate has none"),
+        client("c22", good().name(URI, b"spiffe://x"), "the subject alternative names have the URI `spiffe://x`, and a client's certificate has none"),
         client("c23", Csr { extension: Some((vec![0x55, 29, 19], vec![0x30, 3, 1, 1, 0xff])), ..good() }, "spec.request asks for more than names: `extension basicConstraints`"),
         client("c24", Csr { forged: true, ..good() }, "spec.request is not signed with its own key"),
         client("c25", Csr::of(UP), "`worker-0.ocp4.example.com` is in the API already: this may be somebody who replays what it asked"),
@@ -198,7 +198,7 @@ fn clients() -> Vec<Case> {
 #[rustfmt::skip]
 fn servings() -> Vec<Case> {
     let usages = |name, usages: &[&'static str], why| (name, NODE, SERVING, usages.to_vec(), own().pem(), why);
-    let by = |name, by, why| (name, by, SERVING, S.to_vec(), own().pem(), why);
+    let by = |name, by: By, why| (name, by, SERVING, S.to_vec(), own().pem(), why);
     vec![
         serving("s01", own(), ""),
         usages("s02", &["digital signature", "key encipherment", "server auth"], ""),
@@ -308,4 +308,251 @@ fn the_right_requests_are_approved_and_no_others() {
     let again = stage.approve();
     assert_eq!(again["approved"], json!([]));
     assert_eq!(again["left"], report["left"]);
+}
+
+/// Between our look and our approval, everything may change.
+#[test]
+fn an_approval_is_for_what_was_looked_at() {
+    let stage = Stage::new(Workspace::example());
+    let kubeconfig = stage.kubeconfig(BOOT.0, BOOT.1);
+    let names = ["moved", "denied", "replaced", "gone"];
+    for name in names {
+        stage.send(&kubeconfig, &request(name, CLIENT, C, &Csr::of(DOWN).pem()));
+    }
+    let at = |name: &str| format!("{PATH}/{name}");
+    let put = |name: &str| format!("PUT {PATH}/{name}/approval");
+    // Somebody writes a label: still the same request.
+    stage.api.at(1, &put("moved"), move |cluster| {
+        let mut object = cluster.get(&at("moved")).unwrap().clone();
+        object["metadata"]["labels"] = json!({"a": "b"});
+        cluster.put(object);
+    });
+    stage.api.at(1, &put("denied"), move |cluster| {
+        let mut object = cluster.get(&at("denied")).unwrap().clone();
+        object["status"]["conditions"] = json!([{"type": "Denied", "status": "True"}]);
+        cluster.put(object);
+    });
+    stage.api.at(1, &put("replaced"), move |cluster| {
+        let mut object = cluster.get(&at("replaced")).unwrap().clone();
+        cluster.remove(&at("replaced"));
+        object["spec"]["request"] = json!(STANDARD.encode(Csr::of("mallory").pem()));
+        cluster.put(object);
+    });
+    stage.api.at(1, &put("gone"), move |cluster| cluster.remove(&at("gone")));
+    let report = stage.approve();
+    let approved: Vec<&str> =
+        report["approved"].as_array().unwrap().iter().map(|one| one["request"].as_str().unwrap()).collect();
+    assert_eq!(approved, ["moved"]);
+    assert_eq!(stage.conditions("moved")[0]["type"], "Approved");
+    assert_eq!(stage.conditions("denied"), json!([{"type": "Denied", "status": "True"}]));
+    assert_eq!(stage.conditions("replaced"), Value::Null);
+    let labels = stage.api.look(|cluster| cluster.get(&at("moved")).unwrap()["metadata"]["labels"].clone());
+    assert_eq!(labels, json!({"a": "b"}));
+}
+
+/// Our program at work, and what it says.
+struct Watching {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Watching {
+    fn start(stage: &Stage, timeout: &str) -> Self {
+        let args = ["realize", "approve", "--json", "--watch", "--timeout", timeout, "--server", &stage.at()];
+        let mut command = stage.ws.command(&args);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap());
+        Self { child, said }
+    }
+
+    /// Reads until it says something that begins so. It has an end of its own, so this has one too.
+    fn until(&mut self, wanted: &str) {
+        let mut all = String::new();
+        loop {
+            let from = all.len();
+            assert!(self.said.read_line(&mut all).unwrap() > 0, "`{wanted}` was not said:\n{all}");
+            if all[from..].starts_with(wanted) {
+                return;
+            }
+        }
+    }
+
+    fn end(mut self) -> (Option<i32>, Value, String) {
+        let (mut out, mut rest) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.said.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), serde_json::from_str(&out).unwrap(), rest)
+    }
+}
+
+fn single() -> Stage {
+    let ws = Workspace::example();
+    ws.without_workers(1);
+    Stage::new(ws)
+}
+
+/// As the controller manager does it after an approval.
+fn sign(stage: &Stage, name: &str) {
+    stage.api.look(|cluster| {
+        let mut object = cluster.get(&format!("{PATH}/{name}")).unwrap().clone();
+        assert_eq!(object["status"]["conditions"][0]["type"], "Approved");
+        object["status"]["certificate"] = json!(STANDARD.encode("a certificate"));
+        cluster.put(object);
+    });
+}
+
+#[test]
+fn it_watches_until_everyone_is_there() {
+    let mut stage = single();
+    let user = format!("system:node:{DOWN}");
+    let (boot, node) = (stage.kubeconfig(BOOT.0, BOOT.1), stage.kubeconfig(&user, &["system:nodes"]));
+    stage.api.stop();
+    let mut watching = Watching::start(&stage, "4m");
+    watching.until("waiting for the API: the API at `127.0.0.1:");
+
+    stage.api.restart(&tls(&stage.secrets));
+    watching.until("waiting for 1 of 1 nodes: `master-0`: not in the API, client certificate not asked for");
+    stage.send(&boot, &request("stranger", CLIENT, C, &Csr::of("mallory").pem()));
+    watching.until("left alone stranger: the subject's CN names `mallory`");
+    stage.send(&boot, &request("first", CLIENT, C, &Csr::of(DOWN).pem()));
+    watching.until("approved first: client certificate of master-0");
+    watching.until("waiting for 1 of 1 nodes: `master-0`: not in the API, client certificate approved, and not signed yet");
+
+    // It moves to the masters meanwhile.
+    stage.api.stop();
+    watching.until("waiting for the API: ");
+    stage.api.restart(&tls(&stage.secrets));
+    sign(&stage, "first");
+    let now = time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339).unwrap();
+    stage.join(DOWN, &now);
+    watching.until("joined master-0");
+    watching.until("waiting for 1 of 1 nodes: `master-0`: in the API, serving certificate not asked for");
+    stage.send(&node, &request("second", SERVING, S, &Csr::serving(DOWN, [192, 168, 126, 101]).pem()));
+    watching.until("approved second: serving certificate of master-0");
+    sign(&stage, "second");
+    let (code, report, rest) = watching.end();
+    assert_eq!((code, &report["complete"]), (Some(0), &json!(true)), "{report}\n{rest}");
+    assert_eq!(
+        report["approved"],
+        json!([{"request": "first", "node": "master-0", "certificate": "client"},
+            {"request": "second", "node": "master-0", "certificate": "serving"}])
+    );
+    assert_eq!(report["left"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        report["nodes"],
+        json!([{"node": "master-0", "name": DOWN, "joined": true, "ready": false, "client": "issued",
+            "serving": "issued", "complete": true}])
+    );
+}
+
+/// A cluster that has been up for long has thrown its requests away: nothing is waited for.
+#[test]
+fn an_old_cluster_is_complete() {
+    let stage = single();
+    stage.join(DOWN, "2024-01-01T00:00:00Z");
+    let (code, report, rest) = Watching::start(&stage, "4m").end();
+    assert_eq!((code, &report["complete"]), (Some(0), &json!(true)), "{report}\n{rest}");
+}
+
+#[test]
+fn what_is_missing_after_the_time_is_said() {
+    let stage = single();
+    let at = stage.at();
+    let text = |args: &[&str]| {
+        let all = [&["realize", "approve", "--server", &at], args].concat();
+        stage.ws.run(&all).replace(&at, "[API]")
+    };
+    insta::assert_snapshot!(text(&["--watch", "--timeout", "1s"]), @r"
+    NODE      IN THE API  CLIENT  SERVING  NAME
+    master-0  missing                      master-0.ocp4.example.com
+    [stderr]
+    waiting for 1 of 1 nodes: `master-0`: not in the API, client certificate not asked for
+    error: after 1 s there is something missing:
+      `master-0`: not in the API, client certificate not asked for
+    hint: `tinderbox realize logs NODE` shows what a node wrote to its console; run this again to go on
+    [exit 1]
+    ");
+    insta::assert_snapshot!(text(&[]), @r"
+    NODE      IN THE API  CLIENT  SERVING  NAME
+    master-0  missing                      master-0.ocp4.example.com
+    [exit 0]
+    ");
+    stage.api.stop();
+    let gone = text(&["--watch", "--timeout", "1s"]);
+    assert!(
+        gone.contains("after 1 s there is something missing:\n  the API at `[API]` cannot be reached: "),
+        "{gone}"
+    );
+    assert!(gone.trim_end().ends_with("[exit 1]"), "{gone}");
+    let gone = text(&[]);
+    assert!(
+        gone.contains("error: the API at `[API]` cannot be reached: ")
+            && gone.trim_end().ends_with("[exit 1]"),
+        "{gone}"
+    );
+}
+
+#[test]
+fn it_stops_when_it_is_told_to() {
+    let stage = single();
+    let mut watching = Watching::start(&stage, "4m");
+    watching.until("waiting for 1 of 1 nodes");
+    let began = Instant::now();
+    let pid = rustix::process::Pid::from_child(&watching.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let (code, report, rest) = watching.end();
+    assert_eq!((code, &report["error"]), (Some(130), &json!("interrupted")), "{rest}");
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+/// Every refusal is one that people can do something about.
+#[test]
+fn the_client_says_who_refused_what() {
+    let stage = Stage::new(Workspace::example());
+    let ask = |kubeconfig: &str| Client::new(kubeconfig, &stage.at().parse().unwrap(), &GO_ON).unwrap();
+    let shown = |error: tinderbox::api::ApiError| error.to_string().replace(&stage.at(), "[API]");
+    let admin = stage.kubeconfig("admin", &[]);
+    let maps = Kind::new("", "v1", "configmaps");
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": "c"}});
+
+    // All four of it, and health.
+    ask(&admin).ready().unwrap();
+    assert_eq!(ask(&admin).create(maps, Some("default"), &map).unwrap()["metadata"]["namespace"], "default");
+    assert_eq!(ask(&admin).get(maps, Some("default"), "a").unwrap()["data"]["b"], "c");
+    assert_eq!(ask(&admin).list(maps, Some("default")).unwrap().len(), 1);
+    assert_eq!(ask(&admin).list(maps, None).unwrap().len(), 1);
+    let twice = ask(&admin).create(maps, Some("default"), &map).unwrap_err();
+    assert_eq!(shown(twice), "the API refuses a change: configmaps \"a\" already exists");
+    ask(&admin).delete(maps, Some("default"), "a").unwrap();
+    let gone = ask(&admin).get(maps, Some("default"), "a").unwrap_err();
+    assert_eq!(shown(gone), "the API has no such thing: configmaps \"a\" not found");
+
+    let forbidden = ask(&stage.kubeconfig(BOOT.0, BOOT.1)).nodes().unwrap_err();
+    assert_eq!(
+        shown(forbidden),
+        "the API at `[API]` forbids it: User \"system:bootstrapper\" cannot GET path \"/api/v1/nodes\""
+    );
+    // Another cluster's: neither side trusts the other.
+    let other = Workspace::example();
+    other.write_seed(&[8; 32]);
+    let theirs = secrets(&other, &["kubeconfig/admin"]);
+    let theirs = std::fs::read_to_string(theirs.join("admin.kubeconfig")).unwrap();
+    let untrusted = shown(ask(&theirs).nodes().unwrap_err());
+    assert!(untrusted.starts_with("the certificate of the API at `[API]` is not trusted: "), "{untrusted}");
+    // Ours, with their authority: the API does not know them.
+    let line = |text: &str, field: &str| {
+        text.lines().find(|line| line.trim().starts_with(field)).unwrap().to_owned()
+    };
+    let ca = "certificate-authority-data:";
+    let mixed = theirs.replace(&line(&theirs, ca), &line(&admin, ca));
+    let unknown = shown(ask(&mixed).nodes().unwrap_err());
+    assert!(
+        unknown.starts_with("the API at `[API]` does not know us: it refuses our certificate"),
+        "{unknown}"
+    );
+    // Under another name than its certificate has.
+    let misnamed = admin.replace("api.ocp4.example.com", "api.ocp5.example.com");
+    let misnamed = shown(ask(&misnamed).nodes().unwrap_err());
+    assert!(misnamed.starts_with("the certificate of the API at `[API]` is not trusted: "), "{misnamed}");
 }

@@ -38,7 +38,7 @@ fn tlv(tag: u8, parts: &[Vec<u8>]) -> Vec<u8> {
     let body = parts.concat();
     let length = match body.len() {
         short @ 0..0x80 => vec![short as u8],
-        long @ 0x80..0x100 => vec![0x81, long as u8],
+        middle @ 0x80..0x100 => vec![0x81, middle as u8],
         long => vec![0x82, (long >> 8) as u8, long as u8],
     };
     [vec![tag], length, body].concat()
