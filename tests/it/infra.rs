@@ -6,9 +6,12 @@ use std::process::Command;
 
 use crate::harness::{Workspace, is_root, left_out};
 
+/// What makes a cluster of another kind out of the example.
+type Change = fn(&Workspace);
+
 /// What stands around clusters of every kind, built: `infra/` of each.
 fn variants() -> Vec<(&'static str, Workspace)> {
-    let all: [(&str, fn(&Workspace)); 5] = [
+    let all: [(&str, Change); 5] = [
         ("highly available", |_| {}),
         ("dual stack", Workspace::dual_stack),
         ("compact", |ws| ws.without_workers(3)),
@@ -26,7 +29,7 @@ fn variants() -> Vec<(&'static str, Workspace)> {
             ws.write("cluster.yaml", &(disk + libvirt));
         }),
     ];
-    let build = |(name, change): (&'static str, fn(&Workspace))| {
+    let build = |(name, change): (&'static str, Change)| {
         let ws = Workspace::example();
         change(&ws);
         ws.build(&["infra"]);

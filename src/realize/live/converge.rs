@@ -12,7 +12,7 @@ use crate::realize::wait::{Look, Wait, passing};
 use crate::realize::{Hands, Phase, RealizeError};
 
 /// For everything that the release brings.
-const CONVERGE: Duration = Duration::from_mins(90);
+const CONVERGE: Duration = Duration::from_secs(90 * 60);
 /// So many operators that are not done are named.
 const NAMED: usize = 4;
 

@@ -8,9 +8,9 @@ use crate::realize::wait::{Look, Wait, passing};
 use crate::realize::{Hands, Phase, RealizeError};
 
 /// For the bootstrap machine: it installs or boots, pulls images, and starts a control plane.
-const API: Duration = Duration::from_mins(40);
+const API: Duration = Duration::from_secs(40 * 60);
 /// For nodes to install or boot, and to join.
-const JOIN: Duration = Duration::from_mins(40);
+const JOIN: Duration = Duration::from_secs(40 * 60);
 
 impl Hands<'_> {
     /// Until the API answers at its VIP.

@@ -15,9 +15,9 @@ use crate::realize::wait::{Look, Wait, passing};
 use crate::realize::{Hands, Phase, RealizeError};
 
 /// For networking, etcd and API servers on the masters: operators do it one after the other.
-const MOVE: Duration = Duration::from_mins(60);
+const MOVE: Duration = Duration::from_secs(60 * 60);
 /// For API servers on masters to answer, after the bootstrap node's has gone.
-const PROVE: Duration = Duration::from_mins(10);
+const PROVE: Duration = Duration::from_secs(10 * 60);
 /// So many answers in a row, each on a connection of its own: the load balancer takes another server for each.
 const ANSWERS: usize = 6;
 

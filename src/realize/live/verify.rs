@@ -26,7 +26,7 @@ const ROUTES: Kind = Kind::new("route.openshift.io", "v1", "routes");
 /// The smoke test's own.
 const NAMESPACE: &str = "tinderbox-verify";
 /// For an image to be pulled and a page to be reached.
-const REACH: Duration = Duration::from_mins(10);
+const REACH: Duration = Duration::from_secs(10 * 60);
 
 /// One thing that was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -80,11 +80,11 @@ impl Csr {
         let mut extensions = Vec::new();
         if !self.names.is_empty() {
             let names: Vec<Vec<u8>> =
-                self.names.iter().map(|(tag, value)| tlv(*tag, &[value.clone()])).collect();
+                self.names.iter().map(|(tag, value)| tlv(*tag, std::slice::from_ref(value))).collect();
             extensions.push(sequence(&[oid(&[0x55, 29, 17]), tlv(0x04, &[sequence(&names)])]));
         }
         if let Some((id, value)) = &self.extension {
-            extensions.push(sequence(&[oid(id), tlv(0x04, &[value.clone()])]));
+            extensions.push(sequence(&[oid(id), tlv(0x04, std::slice::from_ref(value))]));
         }
         let mut attributes = Vec::new();
         if self.password {
