@@ -14,7 +14,7 @@ use super::run::{jobs, say};
 use super::status;
 use crate::ops::{self, Env, OpsError, Result};
 use crate::process::Programs;
-use crate::realize::{Action, Obstacle, Plan};
+use crate::realize::{Action, Obstacle, Plan, Privileged};
 
 /// What to do with the machines.
 #[derive(Debug, Subcommand)]
@@ -139,6 +139,7 @@ pub(super) fn run(env: Env<'_>, json: bool, verb: &Realize) -> Result<ExitCode> 
             say(env, json, &done, || {
                 line(format!("{} things removed", done.removed.len()));
                 done.left.iter().for_each(|left| line(format!("left: {left}")));
+                with_root(&done.privileged);
             });
             Ok(ExitCode::SUCCESS)
         }
@@ -171,10 +172,15 @@ fn show(plan: &Plan) {
     if plan.is_done() {
         line("everything is as it should be");
     }
-    if !plan.privileged.is_empty() {
+    with_root(&plan.privileged);
+}
+
+/// Commands for root, each with its reason.
+fn with_root(commands: &[Privileged]) {
+    if !commands.is_empty() {
         line("\nWith root:");
-        for one in &plan.privileged {
-            line(format!("  {}\n      {}", one.command, one.why));
-        }
+    }
+    for one in commands {
+        line(format!("  {}\n      {}", one.command, one.why));
     }
 }

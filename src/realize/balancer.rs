@@ -57,10 +57,18 @@ impl Balancer {
             || matches!((fs::read(&self.configuration), fs::read(configuration)), (Ok(one), Ok(other)) if one == other)
     }
 
-    /// Ends it, and waits until it is gone.
-    pub(super) fn stop(&self) -> Result<(), RealizeError> {
-        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(()) };
-        let _ = rustix::process::kill_process(pid, Signal::TERM); // it may be gone already
+    /// Its process.
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Ends it, and waits until it is gone. False if it is somebody else's.
+    pub(super) fn stop(&self) -> Result<bool, RealizeError> {
+        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(true) };
+        match rustix::process::kill_process(pid, Signal::TERM) {
+            Err(rustix::io::Errno::PERM) => return Ok(false),
+            Ok(()) | Err(_) => {} // it may be gone already
+        }
         let end = Instant::now() + LIMIT;
         while fs::exists(Path::new(&format!("/proc/{}/cmdline", self.pid)))? && !self.is_zombie() {
             if Instant::now() > end {
@@ -68,7 +76,7 @@ impl Balancer {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether it has ended, and nobody asked how.

@@ -6,7 +6,7 @@ use super::apply::Hands;
 use super::balancer::Balancer;
 use super::host::PIVOTED;
 use super::plan::brought;
-use super::{Host, RealizeError, firewall, volumes};
+use super::{Host, Privileged, RealizeError, firewall, privileged, volumes};
 use crate::event::Event;
 
 /// What was removed.
@@ -16,6 +16,9 @@ pub struct Destroyed {
     pub removed: Vec<(String, String)>,
     /// What was left, and why.
     pub left: Vec<String>,
+    /// What only root can remove, as commands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub privileged: Vec<Privileged>,
 }
 
 impl Hands<'_> {
@@ -26,20 +29,28 @@ impl Hands<'_> {
         let mut done = Destroyed::default();
         self.machines(&host, &mut done)?;
         self.files(&host, &mut done)?;
-        let balancers = Balancer::all(self.state)?;
-        balancers.iter().try_for_each(Balancer::stop)?;
-        if !balancers.is_empty() {
-            self.gone(&mut done, "load balancer", "haproxy");
+        let mut others = Vec::new();
+        for balancer in Balancer::all(self.state)? {
+            match balancer.stop()? {
+                true => self.gone(&mut done, "load balancer", "haproxy"),
+                false => others.push(balancer.pid()),
+            }
         }
         if self.access.root && self.access.local && firewall::missing(self.virsh, self.wanted).is_some() {
             firewall::run(self.virsh, self.wanted, "close")?;
         }
-        if let Some(network) = host.networks.iter().find(|network| network.uuid == self.wanted.network.uuid) {
+        let network = host.networks.iter().find(|network| network.uuid == self.wanted.network.uuid);
+        if let Some(network) = network.filter(|_| !self.virsh.is_session()) {
             if network.active {
                 self.virsh.ask(&["net-destroy", &network.uuid])?;
             }
             self.virsh.ask(&["net-undefine", &network.uuid])?;
             self.gone(&mut done, "network", &network.name);
+        }
+        let systems = network.is_some() && self.virsh.is_session();
+        let made = !done.removed.is_empty() || systems || !others.is_empty();
+        if made {
+            done.privileged = privileged::leftovers(self.wanted, &others, systems, self.access);
         }
         drop(held);
         self.state.remove()?;

@@ -1,10 +1,14 @@
 //! What needs root, and why: commands that the user can read, and run.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::balancer::{self, Balancer};
 use super::wanted::Wanted;
 use super::{State, Step, Thing};
+use crate::fs;
 
 /// What this process may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +28,57 @@ impl Access {
     pub(super) fn may_listen(self) -> bool {
         self.local && (self.root || self.first_port <= 80)
     }
+}
+
+/// The system's libvirt, as a command.
+const SYSTEM: &str = "virsh -c qemu:///system";
+/// Which bridges QEMU's helper may use for anybody.
+const BRIDGES: &str = "/etc/qemu/bridge.conf";
+/// Where the helper is, by distribution.
+const HELPERS: [&str; 2] = ["/usr/lib/qemu/qemu-bridge-helper", "/usr/libexec/qemu-bridge-helper"];
+
+/// Whether everybody's machines may use a bridge.
+fn is_allowed(bridge: &str) -> bool {
+    let text = fs::read_text(Path::new(BRIDGES)).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| line.trim().strip_prefix("allow "))
+        .any(|name| [bridge, "all"].contains(&name.trim()))
+}
+
+/// The helper, if it cannot do its work for us.
+fn plain_helper() -> Option<&'static str> {
+    const SETUID: u32 = 0o4000;
+    let mode = |path: &&str| fs::metadata(Path::new(path)).map(|found| found.permissions().mode());
+    let there: Vec<(&str, u32)> = HELPERS.iter().filter_map(|path| Some((*path, mode(path).ok()?))).collect();
+    there.iter().all(|(_, mode)| mode & SETUID == 0).then(|| there.first().map(|(path, _)| *path)).flatten()
+}
+
+/// What is left after everything that we may remove was removed.
+pub(super) fn leftovers(
+    wanted: &Wanted,
+    balancers: &[i32],
+    network: bool,
+    access: Access,
+) -> Vec<Privileged> {
+    let mut all = Vec::new();
+    let mut add = |command: String, why: &str| {
+        all.push(Privileged { command: format!("sudo {command}"), why: why.to_owned() });
+    };
+    for pid in balancers {
+        add(format!("kill {pid}"), "the load balancer is root's");
+    }
+    if access.local && !access.root {
+        add(
+            format!("{} close", wanted.artifact("firewall.sh").display()),
+            "the firewall's openings, if they were made",
+        );
+    }
+    if network {
+        let name = &wanted.network.name;
+        add(format!("{SYSTEM} net-destroy {name}"), "the network is the system's");
+        add(format!("{SYSTEM} net-undefine {name}"), "and is forgotten");
+    }
+    all
 }
 
 /// A command that needs root.
@@ -51,19 +106,23 @@ pub(super) fn list(
     };
     let file = |name: &str| wanted.artifact(name).display().to_string();
     let network = steps.iter().any(|step| step.thing == Thing::Network && step.action.makes());
+    let bridge = wanted.network.xml.at("bridge").map_or("", |bridge| bridge.attribute("name"));
     if access.session && network {
-        let bridge = wanted.network.xml.at("bridge").map_or("", |bridge| bridge.attribute("name"));
-        let system = "virsh -c qemu:///system";
         add(
-            format!("{system} net-define {}", file("network.xml")),
+            format!("{SYSTEM} net-define {}", file("network.xml")),
             "a session cannot make networks: the system's libvirt does",
         );
-        add(format!("{system} net-start {}", wanted.network.name), "the bridge, its addresses and its DNS");
-        add(format!("{system} net-autostart {}", wanted.network.name), "also after the host was restarted");
-        add(
-            format!("sh -c 'echo allow {bridge} >> /etc/qemu/bridge.conf'"),
-            "the session's machines may use that bridge",
-        );
+        add(format!("{SYSTEM} net-start {}", wanted.network.name), "the bridge, its addresses and its DNS");
+        add(format!("{SYSTEM} net-autostart {}", wanted.network.name), "also after the host was restarted");
+    }
+    if access.session && access.local {
+        if !is_allowed(bridge) {
+            let command = format!("sh -c 'mkdir -p /etc/qemu && echo allow {bridge} >> {BRIDGES}'");
+            add(command, "the session's machines may use that bridge");
+        }
+        if let Some(helper) = plain_helper() {
+            add(format!("chmod u+s {helper}"), "QEMU's helper, which puts them there, is root's");
+        }
     }
     // As root we look whether it is open; others cannot.
     let closed = |step: &Step| step.thing == Thing::Firewall && step.action.makes();

@@ -8,6 +8,7 @@ mod node;
 mod obstacles;
 mod pkcs10;
 mod plan;
+mod session;
 
 use std::fs;
 use std::path::Path;
