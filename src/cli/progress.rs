@@ -198,6 +198,10 @@ impl View {
             return;
         }
         self.clear();
+        // Everything is built, and something else goes on.
+        if self.running.is_empty() && self.built + self.cached + self.failed >= self.total {
+            return;
+        }
         let mut lines: Vec<String> = self
             .running
             .iter()

@@ -73,7 +73,11 @@ impl Hands<'_> {
     /// What would be done now.
     pub fn plan(&self) -> Result<Plan, RealizeError> {
         let host = Host::look(self.virsh, self.wanted, self.state, self.access)?;
-        Ok(Plan::make(self.virsh.uri, self.wanted, &host, self.state, self.access, self.no_image))
+        let plan = Plan::make(self.virsh.uri, self.wanted, &host, self.state, self.access, self.no_image);
+        if !plan.privileged.is_empty() {
+            self.state.make()?; // the load balancer that root starts has its pid file there
+        }
+        Ok(plan)
     }
 
     /// Takes the steps of these phases. With `yes`, disks may be lost.
