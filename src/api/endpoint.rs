@@ -46,7 +46,8 @@ impl FromStr for Endpoint {
             port => port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?,
         };
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-        let is_name = !host.is_empty() && host.chars().all(letter) && !text.ends_with(':');
+        let is_name =
+            !text.starts_with('[') && !host.is_empty() && host.chars().all(letter) && !text.ends_with(':');
         let is_address = text.starts_with('[') && host.parse::<IpAddr>().is_ok();
         if is_name || is_address { Ok(Self { host: host.to_owned(), port }) } else { Err(wrong()) }
     }

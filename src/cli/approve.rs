@@ -20,7 +20,7 @@ pub(super) struct Approve {
     #[arg(long)]
     watch: bool,
     /// How long to watch: 90s, 60m, 2h
-    #[arg(long, value_name = "TIME", default_value = "60m", value_parser = parse_age)]
+    #[arg(long, value_name = "TIME", default_value = "60m", value_parser = parse_age, requires = "watch")]
     timeout: Duration,
     /// Where the API is, if not at `vips.api` of cluster.yaml; it must still be `api.<domain>` by its certificate
     #[arg(long, value_name = "HOST:PORT")]

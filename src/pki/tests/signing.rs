@@ -1,5 +1,6 @@
 //! Requests that OpenSSL made, taken apart; and what is left of them when somebody breaks them.
 
+use super::super::certificate::elements;
 use super::super::{PkiError, SigningRequest};
 
 /// `openssl req -new -subj "/O=system:nodes/CN=system:node:a"` with a key on P-256.
@@ -64,14 +65,14 @@ fn what_is_broken_is_never_good() {
         }
         assert!(SigningRequest::from_der(&[der.as_slice(), &[0]].concat()).is_err());
         let good = SigningRequest::from_der(&der).unwrap();
+        let signed = elements(&der).unwrap()[0].len();
         for at in 0..der.len() {
             for bit in [0x01, 0x20, 0x80] {
                 let mut broken = der.clone();
                 broken[at] ^= bit;
-                let read = SigningRequest::from_der(&broken);
-                // An encoding of the signature's algorithm may differ in what means nothing.
-                let is_same = |read: &SigningRequest| *read == good && at > der.len() - 300;
-                assert!(read.as_ref().map_or(true, |read| !read.is_signed || is_same(read)), "{at}");
+                let Ok(read) = SigningRequest::from_der(&broken) else { continue };
+                // Behind what is signed, the algorithm has parameters that mean nothing.
+                assert!(!read.is_signed || (at > signed && read == good), "{at}");
             }
         }
     }
