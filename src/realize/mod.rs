@@ -15,7 +15,7 @@
 //! | [`status`] | how it stands |
 //! | [`booted`] | what a node booted with, as its console tells it |
 //! | [`state`] | what is kept beside the cluster's files |
-//! | `volumes`, `balancer`, `firewall` | files in the pool, HAProxy, and the closure's firewall script |
+//! | `volumes`, `balancer`, `firewall`, `neighbours` | files in the pool, HAProxy, the closure's firewall script, who is there |
 //!
 //! Invariant: what is ours is known by its UUID, which comes out of the seed, and machines by their mark besides. Nothing
 //! else is ever changed: an object of the same name that is not ours is an obstacle.
@@ -28,6 +28,7 @@ pub mod destroy;
 mod firewall;
 pub mod host;
 mod live;
+mod neighbours;
 mod obstacles;
 mod phase;
 pub mod plan;

@@ -8,9 +8,9 @@ use super::apply::Hands;
 use super::approve::Member;
 use super::balancer::Balancer;
 use super::booted::{Booted, Expected};
-use super::host::PIVOTED;
+use super::host::{Found, PIVOTED};
 use super::wanted::Machine;
-use super::{Host, Operator, Phase, RealizeError};
+use super::{Host, Operator, Phase, RealizeError, neighbours};
 use crate::fs;
 
 /// How much of a console's log is read for what was booted: libvirt's own keeper of logs begins a new one after 2 MiB.
@@ -136,7 +136,7 @@ impl Hands<'_> {
             None => "missing".to_owned(),
         };
         let addresses = match found.filter(|found| found.active) {
-            Some(found) => self.addresses(&found.uuid)?,
+            Some(found) => self.addresses(found)?,
             None => Vec::new(),
         };
         Ok(MachineStatus {
@@ -152,8 +152,11 @@ impl Hands<'_> {
     }
 
     /// What the host has in its neighbour table: the nodes' addresses are static, so no lease has them.
-    fn addresses(&self, machine: &str) -> Result<Vec<String>, RealizeError> {
-        let ended = self.virsh.run(&["domifaddr", "--source", "arp", machine])?;
+    fn addresses(&self, machine: &Found) -> Result<Vec<String>, RealizeError> {
+        if let Some(seen) = neighbours::of(self.virsh, machine) {
+            return Ok(seen);
+        }
+        let ended = self.virsh.run(&["domifaddr", "--source", "arp", &machine.uuid])?;
         let last = |line: &str| {
             line.split_whitespace().nth(3).map(|one| one.split('/').next().unwrap_or(one).to_owned())
         };
