@@ -14,6 +14,7 @@
 //! | [`destroy`] | everything removed that was made |
 //! | [`status`] | how it stands |
 //! | [`booted`] | what a node booted with, as its console tells it |
+//! | [`console`] | a console's log, without the secrets that may be in it |
 //! | [`state`] | what is kept beside the cluster's files |
 //! | `volumes`, `balancer`, `firewall`, `neighbours` | files in the pool, HAProxy, the closure's firewall script, who is there |
 //!
@@ -24,6 +25,7 @@ pub mod apply;
 pub mod approve;
 mod balancer;
 pub mod booted;
+pub mod console;
 pub mod destroy;
 mod firewall;
 pub mod host;

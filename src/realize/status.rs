@@ -10,7 +10,7 @@ use super::balancer::Balancer;
 use super::booted::{Booted, Expected};
 use super::host::{Found, PIVOTED};
 use super::wanted::Machine;
-use super::{Host, Operator, Phase, RealizeError, neighbours};
+use super::{Host, Operator, Phase, RealizeError, console, neighbours};
 use crate::fs;
 
 /// How much of a console's log is read for what was booted: libvirt's own keeper of logs begins a new one after 2 MiB.
@@ -165,18 +165,22 @@ impl Hands<'_> {
 
     /// What its console says that a node booted with.
     fn booted(&self, machine: &Machine, files: &BTreeSet<String>) -> Result<Option<Booted>, RealizeError> {
-        let log = match files.contains(&log(machine)) {
-            true => self.download(&log(machine), Some(TAIL))?,
-            false => return Ok(None),
+        if !files.contains(&log(machine)) {
+            return Ok(None);
+        }
+        // A log that cannot be read, or was replaced meanwhile, says nothing; everything else is still worth telling.
+        let log = match self.download(&log(machine), Some(TAIL)) {
+            Err(RealizeError::Failed { .. }) => return Ok(None),
+            log => log?,
         };
         let config = self.wanted.closure.join("ignition").join(format!("{}.ign", machine.node));
         Ok(Booted::read(&log, &Expected::of(&fs::read_text(&config)?)))
     }
 
-    /// What a node wrote to its console; none if it never did.
+    /// What a node wrote to its console, without the config that a failed Ignition shows; none if it never did.
     pub fn console(&self, machine: &Machine) -> Result<Option<Vec<u8>>, RealizeError> {
         match super::host::volumes(self.virsh, &self.wanted.pool.uuid)?.contains(&log(machine)) {
-            true => self.download(&log(machine), None).map(Some),
+            true => Ok(Some(console::without_config(&self.download(&log(machine), None)?))),
             false => Ok(None),
         }
     }
