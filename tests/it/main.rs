@@ -29,7 +29,7 @@
 //! | `delta` | the CRDs of two real releases, compared by field |
 //! | `page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
-//! | `realize` | plans on a real libvirt: what would be done, and everything that stands in the way |
+//! | `realize` | a real libvirt: what would be done, what stands in the way, and machines that boot there |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is

@@ -13,13 +13,13 @@ use serde_json::Value;
 use crate::harness::Workspace;
 
 /// A node's config as it is in the object.
-fn config(ws: &Workspace, node: &str) -> Value {
+pub(crate) fn config(ws: &Workspace, node: &str) -> Value {
     let path = ws.path_of(&format!("ignition/{node}")).join(format!("{node}.ign"));
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 /// The entries of a list of a config, by path or name.
-fn entries(config: &Value, list: &str) -> BTreeMap<String, Value> {
+pub(crate) fn entries(config: &Value, list: &str) -> BTreeMap<String, Value> {
     let (part, list) = list.split_once('.').unwrap();
     let items = config[part][list].as_array().cloned().unwrap_or_default();
     let key = |item: &Value| item["path"].as_str().or(item["name"].as_str()).unwrap().to_owned();

@@ -2,6 +2,7 @@
 
 mod apply;
 mod approve;
+mod boot;
 mod dns;
 mod live;
 mod node;
