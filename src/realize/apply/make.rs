@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Hands;
-use crate::realize::plan::{Step, Thing};
+use crate::realize::plan::{Action, Step, Thing};
 use crate::realize::wanted::Machine;
 use crate::realize::{RealizeError, balancer, firewall, volumes};
 
@@ -31,7 +31,12 @@ impl Hands<'_> {
                 None => Ok(()),
             },
             Thing::Disk => match machine(|one| &one.disk.name) {
-                Some(machine) => self.disk(machine),
+                Some(machine) => {
+                    if step.action == Action::Change {
+                        self.forget(machine)?;
+                    }
+                    self.disk(machine)
+                }
                 None => Ok(()),
             },
             Thing::Machine => match machine(|one| &one.object.name) {

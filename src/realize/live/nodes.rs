@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use super::{Cluster, approver};
+use crate::api::{ApiError, Kind};
+use crate::event::Event;
 use crate::realize::approve::{Member, Report};
 use crate::realize::wait::{Look, Wait, passing};
+use crate::realize::wanted::Machine;
 use crate::realize::{Hands, Phase, RealizeError};
 
+const NODES: Kind = Kind::new("", "v1", "nodes");
 /// For the bootstrap machine: it installs or boots, pulls images, and starts a control plane.
 const API: Duration = Duration::from_secs(40 * 60);
 /// For nodes to install or boot, and to join.
@@ -53,6 +57,25 @@ impl Hands<'_> {
                 if missing.is_empty() { Look::Done(()) } else { Look::NotYet(missing.join("; ")) }
             }))
         })
+    }
+
+    /// Takes a node out of the cluster whose machine is made anew: while it is there, its first request is somebody else's
+    /// replay. A cluster that cannot be reached keeps it, and whoever approves says so.
+    pub(in crate::realize) fn forget(&self, machine: &Machine) -> Result<(), RealizeError> {
+        let Some(cluster) = self.cluster else { return Ok(()) };
+        let Some(made) = cluster.made.iter().find(|made| made.node == machine.node) else { return Ok(()) };
+        match cluster.client(self.virsh.cancel)?.delete(NODES, None, &made.name) {
+            Ok(_) => self.events.emit(Event::Notice {
+                text: format!(
+                    "the node `{}` was taken out of the cluster: its machine is made anew",
+                    made.name
+                ),
+            }),
+            Err(ApiError::NotFound { .. }) => {}
+            Err(error) if error.passes() => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
     }
 
     /// The masters, or the workers, of a report.

@@ -384,6 +384,22 @@ fn a_cluster_comes_up_whatever_happens() {
     let again = libvirt.command(&ws, &args).output().unwrap();
     let applied: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(applied["steps"], json!([]), "{}", ws.text(&again));
+    // A worker with another address is another machine: its node is taken out, and joins again.
+    ws.edit("cluster.yaml", "ip: 192.168.126.111", "ip: 192.168.126.112");
+    let tweaked = libvirt.command(&ws, &[&args[..], &["--yes"]].concat()).output().unwrap();
+    assert!(tweaked.status.success(), "{}", ws.text(&tweaked));
+    let removed: Vec<_> = played
+        .api
+        .seen()
+        .into_iter()
+        .filter(|one| one.request.starts_with("DELETE /api/v1/nodes/"))
+        .collect();
+    assert_eq!(removed.len(), 1, "{removed:?}");
+    assert!(
+        removed[0].request.ends_with("/worker-1.ocp4.example.com") && removed[0].status == 200,
+        "{removed:?}"
+    );
+
     let destroyed = libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]);
     assert!(destroyed.ends_with("things removed\n[exit 0]\n"), "{destroyed}");
 }
