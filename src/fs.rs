@@ -126,9 +126,14 @@ pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
 
 /// Writes a new file in one step: it is there whole or not at all. An existing one is an error.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    write_whole_with(path, mode, |file| file.write_all(bytes).at("write", path))
+}
+
+/// [`write_whole`] for content that is written piece by piece.
+pub fn write_whole_with(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     with_sibling(path, |beside| {
         let mut file = create_new(beside, mode)?;
-        file.write_all(bytes).at("write", path)?;
+        write(&mut file)?;
         file.sync_all().at("sync", path)?;
         hard_link(beside, path)?;
         remove_file(beside)

@@ -1,13 +1,16 @@
 //! Programs of the host, run to their end: with a limit, without a terminal, and with no environment but the one given.
 //!
+//! [`Programs::attach`] is for one that the user talks to, and that has our terminal.
+//!
 //! Invariants: whatever is started is gone when [`Programs::run`] returns, with the processes that it left behind in its
 //! group, unless it is there to start a daemon; a program that is not there is an error of its own, because the user has to install something.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::ops::ControlFlow;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -18,6 +21,12 @@ use crate::hint::Hint;
 
 /// How often a running program is looked after.
 const TICK: Duration = Duration::from_millis(50);
+
+/// As much of what a program prints is handed on at once.
+const PIECE: usize = 64 << 10;
+
+/// Takes what a program prints, piece by piece, until it has enough.
+pub type Take<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send);
 
 /// Where programs are found, and what they see.
 #[derive(Debug, Clone, Default)]
@@ -113,8 +122,44 @@ impl Hint for ProcessError {
 
 impl Programs {
     /// Runs one to its end. Its exit status is for the caller to judge.
-    #[expect(clippy::disallowed_methods, reason = "this module is the one that runs programs of the host")]
     pub fn run(&self, run: Run<'_>) -> Result<Ended, ProcessError> {
+        self.watched(run, read)
+    }
+
+    /// The same for one that prints a lot, or without end: every piece is handed on as it comes. If `take` has enough, the
+    /// program writes to nobody.
+    pub fn stream(&self, run: Run<'_>, take: Take<'_>) -> Result<Ended, ProcessError> {
+        self.watched(run, |stdout| {
+            let mut piece = vec![0; PIECE];
+            let mut from = stdout;
+            while let Some(read) = from.as_mut().and_then(|from| from.read(&mut piece).ok()) {
+                if read == 0 || take(&piece[..read]).is_break() {
+                    break;
+                }
+            }
+            Vec::new()
+        })
+    }
+
+    /// Runs one that has our terminal, for as long as the user likes. Its exit status, as a shell has it.
+    #[expect(clippy::disallowed_methods, reason = "this module is the one that runs programs of the host")]
+    pub fn attach(&self, program: &str, args: &[&str]) -> Result<u8, ProcessError> {
+        let status = Command::new(program)
+            .args(args)
+            .env_clear()
+            .envs(&self.environment)
+            .status()
+            .map_err(|source| not_started(program, source))?;
+        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+        Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this module is the one that runs programs of the host")]
+    fn watched(
+        &self,
+        run: Run<'_>,
+        out: impl FnOnce(Option<ChildStdout>) -> Vec<u8> + Send,
+    ) -> Result<Ended, ProcessError> {
         let program = run.program.to_owned();
         let child = Command::new(run.program)
             .args(run.args)
@@ -125,11 +170,8 @@ impl Programs {
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
-            .map_err(|source| match source.kind() {
-                std::io::ErrorKind::NotFound => ProcessError::Missing { program: program.clone() },
-                _ => ProcessError::Start { program: program.clone(), source },
-            })?;
-        watch(child, run).map_err(|failure| match failure {
+            .map_err(|source| not_started(&program, source))?;
+        watch(child, run, out).map_err(|failure| match failure {
             Failure::Io(source) => ProcessError::Start { program, source },
             Failure::Late => {
                 let command = [&[run.program], run.args].concat().join(" ");
@@ -137,6 +179,14 @@ impl Programs {
             }
             Failure::Stopped => ProcessError::Stopped,
         })
+    }
+}
+
+fn not_started(program: &str, source: std::io::Error) -> ProcessError {
+    let program = program.to_owned();
+    match source.kind() {
+        std::io::ErrorKind::NotFound => ProcessError::Missing { program },
+        _ => ProcessError::Start { program, source },
     }
 }
 
@@ -159,13 +209,17 @@ enum Failure {
 }
 
 /// Feeds it, reads what it says, and waits for its end.
-fn watch(mut child: Child, run: Run<'_>) -> Result<Ended, Failure> {
+fn watch(
+    mut child: Child,
+    run: Run<'_>,
+    out: impl FnOnce(Option<ChildStdout>) -> Vec<u8> + Send,
+) -> Result<Ended, Failure> {
     let end = Instant::now() + run.limit;
     let leader = child.id();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (ended, status) = mpsc::channel();
     std::thread::scope(|scope| {
-        let out = scope.spawn(move || read(stdout));
+        let out = scope.spawn(move || out(stdout));
         let err = scope.spawn(move || read(stderr));
         scope.spawn(move || {
             // One that does not read is none that we have to talk to.
@@ -237,6 +291,28 @@ mod tests {
         let ended = run("sh", &["-c", "sleep 3600 & echo done"], "", 60_000).unwrap();
         assert_eq!(ended.text(), "done\n");
         assert!(begin.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_comes_is_handed_on_until_there_is_enough() {
+        let cancel = AtomicBool::new(false);
+        let args = ["-c", "cat; while :; do echo more; done"];
+        let limit = Duration::from_secs(60);
+        let mut seen = Vec::new();
+        let mut take = |piece: &[u8]| {
+            seen.extend_from_slice(piece);
+            if seen.len() > 1 << 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let run = Run { program: "sh", args: &args, stdin: b"first\n", limit, daemon: false, cancel: &cancel };
+        let ended = programs().stream(run, &mut take).unwrap();
+        assert!(!ended.is_success() && ended.stdout.is_empty(), "{ended:?}");
+        assert!(seen.starts_with(b"first\nmore\nmore\n") && seen.len() < 2 << 20);
+    }
+
+    #[test]
+    fn an_attached_program_has_the_last_word() {
+        assert_eq!(programs().attach("sh", &["-c", "exit 7"]).unwrap(), 7);
+        assert_eq!(programs().attach("sh", &["-c", "kill -9 $$"]).unwrap(), 137);
     }
 
     #[test]

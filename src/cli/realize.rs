@@ -3,13 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use serde_json::json;
 
 use super::apply::{self, Apply};
 use super::approve::{self, Approve};
 use super::args::Jobs;
 use super::error::explain;
-use super::output::{Colour, line, stdout_paint, text};
+use super::output::{Colour, line, stdout_paint};
 use super::run::{jobs, say};
 use super::status;
 use crate::ops::{self, Env, OpsError, Result};
@@ -64,15 +63,34 @@ for a serving certificate, as itself. Only that is approved, with exactly the su
 such a node has. Everything else is reported and left alone: neither approved nor denied. libvirt is not needed.
 Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are missing after the time.")]
     Approve(Approve),
-    /// Print what a node wrote to its serial console
-    #[command(after_help = "Example:
-  tinderbox realize logs bootstrap | tail")]
-    Logs {
-        /// The node
-        node: String,
-        #[command(flatten)]
-        jobs: Jobs,
-    },
+    /// Print what a node wrote to its serial console, or over SSH a log of it
+    #[command(after_help = "Examples:
+  tinderbox realize logs bootstrap                     its serial console
+  tinderbox realize logs bootstrap bootkube --follow
+  tinderbox realize logs master-0 etcd --lines 100     every container of a static pod, with headings
+  tinderbox realize logs worker-0 NetworkManager.service
+
+Logs over SSH: bootkube, kubelet, crio; etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
+cluster-version-operator, kube-proxy; ignition; all; and units of any name.")]
+    Logs(super::node::Logs),
+    /// Go to a node with SSH, as the user `core`
+    #[command(after_help = "Examples:
+  tinderbox realize ssh bootstrap
+  tinderbox realize ssh master-0 -- sudo crictl ps -a
+  tinderbox realize ssh master-0 --print               only the command
+
+Host keys are kept in `.realize/known_hosts` of the cluster directory; a machine that was made again is another host. If
+libvirt is on another machine (`qemu+ssh://`), that one is jumped over. The exit status is that of `ssh`.")]
+    Ssh(super::node::Ssh),
+    /// Put everything that helps after a failed boot into one archive, secrets masked
+    #[command(after_help = "Examples:
+  tinderbox realize gather
+  tinderbox realize gather --output /tmp/failed.tar.gz --json
+
+Consoles, journals, containers and static pods' logs of every node, what libvirt and the load balancer say, the plan and the
+status. Whatever does not answer is in its `errors.txt`, and stops nothing else. Secrets of the closure, and what looks like a
+key, a token or a password, are masked. The archive is for its owner only.")]
+    Gather(super::node::Gather),
     /// Remove what `apply` made, disks included, and nothing else
     #[command(after_help = "Example:
   tinderbox realize destroy --yes")]
@@ -123,12 +141,9 @@ pub(super) fn run(env: Env<'_>, json: bool, verb: &Realize) -> Result<ExitCode> 
             Ok(ExitCode::SUCCESS)
         }
         Realize::Approve(asked) => approve::run(env, json, asked),
-        Realize::Logs { node, jobs: asked } => {
-            let log = ops::realize::logs(env, jobs(asked), node)?;
-            let log = String::from_utf8_lossy(&log);
-            say(env, json, &json!({"node": node, "console": log}), || text(&log));
-            Ok(ExitCode::SUCCESS)
-        }
+        Realize::Logs(asked) => super::node::logs(env, json, asked),
+        Realize::Ssh(asked) => super::node::ssh(env, json, asked),
+        Realize::Gather(asked) => super::node::gather(env, json, asked),
         Realize::Destroy { yes, jobs: asked } => {
             let lost = "everything on the machines' disks would be lost";
             if !yes && !apply::agrees(env, lost) {

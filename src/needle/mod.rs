@@ -15,6 +15,9 @@
 mod der;
 mod forms;
 mod mask;
+mod patterns;
+mod shapes;
+mod veil;
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -24,6 +27,8 @@ use zeroize::Zeroizing;
 use der::{is_sequence, private_parts};
 pub use forms::{Encoding, SHORTEST, forms};
 pub use mask::Mask;
+pub(crate) use patterns::Patterns;
+pub use veil::{Veil, Veiled};
 
 use crate::secret::Secret;
 

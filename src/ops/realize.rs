@@ -10,7 +10,6 @@ use super::{Env, Missing, OpsError, Result, Workspace};
 use crate::api::Endpoint;
 use crate::config::Projected;
 use crate::fs;
-use crate::hint::did_you_mean;
 use crate::process::is_root;
 use crate::realize::approve::Made;
 use crate::realize::{
@@ -56,23 +55,17 @@ pub fn status(env: Env<'_>, jobs: usize) -> Result<Status> {
     with_hands(env, jobs, |hands| Ok(hands.status()?))
 }
 
-/// What a node wrote to its console.
-pub fn logs(env: Env<'_>, jobs: usize, node: &str) -> Result<Vec<u8>> {
-    with_hands(env, jobs, |hands| {
-        let machines = &hands.wanted.machines;
-        let Some(machine) = machines.iter().find(|machine| machine.node == node) else {
-            let advice = did_you_mean(node, machines.iter().map(|machine| machine.node.as_str()));
-            return Err(OpsError::Usage { message: format!("there is no node `{node}`"), advice });
-        };
-        hands.console(machine)?.ok_or_else(|| OpsError::Usage {
-            message: format!("`{node}` has written nothing to its console"),
-            advice: Some("`tinderbox realize status` says whether it runs".into()),
-        })
-    })
-}
-
 /// Builds what is wanted, and works on the host with it.
 fn with_hands<T>(env: Env<'_>, jobs: usize, work: impl FnOnce(Hands<'_>) -> Result<T>) -> Result<T> {
+    with_workspace(env, jobs, |hands, _| work(hands))
+}
+
+/// The same for who needs the cluster's files too.
+pub(super) fn with_workspace<T>(
+    env: Env<'_>,
+    jobs: usize,
+    work: impl FnOnce(Hands<'_>, &Workspace) -> Result<T>,
+) -> Result<T> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let Built { wanted, cluster, no_image } = built(env, &workspace, jobs)?;
     let uri = &workspace.cluster.libvirt.uri;
@@ -80,7 +73,8 @@ fn with_hands<T>(env: Env<'_>, jobs: usize, work: impl FnOnce(Hands<'_>) -> Resu
     let state = State::of(workspace.directory.path());
     let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);
     let cluster = Some(&cluster);
-    work(Hands { virsh, wanted: &wanted, state: &state, access, no_image, cluster, limit: None, events })
+    let limit = None;
+    work(Hands { virsh, wanted: &wanted, state: &state, access, no_image, cluster, limit, events }, &workspace)
 }
 
 fn access(virsh: Virsh<'_>) -> Access {

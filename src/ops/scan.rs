@@ -20,16 +20,7 @@ pub fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
     let mut beside = Beside { public: more.to_vec(), mixed: Vec::new() };
     match ClusterDir::open(env.directory) {
         Ok(directory) => {
-            let pull_secret = read_cluster(&directory)?.pull_secret;
-            known.push(Known {
-                name: "pullSecret of install-config.yaml".into(),
-                value: pull_secret,
-                whole: false,
-            });
-            if let Some(seed) = seed::read(env, directory.path())? {
-                let value = Secret::new(seed.reveal().to_vec());
-                known.push(Known { name: "the cluster's seed".into(), value, whole: true });
-            }
+            known = self::known(env, &directory)?;
             beside.public.extend([CLUSTER, LOCK, SEALED, ".gitignore"].map(|name| directory.file(name)));
             // It points into a store: this one, which is searched anyway, or another.
             let result = fs::optional(fs::canonical(&directory.file(RESULT)))?;
@@ -39,4 +30,16 @@ pub fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
         Err(error) => return Err(error),
     }
     store.scan(&known, &beside, env.cancel)?.ok_or(OpsError::Stopped)
+}
+
+/// The secrets of a cluster directory: its pull secret and its seed.
+pub(super) fn known(env: Env<'_>, directory: &ClusterDir) -> Result<Vec<Known>> {
+    let pull_secret = read_cluster(directory)?.pull_secret;
+    let mut known =
+        vec![Known { name: "pullSecret of install-config.yaml".into(), value: pull_secret, whole: false }];
+    if let Some(seed) = seed::read(env, directory.path())? {
+        let value = Secret::new(seed.reveal().to_vec());
+        known.push(Known { name: "the cluster's seed".into(), value, whole: true });
+    }
+    Ok(known)
 }

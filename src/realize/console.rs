@@ -1,94 +1,166 @@
-//! A console's log, fit to be shown. When one of its stages fails, Ignition prints the whole config to the console: keys, the
-//! pull secret, everything. Nothing else that a node writes there has a secret in it.
-//!
-//! ```text
-//! files failed
-//! Full config:
-//! {                                                  from here
-//!   "ignition": { … "source": "data:,…" … }
-//! }                                                  to here
-//! CRITICAL : Ignition failed: failed to create files: …
-//! ```
-//!
-//! Where the end is not found, nothing is shown up to the next boot. A log that begins in the middle of a config is
-//! recognised by its lines. Pure: bytes in, bytes out.
+//! What a node writes to its serial console: a file in the pool that grows while the machine runs.
 
-/// What begins a config, and what may come after it.
-const BEGINS: &[u8] = b"Full config:";
-const ENDS: [&[u8]; 3] = [b"Ignition failed: ", b"Linux version ", b"Stage: "];
-/// A line of a config that may have a secret in it.
-const SECRET: [&[u8]; 4] =
-    [b"\"source\": \"", b"\"contents\": \"", b"\"passwordHash\": \"", b"\"value\": \""];
-/// What is shown instead.
-const INSTEAD: &[u8] = b"[the config, which has secrets in it, is left out]\n";
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
 
-/// The log without any config.
-pub fn without_config(log: &[u8]) -> Vec<u8> {
-    let mut shown = Vec::with_capacity(log.len());
-    let (mut inside, mut told) = (false, false);
-    for line in log.split_inclusive(|byte| *byte == b'\n') {
-        let has = |words: &[u8]| line.windows(words.len()).any(|window| window == words);
-        inside = (inside || has(BEGINS)) && !ENDS.iter().any(|end| has(end));
-        if !inside && !SECRET.iter().any(|secret| has(secret)) {
-            shown.extend_from_slice(line);
-            told = false;
-        } else if !told {
-            shown.extend_from_slice(INSTEAD);
-            told = true;
+use super::apply::Hands;
+use super::host::{number, volumes};
+use super::wanted::Machine;
+use super::RealizeError;
+use crate::fs::{self, At as _};
+use crate::process::Take;
+
+/// How often a console is looked at that is followed.
+const TICK: Duration = Duration::from_millis(500);
+/// How long a download may take.
+const TRANSFER: Duration = Duration::from_secs(600);
+/// As much is read at once.
+const PIECE: usize = 64 << 10;
+
+impl Hands<'_> {
+    /// Hands on what a node wrote: its last lines, or all of it. Returns how much there is; none if it never wrote.
+    pub fn console_text(
+        &self,
+        machine: &Machine,
+        lines: Option<u64>,
+        take: Take<'_>,
+    ) -> Result<Option<u64>, RealizeError> {
+        let name = format!("{}.log", machine.node);
+        if !volumes(self.virsh, &self.wanted.pool.uuid)?.contains(&name) {
+            return Ok(None);
+        }
+        self.with_download(&name, 0, |path| {
+            let start = lines.map_or(Ok(0), |lines| last_lines(path, lines))?;
+            read_from(path, start, take)
+        })
+        .map(Some)
+    }
+
+    /// Hands on what a node writes from now on, until the user or the receiver has enough.
+    pub fn follow_console(&self, machine: &Machine, from: u64, take: Take<'_>) -> Result<(), RealizeError> {
+        let name = format!("{}.log", machine.node);
+        let mut at = from;
+        while !self.virsh.is_cancelled() {
+            let size = self.console_size(&name)?;
+            if size < at {
+                at = 0; // a new machine, or a new file in place of a full one
+            }
+            if size > at {
+                let mut enough = false;
+                let read = self.with_download(&name, at, |path| {
+                    read_from(path, 0, &mut |piece| {
+                        let flow = take(piece);
+                        enough = flow.is_break();
+                        flow
+                    })
+                })?;
+                if enough {
+                    return Ok(());
+                }
+                at += read;
+            }
+            std::thread::sleep(TICK); // libvirt tells nobody that a file grows
+        }
+        Ok(())
+    }
+
+    /// Bytes of a console; none yet is zero.
+    pub(super) fn console_size(&self, name: &str) -> Result<u64, RealizeError> {
+        let ended = self.virsh.run(&["vol-info", "--bytes", "--pool", &self.wanted.pool.uuid, name])?;
+        Ok(if ended.is_success() { number(&ended.text(), "Capacity:").unwrap_or(0) } else { 0 })
+    }
+
+    /// Works on a file of the pool from some byte on, brought here and gone afterwards.
+    pub(super) fn with_download<T>(
+        &self,
+        name: &str,
+        from: u64,
+        work: impl FnOnce(&Path) -> Result<T, RealizeError>,
+    ) -> Result<T, RealizeError> {
+        self.state.make()?;
+        let (pool, to, from) = (&self.wanted.pool.uuid, self.state.scratch(), from.to_string());
+        let shown = to.display().to_string();
+        let args = ["vol-download", "--pool", pool, "--offset", &from, name, &shown];
+        let done = fs::create_new(&to, 0o600)
+            .map_err(RealizeError::from)
+            .and_then(|_| self.virsh.ask_for(TRANSFER, &args))
+            .and_then(|_| work(&to));
+        fs::optional(fs::remove_file(&to))?;
+        done
+    }
+}
+
+/// Hands on a file from some byte on. Returns its length.
+pub(super) fn read_from(path: &Path, start: u64, take: Take<'_>) -> Result<u64, RealizeError> {
+    let mut file = fs::open(path)?;
+    let mut at = file.seek(SeekFrom::Start(start)).at("read", path)?;
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = file.read(&mut piece).at("read", path)?;
+        at += read as u64;
+        if read == 0 || take(&piece[..read]) == ControlFlow::Break(()) {
+            return Ok(at);
         }
     }
-    shown
+}
+
+/// Where the last lines of a file begin.
+fn last_lines(path: &Path, lines: u64) -> Result<u64, RealizeError> {
+    let ends = |file: &mut File, mut seen: &mut dyn FnMut(u64) -> bool| -> fs::Result<u64> {
+        let (mut at, mut piece) = (0, vec![0; PIECE]);
+        loop {
+            let read = file.read(&mut piece).at("read", path)?;
+            for end in memchr::memchr_iter(b'\n', &piece[..read]) {
+                let next = at + end as u64 + 1;
+                if !(&mut seen)(next) {
+                    return Ok(next);
+                }
+            }
+            at += read as u64;
+            if read == 0 {
+                return Ok(at);
+            }
+        }
+    };
+    let mut file = fs::open(path)?;
+    let (mut count, mut last) = (0, 0);
+    let size = ends(&mut file, &mut |at| {
+        (count, last) = (count + 1, at);
+        true
+    })?;
+    let all = count + u64::from(last < size); // the last one may have no end yet
+    let mut skip = all.saturating_sub(lines);
+    if skip == 0 {
+        return Ok(0);
+    }
+    file.seek(SeekFrom::Start(0)).at("read", path)?;
+    Ok(ends(&mut file, &mut |_| {
+        skip -= 1;
+        skip > 0
+    })?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(log: &str) -> String {
-        String::from_utf8(without_config(log.as_bytes())).unwrap()
-    }
-
-    const FAILED: &str = "INFO     : Stage: files\r
-files failed\r
-Full config:\r
-{\r
-  \"ignition\": {\r
-    \"version\": \"3.4.0-experimental\"\r
-  },\r
-          \"source\": \"data:,secret\",\r
-}\r
-CRITICAL : Ignition failed: failed to create files: not a directory\r
-[    7.1] reboot: Power down\r
-";
-
     #[test]
-    fn the_config_of_a_failed_run_is_left_out() {
-        insta::assert_snapshot!(shown(FAILED).replace('\r', ""), @r"
-        INFO     : Stage: files
-        files failed
-        [the config, which has secrets in it, is left out]
-        CRITICAL : Ignition failed: failed to create files: not a directory
-        [    7.1] reboot: Power down
-        ");
-        // As the journal and the kernel show it.
-        let prefixed = FAILED.replace("\r\n", "\n[    5.1] ignition[901]: ");
-        assert!(!shown(&prefixed).contains("secret\"") && shown(&prefixed).contains("Ignition failed"));
-    }
-
-    #[test]
-    fn an_end_that_is_missing_hides_everything_up_to_the_next_boot() {
-        let cut = FAILED.replace("Ignition failed: ", "");
-        let log = format!("{cut}[    0.000000] Linux version 6.1.0\nnode: up\n");
-        assert!(!shown(&log).contains("secret\"") && !shown(&log).contains("Power down"));
-        assert!(shown(&log).ends_with("Linux version 6.1.0\nnode: up\n"));
-        let from = FAILED.find("      \"source").unwrap();
-        assert!(!shown(&FAILED[from..]).contains("secret\""));
-    }
-
-    #[test]
-    fn everything_else_stays_as_it_is() {
-        for log in ["", "\n", "no end of line", "\x1b[0;32m  OK  \r\n[    1.0] sda: sda1\r\n"] {
-            assert_eq!(shown(log), log);
+    fn last_lines_begin_where_they_should() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("log");
+        for (text, lines, expected) in [
+            ("a\nb\nc\n", 1, "c\n"),
+            ("a\nb\nc", 2, "b\nc"),
+            ("a\nb\n", 5, "a\nb\n"),
+            ("a\nb\n", 0, ""),
+            ("", 3, ""),
+        ] {
+            fs::replace(&path, text.as_bytes(), 0o600).unwrap();
+            let start = last_lines(&path, lines).unwrap();
+            assert_eq!(&text[usize::try_from(start).unwrap()..], expected, "{text:?} {lines}");
         }
     }
 }

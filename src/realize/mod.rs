@@ -14,7 +14,9 @@
 //! | [`destroy`] | everything removed that was made |
 //! | [`status`] | how it stands |
 //! | [`booted`] | what a node booted with, as its console tells it |
-//! | [`console`] | a console's log, without the secrets that may be in it |
+//! | [`ssh`], `reach` | the way to a node, and scripts that run there |
+//! | `console`, [`shown`], [`logs`] | what a node writes to its serial console; its journal and its pods' logs |
+//! | [`gather`] | one archive after a boot that failed, secrets masked |
 //! | [`state`] | what is kept beside the cluster's files |
 //! | `volumes`, `balancer`, `firewall`, `neighbours` | files in the pool, HAProxy, the closure's firewall script, who is there |
 //!
@@ -25,17 +27,22 @@ pub mod apply;
 pub mod approve;
 mod balancer;
 pub mod booted;
-pub mod console;
+mod console;
 pub mod destroy;
 mod firewall;
+pub mod gather;
 pub mod host;
 mod live;
+pub mod logs;
 mod neighbours;
 mod obstacles;
 mod phase;
 pub mod plan;
 mod ports;
 mod privileged;
+mod reach;
+pub mod shown;
+pub mod ssh;
 pub mod state;
 pub mod status;
 mod virsh;
@@ -47,12 +54,16 @@ mod xml;
 pub use apply::{Applied, Hands};
 pub use booted::Booted;
 pub use destroy::Destroyed;
+pub use gather::{Gathered, Request};
 pub use host::Host;
 pub use live::{Check, Cluster, Operator};
+pub use logs::Log;
 pub use obstacles::Obstacle;
 pub use phase::Phase;
 pub use plan::{Action, Plan, Step, Thing};
 pub use privileged::{Access, Privileged};
+pub use reach::Visit;
+pub use ssh::{ReachError, Way};
 pub use state::State;
 pub use status::Status;
 pub use virsh::Virsh;
@@ -80,6 +91,9 @@ pub enum RealizeError {
     /// The disk.
     #[error(transparent)]
     Fs(#[from] fs::Error),
+    /// A node was not reached.
+    #[error(transparent)]
+    Reach(#[from] ReachError),
     /// Nobody answers at the connection.
     #[error("libvirt is not running at `{uri}`: {words}")]
     NotRunning {
@@ -262,6 +276,7 @@ impl Hint for RealizeError {
             Self::Verify { .. } => {
                 Some("`tinderbox realize status` shows nodes and operators; `--phase verify` tries again".into())
             }
+            Self::Reach(error) => error.hint(),
             Self::NotRunning { .. } => Some(
                 "start it (`sudo systemctl start libvirtd`, or `sudo libvirtd -d` where there is no systemd), or set \
                  `libvirt.uri` in cluster.yaml"

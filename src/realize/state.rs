@@ -5,6 +5,7 @@
 //! ├── .gitignore
 //! ├── lock                          held while something is changed
 //! ├── journal.json                  the closure, and which phases were finished with it
+//! ├── known_hosts                   host keys of the nodes
 //! └── haproxy.pid
 //! ```
 //!
@@ -48,6 +49,11 @@ impl State {
     /// Where the load balancer's process id is.
     pub fn pid_file(&self) -> PathBuf {
         self.dir.join("haproxy.pid")
+    }
+
+    /// Where host keys of the nodes are kept.
+    pub(super) fn known_hosts(&self) -> PathBuf {
+        self.dir.join("known_hosts")
     }
 
     /// A name for a file that is gone soon.

@@ -10,7 +10,7 @@ use super::balancer::Balancer;
 use super::booted::{Booted, Expected};
 use super::host::{Found, PIVOTED};
 use super::wanted::Machine;
-use super::{Host, Operator, Phase, RealizeError, console, neighbours};
+use super::{Host, Operator, Phase, RealizeError, neighbours};
 use crate::fs;
 
 /// How much of a console's log is read for what was booted: libvirt's own keeper of logs begins a new one after 2 MiB.
@@ -165,47 +165,17 @@ impl Hands<'_> {
 
     /// What its console says that a node booted with.
     fn booted(&self, machine: &Machine, files: &BTreeSet<String>) -> Result<Option<Booted>, RealizeError> {
-        if !files.contains(&log(machine)) {
+        let name = machine.console();
+        if !files.contains(&name) {
             return Ok(None);
         }
+        let from = self.console_size(&name)?.saturating_sub(TAIL);
         // A log that cannot be read, or was replaced meanwhile, says nothing; everything else is still worth telling.
-        let log = match self.download(&log(machine), Some(TAIL)) {
+        let log = match self.with_download(&name, from, |path| Ok(fs::read(path)?)) {
             Err(RealizeError::Failed { .. }) => return Ok(None),
             log => log?,
         };
         let config = self.wanted.closure.join("ignition").join(format!("{}.ign", machine.node));
         Ok(Booted::read(&log, &Expected::of(&fs::read_text(&config)?)))
     }
-
-    /// What a node wrote to its console, without the config that a failed Ignition shows; none if it never did.
-    pub fn console(&self, machine: &Machine) -> Result<Option<Vec<u8>>, RealizeError> {
-        match super::host::volumes(self.virsh, &self.wanted.pool.uuid)?.contains(&log(machine)) {
-            true => Ok(Some(console::without_config(&self.download(&log(machine), None)?))),
-            false => Ok(None),
-        }
-    }
-
-    /// A file of the pool, or no more than its end.
-    fn download(&self, name: &str, end: Option<u64>) -> Result<Vec<u8>, RealizeError> {
-        self.state.make()?;
-        let pool = &self.wanted.pool.uuid;
-        let offset = match end {
-            Some(end) => {
-                let told = self.virsh.ask(&["vol-info", "--bytes", "--pool", pool, name])?;
-                super::host::number(&told, "Capacity:").unwrap_or(0).saturating_sub(end)
-            }
-            None => 0,
-        };
-        let (to, offset) = (self.state.scratch(), offset.to_string());
-        let path = to.display().to_string();
-        let done = self.virsh.ask(&["vol-download", "--pool", pool, name, &path, "--offset", &offset]);
-        let text = done.and_then(|_| Ok(fs::read(&to)?));
-        fs::optional(fs::remove_file(&to))?;
-        text
-    }
-}
-
-/// The name of a node's console log in the pool.
-fn log(machine: &Machine) -> String {
-    format!("{}.log", machine.node)
 }

@@ -93,6 +93,11 @@ impl Machine {
         self.role == "bootstrap"
     }
 
+    /// The name of its console's log in the pool.
+    pub fn console(&self) -> String {
+        format!("{}.log", self.node)
+    }
+
     /// Whether it becomes part of the control plane.
     pub fn is_master(&self) -> bool {
         self.role == "master"

@@ -30,18 +30,18 @@ impl Hands<'_> {
     pub(super) fn masters_join(&self, cluster: &Cluster) -> Result<(), RealizeError> {
         let look = "tinderbox realize logs master-0";
         let wait = Wait { phase: Phase::ControlPlane, what: "the masters to join", limit: JOIN, look };
-        self.nodes(cluster, &wait, true, Member::lacks)
+        self.members_come(cluster, &wait, true, Member::lacks)
     }
 
     /// Until every worker is ready.
     pub(super) fn workers_are_ready(&self, cluster: &Cluster) -> Result<(), RealizeError> {
         let look = "tinderbox realize status";
         let wait = Wait { phase: Phase::Workers, what: "the workers to be ready", limit: JOIN, look };
-        self.nodes(cluster, &wait, false, unready)
+        self.members_come(cluster, &wait, false, unready)
     }
 
     /// Until masters, or workers, lack nothing.
-    fn nodes(
+    fn members_come(
         &self,
         cluster: &Cluster,
         wait: &Wait<'_>,

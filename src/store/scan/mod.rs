@@ -1,9 +1,8 @@
 //! The search for secrets where none belong: every file that is not secret, for everything that secret files hold.
 //!
-//! What is searched for is decided in [`crate::needle`], in which forms too, and `patterns` finds them. Hits say which
+//! What is searched for is decided in [`crate::needle`], in which forms, and how they are found. Hits say which
 //! secret and where, never what; everything that holds a part of a secret is wiped when the search is done.
 
-mod patterns;
 mod search;
 mod walk;
 
@@ -134,6 +133,13 @@ impl Store {
         scan.hits.sort();
         scan.unread.sort();
         Ok(Some(scan))
+    }
+
+    /// What would give the store's secrets and these away, by the secret that has it: for whoever masks them.
+    pub fn needles(&self, known: &[Known]) -> Result<Vec<(String, Vec<Secret>)>> {
+        let mut walk = Walk::default();
+        self.walk(&mut walk)?;
+        self.collect(known, &walk.secret, &mut Scan::default())
     }
 
     /// All needles, by the secret that has them.

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::Hit;
-use super::patterns::Patterns;
 use crate::fs::{self, At};
-use crate::needle::{self, Encoding, SHORTEST};
+use crate::needle::{self, Encoding, Patterns, SHORTEST};
 use crate::secret::Secret;
 
 /// As much of a file is searched at once.

@@ -4,7 +4,7 @@
 //! file. Only those words are looked up, first in a bitmap that fits a cache. That is ten times as fast as an Aho-Corasick
 //! automaton of as many patterns, and can be wiped.
 
-use crate::needle::SHORTEST;
+use super::SHORTEST;
 use crate::secret::Secret;
 
 /// Bytes that are looked up at once.
@@ -13,19 +13,19 @@ const WORD: usize = 4;
 const BITS: u32 = 22;
 
 /// Patterns, ready to be found.
-pub(super) struct Patterns {
+pub(crate) struct Patterns {
     patterns: Vec<Secret>,
     /// Words with the pattern and the place in it that they are from, sorted.
     words: Vec<(u32, u32, u8)>,
     /// One bit for every word, by its hash.
     map: Vec<u64>,
     /// Length of the longest.
-    pub(super) longest: usize,
+    pub(crate) longest: usize,
 }
 
 impl Patterns {
     /// Takes patterns of at least [`SHORTEST`] bytes; matches name them by their number.
-    pub(super) fn new(patterns: Vec<Secret>) -> Self {
+    pub(crate) fn new(patterns: Vec<Secret>) -> Self {
         const { assert!(SHORTEST >= 2 * WORD - 1) };
         let mut words = Vec::with_capacity(patterns.len() * WORD);
         let mut map = vec![0; 1 << (BITS - 6)];
@@ -43,7 +43,7 @@ impl Patterns {
     }
 
     /// Every place at which a pattern stands: where it begins, and its number.
-    pub(super) fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
+    pub(crate) fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
         for (at, chunk) in bytes.chunks_exact(WORD).enumerate() {
             let word = word(chunk);
             let bit = hash(word);
@@ -65,7 +65,7 @@ impl Patterns {
     }
 
     /// How long a pattern is.
-    pub(super) fn length(&self, number: usize) -> usize {
+    pub(crate) fn length(&self, number: usize) -> usize {
         self.patterns[number].reveal().len()
     }
 }
