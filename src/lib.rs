@@ -13,7 +13,7 @@
 //! exec/       4  the scheduler: ready queue on rayon; the store's output, else a build    → builders store registry
 //! report/     4  outcomes for people: rows, Markdown, pages; data in, text out              → diff
 //! diff/       4  two closures compared by meaning: what differs, why, what follows          → store
-//! realize/    4  from a closure to machines on libvirt: what is wanted, what is there, what lies between    → api
+//! realize/    4  from a closure to a cluster on libvirt: what is wanted, what is there, what lies between   → api
 //! builders/   3  the trait, and one file or folder per builder                            → registry sandbox
 //! store/      2  objects, realisations, sessions, roots, gc, verify, scan
 //! api/        2  a running cluster's API, blocking: any object, nodes, requests for certificates
@@ -33,7 +33,7 @@
 //! tree/       0  what an output may hold, how it becomes an id, its listing, its writer
 //! yaml/       0  reading with lines, writing canonically
 //! pod.rs      0  a static pod's flags, their comments, and where the files that they name are on the node
-//! process.rs  0  programs of the host, run to their end within a limit
+//! process.rs  0  programs of the host, run to their end within a limit, or with the user's terminal
 //! needle/     0  what would give a secret away, in which forms; masks it in what is shown
 //! digest.rs fs.rs event.rs hint.rs secret.rs value.rs                                   0
 //! ```

@@ -303,7 +303,8 @@ mod tests {
             seen.extend_from_slice(piece);
             if seen.len() > 1 << 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let run = Run { program: "sh", args: &args, stdin: b"first\n", limit, daemon: false, cancel: &cancel };
+        let run =
+            Run { program: "sh", args: &args, stdin: b"first\n", limit, daemon: false, cancel: &cancel };
         let ended = programs().stream(run, &mut take).unwrap();
         assert!(!ended.is_success() && ended.stdout.is_empty(), "{ended:?}");
         assert!(seen.starts_with(b"first\nmore\nmore\n") && seen.len() < 2 << 20);

@@ -51,9 +51,8 @@ impl Plain {
             }
             (_, '\x1b') => At::Escape,
             (At::Text, '\u{9b}') | (At::Escape, '[') => At::Parameters,
-            (At::Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') | (At::Escape, 'P' | 'X' | ']' | '^' | '_') => {
-                At::Message
-            }
+            (At::Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}')
+            | (At::Escape, 'P' | 'X' | ']' | '^' | '_') => At::Message,
             (At::Escape, ' '..='/') => At::Escape,
             (At::Escape, _) | (At::Message, '\x07' | '\u{9c}') | (At::Parameters, '@'..='~') => At::Text,
             (At::Parameters | At::Message, _) => self.at,

@@ -22,7 +22,7 @@ struct Shape {
     is_one: fn(&[u8]) -> bool,
 }
 
-/// Name, pattern, and a last look. The secret is the group, or all of it without one.
+/// Name, pattern (of bytes, which is faster), and a last look. The secret is the group, or all of it without one.
 const SHAPES: [(&str, &str, fn(&[u8]) -> bool); 12] = [
     ("token", r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", any),
     ("token", r"sha256~[A-Za-z0-9_-]{16,}", any),
@@ -56,14 +56,15 @@ const SHAPES: [(&str, &str, fn(&[u8]) -> bool); 12] = [
 
 static COMPILED: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     let shape = |(what, pattern, is_one): (&'static str, &str, fn(&[u8]) -> bool)| {
-        Some(Shape { what, regex: Regex::new(pattern).ok()?, is_one })
+        Some(Shape { what, regex: Regex::new(&format!("(?-u){pattern}")).ok()?, is_one })
     };
     SHAPES.into_iter().filter_map(shape).collect()
 });
 
 /// Everything that looks like a secret: where, and what it seems to be.
 pub(super) fn find(bytes: &[u8]) -> Vec<(Range<usize>, &'static str)> {
-    let mut found: Vec<(Range<usize>, &'static str)> = keys(bytes).map(|range| (range, "private key")).collect();
+    let mut found: Vec<(Range<usize>, &'static str)> =
+        keys(bytes).map(|range| (range, "private key")).collect();
     for Shape { what, regex, is_one } in COMPILED.iter() {
         let secret = |captures: Captures<'_>| Some(captures.get(1).or_else(|| captures.get(0))?.range());
         let ranges = regex.captures_iter(bytes).filter_map(secret);
@@ -137,7 +138,10 @@ mod tests {
     #[test]
     fn what_looks_like_a_secret_is_found() {
         for (text, expected) in [
-            ("x eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2ln y", "token: eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2ln\n"),
+            (
+                "x eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2ln y",
+                "token: eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2ln\n",
+            ),
             ("--token=sha256~abcdefghijklmnopqrstuv", "token: sha256~abcdefghijklmnopqrstuv\n"),
             ("token 07401b.f395accd246ae52d used", "token: 07401b.f395accd246ae52d\n"),
             ("Bearer abc123def.x", "token: abc123def.x\n"),
@@ -152,7 +156,10 @@ mod tests {
                 "-----BEGIN EC PRIVATE KEY-----\nnode: MHcC\n-----END EC PRIVATE KEY-----\nrest",
                 "private key: -----BEGIN EC PRIVATE KEY-----\nnode: MHcC\n-----END EC PRIVATE KEY-----\n",
             ),
-            ("a -----BEGIN OPENSSH PRIVATE KEY-----\\nb3Bl", "private key: -----BEGIN OPENSSH PRIVATE KEY-----\\nb3Bl\n"),
+            (
+                "a -----BEGIN OPENSSH PRIVATE KEY-----\\nb3Bl",
+                "private key: -----BEGIN OPENSSH PRIVATE KEY-----\\nb3Bl\n",
+            ),
         ] {
             assert_eq!(masked(text), expected, "{text}");
         }
@@ -165,7 +172,8 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_log_stays() {
-        let certificate = STANDARD.encode("-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIIWhrKXXpEMDowDQYJKoZIhvcNAQEL\n");
+        let certificate = STANDARD
+            .encode("-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIIWhrKXXpEMDowDQYJKoZIhvcNAQEL\n");
         for text in [
             "Started Forward Password Requests to Wall Directory Watch.",
             "FLAG: --authorization-mode=\"Webhook\"",

@@ -32,9 +32,7 @@ pub fn command(env: Env<'_>, jobs: usize, node: &str, command: &[String]) -> Res
 
 /// Goes to a node with the user's terminal.
 pub fn visit(env: Env<'_>, jobs: usize, node: &str, command: &[String]) -> Result<Visit> {
-    with_node(env, jobs, node, |(hands, _), way| {
-        Ok(hands.visit(&way()?, command)?)
-    })
+    with_node(env, jobs, node, |(hands, _), way| Ok(hands.visit(&way()?, command)?))
 }
 
 /// Hands on a log of a node as it comes.

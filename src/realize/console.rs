@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use super::RealizeError;
 use super::apply::Hands;
 use super::host::{number, volumes};
 use super::wanted::Machine;
-use super::RealizeError;
 use crate::fs::{self, At as _};
 use crate::process::Take;
 

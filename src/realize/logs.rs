@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::RealizeError;
 use super::apply::Hands;
 use super::ssh::Way;
-use super::RealizeError;
 use crate::hint::{did_you_mean, near};
 use crate::process::Take;
 
@@ -153,6 +153,17 @@ mod tests {
             Log::Ignition.script(Some(7), false),
             "exec journalctl --no-pager --lines=7 --identifier=ignition\n"
         );
-        insta::assert_snapshot!(Log::Pod("etcd".into()).script(Some(20), true), @"");
+        insta::assert_snapshot!(Log::Pod("etcd".into()).script(Some(20), true), @r#"
+        set --
+        for dir in /var/log/pods/*_etcd-*/*/; do
+          case $dir in *_etcd-operator-*|*_etcd-guard-*) continue ;; esac
+          log=$(ls -t "$dir" 2>/dev/null | grep -E '^[0-9]+[.]log$' | head -n 1)
+          [ -n "$log" ] || continue
+          log=$dir$log
+          set -- "$@" "$log"
+        done
+        [ $# -gt 0 ] || { echo 'there is no log of etcd below /var/log/pods' >&2; exit 3; }
+        exec tail -v -n 20 -F -- "$@"
+        "#);
     }
 }

@@ -39,7 +39,8 @@ pub enum Manner {
 /// The name that a machine's host key is kept by: one that is made again has another key.
 pub(super) fn alias(mark: &Mark) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
-    let short = |text: &str| text.chars().take(16).map(|c| if is_plain(c) { c } else { '-' }).collect::<String>();
+    let short =
+        |text: &str| text.chars().take(16).map(|c| if is_plain(c) { c } else { '-' }).collect::<String>();
     let Mark { node, ignition, image, disk, .. } = mark;
     [node.as_str(), &short(ignition), &short(image), &short(disk)].join("_").to_lowercase()
 }
@@ -57,7 +58,7 @@ impl Way {
     pub fn arguments(&self, manner: Manner, command: &[String]) -> Vec<String> {
         let mut options = vec![
             format!("UserKnownHostsFile={}", quoted(&self.known_hosts.display().to_string())),
-            "GlobalKnownHostsFile=none".to_owned(),
+            "GlobalKnownHostsFile=/dev/null".to_owned(),
             "StrictHostKeyChecking=accept-new".to_owned(),
             format!("HostKeyAlias={}", self.alias),
             "CheckHostIP=no".to_owned(),
@@ -81,7 +82,8 @@ impl Way {
             .map(|option| (*option).to_owned()),
         );
         options.extend(self.jump.iter().map(|jump| format!("ProxyJump={jump}")));
-        let mut words: Vec<String> = options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect();
+        let mut words: Vec<String> =
+            options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect();
         words.extend(["-l", USER, "-p", "22", "--"].map(str::to_owned));
         words.push(self.address.to_string());
         words.extend_from_slice(command);
@@ -150,8 +152,13 @@ impl ReachError {
     pub(super) fn of_ssh(node: &str, address: IpAddr, words: &str) -> Self {
         let (node, words) = (node.to_owned(), words.to_owned());
         let says = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
-        match says(&["connect to host", "Connection timed out", "Connection closed", "Connection reset", "banner exchange"])
-        {
+        match says(&[
+            "connect to host",
+            "Connection timed out",
+            "Connection closed",
+            "Connection reset",
+            "banner exchange",
+        ]) {
             true => Self::Silent { node, address, words },
             false => Self::Closed { node, words },
         }
@@ -198,7 +205,54 @@ mod tests {
     #[test]
     fn a_program_asks_nobody_and_keeps_to_its_own_host_keys() {
         let command = ["sudo".to_owned(), "-n".to_owned()];
-        insta::assert_snapshot!(way("192.168.126.101", None).arguments(Manner::Program, &command).join("\n"), @"");
+        insta::assert_snapshot!(way("192.168.126.101", None).arguments(Manner::Program, &command).join("\n"), @r#"
+        -o
+        UserKnownHostsFile="/my clusters/100%%/.realize/known_hosts"
+        -o
+        GlobalKnownHostsFile=/dev/null
+        -o
+        StrictHostKeyChecking=accept-new
+        -o
+        HostKeyAlias=master-0_abc
+        -o
+        CheckHostIP=no
+        -o
+        UpdateHostKeys=no
+        -o
+        VerifyHostKeyDNS=no
+        -o
+        HashKnownHosts=no
+        -o
+        ForwardAgent=no
+        -o
+        ForwardX11=no
+        -o
+        ClearAllForwardings=yes
+        -o
+        PermitLocalCommand=no
+        -o
+        ControlMaster=no
+        -o
+        ControlPath=none
+        -o
+        ServerAliveInterval=15
+        -o
+        ConnectTimeout=5
+        -o
+        BatchMode=yes
+        -o
+        RequestTTY=no
+        -o
+        LogLevel=ERROR
+        -l
+        core
+        -p
+        22
+        --
+        192.168.126.101
+        sudo
+        -n
+        "#);
     }
 
     #[test]

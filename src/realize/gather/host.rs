@@ -46,7 +46,9 @@ pub(super) fn gather(hands: Hands<'_>, spool: &Spool<'_>) -> Result<(), RealizeE
     if hands.access.local {
         balancer(hands, spool)?;
         match firewall::run(hands.virsh, hands.wanted, "check") {
-            Ok(ended) if ended.stdout.is_empty() => spool.put("host/firewall.txt", b"everything is open\n")?,
+            Ok(ended) if ended.stdout.is_empty() => {
+                spool.put("host/firewall.txt", b"everything is open\n")?
+            }
             Ok(ended) => spool.put("host/firewall.txt", &ended.stdout)?,
             Err(error) => spool.miss("host/firewall.txt", &chain(&error)),
         }
@@ -200,16 +202,19 @@ fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<(), 
 fn balancer(hands: Hands<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
     let running = Balancer::look(hands.state).ok().flatten();
     if running.is_none() {
-        spool.miss("balancer/", "no load balancer of ours runs: this is the configuration that it would have");
+        spool
+            .miss("balancer/", "no load balancer of ours runs: this is the configuration that it would have");
     }
-    let file: PathBuf = running.as_ref().map_or_else(|| hands.wanted.balancer(false), |one| one.configuration.clone());
+    let file: PathBuf =
+        running.as_ref().map_or_else(|| hands.wanted.balancer(false), |one| one.configuration.clone());
     let text = match fs::read_text(&file) {
         Ok(text) => text,
         Err(error) => return Ok(spool.miss("balancer/haproxy.cfg", &chain(&error))),
     };
     spool.put("balancer/haproxy.cfg", text.as_bytes())?;
     if running.is_some() {
-        let page = stats(&text).ok_or_else(|| "its configuration has no `listen stats` with an address".to_owned());
+        let page =
+            stats(&text).ok_or_else(|| "its configuration has no `listen stats` with an address".to_owned());
         match page.and_then(|address| page_of(address).map_err(|error| error.to_string())) {
             Ok(page) => spool.put("balancer/stats.csv", &page)?,
             Err(why) => spool.miss("balancer/stats.csv", &why),

@@ -94,19 +94,18 @@ impl<'w> Hands<'w> {
     }
 
     /// Asks all nodes, as many at once as wait for different machines; those that answered.
-    fn nodes(
-        &self,
-        spool: &Spool<'_>,
-        addresses: &[(String, IpAddr)],
-    ) -> Result<Vec<String>, RealizeError> {
-        let address = |node: &str| addresses.iter().find(|(name, _)| name == node).map(|(_, address)| *address);
+    fn nodes(&self, spool: &Spool<'_>, addresses: &[(String, IpAddr)]) -> Result<Vec<String>, RealizeError> {
+        let address =
+            |node: &str| addresses.iter().find(|(name, _)| name == node).map(|(_, address)| *address);
         let known: Vec<(&'w Machine, IpAddr)> =
             self.wanted.machines.iter().filter_map(|one| Some((one, address(&one.node)?))).collect();
         let mut reached = Vec::new();
         for some in known.chunks(TOGETHER) {
             let answers: Vec<Result<bool, RealizeError>> = std::thread::scope(|scope| {
                 let ask = |(machine, address): (&'w Machine, IpAddr)| {
-                    scope.spawn(move || self.timed("node", &machine.node, || self.node(spool, machine, address)))
+                    scope.spawn(move || {
+                        self.timed("node", &machine.node, || self.node(spool, machine, address))
+                    })
                 };
                 let asked: Vec<_> = some.iter().copied().map(ask).collect();
                 asked.into_iter().map(|one| one.join().unwrap_or(Ok(false))).collect()

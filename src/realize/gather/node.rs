@@ -115,7 +115,10 @@ impl<'s, 'v> Parts<'s, 'v> {
     fn take(&mut self, piece: &[u8]) -> ControlFlow<()> {
         self.whole += piece.len() as u64;
         if self.whole > WHOLE {
-            self.spool.miss(&format!("{}/", self.below), &format!("more than {} MiB: the rest was left", WHOLE >> 20));
+            self.spool.miss(
+                &format!("{}/", self.below),
+                &format!("more than {} MiB: the rest was left", WHOLE >> 20),
+            );
             return ControlFlow::Break(());
         }
         match self.lines(piece) {
@@ -259,8 +262,12 @@ mod tests {
                 ("x/nodes/n/d.txt", "cut"),
             ];
             assert_eq!(found, expected.map(|(name, text)| (name.to_owned(), text.to_owned())), "{size}");
-            let missed: Vec<String> = spool.missed().into_iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
-            assert_eq!(missed, ["nodes/n/b.txt: it ended with 3: see there", "nodes/n/d.txt: it was cut off"]);
+            let missed: Vec<String> =
+                spool.missed().into_iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
+            assert_eq!(
+                missed,
+                ["nodes/n/b.txt: it ended with 3: see there", "nodes/n/d.txt: it was cut off"]
+            );
         }
     }
 }

@@ -4,12 +4,14 @@ mod apply;
 mod approve;
 mod boot;
 mod dns;
+mod gather;
 mod live;
 mod node;
 mod obstacles;
 mod pkcs10;
 mod plan;
 mod session;
+mod ssh;
 
 use std::fs;
 use std::path::Path;
