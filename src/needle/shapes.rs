@@ -22,8 +22,11 @@ struct Shape {
     is_one: fn(&[u8]) -> bool,
 }
 
+/// What a secret looks like, before its pattern is compiled.
+type Sketch = (&'static str, &'static str, fn(&[u8]) -> bool);
+
 /// Name, pattern (of bytes, which is faster), and a last look. The secret is the group, or all of it without one.
-const SHAPES: [(&str, &str, fn(&[u8]) -> bool); 12] = [
+const SHAPES: [Sketch; 12] = [
     ("token", r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", any),
     ("token", r"sha256~[A-Za-z0-9_-]{16,}", any),
     ("token", r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b", mixed),
@@ -55,7 +58,7 @@ const SHAPES: [(&str, &str, fn(&[u8]) -> bool); 12] = [
 ];
 
 static COMPILED: LazyLock<Vec<Shape>> = LazyLock::new(|| {
-    let shape = |(what, pattern, is_one): (&'static str, &str, fn(&[u8]) -> bool)| {
+    let shape = |(what, pattern, is_one): Sketch| {
         Some(Shape { what, regex: Regex::new(&format!("(?-u){pattern}")).ok()?, is_one })
     };
     SHAPES.into_iter().filter_map(shape).collect()

@@ -109,13 +109,13 @@ pub(super) fn read_from(path: &Path, start: u64, take: Take<'_>) -> Result<u64, 
 
 /// Where the last lines of a file begin.
 fn last_lines(path: &Path, lines: u64) -> Result<u64, RealizeError> {
-    let ends = |file: &mut File, mut seen: &mut dyn FnMut(u64) -> bool| -> fs::Result<u64> {
+    let ends = |file: &mut File, seen: &mut dyn FnMut(u64) -> bool| -> fs::Result<u64> {
         let (mut at, mut piece) = (0, vec![0; PIECE]);
         loop {
             let read = file.read(&mut piece).at("read", path)?;
             for end in memchr::memchr_iter(b'\n', &piece[..read]) {
                 let next = at + end as u64 + 1;
-                if !(&mut seen)(next) {
+                if !seen(next) {
                     return Ok(next);
                 }
             }

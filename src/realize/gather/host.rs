@@ -132,18 +132,19 @@ fn libvirt(hands: Hands<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
 /// Every console, also the files that a full one became: through libvirt, else from the pool's directory.
 fn consoles(hands: Hands<'_>, spool: &Spool<'_>, through_libvirt: bool) -> Result<(), RealizeError> {
     let directory = Path::new(&hands.wanted.directory);
-    let pool = &hands.wanted.pool.uuid;
-    let names: Vec<String> = match (through_libvirt, hands.access.local) {
-        (true, _) => match volumes(hands.virsh, pool) {
-            Ok(names) => names.into_iter().collect(),
-            Err(error) => return Ok(spool.miss("consoles/", &chain(&error))),
-        },
-        (_, true) => match fs::list(directory) {
-            Ok(names) => names.into_iter().filter_map(|name| name.into_string().ok()).collect(),
-            Err(error) => return Ok(spool.miss("consoles/", &chain(&error))),
-        },
-        _ => return Ok(spool.miss("consoles/", "they are on another machine")),
+    let names: Result<Vec<String>, String> = match (through_libvirt, hands.access.local) {
+        (true, _) => volumes(hands.virsh, &hands.wanted.pool.uuid)
+            .map(|names| names.into_iter().collect())
+            .map_err(|error| chain(&error)),
+        (_, true) => fs::list(directory)
+            .map(|names| names.into_iter().filter_map(|name| name.into_string().ok()).collect())
+            .map_err(|error| chain(&error)),
+        _ => Err("they are on another machine".to_owned()),
     };
+    let names = names.unwrap_or_else(|why| {
+        spool.miss("consoles/", &why);
+        Vec::new()
+    });
     for machine in &hands.wanted.machines {
         let first = format!("{}.log", machine.node);
         let further = format!("{first}.");
@@ -207,12 +208,12 @@ fn balancer(hands: Hands<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
     }
     let file: PathBuf =
         running.as_ref().map_or_else(|| hands.wanted.balancer(false), |one| one.configuration.clone());
-    let text = match fs::read_text(&file) {
-        Ok(text) => text,
-        Err(error) => return Ok(spool.miss("balancer/haproxy.cfg", &chain(&error))),
-    };
-    spool.put("balancer/haproxy.cfg", text.as_bytes())?;
-    if running.is_some() {
+    let text = fs::read_text(&file);
+    match &text {
+        Ok(text) => spool.put("balancer/haproxy.cfg", text.as_bytes())?,
+        Err(error) => spool.miss("balancer/haproxy.cfg", &chain(error)),
+    }
+    if let (Some(_), Ok(text)) = (running, text) {
         let page =
             stats(&text).ok_or_else(|| "its configuration has no `listen stats` with an address".to_owned());
         match page.and_then(|address| page_of(address).map_err(|error| error.to_string())) {
@@ -236,8 +237,25 @@ fn page_of(address: SocketAddr) -> std::io::Result<Vec<u8>> {
     stream.write_all(b"GET /;csv HTTP/1.0\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.take(PAGE).read_to_end(&mut answer)?;
-    let body = memchr::memmem::find(&answer, b"\r\n\r\n").map_or(0, |at| at + 4);
-    Ok(answer.split_off(body))
+    Ok(body(&answer))
+}
+
+/// What an HTTP answer says, without its head. HAProxy sends it in chunks, whatever it was asked for.
+fn body(answer: &[u8]) -> Vec<u8> {
+    let end = memchr::memmem::find(answer, b"\r\n\r\n").map_or(0, |at| at + 4);
+    let (head, mut rest) = answer.split_at(end);
+    if !String::from_utf8_lossy(head).to_lowercase().contains("transfer-encoding: chunked") {
+        return rest.to_vec();
+    }
+    let mut whole = Vec::new();
+    while let Some(at) = memchr::memmem::find(rest, b"\r\n") {
+        let size = std::str::from_utf8(&rest[..at]).ok().and_then(|hex| usize::from_str_radix(hex, 16).ok());
+        let after = &rest[at + 2..];
+        let size = size.unwrap_or(0).min(after.len());
+        whole.extend_from_slice(&after[..size]);
+        rest = after.get(size + 2..).unwrap_or_default();
+    }
+    whole
 }
 
 #[cfg(test)]
@@ -249,5 +267,15 @@ mod tests {
         let text = "defaults\n  mode tcp\nlisten stats\n  bind 127.0.0.1:9000\n  mode http\nlisten api\n  bind 10.0.0.1:6443\n";
         assert_eq!(stats(text), Some("127.0.0.1:9000".parse().unwrap()));
         assert_eq!(stats("listen api\n  bind 10.0.0.1:6443\n"), None);
+    }
+
+    #[test]
+    fn answers_come_whole_or_in_chunks() {
+        assert_eq!(body(b"HTTP/1.0 200 OK\r\nX: y\r\n\r\na,b\nc\n"), b"a,b\nc\n");
+        let chunked =
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na,b\r\nA\r\n0123456789\r\n0\r\n\r\n";
+        assert_eq!(body(chunked), b"a,b0123456789");
+        assert_eq!(body(&chunked[..chunked.len() - 12]), b"a,b01234");
+        assert_eq!(body(b"nonsense"), b"nonsense");
     }
 }

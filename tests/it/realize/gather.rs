@@ -161,7 +161,12 @@ fn everything_is_gathered_and_no_secret() {
     assert!(left.iter().all(|name| name.len() != 16), "{left:?}");
     let again = libvirt
         .run(&ws, &["realize", "gather", "-q", "--output", ws.temp().join("first.tar.gz").to_str().unwrap()]);
-    insta::assert_snapshot!(again, @"");
+    insta::assert_snapshot!(again, @r"
+    [stderr]
+    error: `[TEMP]/first.tar.gz` is there already, and is left as it is
+    hint: name a file that is not there yet
+    [exit 1]
+    ");
 
     // Without libvirt: its consoles are files, and nodes are where they were.
     libvirt.sh("mkdir /run/away && mv /run/libvirt/libvirt-sock* /run/away");
