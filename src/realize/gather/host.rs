@@ -141,10 +141,13 @@ fn consoles(hands: Hands<'_>, spool: &Spool<'_>, through_libvirt: bool) -> Resul
             .map_err(|error| chain(&error)),
         _ => Err("they are on another machine".to_owned()),
     };
-    let names = names.unwrap_or_else(|why| {
-        spool.miss("consoles/", &why);
-        Vec::new()
-    });
+    let names = match names {
+        Ok(names) => names,
+        Err(why) => {
+            spool.miss("consoles/", &why);
+            return Ok(());
+        }
+    };
     for machine in &hands.wanted.machines {
         let first = format!("{}.log", machine.node);
         let further = format!("{first}.");
