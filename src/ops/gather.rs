@@ -49,7 +49,7 @@ fn veil(env: Env<'_>, workspace: &Workspace) -> Result<Veil> {
     Ok(Veil::new(store.needles(&scan::known(env, &workspace.directory)?)?))
 }
 
-/// What is known without asking the host. What the cluster's API says belongs here too, below `api/`.
+/// What is known without asking anybody.
 fn known(env: Env<'_>, hands: Hands<'_>, workspace: &Workspace, when: &str) -> Vec<Content> {
     let about = json!({
         "version": env!("CARGO_PKG_VERSION"),

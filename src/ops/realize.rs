@@ -74,7 +74,10 @@ pub(super) fn with_workspace<T>(
     let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);
     let cluster = Some(&cluster);
     let limit = None;
-    work(Hands { virsh, wanted: &wanted, state: &state, access, no_image, cluster, limit, events }, &workspace)
+    work(
+        Hands { virsh, wanted: &wanted, state: &state, access, no_image, cluster, limit, events },
+        &workspace,
+    )
 }
 
 fn access(virsh: Virsh<'_>) -> Access {

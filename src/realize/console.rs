@@ -1,4 +1,5 @@
-//! What a node writes to its serial console: a file in the pool that grows while the machine runs.
+//! What a node writes to its serial console: a file in the pool that grows while the machine runs. What a
+//! failed Ignition shows of its config is left out.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use super::RealizeError;
 use super::apply::Hands;
 use super::host::{number, volumes};
+use super::shown::Filter;
 use super::wanted::Machine;
 use crate::fs::{self, At as _};
 use crate::process::Take;
@@ -28,20 +30,21 @@ impl Hands<'_> {
         lines: Option<u64>,
         take: Take<'_>,
     ) -> Result<Option<u64>, RealizeError> {
-        let name = format!("{}.log", machine.node);
+        let (name, mut filter) = (machine.console(), Filter::default());
         if !volumes(self.virsh, &self.wanted.pool.uuid)?.contains(&name) {
             return Ok(None);
         }
-        self.with_download(&name, 0, |path| {
+        let read = self.with_download(&name, 0, |path| {
             let start = lines.map_or(Ok(0), |lines| last_lines(path, lines))?;
-            read_from(path, start, take)
-        })
-        .map(Some)
+            read_from(path, start, &mut |piece| some(take, &filter.pass(piece)))
+        })?;
+        let _ = some(take, &filter.end()); // nothing comes after it
+        Ok(Some(read))
     }
 
     /// Hands on what a node writes from now on, until the user or the receiver has enough.
     pub fn follow_console(&self, machine: &Machine, from: u64, take: Take<'_>) -> Result<(), RealizeError> {
-        let name = format!("{}.log", machine.node);
+        let (name, mut filter) = (machine.console(), Filter::default());
         let mut at = from;
         while !self.virsh.is_cancelled() {
             let size = self.console_size(&name)?;
@@ -52,7 +55,7 @@ impl Hands<'_> {
                 let mut enough = false;
                 let read = self.with_download(&name, at, |path| {
                     read_from(path, 0, &mut |piece| {
-                        let flow = take(piece);
+                        let flow = some(take, &filter.pass(piece));
                         enough = flow.is_break();
                         flow
                     })
@@ -91,6 +94,11 @@ impl Hands<'_> {
         fs::optional(fs::remove_file(&to))?;
         done
     }
+}
+
+/// Hands on what there is, if there is something.
+fn some(take: Take<'_>, shown: &[u8]) -> ControlFlow<()> {
+    if shown.is_empty() { ControlFlow::Continue(()) } else { take(shown) }
 }
 
 /// Hands on a file from some byte on. Returns its length.

@@ -22,21 +22,63 @@ const SECRET: [&[u8]; 4] =
 /// What is shown instead.
 const INSTEAD: &[u8] = b"[the config, which has secrets in it, is left out]\n";
 
-/// The log without any config.
-pub fn without_config(log: &[u8]) -> Vec<u8> {
-    let mut shown = Vec::with_capacity(log.len());
-    let (mut inside, mut told) = (false, false);
-    for line in log.split_inclusive(|byte| *byte == b'\n') {
-        let has = |words: &[u8]| line.windows(words.len()).any(|window| window == words);
-        inside = (inside || has(BEGINS)) && !ENDS.iter().any(|end| has(end));
-        if !inside && !SECRET.iter().any(|secret| has(secret)) {
+/// A line without an end is taken for one when it has become as long as this.
+const LONGEST: usize = 64 << 10;
+
+/// Lets a log through, piece by piece, but for configs.
+#[derive(Debug, Default)]
+pub struct Filter {
+    inside: bool,
+    told: bool,
+    /// The beginning of a line whose end has not come.
+    rest: Vec<u8>,
+}
+
+impl Filter {
+    /// What can be shown of everything up to the last whole line.
+    pub fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.rest.extend_from_slice(piece);
+        let rest = std::mem::take(&mut self.rest);
+        let end = match memchr::memrchr(b'\n', &rest) {
+            Some(at) => at + 1,
+            None if rest.len() >= LONGEST => rest.len(),
+            None => 0,
+        };
+        let mut shown = Vec::with_capacity(end);
+        for line in rest[..end].split_inclusive(|byte| *byte == b'\n') {
+            self.line(line, &mut shown);
+        }
+        self.rest = rest[end..].to_vec();
+        shown
+    }
+
+    /// What can be shown of the last line, which has no end.
+    pub fn end(&mut self) -> Vec<u8> {
+        let (rest, mut shown) = (std::mem::take(&mut self.rest), Vec::new());
+        if !rest.is_empty() {
+            self.line(&rest, &mut shown);
+        }
+        shown
+    }
+
+    fn line(&mut self, line: &[u8], shown: &mut Vec<u8>) {
+        let has = |words: &[u8]| memchr::memmem::find(line, words).is_some();
+        self.inside = (self.inside || has(BEGINS)) && !ENDS.iter().any(|end| has(end));
+        if !self.inside && !SECRET.iter().any(|secret| has(secret)) {
             shown.extend_from_slice(line);
-            told = false;
-        } else if !told {
+            self.told = false;
+        } else if !self.told {
             shown.extend_from_slice(INSTEAD);
-            told = true;
+            self.told = true;
         }
     }
+}
+
+/// A whole log without any config.
+pub fn without_config(log: &[u8]) -> Vec<u8> {
+    let mut filter = Filter::default();
+    let mut shown = filter.pass(log);
+    shown.extend(filter.end());
     shown
 }
 
@@ -83,6 +125,18 @@ CRITICAL : Ignition failed: failed to create files: not a directory\r
         assert!(shown(&log).ends_with("Linux version 6.1.0\nnode: up\n"));
         let from = FAILED.find("      \"source").unwrap();
         assert!(!shown(&FAILED[from..]).contains("secret\""));
+    }
+
+    /// However it is cut into pieces, in the middle of the words that matter too.
+    #[test]
+    fn pieces_do_not_matter() {
+        for size in [1, 2, 3, 7, 40] {
+            let mut filter = Filter::default();
+            let mut told: Vec<u8> =
+                FAILED.as_bytes().chunks(size).flat_map(|piece| filter.pass(piece)).collect();
+            told.extend(filter.end());
+            assert_eq!(String::from_utf8(told).unwrap(), shown(FAILED), "{size}");
+        }
     }
 
     #[test]

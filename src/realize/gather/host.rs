@@ -14,6 +14,7 @@ use crate::process::Run;
 use crate::realize::balancer::Balancer;
 use crate::realize::console::read_from;
 use crate::realize::host::volumes;
+use crate::realize::shown::Filter;
 use crate::realize::{Hands, RealizeError, firewall};
 
 /// How long one program may take.
@@ -189,7 +190,8 @@ fn beginning(spool: &Spool<'_>, name: &str, size: u64) -> u64 {
 fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<(), RealizeError> {
     let mut writer = spool.create(name)?;
     let mut failure = None;
-    read_from(path, from, &mut |piece| match spool.write(&mut writer, piece) {
+    let mut filter = Filter::default();
+    read_from(path, from, &mut |piece| match spool.write(&mut writer, &filter.pass(piece)) {
         Ok(()) => std::ops::ControlFlow::Continue(()),
         Err(error) => {
             failure = Some(error);
@@ -199,6 +201,7 @@ fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<(), 
     if let Some(error) = failure {
         return Err(error.into());
     }
+    spool.write(&mut writer, &filter.end())?;
     Ok(spool.finish(writer)?)
 }
 

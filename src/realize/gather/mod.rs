@@ -71,15 +71,12 @@ impl<'w> Hands<'w> {
         self.state.make()?;
         let spool = Spool::make(self.state.scratch(), request.veil)?;
         spool.put("README.md", README.as_bytes())?;
-        for (name, content) in &request.files {
-            match content {
-                Ok(content) => spool.put(name, content)?,
-                Err(why) => spool.miss(name, why),
-            }
-        }
+        request.files.iter().try_for_each(|(name, content)| keep(&spool, name, content))?;
         let reached = std::thread::scope(|scope| {
             let host = scope.spawn(|| self.timed("host", self.virsh.uri, || host::gather(*self, &spool)));
+            let api = scope.spawn(|| self.timed("API", "", || self.ask_api(&spool)));
             let nodes = self.nodes(&spool, request.addresses);
+            api.join().unwrap_or(Ok(()))?;
             host.join().unwrap_or(Ok(()))?;
             nodes
         })?;
@@ -91,6 +88,13 @@ impl<'w> Hands<'w> {
         let files = spool.archive(request.name, request.to)?;
         let size = fs::metadata(request.to)?.len();
         Ok(Gathered { archive: request.to.to_owned(), size, files, reached, missed })
+    }
+
+    /// What the cluster says, if it can be asked.
+    fn ask_api(&self, spool: &Spool<'_>) -> Result<(), RealizeError> {
+        let Some(cluster) = self.cluster else { return Ok(()) };
+        let documents = cluster.documents(self.virsh.cancel);
+        documents.iter().try_for_each(|(name, content)| keep(spool, name, content))
     }
 
     /// Asks all nodes, as many at once as wait for different machines; those that answered.
@@ -143,6 +147,15 @@ impl<'w> Hands<'w> {
         });
         done
     }
+}
+
+/// Keeps a file, or why there is none.
+fn keep(spool: &Spool<'_>, name: &str, content: &Result<Vec<u8>, String>) -> Result<(), RealizeError> {
+    match content {
+        Ok(content) => spool.put(name, content)?,
+        Err(why) => spool.miss(name, why),
+    }
+    Ok(())
 }
 
 /// What could not be had, for people.

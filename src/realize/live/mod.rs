@@ -7,11 +7,13 @@
 //! | `pivot` | the control plane moves to the masters |
 //! | `converge` | every operator is done |
 //! | `verify` | the smoke test |
+//! | `documents` | what the cluster says of itself, for an archive |
 //!
 //! Invariant: the cluster is only looked at, but for requests of our own nodes, which are approved, and the smoke test's
 //! namespace, which is removed again.
 
 mod converge;
+mod documents;
 mod facts;
 mod nodes;
 mod pivot;
