@@ -65,9 +65,9 @@ impl Balancer {
     /// Ends it, and waits until it is gone. False if it is somebody else's.
     pub(super) fn stop(&self) -> Result<bool, RealizeError> {
         let Some(pid) = Pid::from_raw(self.pid) else { return Ok(true) };
-        match rustix::process::kill_process(pid, Signal::TERM) {
-            Err(rustix::io::Errno::PERM) => return Ok(false),
-            Ok(()) | Err(_) => {} // it may be gone already
+        // Any other error says that it is gone already.
+        if rustix::process::kill_process(pid, Signal::TERM) == Err(rustix::io::Errno::PERM) {
+            return Ok(false);
         }
         let end = Instant::now() + LIMIT;
         while fs::exists(Path::new(&format!("/proc/{}/cmdline", self.pid)))? && !self.is_zombie() {

@@ -250,7 +250,7 @@ fn nodes_are_reached_and_tell_their_logs() {
     let mut shown = libvirt.command(&ws, &[]);
     shown = {
         let mut script = libvirt.enter(Path::new("script"));
-        shown.get_envs().for_each(|(name, value)| drop(value.map(|value| script.env(name, value))));
+        script.envs(shown.get_envs().filter_map(|(name, value)| Some((name, value?))));
         script.args(["-qec", &typed, "/dev/null"]);
         script
     };
