@@ -150,6 +150,12 @@ fn everything_is_gathered_and_no_secret() {
         serde_json::from_str::<serde_json::Value>(&files[name]).unwrap();
     }
     assert!(files["artifacts.json"].contains("ignition/bootstrap"));
+    // What is public stays: ids, UUIDs, addresses, names.
+    let kept =
+        |name: &str| !["README.md", "consoles/", "nodes/"].iter().any(|hidden| name.starts_with(hidden));
+    for (name, text) in files.iter().filter(|(name, _)| kept(name)) {
+        assert!(!text.contains("[masked: "), "{name}: {text}");
+    }
     let errors = &files["errors.txt"];
     assert!(errors.contains("nodes/master-0/: `master-0` does not answer on port 22"), "{errors}");
     assert!(errors.contains("nodes/worker-0/: `worker-0` has no machine on the host"), "{errors}");

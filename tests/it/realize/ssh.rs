@@ -96,6 +96,28 @@ impl Drop for Node<'_> {
     }
 }
 
+/// An OpenSSH server of libvirt's host, that root may use.
+fn jump(libvirt: &Libvirt) -> Child {
+    libvirt.sh("cat >/run/jump.conf <<END
+ListenAddress 127.0.0.1
+Port 2222
+HostKey /run/node/host_key
+AuthorizedKeysFile /run/node/authorized_keys
+PermitRootLogin yes
+UsePAM no
+StrictModes no
+PidFile /run/jump.pid
+END
+        printf 'StrictHostKeyChecking accept-new\nHashKnownHosts no\n' >/run/root/.ssh/config");
+    let mut server = libvirt.enter(Path::new("/usr/sbin/sshd"));
+    let server = server.args(["-D", "-f", "/run/jump.conf"]).spawn().unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    while !libvirt.sh("busybox nc -w 2 127.0.0.1 2222 </dev/null || true").starts_with("SSH-2.0") {
+        assert!(Instant::now() < end, "sshd does not answer");
+    }
+    server
+}
+
 /// A libvirt for that, and the example's network, pool and disks in it. None, and a word about it, where that cannot be.
 pub(super) fn start(part: &str) -> Option<(Libvirt, Workspace)> {
     if !Path::new("/usr/sbin/sshd").exists() {
@@ -241,22 +263,52 @@ fn nodes_are_reached_and_tell_their_logs() {
         follow(&mut command, "last words\n", || drop(libvirt.sh(&format!("echo last words >>{console}"))));
     assert!(said.contains("first words\n") && said.matches("last words").count() == 1 && well, "{said}");
 
+    // A reader that has seen enough is no error.
+    let program = env!("CARGO_BIN_EXE_tinderbox");
+    let typed = format!(
+        "set -o pipefail; {program} -C {} realize logs bootstrap kubelet -f -q | head -n 1",
+        ws.dir.display()
+    );
+    let mut piped = libvirt.enter(Path::new("timeout"));
+    piped.args(["60", "bash", "-c", &typed]);
+    libvirt
+        .command(&ws, &[])
+        .get_envs()
+        .for_each(|(name, value)| drop(value.map(|value| piped.env(name, value))));
+    let piped = piped.output().unwrap();
+    assert!(piped.status.success() && piped.stdout.starts_with(b"journalctl "), "{}", ws.text(&piped));
+
     // What a terminal would obey is for no terminal; others get what there is.
     libvirt.sh(r"printf '\033]0;mine\007\033[31mred\033[0m\n' >/run/node/journal");
     let raw = libvirt.command(&ws, &["realize", "logs", "bootstrap", "crio", "-q"]).output().unwrap();
     assert!(raw.stdout.ends_with(b"\x1b]0;mine\x07\x1b[31mred\x1b[0m\n"), "{raw:?}");
-    let program = env!("CARGO_BIN_EXE_tinderbox");
     let typed = format!("{program} -C {} realize logs bootstrap crio -q", ws.dir.display());
-    let mut shown = libvirt.command(&ws, &[]);
-    shown = {
-        let mut script = libvirt.enter(Path::new("script"));
-        script.envs(shown.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        script.args(["-qec", &typed, "/dev/null"]);
-        script
-    };
-    let shown = shown.output().unwrap();
+    let mut shown = libvirt.enter(Path::new("script"));
+    libvirt
+        .command(&ws, &[])
+        .get_envs()
+        .for_each(|(name, value)| drop(value.map(|value| shown.env(name, value))));
+    let shown = shown.args(["-qec", &typed, "/dev/null"]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("--unit=crio.service\r\nred\r\n") && !shown.contains('\x1b'), "{shown:?}");
+
+    // Over the host that libvirt is on, if that is another machine: here it is this one, with an SSH server of its own.
+    let jump = jump(&libvirt);
+    let uri = "libvirt: {uri: 'qemu+ssh://root@127.0.0.1:2222/system', ";
+    ws.edit("cluster.yaml", "libvirt: {", uri);
+    let said = run(&["ssh", "bootstrap", "--", "echo $SSH_CONNECTION"]);
+    assert!(said.starts_with("192.168.126.1 ") && said.ends_with("[exit 0]\n"), "{said}");
+    let said = run(&["logs", "bootstrap", "crio"]);
+    assert!(said.contains("--unit=crio.service") && said.ends_with("[exit 0]\n"), "{said}");
+    assert!(run(&["logs", "bootstrap", "--lines", "1"]).starts_with("last words\n"));
+    assert_eq!(
+        libvirt.sh("cut -d' ' -f1 /run/root/.ssh/known_hosts"),
+        "[127.0.0.1]:2222\n",
+        "the jump host, by ssh itself"
+    );
+    ws.edit("cluster.yaml", uri, "libvirt: {");
+    libvirt.sh("kill $(cat /run/jump.pid)");
+    { jump }.wait().unwrap();
 
     // A node with other host keys is not the one that we know.
     drop(node);
