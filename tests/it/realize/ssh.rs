@@ -1,6 +1,7 @@
 //! `realize ssh` and `realize logs` with a real OpenSSH server that stands in for a node, at the node's address in the
 //! cluster's network.
 
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -166,6 +167,11 @@ fn follow(command: &mut Command, until: &str, meanwhile: impl Fn()) -> (String, 
     (said, child.wait().unwrap().success())
 }
 
+/// What our program sees of the environment.
+fn environment(command: &Command) -> Vec<(OsString, OsString)> {
+    command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect()
+}
+
 /// A signal for what `nsenter` started.
 fn inside(nsenter: u32, signal: Signal) {
     let children = std::fs::read_to_string(format!("/proc/{nsenter}/task/{nsenter}/children")).unwrap();
@@ -271,10 +277,7 @@ fn nodes_are_reached_and_tell_their_logs() {
     );
     let mut piped = libvirt.enter(Path::new("timeout"));
     piped.args(["60", "bash", "-c", &typed]);
-    libvirt
-        .command(&ws, &[])
-        .get_envs()
-        .for_each(|(name, value)| drop(value.map(|value| piped.env(name, value))));
+    piped.envs(environment(&libvirt.command(&ws, &[])));
     let piped = piped.output().unwrap();
     assert!(piped.status.success() && piped.stdout.starts_with(b"journalctl "), "{}", ws.text(&piped));
 
@@ -284,10 +287,7 @@ fn nodes_are_reached_and_tell_their_logs() {
     assert!(raw.stdout.ends_with(b"\x1b]0;mine\x07\x1b[31mred\x1b[0m\n"), "{raw:?}");
     let typed = format!("{program} -C {} realize logs bootstrap crio -q", ws.dir.display());
     let mut shown = libvirt.enter(Path::new("script"));
-    libvirt
-        .command(&ws, &[])
-        .get_envs()
-        .for_each(|(name, value)| drop(value.map(|value| shown.env(name, value))));
+    shown.envs(environment(&libvirt.command(&ws, &[])));
     let shown = shown.args(["-qec", &typed, "/dev/null"]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("--unit=crio.service\r\nred\r\n") && !shown.contains('\x1b'), "{shown:?}");
