@@ -78,7 +78,8 @@ fn gather(
     let to = ws.temp().join(name);
     let events = ws.temp().join("events");
     let events = ["--events", events.to_str().unwrap()];
-    let args = [&["realize", "gather", "--json", "-q", "--output", to.to_str().unwrap()][..], &events].concat();
+    let args =
+        [&["realize", "gather", "--json", "-q", "--output", to.to_str().unwrap()][..], &events].concat();
     let output = libvirt.command(ws, &args).output().unwrap();
     assert!(output.status.success(), "{}", ws.text(&output));
     assert_eq!(mode(&to), 0o600);
