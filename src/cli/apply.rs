@@ -4,7 +4,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::{Jobs, parse_age};
 use super::output::{line, table};
@@ -17,11 +17,11 @@ use crate::realize::{Applied, Operator, Phase, RealizeError};
 #[derive(Debug, clap::Args)]
 pub(super) struct Apply {
     /// The last phase to go through
-    #[arg(long, value_name = "PHASE", conflicts_with = "phase")]
-    until: Option<PhaseName>,
+    #[arg(long, value_name = "PHASE", conflicts_with = "phase", value_parser = phases())]
+    until: Option<Phase>,
     /// Only this phase
-    #[arg(long, value_name = "PHASE")]
-    phase: Option<PhaseName>,
+    #[arg(long, value_name = "PHASE", value_parser = phases())]
+    phase: Option<Phase>,
     /// Agree that what is on disks which have to be made again is lost
     #[arg(long)]
     yes: bool,
@@ -35,26 +35,18 @@ pub(super) struct Apply {
     jobs: Jobs,
 }
 
-/// The phases, as they are written; in the order of [`Phase::ALL`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PhaseName {
-    Host,
-    Media,
-    Bootstrap,
-    ControlPlane,
-    Pivot,
-    Workers,
-    Convergence,
-    Verify,
+/// Phases by their names, which `--help` and completions list.
+fn phases() -> impl TypedValueParser<Value = Phase> {
+    PossibleValuesParser::new(Phase::ALL.map(Phase::as_str))
+        .try_map(|name| Phase::named(&name).ok_or_else(|| format!("there is no phase `{name}`")))
 }
 
 impl Apply {
     /// The phases to go through. Those that only wait are none of a run that does not.
     fn phases(&self) -> Result<Vec<Phase>> {
-        let named = |name: PhaseName| Phase::ALL[name as usize];
         let waits = |phase: &Phase| matches!(phase, Phase::Pivot | Phase::Convergence | Phase::Verify);
-        let last = self.until.map_or(Phase::Verify, named);
-        match self.phase.map(named) {
+        let last = self.until.unwrap_or(Phase::Verify);
+        match self.phase {
             Some(only) if self.no_wait && waits(&only) => Err(OpsError::Usage {
                 message: format!("the phase `{}` is a wait", only.as_str()),
                 advice: Some("leave `--no-wait` out".into()),

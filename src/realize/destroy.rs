@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::apply::Hands;
 use super::balancer::Balancer;
 use super::host::PIVOTED;
-use super::plan::brought;
+use super::leftover::brought;
 use super::{Host, Privileged, RealizeError, firewall, privileged, volumes};
 use crate::event::Event;
 

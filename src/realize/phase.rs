@@ -54,6 +54,11 @@ impl Phase {
         }
     }
 
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.as_str() == name)
+    }
+
     /// The phase that a step belongs to; what `pivot` removes is no longer wanted, and known by its role.
     pub(super) fn of(step: &Step, wanted: &Wanted) -> Self {
         let named = |name: fn(&Machine) -> &str| wanted.machines.iter().find(|one| name(one) == step.name);

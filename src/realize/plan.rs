@@ -11,7 +11,7 @@ use super::obstacles::{self, Obstacle};
 use super::privileged::{self, Access, Privileged};
 use super::volumes::whole;
 use super::wanted::{Machine, Object, Volume, Wanted};
-use super::{Host, State};
+use super::{Host, State, leftover};
 
 /// What would be done, and what stands in the way.
 #[derive(Debug, Clone, Serialize)]
@@ -135,8 +135,8 @@ impl Plan {
         ];
         steps.extend(firewall(host));
         steps.extend(access.local.then(|| balancer(&wanted.balancer(pivoted), host)));
-        steps.extend(renamed(Thing::Network, &wanted.network, &host.networks));
-        steps.extend(renamed(Thing::Pool, &wanted.pool, &host.pools));
+        steps.extend(leftover::renamed(Thing::Network, &wanted.network, &host.networks));
+        steps.extend(leftover::renamed(Thing::Pool, &wanted.pool, &host.pools));
         if host.volumes.contains(PIVOTED) && !pivoted {
             let why = "every master is made anew: so is the cluster".to_owned();
             steps.push(step(Action::Remove, Thing::Mark, PIVOTED, vec![why]));
@@ -149,8 +149,8 @@ impl Plan {
             steps.push(volume(Thing::Image, base, host, "the image of the node OS, which disks begin as"));
         }
         steps.extend(machines.into_iter().flatten());
-        steps.extend(gone(wanted, &current, host));
-        steps.extend(stale(wanted, &current, host));
+        steps.extend(leftover::gone(wanted, &current, host));
+        steps.extend(leftover::stale(wanted, &current, host));
         let privileged = privileged::list(wanted, &steps, pivoted, host.balancer.as_ref(), state, access);
         let (uri, closure) = (uri.to_owned(), wanted.closure.display().to_string());
         let mut plan = Self { uri, closure, pivoted, steps, privileged, obstacles: Vec::new() };
@@ -214,13 +214,6 @@ fn balancer(configuration: &Path, host: &Host) -> Step {
         Some(_) => (Action::Change, Some("it runs with another configuration")),
     };
     step(action, Thing::Balancer, "haproxy", why.map(str::to_owned).into_iter().collect())
-}
-
-/// What is ours and had another name.
-fn renamed(thing: Thing, wanted: &Object, found: &[Found]) -> Option<Step> {
-    let old = found.iter().find(|one| one.uuid == wanted.uuid && one.name != wanted.name)?;
-    let why = format!("cluster.yaml calls it `{}` now", wanted.name);
-    Some(step(Action::Remove, thing, &old.name, vec![why]))
 }
 
 /// A machine with its disk and what it boots with.
@@ -294,48 +287,6 @@ fn volume(thing: Thing, wanted: &Volume, host: &Host, what: &str) -> Step {
     }
 }
 
-/// Machines of this cluster that are not needed any more.
-fn gone(wanted: &Wanted, current: &[&Machine], host: &Host) -> Vec<Step> {
-    let ours = |found: &&Found| {
-        found.mark().is_some_and(|mark| mark.cluster == wanted.cluster)
-            && !current.iter().any(|machine| machine.object.uuid == found.uuid)
-    };
-    let mut steps = Vec::new();
-    let disk_of = |node: &str| format!("{node}.qcow2");
-    for found in host.machines.iter().filter(ours) {
-        // The bootstrap machine has done its work: nothing on its disk is missed.
-        let known = wanted.machines.iter().find(|machine| machine.object.uuid == found.uuid);
-        let why = match known {
-            Some(_) => "the control plane runs on the masters",
-            None => "cluster.yaml has no such node any more",
-        };
-        let why = vec![why.to_owned()];
-        steps.push(step(Action::Remove, Thing::Machine, &found.name, why.clone()));
-        let disk = disk_of(&found.mark().map(|mark| mark.node).unwrap_or_default());
-        if host.volumes.contains(&disk) {
-            steps.push(Step { destroys: known.is_none(), ..step(Action::Remove, Thing::Disk, &disk, why) });
-        }
-    }
-    // What an interrupted run has left of the bootstrap machine.
-    let done = wanted.machines.iter().filter(|one| !current.iter().any(|now| now.node == one.node));
-    for machine in done.filter(|one| host.volumes.contains(&one.disk.name)) {
-        if !steps.iter().any(|step| step.name == machine.disk.name) {
-            let why = vec!["its machine is gone".to_owned()];
-            steps.push(step(Action::Remove, Thing::Disk, &machine.disk.name, why));
-        }
-    }
-    steps
-}
-
-/// Files in our pool that we brought for something else.
-fn stale(wanted: &Wanted, current: &[&Machine], host: &Host) -> Vec<Step> {
-    let media = current.iter().map(|machine| &machine.medium).chain(&wanted.base);
-    let wanted: Vec<&str> = media.map(|volume| volume.name.as_str()).collect();
-    let old = host.volumes.iter().filter(|name| !wanted.contains(&name.as_str()));
-    let why = || vec!["no machine boots from it any more".to_owned()];
-    old.filter_map(|name| Some(step(Action::Remove, brought(name)?, name, why()))).collect()
-}
-
 /// Whether the masters have the control plane: they had it once, and not all of them are made anew.
 fn pivoted(wanted: &Wanted, host: &Host) -> bool {
     let mut masters = wanted.machines.iter().filter(|machine| machine.is_master());
@@ -345,23 +296,4 @@ fn pivoted(wanted: &Wanted, host: &Host) -> bool {
 /// Whether a machine begins with another disk than the one that it has.
 pub(super) fn loses_disk(wanted: &Machine, host: &Host) -> bool {
     machine(wanted, host).iter().any(|step| step.thing == Thing::Disk && step.action.makes())
-}
-
-/// What a file in our pool was brought for, by its name: others may have put theirs there too.
-pub(super) fn brought(name: &str) -> Option<Thing> {
-    let (stem, kind) = name.rsplit_once('.')?;
-    let of = |text: &str, known: fn(&u8) -> bool| text.len() == 16 && text.bytes().all(|b| known(&b));
-    let base32 = |text: &str| of(text, |b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(b));
-    let hex = |text: &str| of(text, |b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
-    let ends_in_id =
-        |stem: &str| stem.rsplit_once('-').is_some_and(|(node, id)| !node.is_empty() && base32(id));
-    match kind {
-        "ign" if ends_in_id(stem) => Some(Thing::Medium),
-        "iso" => {
-            let (stem, image) = stem.rsplit_once('-')?;
-            ((hex(image) || image == "none") && ends_in_id(stem)).then_some(Thing::Medium)
-        }
-        "qcow2" => stem.strip_prefix("base-").filter(|id| hex(id)).map(|_| Thing::Image),
-        _ => None,
-    }
 }

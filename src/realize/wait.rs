@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::apply::Hands;
-use super::{Phase, RealizeError, minutes};
+use super::error::minutes;
+use super::{Phase, RealizeError};
 use crate::api::ApiError;
 use crate::event::Event;
 use crate::process::ProcessError;
