@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::build::{self, BuildRequest};
-use super::{Env, Missing, OpsError, Result, Workspace};
+use super::{Env, Missing, OpsError, Result, Workspace, expiry};
 use crate::api::Endpoint;
 use crate::config::Projected;
 use crate::fs;
@@ -72,12 +72,12 @@ pub(super) fn with_workspace<T>(
     let virsh = Virsh { programs: env.programs, uri, read_only: false, cancel: env.cancel };
     let state = State::of(workspace.directory.path());
     let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);
-    let cluster = Some(&cluster);
-    let limit = None;
-    work(
-        Hands { virsh, wanted: &wanted, state: &state, access, no_image, cluster, limit, events },
-        &workspace,
-    )
+    let (cluster, limit) = (Some(&cluster), None);
+    let calendar = expiry::expiry(env, &[])?;
+    let expired = calendar.boots_until.as_deref().filter(|_| calendar.expired);
+    let hands =
+        Hands { virsh, wanted: &wanted, state: &state, access, no_image, expired, cluster, limit, events };
+    work(hands, &workspace)
 }
 
 fn access(virsh: Virsh<'_>) -> Access {

@@ -7,7 +7,7 @@ use super::host::Found;
 use super::plan::loses_disk;
 use super::wanted::{Machine, Object, Wanted};
 use super::xml::Element;
-use super::{Host, Plan, Thing};
+use super::{Hands, Host, Plan, Thing};
 use crate::fs;
 
 /// What a node needs at least on its disk: the operating system alone.
@@ -19,7 +19,7 @@ const QCOW2: &[u8] = b"QFI\xfb";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Obstacle {
-    /// Which kind: `foreign`, `kvm`, `image`, `address`, `port`, `quorum` or `space`.
+    /// Which kind: `foreign`, `kvm`, `image`, `expiry`, `address`, `port`, `quorum` or `space`.
     pub kind: &'static str,
     /// What is wrong.
     pub message: String,
@@ -31,11 +31,13 @@ fn obstacle(kind: &'static str, message: String, hint: impl Into<String>) -> Obs
     Obstacle { kind, message, hint: hint.into() }
 }
 
-/// All that stands in the way of a plan; `no_image` says what to do if the node OS is not here.
-pub(super) fn find(wanted: &Wanted, host: &Host, plan: &Plan, no_image: &str) -> Vec<Obstacle> {
+/// All that stands in the way of a plan.
+pub(super) fn find(hands: &Hands<'_>, host: &Host, plan: &Plan) -> Vec<Obstacle> {
+    let wanted = hands.wanted;
     let mut all = foreign(wanted, host);
     all.extend(kvm(host));
-    all.extend(images(wanted, plan, no_image));
+    all.extend(images(wanted, plan, hands.no_image));
+    all.extend(expiry(hands, plan));
     all.extend(addresses(wanted, host));
     all.extend(ports(host));
     all.extend(quorum(wanted, host, plan));
@@ -189,6 +191,17 @@ fn addresses(wanted: &Wanted, host: &Host) -> Vec<Obstacle> {
         }
     }
     all
+}
+
+/// Certificates that end before a boot can.
+fn expiry(hands: &Hands<'_>, plan: &Plan) -> Option<Obstacle> {
+    let until = hands.expired?;
+    let boots = hands.wanted.machines.iter().any(|machine| plan.makes(&machine.disk.name));
+    (boots && !plan.pivoted).then(|| {
+        let message =
+            format!("a boot would not end before the first certificate does: this set boots until {until}");
+        obstacle("expiry", message, "`tinderbox renew` gives new dates, and keeps every key")
+    })
 }
 
 /// Ports that the load balancer needs, and that others have.

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::host::{Found, PIVOTED};
 use super::obstacles::{self, Obstacle};
-use super::privileged::{self, Access, Privileged};
+use super::privileged::{self, Privileged};
 use super::volumes::whole;
 use super::wanted::{Machine, Object, Volume, Wanted};
-use super::{Host, State, leftover};
+use super::{Hands, Host, leftover};
 
 /// What would be done, and what stands in the way.
 #[derive(Debug, Clone, Serialize)]
@@ -119,15 +119,9 @@ impl Thing {
 }
 
 impl Plan {
-    /// What lies between the closure and the host. `no_image` says what to do if the node OS is not here.
-    pub fn make(
-        uri: &str,
-        wanted: &Wanted,
-        host: &Host,
-        state: &State,
-        access: Access,
-        no_image: &str,
-    ) -> Self {
+    /// What lies between the closure and the host.
+    pub fn make(hands: &Hands<'_>, host: &Host) -> Self {
+        let Hands { wanted, state, access, .. } = *hands;
         let pivoted = pivoted(wanted, host);
         let mut steps = vec![
             object(Thing::Network, &wanted.network, &host.networks),
@@ -152,9 +146,9 @@ impl Plan {
         steps.extend(leftover::gone(wanted, &current, host));
         steps.extend(leftover::stale(wanted, &current, host));
         let privileged = privileged::list(wanted, &steps, pivoted, host.balancer.as_ref(), state, access);
-        let (uri, closure) = (uri.to_owned(), wanted.closure.display().to_string());
+        let (uri, closure) = (hands.virsh.uri.to_owned(), wanted.closure.display().to_string());
         let mut plan = Self { uri, closure, pivoted, steps, privileged, obstacles: Vec::new() };
-        plan.obstacles = obstacles::find(wanted, host, &plan, no_image);
+        plan.obstacles = obstacles::find(hands, host, &plan);
         plan
     }
 

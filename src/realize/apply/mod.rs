@@ -44,6 +44,8 @@ pub struct Hands<'a> {
     pub access: Access,
     /// What to do if the node OS is not here.
     pub no_image: &'a str,
+    /// Until when the closure could boot, if that is past.
+    pub expired: Option<&'a str>,
     /// The way to the cluster; without it, nothing of it is waited for.
     pub cluster: Option<&'a Cluster>,
     /// The longest that a wait may take, if not the usual.
@@ -73,7 +75,7 @@ impl Hands<'_> {
     /// What would be done now.
     pub fn plan(&self) -> Result<Plan, RealizeError> {
         let host = Host::look(self.virsh, self.wanted, self.state, self.access)?;
-        let plan = Plan::make(self.virsh.uri, self.wanted, &host, self.state, self.access, self.no_image);
+        let plan = Plan::make(self, &host);
         if !plan.privileged.is_empty() {
             self.state.make()?; // the load balancer that root starts has its pid file there
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::apply::kill_inside;
 use super::{Libvirt, small};
-use crate::harness::{Workspace, left_out, mode};
+use crate::harness::{Workspace, epoch, left_out, mode};
 
 /// The errors of a plan, which must fail, without what it would do.
 fn errors(libvirt: &Libvirt, ws: &Workspace) -> String {
@@ -67,8 +67,8 @@ fn what_is_not_ours_is_left_alone() {
     ");
     libvirt.sh("ip link delete office; ip link delete virbr-ocp4");
 
-    // Somebody else's web server has every address, and another the load balancer's page.
-    let others = ["0.0.0.0:443", "127.0.0.1:9000"].map(|at| {
+    // Somebody else's web servers have every address.
+    let others = ["0.0.0.0:443", "0.0.0.0:9000"].map(|at| {
         libvirt.enter(Path::new("busybox")).args(["httpd", "-f", "-p", at, "-h", "/run"]).spawn().unwrap()
     });
     let end = Instant::now() + Duration::from_secs(60);
@@ -105,7 +105,7 @@ fn what_is_not_ours_is_left_alone() {
     ");
 }
 
-/// A pool without room, and machines that cannot run.
+/// A pool without room, machines that cannot run, and certificates that have ended.
 #[test]
 fn a_host_that_cannot_take_the_machines_is_told_so() {
     // A device that is there and is no KVM: as in a container, or with virtualisation off.
@@ -115,6 +115,7 @@ fn a_host_that_cannot_take_the_machines_is_told_so() {
     let pool = ws.temp().join("pool");
     libvirt.sh(&format!("mkdir -p {0} && mount -t tmpfs -o size=64m tinderbox {0}", pool.display()));
     ws.edit("cluster.yaml", "domainType: qemu", "domainType: kvm");
+    ws.edit("cluster.lock", epoch(), "2020-01-01T00:00:00Z");
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
     error: machines of type `kvm` cannot run there: failed to get emulator capabilities; invalid argument: the accel 'kvm' is not supported by '/usr/bin/qemu-system-x86_64' on this host
     hint: switch virtualisation on in the firmware and load the kvm module; or set `libvirt.domainType: qemu` in cluster.yaml, which emulates, and is slow
