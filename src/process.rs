@@ -121,6 +121,12 @@ impl Hint for ProcessError {
 }
 
 impl Programs {
+    /// Whether there is such a program.
+    pub fn has(&self, program: &str) -> bool {
+        let path = self.environment.get("PATH").cloned().unwrap_or_default();
+        std::env::split_paths(&path).any(|dir| matches!(crate::fs::exists(&dir.join(program)), Ok(true)))
+    }
+
     /// Runs one to its end. Its exit status is for the caller to judge.
     pub fn run(&self, run: Run<'_>) -> Result<Ended, ProcessError> {
         self.watched(run, read)

@@ -19,7 +19,7 @@ const QCOW2: &[u8] = b"QFI\xfb";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Obstacle {
-    /// Which kind: `foreign`, `kvm`, `image`, `expiry`, `address`, `port`, `quorum` or `space`.
+    /// Which kind: `foreign`, `kvm`, `image`, `expiry`, `address`, `program`, `port`, `quorum` or `space`.
     pub kind: &'static str,
     /// What is wrong.
     pub message: String,
@@ -39,6 +39,7 @@ pub(super) fn find(hands: &Hands<'_>, host: &Host, plan: &Plan) -> Vec<Obstacle>
     all.extend(images(wanted, plan, hands.no_image));
     all.extend(expiry(hands, plan));
     all.extend(addresses(wanted, host));
+    all.extend(programs(hands, plan));
     all.extend(ports(host));
     all.extend(quorum(wanted, host, plan));
     all.extend(space(wanted, host, plan));
@@ -201,6 +202,17 @@ fn expiry(hands: &Hands<'_>, plan: &Plan) -> Option<Obstacle> {
         let message =
             format!("a boot would not end before the first certificate does: this set boots until {until}");
         obstacle("expiry", message, "`tinderbox renew` gives new dates, and keeps every key")
+    })
+}
+
+/// The load balancer's program, if we are to start it.
+fn programs(hands: &Hands<'_>, plan: &Plan) -> Option<Obstacle> {
+    let starts = plan.steps.iter().any(|step| step.thing == Thing::Balancer && step.action.makes());
+    let missing = starts && hands.access.may_listen() && !hands.virsh.programs.has("haproxy");
+    missing.then(|| {
+        let hint =
+            "install it (Debian and Fedora call the package `haproxy`), or put its directory into PATH";
+        obstacle("program", "there is no program `haproxy` on this machine".to_owned(), hint)
     })
 }
 

@@ -41,13 +41,13 @@ fn roots_keep_what_they_name() {
     ws.json(&["store", "add", "stray.txt"]);
     insta::assert_snapshot!(ws.run(&["store", "gc", "--dry-run"]), @r"
     9 B	[ID]-stray.txt
-    would free 9 B in 1 objects; 152 stay
+    would free 9 B in 1 objects; 177 stay
     [exit 0]
     ");
     assert_eq!(objects(&ws).len(), before.len() + 1, "a dry run frees nothing");
     insta::assert_snapshot!(ws.run(&["store", "gc"]), @r"
     9 B	[ID]-stray.txt
-    freed 9 B in 1 objects; 152 stay
+    freed 9 B in 1 objects; 177 stay
     [exit 0]
     ");
     assert_eq!(objects(&ws), before);
@@ -74,12 +74,14 @@ fn keep_last() {
     lines.sort_unstable(); // objects go by age, to the nanosecond
     insta::assert_snapshot!(lines.join("\n"), @r"
     1.1 MiB	[ID]-cluster
-    1.6 KiB	[ID]-infra-haproxy-pivoted
-    1.7 KiB	[ID]-infra-haproxy
-    2.3 KiB	[ID]-infra-network
+    1.8 KiB	[ID]-infra-worker-0
+    1.9 KiB	[ID]-infra-haproxy-pivoted
+    2.0 KiB	[ID]-infra-haproxy
+    2.5 KiB	[ID]-infra-network
+    52 B	[ID]-ignition-id-worker-0
     90.2 KiB	[ID]-ignition-worker-0
     [exit 0]
-    freed 54.7 KiB in 5 objects; 147 stay
+    freed 57.3 KiB in 7 objects; 170 stay
     generation 2 of [DIR]
     ");
     assert_eq!(objects(&ws), before.difference(&planned).cloned().collect());

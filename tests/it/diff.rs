@@ -78,7 +78,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
     result → cluster
-    artifacts: 5 changed, 138 the same
+    artifacts: 7 changed, 157 the same
     nodes, if they run already
       worker-0: re-install (/etc/NetworkManager/system-connections/tinderbox.nmconnection)
     causes
@@ -91,7 +91,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ~ infra/haproxy [1]
         haproxy.cfg
           ~ 1 place
-            @@ line 44 → 44 @@
+            @@ line 48 → 48 @@
                bind 192.168.126.11:80
                balance source
                option tcp-check
@@ -111,7 +111,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ~ infra/haproxy-pivoted [1]
         haproxy-pivoted.cfg
           ~ 1 place
-            @@ line 42 → 42 @@
+            @@ line 46 → 46 @@
                bind 192.168.126.11:80
                balance source
                option tcp-check
@@ -131,7 +131,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ~ infra/network [1]
         network.xml
           ~ 1 place
-            @@ line 34 → 34 @@
+            @@ line 35 → 35 @@
                    <hostname>master-2.ocp4.example.com</hostname>
                    <hostname>etcd-2.ocp4.example.com</hostname>
                  </host>
@@ -141,11 +141,41 @@ fn an_edit_is_told_once_with_its_cause() {
                  </host>
                  <host ip="192.168.126.111">
 
+    ~ ignition-id/worker-0 [1]
+        worker-0
+          ~ 1 place
+            @@ line 1 → 1 @@
+            -[ID]
+            +[ID]
+
+    ~ infra/worker-0 [1]
+        worker-0.xml
+          ~ 2 places
+            @@ line 4 → 4 @@
+               <title>worker-0.ocp4.example.com</title>
+               <metadata>
+                 <!-- By this `tinderbox realize` knows what it made, and from which Ignition. -->
+            -    <tinderbox:node xmlns:tinderbox="urn:tinderbox:node:1" cluster="7d19298e-a688-456c-8d4e-678c386d3998" name="worker-0" role="worker" ignition="[ID]" image="" disk="100"/>
+            +    <tinderbox:node xmlns:tinderbox="urn:tinderbox:node:1" cluster="7d19298e-a688-456c-8d4e-678c386d3998" name="worker-0" role="worker" ignition="[ID]" image="" disk="100"/>
+               </metadata>
+               <memory unit="KiB">8388608</memory>
+               <vcpu>4</vcpu>
+            @@ line 30 → 30 @@
+                 </disk>
+                 <disk type="file" device="cdrom">
+                   <driver name="qemu" type="raw"/>
+            -      <source file="/var/lib/libvirt/images/ocp4/worker-0-[ID:16]-none.iso"/>
+            +      <source file="/var/lib/libvirt/images/ocp4/worker-0-[ID:16]-none.iso"/>
+                   <target dev="sdb" bus="sata"/>
+                   <readonly/>
+                 </disk>
+
     ~ cluster [1]
         1 file as in ignition/worker-0
         1 file as in infra/haproxy
         1 file as in infra/haproxy-pivoted
         1 file as in infra/network
+        1 file as in infra/worker-0
     [exit 1]
     "#);
     let output = ws.output(&["diff", "result", "result"]);
@@ -191,7 +221,7 @@ fn the_page_of_a_release() {
     let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
-    artifacts: 27 changed, 116 the same
+    artifacts: 39 changed, 125 the same
     nodes, if they run already
       bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/images.env, /etc/kubernetes/manifests/cluster-version-operator.yaml and 10 more)
       master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)
@@ -364,7 +394,7 @@ fn two_targets_are_compared_with_each_other() {
         haproxy-pivoted.cfg
           ~ haproxy.cfg → haproxy-pivoted.cfg
           ~ 2 places
-            @@ line 24 → 24 @@
+            @@ line 28 → 28 @@
                bind 192.168.126.10:6443
                balance roundrobin
                option tcp-check
@@ -372,7 +402,7 @@ fn two_targets_are_compared_with_each_other() {
                server master-0 192.168.126.101:6443 check inter 2s fall 3 rise 2
                server master-1 192.168.126.102:6443 check inter 2s fall 3 rise 2
                server master-2 192.168.126.103:6443 check inter 2s fall 3 rise 2
-            @@ line 34 → 33 @@
+            @@ line 38 → 37 @@
                bind 192.168.126.10:22623
                balance roundrobin
                option tcp-check

@@ -526,7 +526,9 @@ fn an_annotation_issues_nothing_anew() {
     check/schemas
     check/static-pods
     cluster
+    ignition-id/bootstrap
     ignition/bootstrap
+    infra/bootstrap
     mco/inputs
     patch/10-x
     patched
@@ -567,7 +569,9 @@ fn an_annotation_of_a_recipe_issues_nothing_anew() {
     hand-over/loadbalancer-serving-signer
     hand-over/localhost-serving-signer
     hand-over/service-network-serving-signer
+    ignition-id/bootstrap
     ignition/bootstrap
+    infra/bootstrap
     mco/inputs
     patched
     ");
@@ -588,11 +592,21 @@ fn an_annotation_of_a_recipe_issues_nothing_anew() {
     spared.sort_unstable();
     insta::assert_snapshot!(spared.join("\n"), @r"
     check/secrets
+    ignition-id/master-0
+    ignition-id/master-1
+    ignition-id/master-2
+    ignition-id/worker-0
+    ignition-id/worker-1
     ignition/master-0
     ignition/master-1
     ignition/master-2
     ignition/worker-0
     ignition/worker-1
+    infra/master-0
+    infra/master-1
+    infra/master-2
+    infra/worker-0
+    infra/worker-1
     mco/master
     mco/rendered
     mco/worker

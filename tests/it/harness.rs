@@ -268,6 +268,8 @@ fn words(text: &str) -> String {
         let (word, after) = rest.split_at(end);
         if word.len() == 52 && word.bytes().all(|c| c.is_ascii_lowercase() || (b'2'..=b'7').contains(&c)) {
             out.push_str("[ID]");
+        } else if word.len() == 16 && [".ign", "-none.iso"].iter().any(|end| after.starts_with(end)) {
+            out.push_str("[ID:16]"); // the name of a medium
         } else if is_number(word) && after.starts_with(" ms") {
             out.push_str("[MS]");
         } else if is_number(word) && word.len() == 4 && is_time(rest) {

@@ -207,10 +207,14 @@ fn a_cluster_is_compared_and_reported() {
     let names =
         "[...document.querySelectorAll('#tree > li .artifact')].map((one) => one.textContent).join(' ')";
     for (filter, value, found) in [
-        ("node", "worker-0", "ignition/worker-0"),
+        ("node", "worker-0", "ignition/worker-0 infra/worker-0"),
         ("kind", "unit", "ignition/worker-0"),
         ("severity", "notable", "ignition/worker-0"),
-        ("kind", "text", "infra/haproxy infra/haproxy-pivoted infra/network"),
+        (
+            "kind",
+            "text",
+            "infra/haproxy infra/haproxy-pivoted infra/network ignition-id/worker-0 infra/worker-0",
+        ),
     ] {
         assert_eq!(choose(filter, value), value);
         assert_eq!(browser.text(names), found, "{filter} {value}");

@@ -167,6 +167,18 @@ fn patches_apply_in_the_order_of_their_names() {
       ignition/master-2
       ignition/worker-0
       ignition/worker-1
+      ignition-id/bootstrap
+      ignition-id/master-0
+      ignition-id/master-1
+      ignition-id/master-2
+      ignition-id/worker-0
+      ignition-id/worker-1
+      infra/bootstrap
+      infra/master-0
+      infra/master-1
+      infra/master-2
+      infra/worker-0
+      infra/worker-1
       check/bootkube
       check/crds
       check/hand-over
@@ -205,6 +217,18 @@ fn patches_apply_in_the_order_of_their_names() {
       ignition/master-2
       ignition/worker-0
       ignition/worker-1
+      ignition-id/bootstrap
+      ignition-id/master-0
+      ignition-id/master-1
+      ignition-id/master-2
+      ignition-id/worker-0
+      ignition-id/worker-1
+      infra/bootstrap
+      infra/master-0
+      infra/master-1
+      infra/master-2
+      infra/worker-0
+      infra/worker-1
       check/bootkube
       check/crds
       check/hand-over
@@ -473,6 +497,18 @@ fn a_secret_stays_one() {
       ignition/master-2
       ignition/worker-0
       ignition/worker-1
+      ignition-id/bootstrap
+      ignition-id/master-0
+      ignition-id/master-1
+      ignition-id/master-2
+      ignition-id/worker-0
+      ignition-id/worker-1
+      infra/bootstrap
+      infra/master-0
+      infra/master-1
+      infra/master-2
+      infra/worker-0
+      infra/worker-1
       check/bootkube
       check/crds
       check/hand-over

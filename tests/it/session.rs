@@ -478,8 +478,8 @@ fn show() {
     file                3.9 KiB    images.json
     file                1.8 KiB    infra/bootstrap.xml
     executable          3.9 KiB    infra/firewall.sh
-    file                1.8 KiB    infra/haproxy-pivoted.cfg
-    file                1.9 KiB    infra/haproxy.cfg
+    file                1.9 KiB    infra/haproxy-pivoted.cfg
+    file                2.0 KiB    infra/haproxy.cfg
     file                1.8 KiB    infra/master-0.xml
     file                1.8 KiB    infra/master-1.xml
     file                1.8 KiB    infra/master-2.xml
@@ -1042,14 +1042,14 @@ fn store_listing() {
     insta::assert_snapshot!(ws.run(&["store", "ls"]), @r"
     NAME                   SIZE     FILES    OBJECT
     identity-uuid-pool     36 B     1        [ID]
-    infra-haproxy          1.9 KiB  1        [ID]
-    infra-haproxy-pivoted  1.8 KiB  1        [ID]
+    infra-haproxy          2.0 KiB  1        [ID]
+    infra-haproxy-pivoted  1.9 KiB  1        [ID]
     infra-pool             298 B    1        [ID]
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["store", "du"]), @r"
-    4.0 KiB	[STORE]
-    4 objects; 4.0 KiB if equal files counted every time
+    4.2 KiB	[STORE]
+    4 objects; 4.2 KiB if equal files counted every time
     [exit 0]
     ");
     let object = ws.json(&["show", "infra/pool"])["object"].as_str().unwrap().to_owned();

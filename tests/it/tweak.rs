@@ -17,6 +17,15 @@ const WORKER_IP: [&str; 9] = [
 
 const NONE: [&str; 0] = [];
 
+/// These, and for every node's Ignition among them its digest and the machine that carries it.
+fn with_machines(names: &[&str]) -> Vec<String> {
+    let nodes = names.iter().filter_map(|name| name.strip_prefix("ignition/"));
+    let machines = nodes.flat_map(|node| [format!("ignition-id/{node}"), format!("infra/{node}")]);
+    let mut all: Vec<String> = names.iter().map(|name| (*name).to_owned()).chain(machines).collect();
+    all.sort();
+    all
+}
+
 /// The promise of the whole design, on names.
 #[test]
 fn one_workers_address_builds_what_names_it() {
@@ -72,7 +81,7 @@ fn the_service_network_builds_what_carries_it() {
         "static-pod/kube-apiserver",
         "static-pod/kube-controller-manager",
     ];
-    assert_eq!(ws.build(&[]), carries);
+    assert_eq!(ws.build(&[]), with_machines(&carries));
     ws.edit("install-config.yaml", "platform:\n", "proxy: {httpProxy: 'http://proxy:3128'}\nplatform:\n");
     ws.build(&[]);
     ws.edit("install-config.yaml", "  - 172.31.0.0/16", "  - 172.30.0.0/16");
@@ -80,7 +89,8 @@ fn the_service_network_builds_what_carries_it() {
     let (proxy, others): (Vec<_>, Vec<_>) = built.iter().partition(|name| name.contains("proxy"));
     assert_eq!(proxy, ["manifest/cluster-proxy-01-config"]);
     // The certificate is still in the store.
-    assert!(others.iter().all(|name| carries.contains(&name.as_str())), "{others:?}");
+    let carries = with_machines(&carries);
+    assert!(others.iter().all(|name| carries.contains(name)), "{others:?}");
 }
 
 /// `affects` foretells exactly what an edit builds.
@@ -191,6 +201,18 @@ fn why_masks_secrets() {
       ignition/master-2
       ignition/worker-0
       ignition/worker-1
+      ignition-id/bootstrap
+      ignition-id/master-0
+      ignition-id/master-1
+      ignition-id/master-2
+      ignition-id/worker-0
+      ignition-id/worker-1
+      infra/bootstrap
+      infra/master-0
+      infra/master-1
+      infra/master-2
+      infra/worker-0
+      infra/worker-1
       check/bootkube
       check/crds
       check/hand-over
@@ -206,7 +228,7 @@ fn why_masks_secrets() {
     ");
     assert_eq!(
         ws.build(&[]),
-        [
+        with_machines(&[
             "assembled",
             "check/bootkube",
             "check/crds",
@@ -230,7 +252,7 @@ fn why_masks_secrets() {
             "mco/rendered",
             "mco/worker",
             "patched"
-        ]
+        ])
     );
     insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
     manifest/openshift-config-secret-pull-secret is up to date; its last change was this
@@ -284,8 +306,7 @@ fn adding_a_worker() {
     assert_eq!(ws.build(&["demo"]), ["demo/worker-2"]);
     let built = ws.build(&[]);
     // The new one's configuration in place of the old one's.
-    let mut listing =
-        WORKER_IP.map(|name| name.replace("ignition/worker-0", "ignition/worker-2")).into_iter();
+    let mut listing = WORKER_IP.map(|name| name.replace("worker-0", "worker-2")).into_iter();
     assert!(listing.all(|name| built.contains(&name)), "{built:?}");
     assert!(
         !built.iter().any(|name| name == "ignition/worker-0" || name == "ignition/master-0"),
@@ -330,7 +351,7 @@ fn user_recipes_add_and_replace() {
     ws.write("recipes/50-manifest/motd.yaml.j2", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: motd, namespace: openshift-config}\ndata: {motd: '{{ d }}'}\n");
     assert_eq!(
         ws.build(&[]),
-        [
+        with_machines(&[
             "assembled",
             "check/bootkube",
             "check/crds",
@@ -346,23 +367,23 @@ fn user_recipes_add_and_replace() {
             "manifest/motd",
             "mco/inputs",
             "patched"
-        ]
+        ])
     );
     let file = ws.dir.join("result/manifests/motd.yaml");
     assert!(std::fs::read_to_string(&file).unwrap().contains("motd: 'ocp4.example.com'"));
     ws.write(
         "recipes/70-infra/pool.xml.j2",
-        "<pool type='dir'><name>{{ name }}</name><target><path>/srv</path></target></pool>\n",
+        "<pool type='dir'><name>{{ name }}</name><uuid>{{ uuid }}</uuid><target><path>{{ path }}/more</path></target></pool>\n",
     );
     assert_eq!(ws.build(&[]), ["cluster", "infra/pool"]);
     insta::assert_snapshot!(ws.run(&["why", "infra/pool"]), @r#"
     infra/pool is up to date; its last change was this
     root cause
-      file recipes/70-infra/pool.xml.j2: line 1: <pool type="dir"> → line 1: <pool type='dir'><name>{{ name }}</name><target><path>/srv</path></target></pool>
+      file recipes/70-infra/pool.xml.j2: line 1: <pool type="dir"> → line 1: <pool type='dir'><name>{{ name }}</name><uuid>{{ uuid }}</uuid><target><path>{{ path }}/more</path></target></pool>
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["show", "infra/pool"]), @"
-    <pool type='dir'><name>ocp4</name><target><path>/srv</path></target></pool>
+    insta::assert_snapshot!(ws.run(&["show", "infra/pool"]), @r"
+    <pool type='dir'><name>ocp4</name><uuid>3e51f001-d475-4577-8ed4-fcd6e36d182a</uuid><target><path>&#x2f;var&#x2f;lib&#x2f;libvirt&#x2f;images&#x2f;ocp4/more</path></target></pool>
     [exit 0]
     ");
     std::fs::remove_file(ws.dir.join("recipes/50-manifest/motd.toml")).unwrap();

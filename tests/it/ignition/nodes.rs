@@ -289,11 +289,16 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
     check/static-pods
     cluster
     identity/mac-worker-2
+    identity/uuid-worker-2
+    ignition-id/bootstrap
+    ignition-id/worker-2
     ignition/bootstrap
     ignition/worker-2
+    infra/bootstrap
     infra/haproxy
     infra/haproxy-pivoted
     infra/network
+    infra/worker-2
     manifest/cluster-config
     mco/inputs
     patched

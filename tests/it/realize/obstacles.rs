@@ -76,11 +76,17 @@ fn what_is_not_ours_is_left_alone() {
         assert!(Instant::now() < end);
     }
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
-    error: the load balancer cannot have 127.0.0.1:9000, 192.168.126.11:443: others listen there
+    error: the load balancer cannot have 192.168.126.10:9000, 192.168.126.11:443: others listen there
     hint: `ss -ltnp` says who: stop it, or give it addresses of its own
     [exit 1]
     ");
     others.into_iter().for_each(|mut other| kill_inside(&mut other));
+
+    // A PATH without the load balancer in it.
+    let bare =
+        libvirt.command(&ws, &["realize", "plan", "-q"]).env("PATH", "/usr/bin:/bin").output().unwrap();
+    let told = String::from_utf8(bare.stderr).unwrap();
+    assert!(told.contains("error: there is no program `haproxy` on this machine\n"), "{told}");
 
     // No image, one that is compressed, and none at all.
     fs::write(ws.dir.join("rhcos.qcow2"), [0x1f, 0x8b, 8, 0]).unwrap();
@@ -99,7 +105,7 @@ fn what_is_not_ours_is_left_alone() {
     ws.write("cluster.lock", lock.split_once("[rhcos.qcow2]").unwrap().0);
     ws.edit("cluster.yaml", "rhcos: {qcow2: rhcos.qcow2}", "");
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
-    error: `bootstrap-[IGNITION]-none.iso` cannot be made: the image of the node OS is not on this machine
+    error: `bootstrap-[ID:16]-none.iso` cannot be made: the image of the node OS is not on this machine
     hint: name the release's live ISO in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock --update rhcos`; its QEMU image works too (`rhcos: {qcow2: FILE}`)
     [exit 1]
     ");
@@ -117,8 +123,12 @@ fn a_host_that_cannot_take_the_machines_is_told_so() {
     ws.edit("cluster.yaml", "domainType: qemu", "domainType: kvm");
     ws.edit("cluster.lock", epoch(), "2020-01-01T00:00:00Z");
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
+    warning: operators will replace what they are handed, aggregator-client-signer, kube-control-plane-signer, csr-signer-signer, kube-apiserver-to-kubelet-signer, etcd-signer, because it is too old: they adopt it until [TIME]; run `tinderbox renew` before the boot
+    warning: the certificate `admin` ended [TIME]: run `tinderbox renew`
     error: machines of type `kvm` cannot run there: failed to get emulator capabilities; invalid argument: the accel 'kvm' is not supported by '/usr/bin/qemu-system-x86_64' on this host
     hint: switch virtualisation on in the firmware and load the kvm module; or set `libvirt.domainType: qemu` in cluster.yaml, which emulates, and is slow
+    error: a boot would not end before the first certificate does: this set boots until [TIME]
+    hint: `tinderbox renew` gives new dates, and keeps every key
     error: `[TEMP]/pool` has 0.1 GB free, and the nodes need at least 6.0 GB
     hint: make room, or set `libvirt.path` in cluster.yaml to a directory that has it
     [exit 1]

@@ -35,37 +35,37 @@ fn a_plan_follows_the_host() {
                         it does not run
     create  image     base-[IMAGE].qcow2
                         the image of the node OS, which disks begin as
-    create  medium    bootstrap-[IGNITION].ign
+    create  medium    bootstrap-[ID:16].ign
                         its Ignition
     create  disk      bootstrap.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-bootstrap
                         1 vCPUs, 256 MiB, qemu
-    create  medium    master-0-[IGNITION].ign
+    create  medium    master-0-[ID:16].ign
                         its Ignition
     create  disk      master-0.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-0
                         1 vCPUs, 256 MiB, qemu
-    create  medium    master-1-[IGNITION].ign
+    create  medium    master-1-[ID:16].ign
                         its Ignition
     create  disk      master-1.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-1
                         1 vCPUs, 256 MiB, qemu
-    create  medium    master-2-[IGNITION].ign
+    create  medium    master-2-[ID:16].ign
                         its Ignition
     create  disk      master-2.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-2
                         1 vCPUs, 256 MiB, qemu
-    create  medium    worker-0-[IGNITION].ign
+    create  medium    worker-0-[ID:16].ign
                         its Ignition
     create  disk      worker-0.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-worker-0
                         1 vCPUs, 256 MiB, qemu
-    create  medium    worker-1-[IGNITION].ign
+    create  medium    worker-1-[ID:16].ign
                         its Ignition
     create  disk      worker-1.qcow2
                         1 GB, thin
@@ -89,22 +89,22 @@ fn a_plan_follows_the_host() {
     keep    firewall  firewall.sh
     keep    balancer  haproxy
     keep    image     base-[IMAGE].qcow2
-    keep    medium    bootstrap-[IGNITION].ign
+    keep    medium    bootstrap-[ID:16].ign
     keep    disk      bootstrap.qcow2
     keep    machine   ocp4-cv5ll-bootstrap
-    keep    medium    master-0-[IGNITION].ign
+    keep    medium    master-0-[ID:16].ign
     keep    disk      master-0.qcow2
     keep    machine   ocp4-cv5ll-master-0
-    keep    medium    master-1-[IGNITION].ign
+    keep    medium    master-1-[ID:16].ign
     keep    disk      master-1.qcow2
     keep    machine   ocp4-cv5ll-master-1
-    keep    medium    master-2-[IGNITION].ign
+    keep    medium    master-2-[ID:16].ign
     keep    disk      master-2.qcow2
     keep    machine   ocp4-cv5ll-master-2
-    keep    medium    worker-0-[IGNITION].ign
+    keep    medium    worker-0-[ID:16].ign
     keep    disk      worker-0.qcow2
     keep    machine   ocp4-cv5ll-worker-0
-    keep    medium    worker-1-[IGNITION].ign
+    keep    medium    worker-1-[ID:16].ign
     keep    disk      worker-1.qcow2
     keep    machine   ocp4-cv5ll-worker-1
     everything is as it should be
@@ -131,29 +131,29 @@ fn a_plan_follows_the_host() {
     change  balancer  haproxy
                         it runs with another configuration
     keep    image     base-[IMAGE].qcow2
-    create  medium    bootstrap-[IGNITION].ign
+    create  medium    bootstrap-[ID:16].ign
                         its Ignition
     change  disk      bootstrap.qcow2
                         its Ignition changed: [IGNITION] becomes [IGNITION]
                         what is on it is lost
     change  machine   ocp4-cv5ll-bootstrap
                         metadata/node@ignition: `[ID]` becomes `[ID]`
-                        sysinfo/entry@file: `[TEMP]/pool/bootstrap-[IGNITION].ign` becomes `[TEMP]/pool/bootstrap-[IGNITION].ign`
-    create  medium    master-0-[IGNITION].ign
+                        sysinfo/entry@file: `[TEMP]/pool/bootstrap-[ID:16].ign` becomes `[TEMP]/pool/bootstrap-[ID:16].ign`
+    create  medium    master-0-[ID:16].ign
                         its Ignition
     change  disk      master-0.qcow2
                         its Ignition changed: [IGNITION] becomes [IGNITION]
                         what is on it is lost
     change  machine   ocp4-cv5ll-master-0
                         metadata/node@ignition: `[ID]` becomes `[ID]`
-                        sysinfo/entry@file: `[TEMP]/pool/master-0-[IGNITION].ign` becomes `[TEMP]/pool/master-0-[IGNITION].ign`
-    keep    medium    master-1-[IGNITION].ign
+                        sysinfo/entry@file: `[TEMP]/pool/master-0-[ID:16].ign` becomes `[TEMP]/pool/master-0-[ID:16].ign`
+    keep    medium    master-1-[ID:16].ign
     keep    disk      master-1.qcow2
     keep    machine   ocp4-cv5ll-master-1
-    keep    medium    master-2-[IGNITION].ign
+    keep    medium    master-2-[ID:16].ign
     keep    disk      master-2.qcow2
     keep    machine   ocp4-cv5ll-master-2
-    keep    medium    worker-0-[IGNITION].ign
+    keep    medium    worker-0-[ID:16].ign
     keep    disk      worker-0.qcow2
     change  machine   ocp4-cv5ll-worker-0
                         memory: `262144` becomes `524288`
@@ -163,11 +163,11 @@ fn a_plan_follows_the_host() {
     remove  disk      worker-1.qcow2
                         cluster.yaml has no such node any more
                         what is on it is lost
-    remove  medium    bootstrap-[IGNITION].ign
+    remove  medium    bootstrap-[ID:16].ign
                         no machine boots from it any more
-    remove  medium    master-0-[IGNITION].ign
+    remove  medium    master-0-[ID:16].ign
                         no machine boots from it any more
-    remove  medium    worker-1-[IGNITION].ign
+    remove  medium    worker-1-[ID:16].ign
                         no machine boots from it any more
     [exit 0]
     ");
