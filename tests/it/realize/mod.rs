@@ -101,7 +101,9 @@ impl Libvirt {
         }
         let temp = tempfile::tempdir().unwrap();
         let log = fs::File::create(temp.path().join("log")).unwrap();
-        let outer = Command::new("unshare")
+        // Whatever ends this thread ends it all, a `kill -9` too.
+        let outer = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "unshare"])
             .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", SETUP])
             .env("BEFORE", before)
             .stdin(Stdio::null())
