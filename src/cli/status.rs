@@ -30,6 +30,7 @@ pub(super) fn show(status: &Status) {
             machine.state.clone(),
             ignition.to_owned(),
             machine.booted.map_or("", Booted::as_str).to_owned(),
+            machine.api.map_or("", |ready| if ready { "ready" } else { "silent" }).to_owned(),
             member.map_or("", kubelet).to_owned(),
             member.map(certificates).unwrap_or_default(),
             machine.addresses.join(" "),
@@ -37,7 +38,7 @@ pub(super) fn show(status: &Status) {
         ]
     });
     table(
-        &["NODE", "STATE", "IGNITION", "BOOTED", "KUBELET", "CERTIFICATES", "ADDRESSES", "MACHINE"],
+        &["NODE", "STATE", "IGNITION", "BOOTED", "API", "KUBELET", "CERTIFICATES", "ADDRESSES", "MACHINE"],
         &rows.collect::<Vec<_>>(),
     );
     operators(&status.operators);

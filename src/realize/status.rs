@@ -1,6 +1,6 @@
 //! How it stands: each machine as libvirt sees it, what it wrote to its console, and what the cluster says of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -68,6 +68,8 @@ pub struct MachineStatus {
     pub made_with: Option<String>,
     /// The one that it booted with, by its console; none if that says nothing of it.
     pub booted: Option<Booted>,
+    /// Whether its own API server answers; none if it has none, or cannot be asked.
+    pub api: Option<bool>,
     /// Its node in the cluster, with its kubelet and its certificates; none if the API does not answer, or it never joins.
     pub member: Option<Member>,
 }
@@ -86,9 +88,11 @@ impl Hands<'_> {
         let host = Host::look(self.virsh, self.wanted, self.state, self.access)?;
         let journal = self.state.journal()?;
         let closure = self.wanted.closure.display().to_string();
-        let live = self.live(&host);
-        let machines =
-            self.wanted.machines.iter().map(|machine| self.machine_status(machine, &host, &live.members));
+        let (live, servers) = (self.live(&host), self.servers(&host));
+        let machines = self.wanted.machines.iter().map(|machine| {
+            let api = servers.get(machine.node.as_str()).copied();
+            self.machine_status(machine, &host, &live.members, api)
+        });
         Ok(Status {
             uri: self.virsh.uri.to_owned(),
             realized: journal.as_ref().map(|last| last.closure.clone()).filter(|last| *last != closure),
@@ -123,11 +127,28 @@ impl Hands<'_> {
         }
     }
 
+    /// Which machines' API servers answer, of those that run and may have one; asked all at once.
+    fn servers(&self, host: &Host) -> BTreeMap<&str, bool> {
+        let Some(cluster) = self.cluster.filter(|_| self.access.local) else { return BTreeMap::new() };
+        let runs = |machine: &&Machine| {
+            host.machines.iter().any(|found| found.active && found.uuid == machine.object.uuid)
+        };
+        let machines =
+            self.wanted.machines.iter().filter(|one| one.is_bootstrap() || one.is_master()).filter(runs);
+        std::thread::scope(|scope| {
+            let ask = |machine: &'_ Machine| cluster.answers_on(&machine.node, self.virsh.cancel);
+            let asked: Vec<_> =
+                machines.map(|one| (one.node.as_str(), scope.spawn(move || ask(one)))).collect();
+            asked.into_iter().filter_map(|(node, answer)| Some((node, answer.join().ok()??))).collect()
+        })
+    }
+
     fn machine_status(
         &self,
         machine: &Machine,
         host: &Host,
         members: &[Member],
+        api: Option<bool>,
     ) -> Result<MachineStatus, RealizeError> {
         let found = host.machines.iter().find(|found| found.uuid == machine.object.uuid);
         let state = match found {
@@ -147,6 +168,7 @@ impl Hands<'_> {
             ignition: machine.ignition.clone(),
             made_with: found.and_then(|found| found.mark()).map(|mark| mark.ignition),
             booted: if found.is_some() { self.booted(machine, &host.volumes)? } else { None },
+            api,
             member: members.iter().find(|member| member.node == machine.node).cloned(),
         })
     }

@@ -64,6 +64,13 @@ impl Cluster {
         Client::new(&self.kubeconfig, &self.api, cancel)
     }
 
+    /// Whether a node's own API server answers, without the load balancer; none if it has no address.
+    pub(super) fn answers_on(&self, node: &str, cancel: &AtomicBool) -> Option<bool> {
+        let ip = self.made.iter().find(|made| made.node == node)?.ips.first()?;
+        let client = Client::new(&self.kubeconfig, &Endpoint::of(*ip), cancel);
+        Some(client.and_then(|client| client.ready()).is_ok())
+    }
+
     /// The nodes and the operators, looked at and left alone.
     pub(super) fn look(
         &self,

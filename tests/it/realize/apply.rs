@@ -115,13 +115,13 @@ fn machines_run_and_are_removed_again() {
     network   active
     balancer  [STORE]/[ID]-cluster/infra/haproxy.cfg
     API       not ready at 192.168.126.10:6443: the API at `192.168.126.10:6443` cannot be reached: [WORDS]
-    NODE       STATE    IGNITION  BOOTED  KUBELET  CERTIFICATES  ADDRESSES  MACHINE
-    bootstrap  running  current                                             ocp4-cv5ll-bootstrap
-    master-0   running  current                                             ocp4-cv5ll-master-0
-    master-1   running  current                                             ocp4-cv5ll-master-1
-    master-2   running  current                                             ocp4-cv5ll-master-2
-    worker-0   running  current                                             ocp4-cv5ll-worker-0
-    worker-1   running  current                                             ocp4-cv5ll-worker-1
+    NODE       STATE    IGNITION  BOOTED  API     KUBELET  CERTIFICATES  ADDRESSES  MACHINE
+    bootstrap  running  current           silent                                    ocp4-cv5ll-bootstrap
+    master-0   running  current           silent                                    ocp4-cv5ll-master-0
+    master-1   running  current           silent                                    ocp4-cv5ll-master-1
+    master-2   running  current           silent                                    ocp4-cv5ll-master-2
+    worker-0   running  current                                                     ocp4-cv5ll-worker-0
+    worker-1   running  current                                                     ocp4-cv5ll-worker-1
     [exit 0]
     ");
 

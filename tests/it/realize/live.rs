@@ -367,13 +367,13 @@ fn a_cluster_comes_up_whatever_happens() {
     network   active
     balancer  [STORE]/[ID]-cluster/infra/haproxy-pivoted.cfg
     API       ready at 192.168.126.10:6443
-    NODE       STATE    IGNITION  BOOTED  KUBELET  CERTIFICATES                   ADDRESSES  MACHINE
-    bootstrap  removed                                                                       ocp4-cv5ll-bootstrap
-    master-0   running  current           ready    client issued, serving issued             ocp4-cv5ll-master-0
-    master-1   running  current           ready    client issued, serving issued             ocp4-cv5ll-master-1
-    master-2   running  current           ready    client issued, serving issued             ocp4-cv5ll-master-2
-    worker-0   running  current           ready    client issued, serving issued             ocp4-cv5ll-worker-0
-    worker-1   running  current           ready    client issued, serving issued             ocp4-cv5ll-worker-1
+    NODE       STATE    IGNITION  BOOTED  API     KUBELET  CERTIFICATES                   ADDRESSES  MACHINE
+    bootstrap  removed                                                                               ocp4-cv5ll-bootstrap
+    master-0   running  current           ready   ready    client issued, serving issued             ocp4-cv5ll-master-0
+    master-1   running  current           ready   ready    client issued, serving issued             ocp4-cv5ll-master-1
+    master-2   running  current           silent  ready    client issued, serving issued             ocp4-cv5ll-master-2
+    worker-0   running  current                   ready    client issued, serving issued             ocp4-cv5ll-worker-0
+    worker-1   running  current                   ready    client issued, serving issued             ocp4-cv5ll-worker-1
     OPERATOR  VERSION  STATE      MESSAGE
     dns       4.18.1   available
     etcd      4.18.1   available
