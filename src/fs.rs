@@ -331,6 +331,20 @@ pub fn sync_file_system(path: &Path) -> Result<()> {
     rustix::fs::syncfs(open(path)?).at("sync", path)
 }
 
+/// Reads a file, however large, through the hasher that others name it by.
+pub fn hash(path: &Path) -> Result<sha2::Sha256> {
+    use sha2::Digest as _;
+    let mut file = open(path)?;
+    let mut hasher = sha2::Sha256::new();
+    let mut chunk = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut chunk).at("read", path)? {
+            0 => return Ok(hasher),
+            read => hasher.update(&chunk[..read]),
+        }
+    }
+}
+
 /// Bytes that a plain user can still write to the file system of `path`.
 pub fn available(path: &Path) -> Result<u64> {
     let found = rustix::fs::statvfs(path).at("look at", path)?;

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sha2::Digest as _;
 
-use crate::fs::{self, At};
+use crate::fs;
 use crate::hint::Hint;
 use crate::registry::Sha256;
 
@@ -139,19 +138,6 @@ impl Pinned {
 
     /// Reads all of it to see whether it is the pinned one.
     pub fn verify(&self) -> Result<(), FileError> {
-        self.is(hash(&self.path)?)
-    }
-}
-
-/// Reads a file through a hasher.
-pub fn hash(path: &Path) -> fs::Result<sha2::Sha256> {
-    let mut file = fs::open(path)?;
-    let mut hasher = sha2::Sha256::new();
-    let mut chunk = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut chunk).at("read", path)? {
-            0 => return Ok(hasher),
-            read => hasher.update(&chunk[..read]),
-        }
+        self.is(fs::hash(&self.path)?)
     }
 }

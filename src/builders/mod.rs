@@ -21,7 +21,7 @@ mod template;
 mod tree;
 pub mod validate;
 
-pub use files::{FileError, Files, Location, Pinned, hash};
+pub use files::{FileError, Files, Location, Pinned};
 pub use job::{InputTree, Job, JobError, Note, Notes, Programs};
 pub use render::names as template_names;
 

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use super::build::{self, BuildRequest};
-use super::{Env, Missing, OpsError, Result, Workspace};
+use super::{Env, Missing, OpsError, Result, Workspace, build};
 use crate::api::Client;
 pub use crate::api::{Endpoint, Stage};
 use crate::fs;
@@ -26,12 +25,7 @@ pub struct ApproveRequest {
 /// Approves requests for certificates of the nodes that we made, and of nobody else.
 pub fn approve(env: Env<'_>, asked: &ApproveRequest) -> Result<Report> {
     let workspace = Workspace::load(env, Missing::Make)?;
-    let targets = vec!["cluster".to_owned()];
-    let request = BuildRequest { targets, jobs: asked.jobs, keep_going: false, check: false, no_link: true };
-    let report = build::build(env, &request)?;
-    if let Some(failure) = report.errors.first() {
-        return Err(OpsError::Failed(std::sync::Arc::clone(failure)));
-    }
+    let report = build::whole(env, vec!["cluster".to_owned()], asked.jobs)?;
     let closure = report.targets.first().map(|target| target.path.clone());
     let closure = closure.ok_or(OpsError::NotBuilt { target: "cluster".into() })?;
     let made = Made::read(&closure, &workspace.cluster)?;

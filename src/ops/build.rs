@@ -56,6 +56,9 @@ pub struct BuildReport {
     /// Checks that the user turned off.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disabled_checks: Vec<String>,
+    /// Until when all of this could finish a boot, if that is past.
+    #[serde(skip)]
+    pub expired: Option<String>,
     /// The errors themselves, for whoever prints them.
     #[serde(skip)]
     pub errors: Vec<std::sync::Arc<ExecError>>,
@@ -87,6 +90,16 @@ impl BuildReport {
     /// Whether everything that was asked for is there, and the same twice.
     pub fn is_success(&self) -> bool {
         self.failed.is_empty() && self.check.as_ref().is_none_or(|check| check.differences.is_empty())
+    }
+}
+
+/// Builds all of these for another verb, and keeps nothing; what failed first is an error.
+pub(super) fn whole(env: Env<'_>, targets: Vec<String>, jobs: usize) -> Result<BuildReport> {
+    let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
+    let report = build(env, &request)?;
+    match report.errors.first() {
+        Some(failure) => Err(OpsError::Failed(std::sync::Arc::clone(failure))),
+        None => Ok(report),
     }
 }
 
@@ -122,9 +135,9 @@ pub fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
         }
         kept => kept?,
     };
-    super::expiry::warn(env, &workspace, session.store(), &outcome.done)?;
+    let expired = super::expiry::warn(env, &workspace, session.store(), &outcome.done)?;
     let disabled_checks = workspace.cluster.disabled_checks.clone();
-    Ok(BuildReport { generation, check, disabled_checks, ..report(context, &targets, outcome) })
+    Ok(BuildReport { generation, check, disabled_checks, expired, ..report(context, &targets, outcome) })
 }
 
 fn report(context: Context<'_>, targets: &[usize], outcome: Outcome) -> BuildReport {

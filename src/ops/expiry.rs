@@ -86,7 +86,7 @@ pub fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
 pub(super) fn of(store: &Store, outputs: &[Output<'_>]) -> Result<Expiry> {
     let now = this_second();
     let certificates = rows(store, outputs, now)?;
-    let until = certificates.first().map(|first| first.ends - BOOT);
+    let until = certificates.first().map(boots_until);
     Ok(Expiry {
         now: show(now),
         boots_until: until.map(show),
@@ -115,18 +115,21 @@ fn outputs<'a>(workspace: &'a Workspace, done: &BTreeMap<usize, Done>) -> Vec<Ou
     done.iter().map(output).collect()
 }
 
-/// Says so when a set that was just built, or found, is about to end or has not begun.
+/// Says so when a set that was just built, or found, is about to end or has not begun. Gives the time until which it could
+/// finish a boot, if that is past.
 pub(super) fn warn(
     env: Env<'_>,
     workspace: &Workspace,
     store: &Store,
     done: &BTreeMap<usize, Done>,
-) -> Result<()> {
+) -> Result<Option<String>> {
     let now = this_second();
     let outputs = outputs(workspace, done);
     warn_of_age(env, &adoptions(store, &outputs, now)?, now);
     let rows = rows(store, &outputs, now)?;
-    let Some(first) = rows.first() else { return Ok(()) };
+    let Some(first) = rows.first() else { return Ok(None) };
+    let until = boots_until(first);
+    let expired = (until < now).then(|| show(until));
     let text = if first.ends <= now {
         format!("the certificate `{}` ended {}: run `tinderbox renew`", first.name, first.not_after)
     } else if first.ends - now < SOON {
@@ -141,10 +144,15 @@ pub(super) fn warn(
             early.name, early.not_before
         )
     } else {
-        return Ok(());
+        return Ok(expired);
     };
     env.events.emit(Event::Warning { text });
-    Ok(())
+    Ok(expired)
+}
+
+/// Until when a set can finish a boot, by the certificate that ends first.
+fn boots_until(first: &Row) -> OffsetDateTime {
+    first.ends - BOOT
 }
 
 /// Says so when operators would replace what they are handed, should it boot now.

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::build::{self, BuildRequest};
-use super::{Env, OpsError, Result, workspace};
+use super::{Env, OpsError, Result, build, workspace};
 use crate::fs;
 use crate::tree::Kind;
 
@@ -26,17 +25,7 @@ pub fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Expo
         let advice = "export to a new or an empty directory";
         return Err(OpsError::Exists { path: to.to_owned(), advice });
     }
-    let request = BuildRequest {
-        targets: vec![target.to_owned()],
-        jobs,
-        keep_going: false,
-        check: false,
-        no_link: true,
-    };
-    let report = build::build(env, &request)?;
-    if let Some(failure) = report.errors.first() {
-        return Err(OpsError::Failed(std::sync::Arc::clone(failure)));
-    }
+    let report = build::whole(env, vec![target.to_owned()], jobs)?;
     let [built] = report.targets.as_slice() else {
         let message = format!("`{target}` is {} derivations", report.targets.len());
         return Err(OpsError::Usage { message, advice: Some("export one, for example `cluster`".into()) });

@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::build::{self, BuildRequest};
-use super::{Env, Missing, OpsError, Result, Workspace, expiry};
+use super::{Env, Missing, OpsError, Result, Workspace, build};
 use crate::api::Endpoint;
 use crate::config::Projected;
 use crate::fs;
@@ -67,14 +66,13 @@ pub(super) fn with_workspace<T>(
     work: impl FnOnce(Hands<'_>, &Workspace) -> Result<T>,
 ) -> Result<T> {
     let workspace = Workspace::load(env, Missing::Make)?;
-    let Built { wanted, cluster, no_image } = built(env, &workspace, jobs)?;
+    let Built { wanted, cluster, no_image, expired } = built(env, &workspace, jobs)?;
     let uri = &workspace.cluster.libvirt.uri;
     let virsh = Virsh { programs: env.programs, uri, read_only: false, cancel: env.cancel };
     let state = State::of(workspace.directory.path());
     let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);
     let (cluster, limit) = (Some(&cluster), None);
-    let calendar = expiry::expiry(env, &[])?;
-    let expired = calendar.boots_until.as_deref().filter(|_| calendar.expired);
+    let expired = expired.as_deref();
     let hands =
         Hands { virsh, wanted: &wanted, state: &state, access, no_image, expired, cluster, limit, events };
     work(hands, &workspace)
@@ -92,6 +90,8 @@ struct Built {
     cluster: Cluster,
     /// What to do if the node OS is not on this machine.
     no_image: String,
+    /// Until when it could boot, if that is past.
+    expired: Option<String>,
 }
 
 /// Where the release's images are named.
@@ -106,11 +106,7 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
         false => nodes.iter().map(iso).filter(|iso| workspace.graph.find(iso).is_some()).collect(),
     };
     let targets = [vec!["cluster".to_owned(), IMAGES.to_owned()], isos].concat();
-    let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
-    let report = build::build(env, &request)?;
-    if let Some(failure) = report.errors.first() {
-        return Err(OpsError::Failed(std::sync::Arc::clone(failure)));
-    }
+    let report = build::whole(env, targets, jobs)?;
     let paths: BTreeMap<&str, &PathBuf> =
         report.targets.iter().map(|target| (target.name.as_str(), &target.path)).collect();
     let path = |name: &str| paths.get(name).copied().ok_or(OpsError::NotBuilt { target: name.into() });
@@ -124,6 +120,7 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
         wanted: Wanted::read(closure, &nodes, &images)?,
         cluster: cluster(workspace, closure, path(IMAGES)?)?,
         no_image: no_image(workspace),
+        expired: report.expired.clone(),
     })
 }
 

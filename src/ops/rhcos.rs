@@ -5,7 +5,6 @@ use serde::Deserialize;
 use sha2::Digest as _;
 
 use super::{Env, OpsError, Result, Workspace};
-use crate::builders::hash;
 use crate::exec::{self, Options};
 use crate::fs;
 use crate::hint::Problems;
@@ -50,7 +49,7 @@ pub(super) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
     };
     for (path, slot) in [(&own.iso, &mut pinned.iso), (&own.qcow2, &mut pinned.qcow2)] {
         if let Some(path) = path {
-            let hasher = hash(&workspace.directory.path().join(path))?;
+            let hasher = fs::hash(&workspace.directory.path().join(path))?;
             let sha256 = Sha256::from_bytes(hasher.finalize().into()).hex();
             *slot = Some(Artifact { location: path.clone(), sha256 });
         }

@@ -15,7 +15,7 @@ use super::wanted::{Mark, Wanted, mark};
 use super::xml::Element;
 use super::{Access, RealizeError, State, Virsh, firewall, ports};
 use crate::fs;
-use crate::process::Run;
+use crate::process::{Ended, Run};
 
 /// What a disk takes that only has its tables.
 const BLANK: u64 = 1 << 20;
@@ -72,6 +72,11 @@ impl Found {
 pub(super) const PIVOTED: &str = "pivoted";
 
 impl Host {
+    /// Whether our network is there, and active.
+    pub(super) fn is_connected(&self, wanted: &Wanted) -> bool {
+        self.networks.iter().any(|found| found.uuid == wanted.network.uuid && found.active)
+    }
+
     /// Looks at everything that the closure is about.
     pub fn look(
         virsh: Virsh<'_>,
@@ -207,19 +212,18 @@ struct Address {
     prefixlen: u8,
 }
 
+/// What `ip` says of this machine, as JSON; none if nobody can tell.
+pub(super) fn ip(virsh: Virsh<'_>, what: &str) -> Option<Vec<u8>> {
+    let args = ["-json", what];
+    let limit = Duration::from_secs(10);
+    let run = Run { program: "ip", args: &args, stdin: b"", limit, daemon: false, cancel: virsh.cancel };
+    virsh.programs.run(run).ok().filter(Ended::is_success).map(|ended| ended.stdout)
+}
+
 /// The interfaces of this machine. Without `ip` nobody can tell, and libvirt says it when the network is started.
 fn interfaces(virsh: Virsh<'_>) -> Vec<Interface> {
-    let run = Run {
-        program: "ip",
-        args: &["-json", "address"],
-        stdin: b"",
-        limit: Duration::from_secs(10),
-        daemon: false,
-        cancel: virsh.cancel,
-    };
-    let links = virsh.programs.run(run).ok().filter(|ended| ended.is_success());
-    let links: Vec<Link> =
-        links.and_then(|ended| serde_json::from_slice(&ended.stdout).ok()).unwrap_or_default();
+    let said = ip(virsh, "address");
+    let links: Vec<Link> = said.and_then(|said| serde_json::from_slice(&said).ok()).unwrap_or_default();
     let network =
         |address: &Address| IpNet::new(address.local.as_ref()?.parse().ok()?, address.prefixlen).ok();
     links

@@ -16,7 +16,7 @@ const WITHOUT_END: Duration = Duration::from_secs(365 * 24 * 3600);
 const BEFORE: u64 = 50;
 
 /// Units of a node that have a short name.
-const UNITS: [&str; 3] = ["bootkube", "kubelet", "crio"];
+pub(super) const UNITS: [&str; 3] = ["bootkube", "kubelet", "crio"];
 /// Static pods, of any node.
 pub(super) const PODS: [&str; 6] = [
     "cluster-version-operator",

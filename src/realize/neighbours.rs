@@ -4,40 +4,44 @@
 //! ourselves: libvirt 9's reader fails on newer kernels (`wrong nlmsg len`), and a node's address would never be seen.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::Virsh;
-use super::host::Found;
-use crate::process::Run;
+use super::host::{Found, ip};
 
 /// One entry, in iproute2's words.
 #[derive(Debug, Deserialize)]
-struct Neighbour {
+pub(super) struct Neighbour {
     dst: String,
     lladdr: Option<String>,
 }
 
-/// Addresses that a machine has spoken from. None if libvirt is elsewhere, or nobody here can tell.
-pub(super) fn of(virsh: Virsh<'_>, machine: &Found) -> Option<Vec<String>> {
-    let run = Run {
-        program: "ip",
-        args: &["-json", "neighbor"],
-        stdin: b"",
-        limit: Duration::from_secs(10),
-        cancel: virsh.cancel,
-        daemon: false,
-    };
-    let ended = virsh.is_local().then(|| virsh.programs.run(run).ok()).flatten()?;
-    let devices = machine.xml.at("devices").into_iter().flat_map(|devices| devices.all("interface"));
-    let macs: Vec<&str> = devices.filter_map(|one| Some(one.at("mac")?.attribute("address"))).collect();
-    ended.is_success().then(|| addresses(&ended.stdout, &macs)).flatten()
+/// The table, read once. None if libvirt is elsewhere, or nobody here can tell.
+pub(super) struct Neighbours(Vec<Neighbour>);
+
+impl Neighbours {
+    /// Looks.
+    pub(super) fn look(virsh: Virsh<'_>) -> Option<Self> {
+        let said = virsh.is_local().then(|| ip(virsh, "neighbor")).flatten()?;
+        read(&said).map(Self)
+    }
+
+    /// Addresses that a machine has spoken from.
+    pub(super) fn of(&self, machine: &Found) -> Vec<String> {
+        let devices = machine.xml.at("devices").into_iter().flat_map(|devices| devices.all("interface"));
+        let macs: Vec<&str> = devices.filter_map(|one| Some(one.at("mac")?.attribute("address"))).collect();
+        addresses(&self.0, &macs)
+    }
 }
 
-/// The addresses of these interfaces, in order; not those that every interface has. None if this is no such table.
-fn addresses(table: &[u8], macs: &[&str]) -> Option<Vec<String>> {
-    let table: Vec<Neighbour> = serde_json::from_slice(table).ok()?;
+/// None if this is no such table.
+fn read(table: &[u8]) -> Option<Vec<Neighbour>> {
+    serde_json::from_slice(table).ok()
+}
+
+/// The addresses of these interfaces, in order; not those that every interface has.
+fn addresses(table: &[Neighbour], macs: &[&str]) -> Vec<String> {
     let is_its = |one: &&Neighbour| {
         one.lladdr.as_ref().is_some_and(|seen| macs.iter().any(|mac| mac.eq_ignore_ascii_case(seen)))
     };
@@ -45,7 +49,7 @@ fn addresses(table: &[u8], macs: &[&str]) -> Option<Vec<String>> {
     found.retain(|address| !matches!(address, IpAddr::V6(six) if six.is_unicast_link_local()));
     found.sort();
     found.dedup();
-    Some(found.iter().map(IpAddr::to_string).collect())
+    found.iter().map(IpAddr::to_string).collect()
 }
 
 #[cfg(test)]
@@ -62,12 +66,10 @@ mod tests {
             {"dst":"192.168.126.101","dev":"virbr-ocp4","lladdr":"52:54:00:70:8e:50","state":["STALE"]},
             {"dst":"fd00:126::110","dev":"virbr-ocp4","lladdr":"52:54:00:68:14:c4","router":null,"state":["DELAY"]},
             {"dst":"fe80::5054:ff:fe68:14c4","dev":"virbr-ocp4","lladdr":"52:54:00:68:14:c4","state":["STALE"]}]"#;
-        let of = |macs: &[&str]| addresses(table, macs);
-        assert_eq!(
-            of(&["52:54:00:68:14:C4"]).unwrap(),
-            ["192.168.126.20", "192.168.126.110", "fd00:126::110"]
-        );
-        assert!(of(&["52:54:00:00:00:00"]).unwrap().is_empty() && of(&[]).unwrap().is_empty());
-        assert_eq!(addresses(b"Usage: ip neigh", &[]), None);
+        let table = read(table).unwrap();
+        let of = |macs: &[&str]| addresses(&table, macs);
+        assert_eq!(of(&["52:54:00:68:14:C4"]), ["192.168.126.20", "192.168.126.110", "fd00:126::110"]);
+        assert!(of(&["52:54:00:00:00:00"]).is_empty() && of(&[]).is_empty());
+        assert!(read(b"Usage: ip neigh").is_none());
     }
 }

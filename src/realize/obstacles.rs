@@ -103,7 +103,7 @@ fn bridges(wanted: &Wanted, host: &Host) -> Option<Obstacle> {
         .clone()
         .find(|found| bridge_of(found) == bridge)
         .map(|found| format!("of the network `{}`", found.name));
-    let known = host.networks.iter().any(|found| found.uuid == wanted.network.uuid && found.active);
+    let known = host.is_connected(wanted);
     let stray = host.interfaces.iter().any(|interface| interface.name == bridge) && !known;
     let taken = taken.or_else(|| stray.then(|| "that libvirt did not make".to_owned()))?;
     let message = format!("there is an interface `{bridge}` {taken}");

@@ -133,7 +133,7 @@ impl Plan {
         steps.extend(leftover::renamed(Thing::Pool, &wanted.pool, &host.pools));
         if host.volumes.contains(PIVOTED) && !pivoted {
             let why = "every master is made anew: so is the cluster".to_owned();
-            steps.push(step(Action::Remove, Thing::Mark, PIVOTED, vec![why]));
+            steps.push(Step::new(Action::Remove, Thing::Mark, PIVOTED, vec![why]));
         }
         let current: Vec<&Machine> =
             wanted.machines.iter().filter(|one| !(pivoted && one.is_bootstrap())).collect();
@@ -165,10 +165,6 @@ impl Step {
     }
 }
 
-fn step(action: Action, thing: Thing, name: &str, why: Vec<String>) -> Step {
-    Step::new(action, thing, name, why)
-}
-
 /// A network or a pool: made, described anew, or only started.
 fn object(thing: Thing, wanted: &Object, found: &[Found]) -> Step {
     let Some(ours) = found.iter().find(|one| one.uuid == wanted.uuid && one.name == wanted.name) else {
@@ -178,7 +174,7 @@ fn object(thing: Thing, wanted: &Object, found: &[Found]) -> Step {
             }
             _ => wanted.xml.text_at("target/path").to_owned(),
         };
-        return step(Action::Create, thing, &wanted.name, vec![what]);
+        return Step::new(Action::Create, thing, &wanted.name, vec![what]);
     };
     let mut why: Vec<String> = wanted.xml.differences(&ours.xml).iter().map(ToString::to_string).collect();
     if !ours.active {
@@ -188,7 +184,7 @@ fn object(thing: Thing, wanted: &Object, found: &[Found]) -> Step {
         why.push("it does not start with the host".into());
     }
     let action = if why.is_empty() { Action::Keep } else { Action::Change };
-    step(action, thing, &wanted.name, why)
+    Step::new(action, thing, &wanted.name, why)
 }
 
 /// The openings of the firewall, if we may look at it.
@@ -197,7 +193,7 @@ fn firewall(host: &Host) -> Option<Step> {
     let action = if closed.is_empty() { Action::Keep } else { Action::Create };
     let why = (!closed.is_empty())
         .then(|| format!("{} rules: the nodes reach the load balancer, and the outside", closed.len()));
-    Some(step(action, Thing::Firewall, "firewall.sh", why.into_iter().collect()))
+    Some(Step::new(action, Thing::Firewall, "firewall.sh", why.into_iter().collect()))
 }
 
 /// The load balancer on this machine.
@@ -207,7 +203,7 @@ fn balancer(configuration: &Path, host: &Host) -> Step {
         Some(running) if running.has(configuration) => (Action::Keep, None),
         Some(_) => (Action::Change, Some("it runs with another configuration")),
     };
-    step(action, Thing::Balancer, "haproxy", why.map(str::to_owned).into_iter().collect())
+    Step::new(action, Thing::Balancer, "haproxy", why.map(str::to_owned).into_iter().collect())
 }
 
 /// A machine with its disk and what it boots with.
@@ -221,7 +217,7 @@ fn machine(wanted: &Machine, host: &Host) -> Vec<Step> {
     };
     let medium = volume(Thing::Medium, &wanted.medium, host, what);
     let lost = there.map(|found| outdated(wanted, found)).unwrap_or_default();
-    let mut disk = step(Action::Keep, Thing::Disk, &wanted.disk.name, Vec::new());
+    let mut disk = Step::new(Action::Keep, Thing::Disk, &wanted.disk.name, Vec::new());
     if !disk_there {
         disk.action = Action::Create;
         disk.why = vec![format!("{} GB, thin", wanted.disk.bytes / 1_000_000_000)];
@@ -234,7 +230,7 @@ fn machine(wanted: &Machine, host: &Host) -> Vec<Step> {
         }
     }
     let machine = match there {
-        None => step(Action::Create, Thing::Machine, &wanted.object.name, vec![summary(wanted)]),
+        None => Step::new(Action::Create, Thing::Machine, &wanted.object.name, vec![summary(wanted)]),
         Some(found) => {
             let differences = wanted.object.xml.differences(&found.xml);
             let mut why: Vec<String> = differences.iter().map(ToString::to_string).collect();
@@ -242,7 +238,7 @@ fn machine(wanted: &Machine, host: &Host) -> Vec<Step> {
                 why.push("it is shut off".into());
             }
             let action = if why.is_empty() { Action::Keep } else { Action::Change };
-            step(action, Thing::Machine, &wanted.object.name, why)
+            Step::new(action, Thing::Machine, &wanted.object.name, why)
         }
     };
     vec![medium, disk, machine]
@@ -276,8 +272,8 @@ fn summary(machine: &Machine) -> String {
 fn volume(thing: Thing, wanted: &Volume, host: &Host, what: &str) -> Step {
     // Only what was brought whole has the second.
     match host.volumes.contains(&wanted.name) && host.volumes.contains(&whole(&wanted.name)) {
-        true => step(Action::Keep, thing, &wanted.name, Vec::new()),
-        false => step(Action::Create, thing, &wanted.name, vec![what.to_owned()]),
+        true => Step::new(Action::Keep, thing, &wanted.name, Vec::new()),
+        false => Step::new(Action::Create, thing, &wanted.name, vec![what.to_owned()]),
     }
 }
 

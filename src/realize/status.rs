@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::apply::Hands;
 use super::approve::Member;
-use super::balancer::Balancer;
 use super::booted::{Booted, Expected};
 use super::host::{Found, PIVOTED};
+use super::neighbours::Neighbours;
 use super::wanted::Machine;
-use super::{Host, Operator, Phase, RealizeError, neighbours};
+use super::{Host, Operator, Phase, RealizeError};
 use crate::fs;
 
 /// How much of a console's log is read for what was booted: libvirt's own keeper of logs begins a new one after 2 MiB.
@@ -89,17 +89,20 @@ impl Hands<'_> {
         let journal = self.state.journal()?;
         let closure = self.wanted.closure.display().to_string();
         let (live, servers) = (self.live(&host), self.servers(&host));
+        let neighbours = Neighbours::look(self.virsh);
         let machines = self.wanted.machines.iter().map(|machine| {
-            let api = servers.get(machine.node.as_str()).copied();
-            self.machine_status(machine, &host, &live.members, api)
+            let mut status = self.machine_status(machine, &host, neighbours.as_ref())?;
+            status.api = servers.get(machine.node.as_str()).copied();
+            status.member = live.members.iter().find(|member| member.node == machine.node).cloned();
+            Ok(status)
         });
         Ok(Status {
             uri: self.virsh.uri.to_owned(),
             realized: journal.as_ref().map(|last| last.closure.clone()).filter(|last| *last != closure),
             finished: journal.map(|last| last.finished).unwrap_or_default(),
-            network: host.networks.iter().any(|one| one.uuid == self.wanted.network.uuid && one.active),
-            balancer: Balancer::look(self.state)?.map(|running| running.configuration.display().to_string()),
-            machines: machines.collect::<Result<_, _>>()?,
+            network: host.is_connected(self.wanted),
+            balancer: host.balancer.as_ref().map(|running| running.configuration.display().to_string()),
+            machines: machines.collect::<Result<_, RealizeError>>()?,
             closure,
             api: live.api,
             operators: live.operators,
@@ -113,10 +116,9 @@ impl Hands<'_> {
             api: ApiStatus { server: server.clone(), ready: false, seen: seen.to_owned() },
             ..Live::default()
         };
-        let is_up = host.networks.iter().any(|one| one.uuid == self.wanted.network.uuid && one.active);
         match self.cluster {
             // Its address is in the network: without that, somebody else may have it.
-            _ if self.access.local && !is_up => silent("the network is not there"),
+            _ if self.access.local && !host.is_connected(self.wanted) => silent("the network is not there"),
             None => silent("it was not asked"),
             Some(cluster) => match cluster.look(self.virsh.cancel, self.events) {
                 Ok((members, operators)) => {
@@ -143,12 +145,12 @@ impl Hands<'_> {
         })
     }
 
+    /// What libvirt and its console say of a machine.
     fn machine_status(
         &self,
         machine: &Machine,
         host: &Host,
-        members: &[Member],
-        api: Option<bool>,
+        neighbours: Option<&Neighbours>,
     ) -> Result<MachineStatus, RealizeError> {
         let found = host.machines.iter().find(|found| found.uuid == machine.object.uuid);
         let state = match found {
@@ -157,7 +159,7 @@ impl Hands<'_> {
             None => "missing".to_owned(),
         };
         let addresses = match found.filter(|found| found.active) {
-            Some(found) => self.addresses(found)?,
+            Some(found) => self.addresses(found, neighbours)?,
             None => Vec::new(),
         };
         Ok(MachineStatus {
@@ -168,15 +170,19 @@ impl Hands<'_> {
             ignition: machine.ignition.clone(),
             made_with: found.and_then(|found| found.mark()).map(|mark| mark.ignition),
             booted: if found.is_some() { self.booted(machine, &host.volumes)? } else { None },
-            api,
-            member: members.iter().find(|member| member.node == machine.node).cloned(),
+            api: None,
+            member: None,
         })
     }
 
     /// What the host has in its neighbour table: the nodes' addresses are static, so no lease has them.
-    fn addresses(&self, machine: &Found) -> Result<Vec<String>, RealizeError> {
-        if let Some(seen) = neighbours::of(self.virsh, machine) {
-            return Ok(seen);
+    fn addresses(
+        &self,
+        machine: &Found,
+        neighbours: Option<&Neighbours>,
+    ) -> Result<Vec<String>, RealizeError> {
+        if let Some(neighbours) = neighbours {
+            return Ok(neighbours.of(machine));
         }
         let ended = self.virsh.run(&["domifaddr", "--source", "arp", &machine.uuid])?;
         let last = |line: &str| {

@@ -78,6 +78,19 @@ impl Virsh<'_> {
         Ok(text.split_whitespace().map(str::to_owned).collect())
     }
 
+    /// The description of one object, if it is there.
+    pub(super) fn find(
+        &self,
+        what: &'static str,
+        [list, verb, root]: [&str; 3],
+        uuid: &String,
+    ) -> Result<Option<Element>, RealizeError> {
+        match self.uuids(&[list, "--all"])?.contains(uuid) {
+            true => Ok(self.describe(what, verb, root, std::slice::from_ref(uuid))?.pop()),
+            false => Ok(None),
+        }
+    }
+
     /// Descriptions of many objects, in one go: over ssh each go takes a second.
     pub(super) fn describe(
         &self,

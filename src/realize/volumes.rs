@@ -3,7 +3,6 @@
 //! libvirt cannot rename a volume, so a file that was brought whole has a small one beside it that says so (`NAME.ok`). One
 //! without it is what an interrupted run left, and is brought again.
 
-use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,7 +26,8 @@ pub(super) fn bring(virsh: Virsh<'_>, pool: &str, volume: &Volume) -> Result<(),
         return Err(RealizeError::NoSource { name: volume.name.clone() });
     };
     if let Some(expected) = &volume.sha256 {
-        let found = sha256(Path::new(source))?;
+        let digest = fs::hash(Path::new(source))?.finalize();
+        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         if found != *expected {
             let (path, expected) = (source.to_owned(), expected.clone());
             return Err(RealizeError::OtherImage { path, expected, found });
@@ -44,18 +44,6 @@ pub(super) fn bring(virsh: Virsh<'_>, pool: &str, volume: &Volume) -> Result<(),
 /// A name in the pool that says something by being there.
 pub(super) fn mark(virsh: Virsh<'_>, pool: &str, name: &str) -> Result<(), RealizeError> {
     virsh.ask(&["vol-create-as", pool, name, "1", "--format", "raw"]).map(drop)
-}
-
-/// The sha256 of a file, in hex.
-fn sha256(path: &Path) -> Result<String, RealizeError> {
-    let (mut file, mut hasher, mut piece) = (fs::open(path)?, sha2::Sha256::new(), vec![0; 1 << 20]);
-    loop {
-        let read = file.read(&mut piece).map_err(|source| fs::Error::new("read", path, source))?;
-        if read == 0 {
-            return Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
-        }
-        hasher.update(&piece[..read]);
-    }
 }
 
 /// Makes a disk: empty, or beginning as the image.

@@ -70,10 +70,7 @@ impl Hands<'_> {
     /// Defines the pool and starts it. Its files stay, whatever changes.
     fn pool(&self) -> Result<(), RealizeError> {
         let (uuid, file) = (&self.wanted.pool.uuid, self.wanted.pool.file.display().to_string());
-        let found = match self.virsh.uuids(&["pool-list", "--all"])?.contains(uuid) {
-            true => self.virsh.describe("pools", "pool-dumpxml", "pool", std::slice::from_ref(uuid))?.pop(),
-            false => None,
-        };
+        let found = self.virsh.find("pools", ["pool-list", "pool-dumpxml", "pool"], uuid)?;
         let differs = found.is_none_or(|found| !self.wanted.pool.xml.differences(&found).is_empty());
         let active = self.virsh.uuids(&["pool-list"])?.contains(uuid);
         if differs {
@@ -113,13 +110,9 @@ impl Hands<'_> {
     /// Defines a machine and starts it; one that runs and has to change is shut down first.
     fn machine(&self, machine: &Machine) -> Result<(), RealizeError> {
         let uuid = &machine.object.uuid;
-        let found = self.virsh.uuids(&["list", "--all"])?.contains(uuid);
-        let xml = match found {
-            true => self.virsh.describe("machines", "dumpxml", "domain", std::slice::from_ref(uuid))?.pop(),
-            false => None,
-        };
-        if xml.is_none_or(|xml| !machine.object.xml.differences(&xml).is_empty()) {
-            if found {
+        let found = self.virsh.find("machines", ["list", "dumpxml", "domain"], uuid)?;
+        if found.as_ref().is_none_or(|found| !machine.object.xml.differences(found).is_empty()) {
+            if found.is_some() {
                 self.shut_down(uuid)?;
             }
             self.virsh.ask(&["define", &machine.object.file.display().to_string()])?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::spool::{Spool, Writer};
 use crate::fs;
-use crate::realize::logs::{PODS, newest};
+use crate::realize::logs::{PODS, UNITS, newest};
 use crate::realize::ssh::Way;
 use crate::realize::{Hands, RealizeError};
 
@@ -39,8 +39,6 @@ const COMMANDS: [(&str, &str); 11] = [
     ("journal.txt", "journalctl --no-pager --lines=LINES"),
     ("uptime.txt", "uptime"),
 ];
-/// Units whose journals are parts of their own.
-const UNITS: [&str; 3] = ["bootkube", "kubelet", "crio"];
 
 /// The script. `mark` is a word that nothing on the node knows.
 fn script(mark: &str) -> String {

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::pivot::there;
-use super::{Cluster, OPERATORS, Operator, VERSIONS, approver, facts};
+use super::{Cluster, OPERATORS, Operator, VERSIONS, approver, facts, there};
 use crate::api::{ApiError, Client};
 use crate::event::Event;
 use crate::realize::approve::Report;

@@ -105,6 +105,19 @@ impl super::Hands<'_> {
     }
 }
 
+/// An object; null if it is not there yet.
+fn there(
+    client: &Client<'_>,
+    kind: Kind,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<serde_json::Value, ApiError> {
+    match client.get(kind, namespace, name) {
+        Err(ApiError::NotFound { .. }) => Ok(serde_json::Value::Null),
+        found => found,
+    }
+}
+
 /// Who approves requests of the cluster's nodes.
 fn approver<'a>(client: &'a Client<'a>, cluster: &'a Cluster, events: &'a dyn Events) -> Approver<'a> {
     Approver { client, made: &cluster.made, events, now: cluster.now }

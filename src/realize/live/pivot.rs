@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use super::{API_SERVERS, CONFIG_MAPS, Cluster, ETCDS, approver, facts, nodes};
-use crate::api::{ApiError, Client, Kind};
+use super::{API_SERVERS, CONFIG_MAPS, Cluster, ETCDS, approver, facts, nodes, there};
+use crate::api::{ApiError, Client};
 use crate::realize::approve::Report;
 use crate::realize::host::PIVOTED;
 use crate::realize::plan::{Action, Step, Thing};
@@ -87,18 +87,5 @@ impl Hands<'_> {
             let answer = |_| cluster.client(self.virsh.cancel)?.ready();
             passing((0..ANSWERS).try_for_each(answer).map(Look::Done))
         })
-    }
-}
-
-/// An object; null if it is not there yet.
-pub(super) fn there(
-    client: &Client<'_>,
-    kind: Kind,
-    namespace: Option<&str>,
-    name: &str,
-) -> Result<serde_json::Value, ApiError> {
-    match client.get(kind, namespace, name) {
-        Err(ApiError::NotFound { .. }) => Ok(serde_json::Value::Null),
-        found => found,
     }
 }

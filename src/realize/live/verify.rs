@@ -10,8 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::pivot::there;
-use super::{CONFIG_MAPS, Cluster, ETCDS, converge, facts};
+use super::{CONFIG_MAPS, Cluster, ETCDS, converge, facts, there};
 use crate::api::{ApiError, Client, Kind, Page};
 use crate::event::Event;
 use crate::fs;
