@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::Value;
 
 /// The seed of every workspace: fixed, so that ids are.
@@ -178,6 +179,7 @@ impl Workspace {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.temp()).env("NO_COLOR", "1").env("TINDERBOX_STORE", &self.store);
+        command.envs(fake_time());
         command.current_dir(&self.dir).stdin(Stdio::null()).args(args);
         command
     }
@@ -259,6 +261,13 @@ fn is_progress(line: &str) -> bool {
     ["built ", "cached ", "building ", "bad "].iter().any(|word| line.starts_with(word))
 }
 
+/// Replaces sizes and the blanks after them: what holds a certificate is longer on one day than on another.
+pub(crate) fn without_sizes(text: &str) -> String {
+    static SIZE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?m)(?:\b[0-9.]+ (?:B|KiB|MiB|GiB)\b|\bSIZE\b)( ?) *").unwrap());
+    SIZE.replace_all(text, "[SIZE]$1").into_owned()
+}
+
 /// Replaces ids, times and durations.
 fn words(text: &str) -> String {
     let mut out = String::new();
@@ -315,6 +324,14 @@ impl Drop for Workspace {
             eprintln!("kept: {}", self.temp.path().display());
         }
     }
+}
+
+/// What makes a program believe in the date of this process, where that is `faketime`'s: the same day for both.
+pub(crate) fn fake_time() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
+    std::env::vars_os().filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        name == "LD_PRELOAD" || name.starts_with("FAKETIME")
+    })
 }
 
 /// A file of this repository.

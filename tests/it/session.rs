@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 
-use super::harness::{Workspace, left_out, mode, names, set_mode, tree};
+use super::harness::{Workspace, left_out, mode, names, set_mode, tree, without_sizes};
 
 /// The first steps of the README, from nothing to a second build that builds nothing.
 #[test]
@@ -439,158 +439,158 @@ fn show() {
     </pool>
     [exit 0]
     "#);
-    insta::assert_snapshot!(ws.run(&["show", "cluster"]), @r"
-    KIND                SIZE       PATH
-    file        secret  23 B       auth/kubeadmin-password
-    file        secret  4.7 KiB    auth/kubeconfig
-    file                9.7 KiB    checks.json
-    file                3.1 KiB    crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
-    file                8.3 KiB    crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
-    file                2.5 KiB    crds/0000_03_config-operator_01_proxies.crd.yaml
-    file                2.4 KiB    crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
-    file                4.0 KiB    crds/0000_10_config-operator_01_apiservers.crd.yaml
-    file                3.3 KiB    crds/0000_10_config-operator_01_dnses.crd.yaml
-    file                5.7 KiB    crds/0000_10_config-operator_01_featuregates.crd.yaml
-    file                1.9 KiB    crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
-    file                2.9 KiB    crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
-    file                2.9 KiB    crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
-    file                9.5 KiB    crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
-    file                6.6 KiB    crds/0000_10_config-operator_01_ingresses.crd.yaml
-    file                6.3 KiB    crds/0000_10_config-operator_01_networks.crd.yaml
-    file                3.2 KiB    crds/0000_10_config-operator_01_nodes-Default.crd.yaml
-    file                2.3 KiB    crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
-    file                7.0 KiB    crds/0000_12_etcd_01_etcds-Default.crd.yaml
-    file                6.8 KiB    crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
-    file                7.0 KiB    crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
-    file                6.8 KiB    crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
-    file                8.5 KiB    crds/0000_70_network_01_networks-Default.crd.yaml
-    file                4.1 KiB    crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
-    file                5.6 KiB    crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
-    file                4.8 KiB    crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
-    file                8.0 KiB    crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
-    file                2.3 KiB    crds/0000_80_machine-config_01_machineconfigs.crd.yaml
-    file        secret  494.0 KiB  ignition/bootstrap.ign
-    file        secret  54.0 KiB   ignition/master-0.ign
-    file        secret  54.0 KiB   ignition/master-1.ign
-    file        secret  54.0 KiB   ignition/master-2.ign
-    file        secret  48.7 KiB   ignition/worker-0.ign
-    file        secret  48.7 KiB   ignition/worker-1.ign
-    file                3.9 KiB    images.json
-    file                1.8 KiB    infra/bootstrap.xml
-    executable          3.9 KiB    infra/firewall.sh
-    file                1.9 KiB    infra/haproxy-pivoted.cfg
-    file                2.0 KiB    infra/haproxy.cfg
-    file                1.8 KiB    infra/master-0.xml
-    file                1.8 KiB    infra/master-1.xml
-    file                1.8 KiB    infra/master-2.xml
-    file                2.5 KiB    infra/network.xml
-    file                298 B      infra/pool.xml
-    file                1.8 KiB    infra/worker-0.xml
-    file                1.8 KiB    infra/worker-1.xml
-    file        secret  4.7 KiB    kubeconfigs/admin.kubeconfig
-    file        secret  4.8 KiB    kubeconfigs/kube-controller-manager.kubeconfig
-    file        secret  4.7 KiB    kubeconfigs/kube-scheduler.kubeconfig
-    file        secret  4.7 KiB    kubeconfigs/kubelet-bootstrap.kubeconfig
-    file        secret  4.7 KiB    kubeconfigs/lb-ext.kubeconfig
-    file        secret  4.7 KiB    kubeconfigs/lb-int.kubeconfig
-    file        secret  4.7 KiB    kubeconfigs/localhost-recovery.kubeconfig
-    file        secret  4.7 KiB    kubeconfigs/localhost.kubeconfig
-    file                3.8 KiB    manifests/00-namespaces.yaml
-    file                1.3 KiB    manifests/01-rbac.yaml
-    file                1.1 KiB    manifests/99_feature-gate.yaml
-    file        secret  377 B      manifests/99_kubeadmin-password-secret.yaml
-    file                677 B      manifests/cluster-config.yaml
-    file                219 B      manifests/cluster-dns-02-config.yml
-    file                1.5 KiB    manifests/cluster-infrastructure-02-config.yml
-    file                450 B      manifests/cluster-ingress-02-config.yml
-    file                626 B      manifests/cluster-network-02-config.yml
-    file                346 B      manifests/cluster-network-03-config.yml
-    file                190 B      manifests/cluster-proxy-01-config.yaml
-    file                246 B      manifests/cluster-scheduler-02-config.yml
-    file                1.5 KiB    manifests/cvo-overrides.yaml
-    file                1.4 KiB    manifests/hand-over-admin-kubeconfig-client-ca.yaml
-    file        secret  4.4 KiB    manifests/hand-over-aggregator-client-signer.yaml
-    file                1.4 KiB    manifests/hand-over-csr-controller-ca.yaml
-    file                1.9 KiB    manifests/hand-over-csr-controller-signer-ca.yaml
-    file        secret  4.4 KiB    manifests/hand-over-csr-signer-signer.yaml
-    file                1.4 KiB    manifests/hand-over-etcd-ca-bundle.yaml
-    file                371 B      manifests/hand-over-etcd-endpoints.yaml
-    file        secret  4.3 KiB    manifests/hand-over-etcd-signer.yaml
-    file                3.7 KiB    manifests/hand-over-initial-kube-apiserver-server-ca.yaml
-    file        secret  2.4 KiB    manifests/hand-over-initial-service-account-private-key.yaml
-    file                1.9 KiB    manifests/hand-over-kube-apiserver-aggregator-client-ca.yaml
-    file                1.9 KiB    manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml
-    file        secret  4.4 KiB    manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
-    file                1.9 KiB    manifests/hand-over-kube-control-plane-signer-ca.yaml
-    file        secret  4.4 KiB    manifests/hand-over-kube-control-plane-signer.yaml
-    file                1.4 KiB    manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
-    file                1.9 KiB    manifests/hand-over-loadbalancer-serving-ca.yaml
-    file        secret  4.4 KiB    manifests/hand-over-loadbalancer-serving-signer.yaml
-    file                1.8 KiB    manifests/hand-over-localhost-serving-ca.yaml
-    file        secret  4.4 KiB    manifests/hand-over-localhost-serving-signer.yaml
-    file        secret  1.9 KiB    manifests/hand-over-machine-config-server-tls.yaml
-    file        secret  3.1 KiB    manifests/hand-over-next-bound-service-account-signing-key.yaml
-    file                1.3 KiB    manifests/hand-over-root-ca.yaml
-    file                817 B      manifests/hand-over-sa-token-signing-certs.yaml
-    file                1.9 KiB    manifests/hand-over-service-network-serving-ca.yaml
-    file        secret  4.4 KiB    manifests/hand-over-service-network-serving-signer.yaml
-    file        secret  225 B      manifests/openshift-config-secret-pull-secret.yaml
-    file                924 B      pki/admin.crt
-    file        secret  241 B      pki/admin.key
-    file        secret  1.7 KiB    pki/bound-service-account-signing-key.key
-    file                451 B      pki/bound-service-account-signing-key.pub
-    file                2.2 KiB    pki/etcd-ca-bundle.crt
-    file                1.1 KiB    pki/etcd-ca.crt
-    file        secret  1.7 KiB    pki/etcd-ca.key
-    file                887 B      pki/etcd-client.crt
-    file        secret  241 B      pki/etcd-client.key
-    file                989 B      pki/etcd-peer-bootstrap.crt
-    file        secret  241 B      pki/etcd-peer-bootstrap.key
-    file                1021 B     pki/etcd-peer-master-0.crt
-    file        secret  241 B      pki/etcd-peer-master-0.key
-    file                1021 B     pki/etcd-peer-master-1.crt
-    file        secret  241 B      pki/etcd-peer-master-1.key
-    file                1021 B     pki/etcd-peer-master-2.crt
-    file        secret  241 B      pki/etcd-peer-master-2.key
-    file                997 B      pki/etcd-server.crt
-    file        secret  241 B      pki/etcd-server.key
-    file                1.1 KiB    pki/etcd-signer.crt
-    file                2.2 KiB    pki/front-proxy-ca-bundle.crt
-    file                1.1 KiB    pki/front-proxy-ca.crt
-    file        secret  1.7 KiB    pki/front-proxy-ca.key
-    file                912 B      pki/front-proxy-client.crt
-    file        secret  241 B      pki/front-proxy-client.key
-    file                899 B      pki/kube-apiserver-kubelet-client.crt
-    file        secret  241 B      pki/kube-apiserver-kubelet-client.key
-    file                1.2 KiB    pki/kube-apiserver.crt
-    file        secret  241 B      pki/kube-apiserver.key
-    file                912 B      pki/kube-controller-manager.crt
-    file        secret  241 B      pki/kube-controller-manager.key
-    file                899 B      pki/kube-scheduler.crt
-    file        secret  241 B      pki/kube-scheduler.key
-    file                899 B      pki/kubelet-bootstrap.crt
-    file        secret  241 B      pki/kubelet-bootstrap.key
-    file                3.3 KiB    pki/kubelet-ca-bundle.crt
-    file                1.1 KiB    pki/kubelet-ca.crt
-    file        secret  1.7 KiB    pki/kubelet-ca.key
-    file                3.3 KiB    pki/kubelet-client-ca-bundle.crt
-    file                2.2 KiB    pki/kubernetes-ca-bundle.crt
-    file                1.1 KiB    pki/kubernetes-ca.crt
-    file        secret  1.7 KiB    pki/kubernetes-ca.key
-    file                956 B      pki/machine-config-server.crt
-    file        secret  241 B      pki/machine-config-server.key
-    file                1.1 KiB    pki/root-ca-bundle.crt
-    file                1.1 KiB    pki/root-ca.crt
-    file        secret  1.7 KiB    pki/root-ca.key
-    file        secret  1.7 KiB    pki/service-account.key
-    file                451 B      pki/service-account.pub
-    executable          13.8 KiB   scripts/bootkube.sh
-    file                3.0 KiB    static-pods/cluster-version-operator.yaml
-    file                5.5 KiB    static-pods/etcd.yaml
-    file                8.5 KiB    static-pods/kube-apiserver.yaml
-    file                5.1 KiB    static-pods/kube-controller-manager.yaml
-    file                3.0 KiB    static-pods/kube-proxy.yaml
-    file                2.7 KiB    static-pods/kube-scheduler.yaml
+    insta::assert_snapshot!(without_sizes(&ws.run(&["show", "cluster"])), @r"
+    KIND                [SIZE] PATH
+    file        secret  [SIZE] auth/kubeadmin-password
+    file        secret  [SIZE] auth/kubeconfig
+    file                [SIZE] checks.json
+    file                [SIZE] crds/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml
+    file                [SIZE] crds/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml
+    file                [SIZE] crds/0000_03_config-operator_01_proxies.crd.yaml
+    file                [SIZE] crds/0000_03_config-operator_01_rolebindingrestrictions.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_apiservers.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_dnses.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_featuregates.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_imagecontentsourcepolicies.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_imagetagmirrorsets.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_infrastructures-Default.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_ingresses.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_networks.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_nodes-Default.crd.yaml
+    file                [SIZE] crds/0000_10_config-operator_01_schedulers-Default.crd.yaml
+    file                [SIZE] crds/0000_12_etcd_01_etcds-Default.crd.yaml
+    file                [SIZE] crds/0000_20_kube-apiserver_01_kubeapiservers.crd.yaml
+    file                [SIZE] crds/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml
+    file                [SIZE] crds/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml
+    file                [SIZE] crds/0000_70_network_01_networks-Default.crd.yaml
+    file                [SIZE] crds/0000_80_machine-config_01_containerruntimeconfigs.crd.yaml
+    file                [SIZE] crds/0000_80_machine-config_01_controllerconfigs-Default.crd.yaml
+    file                [SIZE] crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml
+    file                [SIZE] crds/0000_80_machine-config_01_machineconfigpools-Default.crd.yaml
+    file                [SIZE] crds/0000_80_machine-config_01_machineconfigs.crd.yaml
+    file        secret  [SIZE] ignition/bootstrap.ign
+    file        secret  [SIZE] ignition/master-0.ign
+    file        secret  [SIZE] ignition/master-1.ign
+    file        secret  [SIZE] ignition/master-2.ign
+    file        secret  [SIZE] ignition/worker-0.ign
+    file        secret  [SIZE] ignition/worker-1.ign
+    file                [SIZE] images.json
+    file                [SIZE] infra/bootstrap.xml
+    executable          [SIZE] infra/firewall.sh
+    file                [SIZE] infra/haproxy-pivoted.cfg
+    file                [SIZE] infra/haproxy.cfg
+    file                [SIZE] infra/master-0.xml
+    file                [SIZE] infra/master-1.xml
+    file                [SIZE] infra/master-2.xml
+    file                [SIZE] infra/network.xml
+    file                [SIZE] infra/pool.xml
+    file                [SIZE] infra/worker-0.xml
+    file                [SIZE] infra/worker-1.xml
+    file        secret  [SIZE] kubeconfigs/admin.kubeconfig
+    file        secret  [SIZE] kubeconfigs/kube-controller-manager.kubeconfig
+    file        secret  [SIZE] kubeconfigs/kube-scheduler.kubeconfig
+    file        secret  [SIZE] kubeconfigs/kubelet-bootstrap.kubeconfig
+    file        secret  [SIZE] kubeconfigs/lb-ext.kubeconfig
+    file        secret  [SIZE] kubeconfigs/lb-int.kubeconfig
+    file        secret  [SIZE] kubeconfigs/localhost-recovery.kubeconfig
+    file        secret  [SIZE] kubeconfigs/localhost.kubeconfig
+    file                [SIZE] manifests/00-namespaces.yaml
+    file                [SIZE] manifests/01-rbac.yaml
+    file                [SIZE] manifests/99_feature-gate.yaml
+    file        secret  [SIZE] manifests/99_kubeadmin-password-secret.yaml
+    file                [SIZE] manifests/cluster-config.yaml
+    file                [SIZE] manifests/cluster-dns-02-config.yml
+    file                [SIZE] manifests/cluster-infrastructure-02-config.yml
+    file                [SIZE] manifests/cluster-ingress-02-config.yml
+    file                [SIZE] manifests/cluster-network-02-config.yml
+    file                [SIZE] manifests/cluster-network-03-config.yml
+    file                [SIZE] manifests/cluster-proxy-01-config.yaml
+    file                [SIZE] manifests/cluster-scheduler-02-config.yml
+    file                [SIZE] manifests/cvo-overrides.yaml
+    file                [SIZE] manifests/hand-over-admin-kubeconfig-client-ca.yaml
+    file        secret  [SIZE] manifests/hand-over-aggregator-client-signer.yaml
+    file                [SIZE] manifests/hand-over-csr-controller-ca.yaml
+    file                [SIZE] manifests/hand-over-csr-controller-signer-ca.yaml
+    file        secret  [SIZE] manifests/hand-over-csr-signer-signer.yaml
+    file                [SIZE] manifests/hand-over-etcd-ca-bundle.yaml
+    file                [SIZE] manifests/hand-over-etcd-endpoints.yaml
+    file        secret  [SIZE] manifests/hand-over-etcd-signer.yaml
+    file                [SIZE] manifests/hand-over-initial-kube-apiserver-server-ca.yaml
+    file        secret  [SIZE] manifests/hand-over-initial-service-account-private-key.yaml
+    file                [SIZE] manifests/hand-over-kube-apiserver-aggregator-client-ca.yaml
+    file                [SIZE] manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml
+    file        secret  [SIZE] manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
+    file                [SIZE] manifests/hand-over-kube-control-plane-signer-ca.yaml
+    file        secret  [SIZE] manifests/hand-over-kube-control-plane-signer.yaml
+    file                [SIZE] manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    file                [SIZE] manifests/hand-over-loadbalancer-serving-ca.yaml
+    file        secret  [SIZE] manifests/hand-over-loadbalancer-serving-signer.yaml
+    file                [SIZE] manifests/hand-over-localhost-serving-ca.yaml
+    file        secret  [SIZE] manifests/hand-over-localhost-serving-signer.yaml
+    file        secret  [SIZE] manifests/hand-over-machine-config-server-tls.yaml
+    file        secret  [SIZE] manifests/hand-over-next-bound-service-account-signing-key.yaml
+    file                [SIZE] manifests/hand-over-root-ca.yaml
+    file                [SIZE] manifests/hand-over-sa-token-signing-certs.yaml
+    file                [SIZE] manifests/hand-over-service-network-serving-ca.yaml
+    file        secret  [SIZE] manifests/hand-over-service-network-serving-signer.yaml
+    file        secret  [SIZE] manifests/openshift-config-secret-pull-secret.yaml
+    file                [SIZE] pki/admin.crt
+    file        secret  [SIZE] pki/admin.key
+    file        secret  [SIZE] pki/bound-service-account-signing-key.key
+    file                [SIZE] pki/bound-service-account-signing-key.pub
+    file                [SIZE] pki/etcd-ca-bundle.crt
+    file                [SIZE] pki/etcd-ca.crt
+    file        secret  [SIZE] pki/etcd-ca.key
+    file                [SIZE] pki/etcd-client.crt
+    file        secret  [SIZE] pki/etcd-client.key
+    file                [SIZE] pki/etcd-peer-bootstrap.crt
+    file        secret  [SIZE] pki/etcd-peer-bootstrap.key
+    file                [SIZE] pki/etcd-peer-master-0.crt
+    file        secret  [SIZE] pki/etcd-peer-master-0.key
+    file                [SIZE] pki/etcd-peer-master-1.crt
+    file        secret  [SIZE] pki/etcd-peer-master-1.key
+    file                [SIZE] pki/etcd-peer-master-2.crt
+    file        secret  [SIZE] pki/etcd-peer-master-2.key
+    file                [SIZE] pki/etcd-server.crt
+    file        secret  [SIZE] pki/etcd-server.key
+    file                [SIZE] pki/etcd-signer.crt
+    file                [SIZE] pki/front-proxy-ca-bundle.crt
+    file                [SIZE] pki/front-proxy-ca.crt
+    file        secret  [SIZE] pki/front-proxy-ca.key
+    file                [SIZE] pki/front-proxy-client.crt
+    file        secret  [SIZE] pki/front-proxy-client.key
+    file                [SIZE] pki/kube-apiserver-kubelet-client.crt
+    file        secret  [SIZE] pki/kube-apiserver-kubelet-client.key
+    file                [SIZE] pki/kube-apiserver.crt
+    file        secret  [SIZE] pki/kube-apiserver.key
+    file                [SIZE] pki/kube-controller-manager.crt
+    file        secret  [SIZE] pki/kube-controller-manager.key
+    file                [SIZE] pki/kube-scheduler.crt
+    file        secret  [SIZE] pki/kube-scheduler.key
+    file                [SIZE] pki/kubelet-bootstrap.crt
+    file        secret  [SIZE] pki/kubelet-bootstrap.key
+    file                [SIZE] pki/kubelet-ca-bundle.crt
+    file                [SIZE] pki/kubelet-ca.crt
+    file        secret  [SIZE] pki/kubelet-ca.key
+    file                [SIZE] pki/kubelet-client-ca-bundle.crt
+    file                [SIZE] pki/kubernetes-ca-bundle.crt
+    file                [SIZE] pki/kubernetes-ca.crt
+    file        secret  [SIZE] pki/kubernetes-ca.key
+    file                [SIZE] pki/machine-config-server.crt
+    file        secret  [SIZE] pki/machine-config-server.key
+    file                [SIZE] pki/root-ca-bundle.crt
+    file                [SIZE] pki/root-ca.crt
+    file        secret  [SIZE] pki/root-ca.key
+    file        secret  [SIZE] pki/service-account.key
+    file                [SIZE] pki/service-account.pub
+    executable          [SIZE] scripts/bootkube.sh
+    file                [SIZE] static-pods/cluster-version-operator.yaml
+    file                [SIZE] static-pods/etcd.yaml
+    file                [SIZE] static-pods/kube-apiserver.yaml
+    file                [SIZE] static-pods/kube-controller-manager.yaml
+    file                [SIZE] static-pods/kube-proxy.yaml
+    file                [SIZE] static-pods/kube-scheduler.yaml
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["show", "cluster:manifests/cluster-dns-02-config.yml"]), @"
