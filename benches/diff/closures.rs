@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tinderbox::diff::{Cause, CauseKind, Part, Side, Tree, compare};
-use tinderbox::store::Store;
+use tinderbox::internals::diff::{Cause, CauseKind, Part, Side, Tree, compare};
+use tinderbox::internals::store::Store;
 
 use crate::bench::Bench;
 use crate::clusters::{add_recipes, example};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tinderbox::delta::{Context, File, files};
+use tinderbox::internals::delta::{Context, File, files};
 
 use crate::bench::Bench;
 use crate::made::{CRDS, config, real};

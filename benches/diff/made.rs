@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tinderbox::ignition::encode;
+use tinderbox::internals::ignition::encode;
 
 /// Path and content.
 type File = (String, String);

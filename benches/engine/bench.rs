@@ -20,7 +20,7 @@ impl Bench {
     fn new(quick: bool) -> Self {
         // Below target/: a temporary directory in memory would hide what durability costs.
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
-        tinderbox::fs::create_dirs(&root).unwrap();
+        tinderbox::internals::fs::create_dirs(&root).unwrap();
         Self { root, dirs: AtomicU32::new(0), quick }
     }
 
@@ -40,7 +40,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        if let Err(error) = tinderbox::fs::remove_all(&self.root) {
+        if let Err(error) = tinderbox::internals::fs::remove_all(&self.root) {
             eprintln!("{error}: {}", error.source);
         }
     }

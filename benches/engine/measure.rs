@@ -75,7 +75,7 @@ fn start_quietly(command: &mut Command) -> Child {
 
 /// Brings the disk to rest, so that one side does not pay for the other's writes.
 pub(crate) fn settle(dir: &Path) {
-    tinderbox::fs::sync_file_system(dir).unwrap();
+    tinderbox::internals::fs::sync_file_system(dir).unwrap();
 }
 
 /// A heading.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
-use tinderbox::registry::{Layout, Sha256};
+use tinderbox::internals::registry::{Layout, Sha256};
 
 use crate::Bench;
 use crate::fetch::{build, graph, image_recipe, opened};
@@ -125,7 +125,7 @@ fn real(data: &Path) -> Release {
 
 /// The demo release's files; its CRDs under as many names as a real release has.
 fn demo() -> Release {
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/registry/demo/files");
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/openshift/demo/files");
     let all = |folder: &str| -> Vec<File> {
         let folders = ["common", "4.18"].map(|version| demo.join(version).join(folder));
         folders.iter().filter(|folder| folder.is_dir()).flat_map(|folder| files(folder)).collect()

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tinderbox::config::{Field, Fields};
-use tinderbox::exec::{self, Context, Options};
-use tinderbox::hint::Place as Source;
-use tinderbox::recipe::{self, Graph, Sources};
-use tinderbox::registry::{Cached, Deferred, ImageName, Images, Opened, Sha256};
-use tinderbox::sandbox::Sandbox;
-use tinderbox::store::{Session, Store};
-use tinderbox::value::Value;
+use tinderbox::internals::exec::{self, Context, Options};
+use tinderbox::internals::fields::{Field, Fields};
+use tinderbox::internals::hint::Place as Source;
+use tinderbox::internals::recipe::{self, Graph, Sources};
+use tinderbox::internals::registry::{Cached, Deferred, ImageName, Images, Opened, Sha256};
+use tinderbox::internals::sandbox::Sandbox;
+use tinderbox::internals::store::{Session, Store};
+use tinderbox::internals::value::Value;
 
 use crate::place::{self, Place};
 
@@ -51,6 +51,7 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
     let session = Session::open(&store, None).unwrap();
     let (cancel, sandbox) = (AtomicBool::new(false), Sandbox::default());
     let context = Context {
+        builders: tinderbox::internals::builders::ALL,
         graph,
         session: &session,
         events: &(),
@@ -64,7 +65,7 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let outcome = exec::build(context, &targets, Options { jobs, keep_going: false }).unwrap();
     if let Some((name, error)) = outcome.failed.first() {
-        panic!("{name}: {}", tinderbox::hint::chain(&**error));
+        panic!("{name}: {}", tinderbox::internals::hint::chain(&**error));
     }
     assert_eq!(outcome.built.len(), targets.len(), "{:?} were there already", outcome.cached);
     targets.iter().map(|at| exec::path_of(context, &outcome.done[at].output)).collect()

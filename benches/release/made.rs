@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rayon::prelude::*;
 use serde_json::json;
-use tinderbox::registry::{Descriptor, ImageName, Sha256, Target};
+use tinderbox::internals::registry::{Descriptor, ImageName, Sha256, Target};
 
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tinderbox::registry::{Access, Directory, ImageName, Images, Layout, Remote, Target};
+use tinderbox::internals::registry::{Access, Directory, ImageName, Images, Layout, Remote, Target};
 
 use crate::Bench;
 use crate::peers::has;

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use bench::Bench;
 use measure::{note, ratio, show, title, verdict};
-use tinderbox::sandbox::{Ended, Limits, Program, Sandbox};
+use tinderbox::internals::sandbox::{Ended, Limits, Program, Sandbox};
 
 fn main() {
     bench::run(&[("trivial", trivial), ("large", large)]);

@@ -10,8 +10,8 @@ use super::args::{Jobs, parse_age};
 use super::output::{line, table};
 use super::realize::tell;
 use super::run::{jobs, say};
-use crate::ops::realize::{ApplyRequest, apply};
-use crate::ops::{Env, OpsError, Result};
+use crate::cli::ops::realize::{ApplyRequest, apply};
+use crate::cli::ops::{Env, OpsError, Result};
 use crate::realize::{Applied, Operator, Phase, RealizeError};
 
 #[derive(Debug, clap::Args)]

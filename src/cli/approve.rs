@@ -8,9 +8,9 @@ use super::error::explain;
 use super::output::{Colour, line, stdout_paint, table};
 use super::run::{jobs, say};
 use super::status::kubelet;
-use crate::hint::Hint as _;
-use crate::ops::approve::{ApproveRequest, Endpoint, Stage, approve};
-use crate::ops::{Env, Result};
+use crate::base::hint::Hint as _;
+use crate::cli::ops::approve::{ApproveRequest, Endpoint, Stage, approve};
+use crate::cli::ops::{Env, Result};
 use crate::realize::RealizeError;
 use crate::realize::approve::Report;
 

@@ -2,8 +2,8 @@
 
 use super::output::{Colour, line, size, stdout_paint, table};
 use super::show::origin;
-use crate::ops::blame::{Blame, Line, Step};
-use crate::ops::node::NodeEntry;
+use crate::cli::ops::blame::{Blame, Line, Step};
+use crate::cli::ops::node::NodeEntry;
 
 /// What a node gets.
 pub(super) fn entries(entries: &[NodeEntry]) {

@@ -8,9 +8,9 @@ use clap::{Args as ClapArgs, ValueEnum};
 use super::args::Jobs;
 use super::output::{self, Colour};
 use super::run::say;
-use crate::ops::diff::{DiffRequest, diff};
-use crate::ops::{self, Env, OpsError, Result};
-use crate::report::{self, Mark, Row};
+use crate::cli::ops::diff::{DiffRequest, diff};
+use crate::cli::ops::{self, Env, OpsError, Result};
+use crate::compare::report::{self, Mark, Row};
 
 /// Flags of `diff`.
 #[derive(Debug, ClapArgs)]

@@ -5,8 +5,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use crate::hint::{Hint, chain};
-use crate::ops::OpsError;
+use crate::base::hint::{Hint, chain};
+use crate::cli::ops::OpsError;
 
 /// Prints an error and says how to exit.
 pub(super) fn print(error: &OpsError, json: bool) -> ExitCode {

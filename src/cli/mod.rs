@@ -7,6 +7,7 @@ mod blame;
 mod diff;
 mod error;
 mod node;
+pub(crate) mod ops;
 mod output;
 mod plain;
 mod progress;
@@ -25,7 +26,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use clap::Parser;
 
-/// Runs the program.
 pub fn main() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,

@@ -12,9 +12,9 @@ use super::error::explain;
 use super::output::{line, size};
 use super::plain::Plain;
 use super::run::{jobs, say};
-use crate::hint::Hint as _;
-use crate::ops::ssh::LogRequest;
-use crate::ops::{self, Env, OpsError, Result};
+use crate::base::hint::Hint as _;
+use crate::cli::ops::ssh::LogRequest;
+use crate::cli::ops::{self, Env, OpsError, Result};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Ssh {

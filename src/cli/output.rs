@@ -65,7 +65,6 @@ pub(super) fn text(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Prints one line.
 pub(super) fn line(line: impl std::fmt::Display) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
@@ -102,7 +101,6 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// Bytes for people.
 pub(super) fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let unit = (0..units.len() - 1).take_while(|unit| bytes >> (10 * (unit + 1)) > 0).count();

@@ -10,14 +10,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::output::{Colour, stderr_paint};
-use crate::event::{Event, Events};
+use crate::base::event::{Event, Events};
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// Warnings only.
     Quiet,
-    /// What is built.
     Normal,
     /// What is cached too.
     Verbose,

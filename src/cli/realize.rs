@@ -11,8 +11,8 @@ use super::error::explain;
 use super::output::{Colour, line, stdout_paint};
 use super::run::{jobs, say};
 use super::status;
-use crate::ops::{self, Env, OpsError, Result};
-use crate::process::Programs;
+use crate::base::process::Programs;
+use crate::cli::ops::{self, Env, OpsError, Result};
 use crate::realize::{Action, Obstacle, Plan, Privileged};
 
 /// What to do with the machines.

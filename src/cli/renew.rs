@@ -1,12 +1,11 @@
 //! `expiry` and `renew`: certificates and their dates.
 
 use super::output::{Colour, line, stdout_paint, table};
-use crate::ops::adoption::Adoption;
-use crate::ops::expiry::Expiry;
-use crate::ops::lock::Moved;
-use crate::ops::renew::Renewal;
+use crate::cli::ops::adoption::Adoption;
+use crate::cli::ops::expiry::Expiry;
+use crate::cli::ops::lock::Moved;
+use crate::cli::ops::renew::Renewal;
 
-/// The calendar.
 pub(super) fn expiry(expiry: &Expiry) {
     let rows = expiry.certificates.iter().map(|one| {
         let left = match one.hours_left {

@@ -9,10 +9,10 @@ use clap::Args as ClapArgs;
 use serde_json::json;
 
 use super::output::{self, line, size};
-use crate::fs;
-use crate::ops::report::{Origin, Report};
-use crate::ops::{self, Env, OpsError, Result};
-use crate::report::{self, Mark, Row};
+use crate::base::fs;
+use crate::cli::ops::report::{Origin, Report};
+use crate::cli::ops::{self, Env, OpsError, Result};
+use crate::compare::report::{self, Mark, Row};
 
 /// Flags of `report`.
 #[derive(Debug, ClapArgs)]

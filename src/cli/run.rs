@@ -13,11 +13,11 @@ use super::output::{self, Colour, line, size, stdout_paint, table};
 use super::progress::{Level, Progress};
 use super::renew;
 use super::show;
-use crate::fs;
-use crate::hint::Hint;
-use crate::ops::build::{BuildReport, BuildRequest};
-use crate::ops::{self, Env, OpsError, ProxySettings, Result, StoreChoice};
-use crate::store::GcOptions;
+use crate::base::fs;
+use crate::base::hint::Hint;
+use crate::cli::ops::build::{BuildReport, BuildRequest};
+use crate::cli::ops::{self, Env, OpsError, ProxySettings, Result, StoreChoice};
+use crate::engine::store::GcOptions;
 
 /// Does what was asked.
 pub(super) fn run(args: Args, cancel: &AtomicBool) -> Result<ExitCode> {
@@ -143,9 +143,9 @@ fn dispatch(env: Env<'_>, global: &Global, verb: Verb) -> Result<ExitCode> {
         Verb::Release(release) => self::release(env, json, release)?,
         Verb::Store(store) => return self::store(env, json, store),
         Verb::Schema(schema) => match schema.of {
-            SchemaOf::Cluster => output::json(&crate::config::schema()),
-            SchemaOf::Diff => output::text(crate::report::DIFF_SCHEMA),
-            SchemaOf::Report => output::text(crate::report::REPORT_SCHEMA),
+            SchemaOf::Cluster => output::json(&crate::openshift::config::schema()),
+            SchemaOf::Diff => output::text(crate::compare::report::DIFF_SCHEMA),
+            SchemaOf::Report => output::text(crate::compare::report::REPORT_SCHEMA),
         },
         Verb::Completions(completions) => {
             let mut text = Vec::new();

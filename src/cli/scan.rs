@@ -7,8 +7,8 @@ use clap::Args as ClapArgs;
 
 use super::output::{Colour, line, size, stdout_paint};
 use super::run::say;
-use crate::ops::{Env, Result, scan};
-use crate::store::{Encoding, Scan};
+use crate::cli::ops::{Env, Result, scan};
+use crate::engine::store::{Encoding, Scan};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {

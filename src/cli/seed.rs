@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use super::output::line;
 use super::run::say;
-use crate::ops::seed::{self, Converted, RecipientChoice};
-use crate::ops::{Env, OpsError, Result};
+use crate::cli::ops::seed::{self, Converted, RecipientChoice};
+use crate::cli::ops::{Env, OpsError, Result};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Seed {

@@ -1,12 +1,12 @@
 //! Outcomes as text for people.
 
 use super::output::{Colour, line, size, stdout_paint};
-use crate::hint::Place;
-use crate::ops::affects::Affected;
-use crate::ops::check::Checked;
-use crate::ops::explain::{Explained, Explanation, NamedFile, Origin};
-use crate::ops::why::{Cause, CauseKind, Status, Why};
-use crate::store::{GcPlan, Verification};
+use crate::base::hint::Place;
+use crate::cli::ops::affects::Affected;
+use crate::cli::ops::check::Checked;
+use crate::cli::ops::explain::{Explained, Explanation, NamedFile, Origin};
+use crate::cli::ops::why::{Cause, CauseKind, Status, Why};
+use crate::engine::store::{GcPlan, Verification};
 
 pub(super) fn affected(found: &Affected) {
     for (field, places) in &found.fields {

@@ -6,7 +6,6 @@ use super::output::{line, table};
 use crate::realize::approve::Member;
 use crate::realize::{Booted, Status};
 
-/// Shows it.
 pub(super) fn show(status: &Status) {
     let word = |there: bool| if there { "active" } else { "missing" };
     line(format!("network   {}", word(status.network)));

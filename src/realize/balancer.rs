@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use super::{RealizeError, State, Virsh};
-use crate::fs;
-use crate::process::Run;
+use crate::base::fs;
+use crate::base::process::Run;
 
 /// How long HAProxy may take to start, and connections to end.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -57,7 +57,6 @@ impl Balancer {
             || matches!((fs::read(&self.configuration), fs::read(configuration)), (Ok(one), Ok(other)) if one == other)
     }
 
-    /// Its process.
     pub(super) fn pid(&self) -> i32 {
         self.pid
     }

@@ -12,8 +12,8 @@ use super::apply::Hands;
 use super::host::{number, volumes};
 use super::shown::Filter;
 use super::wanted::Machine;
-use crate::fs::{self, At as _};
-use crate::process::Take;
+use crate::base::fs::{self, At as _};
+use crate::base::process::Take;
 
 /// How often a console is looked at that is followed.
 const TICK: Duration = Duration::from_millis(500);
@@ -24,7 +24,7 @@ const PIECE: usize = 64 << 10;
 
 impl Hands<'_> {
     /// Hands on what a node wrote: its last lines, or all of it. Returns how much there is; none if it never wrote.
-    pub fn console_text(
+    pub(crate) fn console_text(
         &self,
         machine: &Machine,
         lines: Option<u64>,
@@ -43,7 +43,12 @@ impl Hands<'_> {
     }
 
     /// Hands on what a node writes from now on, until the user or the receiver has enough.
-    pub fn follow_console(&self, machine: &Machine, from: u64, take: Take<'_>) -> Result<(), RealizeError> {
+    pub(crate) fn follow_console(
+        &self,
+        machine: &Machine,
+        from: u64,
+        take: Take<'_>,
+    ) -> Result<(), RealizeError> {
         let (name, mut filter) = (machine.console(), Filter::default());
         let mut at = from;
         while !self.virsh.is_cancelled() {

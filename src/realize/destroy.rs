@@ -7,11 +7,10 @@ use super::balancer::Balancer;
 use super::host::PIVOTED;
 use super::leftover::brought;
 use super::{Host, Privileged, RealizeError, firewall, privileged, volumes};
-use crate::event::Event;
+use crate::base::event::Event;
 
-/// What was removed.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Destroyed {
+pub(crate) struct Destroyed {
     /// Kinds and names, in order.
     pub removed: Vec<(String, String)>,
     /// What was left, and why.
@@ -23,7 +22,7 @@ pub struct Destroyed {
 
 impl Hands<'_> {
     /// Removes what is ours on the host. What is not there is not missed.
-    pub fn destroy(&self) -> Result<Destroyed, RealizeError> {
+    pub(crate) fn destroy(&self) -> Result<Destroyed, RealizeError> {
         let held = self.state.lock()?;
         let host = Host::look(self.virsh, self.wanted, self.state, self.access)?;
         let mut done = Destroyed::default();

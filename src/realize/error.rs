@@ -5,21 +5,19 @@ use std::time::Duration;
 use super::live::Check;
 use super::obstacles::Obstacle;
 use super::ssh::ReachError;
-use crate::api::ApiError;
-use crate::fs;
-use crate::hint::Hint;
-use crate::process::ProcessError;
+use crate::base::fs;
+use crate::base::hint::Hint;
+use crate::base::process::ProcessError;
+use crate::realize::api::ApiError;
 
 /// Why the host could not be looked at, or the closure not be understood.
 #[derive(Debug, thiserror::Error)]
-pub enum RealizeError {
+pub(crate) enum RealizeError {
     /// A program could not be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// The cluster's API.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// The disk.
     #[error(transparent)]
     Fs(#[from] fs::Error),
     /// A node was not reached.
@@ -27,86 +25,45 @@ pub enum RealizeError {
     Reach(#[from] ReachError),
     /// Nobody answers at the connection.
     #[error("libvirt is not running at `{uri}`: {words}")]
-    NotRunning {
-        /// The connection.
-        uri: String,
-        /// What virsh said.
-        words: String,
-    },
+    NotRunning { uri: String, words: String },
     /// Somebody answers, and does not let us in.
     #[error("libvirt at `{uri}` does not let you in: {words}")]
-    Forbidden {
-        /// The connection.
-        uri: String,
-        /// What virsh said.
-        words: String,
-    },
+    Forbidden { uri: String, words: String },
     /// There is no way to it.
     #[error("libvirt at `{uri}` cannot be reached: {words}")]
-    Unreachable {
-        /// The connection.
-        uri: String,
-        /// What virsh said.
-        words: String,
-    },
+    Unreachable { uri: String, words: String },
     /// virsh could not do something.
     #[error("`virsh {command}` failed: {words}")]
     Failed {
         /// What was asked of it.
         command: String,
-        /// What it said.
         words: String,
     },
     /// What libvirt or an artifact says is no XML.
     #[error("{what} is not XML")]
-    Xml {
-        /// What it describes.
-        what: String,
-        /// Why not.
-        source: roxmltree::Error,
-    },
+    Xml { what: String, source: roxmltree::Error },
     /// An artifact that does not say what it must.
     #[error("`{file}` has no {missing}")]
-    Artifact {
-        /// Which.
-        file: String,
-        /// What it lacks.
-        missing: &'static str,
-    },
+    Artifact { file: String, missing: &'static str },
     /// Things that stand in the way.
     #[error("{} in the way, and nothing was changed", if obstacles.len() == 1 { "something stands" } else { "several things stand" })]
-    Obstacles {
-        /// All of them.
-        obstacles: Vec<Obstacle>,
-    },
+    Obstacles { obstacles: Vec<Obstacle> },
     /// Disks that would be lost, and nobody agreed to that.
     #[error("what is on {} would be lost: `{}`", if disks.len() == 1 { "this disk" } else { "these disks" }, disks.join("`, `"))]
-    Confirm {
-        /// Which.
-        disks: Vec<String>,
-    },
+    Confirm { disks: Vec<String> },
     /// Somebody else is at work.
     #[error("another `tinderbox realize` is changing this cluster's machines (`{}` is locked)", path.display())]
-    Busy {
-        /// What it holds.
-        path: std::path::PathBuf,
-    },
+    Busy { path: std::path::PathBuf },
     /// Something that only root may do.
     #[error("{what} needs root")]
     NeedsRoot {
-        /// What.
         what: &'static str,
         /// Commands for the user.
         commands: Vec<String>,
     },
     /// A network that has to be started anew while machines are in it.
     #[error("the network `{name}` has to be started anew, and machines are in it: `{}`", machines.join("`, `"))]
-    InUse {
-        /// The network.
-        name: String,
-        /// Those that run.
-        machines: Vec<String>,
-    },
+    InUse { name: String, machines: Vec<String> },
     /// A file that is to be brought and is not here.
     #[error("`{name}` cannot be brought: its content is not on this machine")]
     NoSource {
@@ -116,25 +73,17 @@ pub enum RealizeError {
     /// An image that is not the pinned one.
     #[error("`{path}` is not the image that the lock pins: its sha256 is {found}, not {expected}")]
     OtherImage {
-        /// Where it is.
         path: String,
         /// What the lock says.
         expected: String,
-        /// What it is.
         found: String,
     },
-    /// The load balancer.
     #[error("the load balancer cannot be changed: {words}")]
-    Balancer {
-        /// What HAProxy said.
-        words: String,
-    },
-    /// The firewall's script.
+    Balancer { words: String },
     #[error("`firewall.sh {verb}` failed: {words}")]
     Firewall {
         /// What was asked of it.
         verb: String,
-        /// What it said.
         words: String,
     },
     /// Nodes that have not come.
@@ -150,7 +99,6 @@ pub enum RealizeError {
     Late {
         /// What was waited for.
         what: String,
-        /// How long.
         limit: Duration,
         /// What there was instead.
         seen: String,
@@ -159,22 +107,12 @@ pub enum RealizeError {
     },
     /// A check of the smoke test that has seen something else.
     #[error("{seen}")]
-    Seen {
-        /// What.
-        seen: String,
-    },
-    /// The smoke test.
+    Seen { seen: String },
     #[error("the cluster is not as it should be: {}", failed(checks))]
-    Verify {
-        /// All of it.
-        checks: Vec<Check>,
-    },
+    Verify { checks: Vec<Check> },
     /// The host changed while it was looked at.
     #[error("libvirt's list of {what} changed while it was read")]
-    Moving {
-        /// Of what.
-        what: &'static str,
-    },
+    Moving { what: &'static str },
 }
 
 /// A limit as people say it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::wanted::Wanted;
 use super::{RealizeError, Virsh};
-use crate::process::{Ended, Run};
+use crate::base::process::{Ended, Run};
 
 /// How long firewalld may take for all of it.
 const LIMIT: Duration = Duration::from_secs(120);

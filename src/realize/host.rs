@@ -14,15 +14,15 @@ use super::volumes::allocated;
 use super::wanted::{Mark, Wanted, mark};
 use super::xml::Element;
 use super::{Access, RealizeError, State, Virsh, firewall, ports};
-use crate::fs;
-use crate::process::{Ended, Run};
+use crate::base::fs;
+use crate::base::process::{Ended, Run};
 
 /// What a disk takes that only has its tables.
 const BLANK: u64 = 1 << 20;
 
 /// What is on the host.
 #[derive(Debug, Clone, Default)]
-pub struct Host {
+pub(crate) struct Host {
     pub(super) networks: Vec<Found>,
     pub(super) pools: Vec<Found>,
     pub(super) machines: Vec<Found>,
@@ -78,7 +78,7 @@ impl Host {
     }
 
     /// Looks at everything that the closure is about.
-    pub fn look(
+    pub(crate) fn look(
         virsh: Virsh<'_>,
         wanted: &Wanted,
         state: &State,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::RealizeError;
 use super::apply::Hands;
 use super::ssh::Way;
-use crate::hint::{did_you_mean, near};
-use crate::process::Take;
+use crate::base::hint::{did_you_mean, near};
+use crate::base::process::Take;
 
 /// How long a whole log may take.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -32,8 +32,7 @@ const ENDINGS: [&str; 8] =
 
 /// A log of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Log {
-    /// Of a unit.
+pub(crate) enum Log {
     Unit(String),
     /// Of the containers of a static pod.
     Pod(String),
@@ -45,7 +44,7 @@ pub enum Log {
 
 impl Log {
     /// What a user calls it; what it is not is explained.
-    pub fn parse(name: &str) -> Result<Self, Option<String>> {
+    pub(crate) fn parse(name: &str) -> Result<Self, Option<String>> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ":_.@\\-".contains(c);
         match name {
             "ignition" => Ok(Self::Ignition),
@@ -112,7 +111,7 @@ pub(super) fn newest(pod: &str, what: &str) -> String {
 
 impl Hands<'_> {
     /// Hands on a log of a node: its last lines or all, and with `follow` what comes after, until somebody has enough.
-    pub fn log(
+    pub(crate) fn log(
         &self,
         way: &Way,
         log: &Log,

@@ -21,7 +21,6 @@ pub(super) struct Neighbour {
 pub(super) struct Neighbours(Vec<Neighbour>);
 
 impl Neighbours {
-    /// Looks.
     pub(super) fn look(virsh: Virsh<'_>) -> Option<Self> {
         let said = virsh.is_local().then(|| ip(virsh, "neighbor")).flatten()?;
         read(&said).map(Self)

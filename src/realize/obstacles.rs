@@ -8,7 +8,7 @@ use super::plan::loses_disk;
 use super::wanted::{Machine, Object, Wanted};
 use super::xml::Element;
 use super::{Hands, Host, Plan, Thing};
-use crate::fs;
+use crate::base::fs;
 
 /// What a node needs at least on its disk: the operating system alone.
 const SYSTEM: u64 = 4_000_000_000;
@@ -18,12 +18,10 @@ const QCOW2: &[u8] = b"QFI\xfb";
 /// Something that stands in the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Obstacle {
+pub(crate) struct Obstacle {
     /// Which kind: `foreign`, `kvm`, `image`, `expiry`, `address`, `program`, `port`, `quorum` or `space`.
     pub kind: &'static str,
-    /// What is wrong.
     pub message: String,
-    /// What to do.
     pub hint: String,
 }
 

@@ -8,7 +8,7 @@ use super::wanted::{Machine, Wanted};
 /// A part of the way, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Phase {
+pub(crate) enum Phase {
     /// The network, the pool, the firewall's openings, the load balancer.
     Host,
     /// What machines boot with, and their disks.
@@ -29,7 +29,7 @@ pub enum Phase {
 
 impl Phase {
     /// All of them, in order.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Host,
         Self::Media,
         Self::Bootstrap,
@@ -41,7 +41,7 @@ impl Phase {
     ];
 
     /// As people write it.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::Media => "media",
@@ -55,7 +55,7 @@ impl Phase {
     }
 
     /// The one of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.as_str() == name)
     }
 

@@ -15,10 +15,8 @@ use super::{Hands, Host, leftover};
 
 /// What would be done, and what stands in the way.
 #[derive(Debug, Clone, Serialize)]
-pub struct Plan {
-    /// The connection.
+pub(crate) struct Plan {
     pub uri: String,
-    /// The closure.
     pub closure: String,
     /// Whether the control plane runs on the masters, without the bootstrap machine.
     pub pivoted: bool,
@@ -30,14 +28,10 @@ pub struct Plan {
     pub obstacles: Vec<Obstacle>,
 }
 
-/// One step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Step {
-    /// What is done.
+pub(crate) struct Step {
     pub action: Action,
-    /// With what.
     pub thing: Thing,
-    /// Which one.
     pub name: String,
     /// Why, or what it is.
     pub why: Vec<String>,
@@ -46,10 +40,9 @@ pub struct Step {
     pub destroys: bool,
 }
 
-/// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub(crate) enum Action {
     /// It is not there, and is made.
     Create,
     /// It is there, and not as it should be.
@@ -62,7 +55,7 @@ pub enum Action {
 
 impl Action {
     /// As people read it.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Change => "change",
@@ -72,7 +65,7 @@ impl Action {
     }
 
     /// Whether something is there afterwards that was not there before.
-    pub fn makes(self) -> bool {
+    pub(crate) fn makes(self) -> bool {
         matches!(self, Self::Create | Self::Change)
     }
 }
@@ -80,10 +73,8 @@ impl Action {
 /// What a step is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Thing {
-    /// The virtual network.
+pub(crate) enum Thing {
     Network,
-    /// The storage pool.
     Pool,
     /// The image that disks begin as.
     Image,
@@ -91,19 +82,16 @@ pub enum Thing {
     Medium,
     /// The openings of the host's firewall.
     Firewall,
-    /// The load balancer.
     Balancer,
     /// That the control plane has moved to the masters.
     Mark,
-    /// A machine's disk.
     Disk,
-    /// A machine.
     Machine,
 }
 
 impl Thing {
     /// As people read it.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Network => "network",
             Self::Pool => "pool",
@@ -120,7 +108,7 @@ impl Thing {
 
 impl Plan {
     /// What lies between the closure and the host.
-    pub fn make(hands: &Hands<'_>, host: &Host) -> Self {
+    pub(crate) fn make(hands: &Hands<'_>, host: &Host) -> Self {
         let Hands { wanted, state, access, .. } = *hands;
         let pivoted = pivoted(wanted, host);
         let mut steps = vec![
@@ -153,7 +141,7 @@ impl Plan {
     }
 
     /// Whether everything is as it should be.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.steps.iter().all(|step| step.action == Action::Keep)
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use crate::fs;
+use crate::base::fs;
 
 /// A socket that is listened on, as the kernel writes it.
 const LISTEN: &str = "0A";

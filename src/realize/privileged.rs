@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::balancer::{self, Balancer};
 use super::wanted::Wanted;
 use super::{State, Step, Thing};
-use crate::fs;
+use crate::base::fs;
 
 /// What this process may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
+pub(crate) struct Access {
     /// Whether it is root.
     pub root: bool,
     /// Whether libvirt is on this machine.
@@ -83,7 +83,7 @@ pub(super) fn leftovers(
 
 /// A command that needs root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Privileged {
+pub(crate) struct Privileged {
     /// The command, for a shell.
     pub command: String,
     /// Why it needs root, and what it is for.

@@ -9,7 +9,7 @@ use super::ssh::{self, Manner, ReachError, Way};
 use super::wanted::{Machine, Mark, mark};
 use super::xml::Element;
 use super::{RealizeError, virsh};
-use crate::process::{Run, Take};
+use crate::base::process::{Run, Take};
 
 /// The exit status of an `ssh` that has failed itself.
 const FAILED: u8 = 255;
@@ -20,7 +20,7 @@ const SHELL: [&str; 4] = ["sudo", "-n", "sh", "-s"];
 
 /// How a visit ended.
 #[derive(Debug)]
-pub struct Visit {
+pub(crate) struct Visit {
     /// The exit status of `ssh`, which is that of the command.
     pub status: u8,
     /// Why there was none, if the node was not reached.
@@ -29,7 +29,7 @@ pub struct Visit {
 
 impl Hands<'_> {
     /// The way to a node that has a machine. Without an answer of libvirt the machine is taken to be there.
-    pub fn way(&self, machine: &Machine, address: IpAddr) -> Result<Way, RealizeError> {
+    pub(crate) fn way(&self, machine: &Machine, address: IpAddr) -> Result<Way, RealizeError> {
         self.state.make()?;
         let made_with = match self.look_at(machine) {
             Ok(mark) => mark,
@@ -67,7 +67,7 @@ impl Hands<'_> {
     }
 
     /// Goes there with the user's terminal.
-    pub fn visit(&self, way: &Way, command: &[String]) -> Result<Visit, RealizeError> {
+    pub(crate) fn visit(&self, way: &Way, command: &[String]) -> Result<Visit, RealizeError> {
         let words = way.arguments(Manner::Person, command);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let status = self.virsh.programs.attach("ssh", &words)?;

@@ -7,17 +7,15 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::wanted::Mark;
-use crate::hint::Hint;
+use crate::base::hint::Hint;
 
 /// The user that every node has.
 const USER: &str = "core";
 
 /// A node, and the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
-    /// The node.
+pub(crate) struct Way {
     pub node: String,
-    /// Its address.
     pub address: IpAddr,
     /// The name that its host key is kept by.
     pub alias: String,
@@ -29,7 +27,7 @@ pub struct Way {
 
 /// Who talks to the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub(crate) enum Manner {
     /// A user, who can be asked.
     Person,
     /// This program: nobody is asked, and an answer comes soon or not at all.
@@ -55,7 +53,7 @@ pub(super) fn jump(uri: &str) -> Option<String> {
 
 impl Way {
     /// Arguments for `ssh`. What stands on the command line comes before whatever the user's configuration says.
-    pub fn arguments(&self, manner: Manner, command: &[String]) -> Vec<String> {
+    pub(crate) fn arguments(&self, manner: Manner, command: &[String]) -> Vec<String> {
         let mut options = vec![
             format!("UserKnownHostsFile={}", quoted(&self.known_hosts.display().to_string())),
             "GlobalKnownHostsFile=/dev/null".to_owned(),
@@ -98,49 +96,29 @@ fn quoted(path: &str) -> String {
 
 /// Why a node was not reached, or did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum ReachError {
+pub(crate) enum ReachError {
     /// The bootstrap machine goes when the masters have the control plane.
     #[error("`{node}` was removed when the control plane moved to the masters")]
-    Gone {
-        /// Which.
-        node: String,
-    },
+    Gone { node: String },
     /// There is no machine.
     #[error("`{node}` has no machine on the host")]
-    NotMade {
-        /// Which.
-        node: String,
-    },
+    NotMade { node: String },
     /// It does not run.
     #[error("the machine of `{node}` does not run: it is `{state}`")]
-    Off {
-        /// Which.
-        node: String,
-        /// In libvirt's words.
-        state: String,
-    },
-    /// Nobody answers.
+    Off { node: String, state: String },
     #[error("`{node}` does not answer on port 22 of {address}: {words}")]
     Silent {
-        /// Which.
         node: String,
-        /// Where.
         address: IpAddr,
         /// What the system or ssh said.
         words: String,
     },
     /// It answers, and does not let us in.
     #[error("`{node}` does not let you in: {words}")]
-    Closed {
-        /// Which.
-        node: String,
-        /// What ssh said.
-        words: String,
-    },
+    Closed { node: String, words: String },
     /// Something on the node did not work.
     #[error("`{node}` could not say it: {words}")]
     Failed {
-        /// Which.
         node: String,
         /// What the node said.
         words: String,

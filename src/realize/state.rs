@@ -17,20 +17,18 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, RealizeError};
-use crate::fs;
+use crate::base::fs;
 
-/// The directory.
 #[derive(Debug, Clone)]
-pub struct State {
+pub(crate) struct State {
     dir: PathBuf,
 }
 
 /// What was done last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Journal {
+pub(crate) struct Journal {
     /// The closure that is being realized.
     pub closure: String,
-    /// Where.
     pub uri: String,
     /// The phase that was begun last.
     pub begun: Option<Phase>,
@@ -40,14 +38,14 @@ pub struct Journal {
 
 impl State {
     /// Of a cluster directory. Nothing is made yet.
-    pub fn of(directory: &Path) -> Self {
+    pub(crate) fn of(directory: &Path) -> Self {
         // The load balancer is known by the path of its pid file: the same from wherever we are run.
         let directory = fs::canonical(directory).unwrap_or_else(|_| directory.to_owned());
         Self { dir: directory.join(".realize") }
     }
 
     /// Where the load balancer's process id is.
-    pub fn pid_file(&self) -> PathBuf {
+    pub(crate) fn pid_file(&self) -> PathBuf {
         self.dir.join("haproxy.pid")
     }
 
@@ -70,7 +68,7 @@ impl State {
     }
 
     /// Makes the directory, and keeps others from changing anything while the file is held.
-    pub fn lock(&self) -> Result<File, RealizeError> {
+    pub(crate) fn lock(&self) -> Result<File, RealizeError> {
         self.make()?;
         let path = self.dir.join("lock");
         let file = fs::open_lock(&path)?;
@@ -79,7 +77,7 @@ impl State {
     }
 
     /// What was done last; nothing if nobody knows.
-    pub fn journal(&self) -> Result<Option<Journal>, RealizeError> {
+    pub(crate) fn journal(&self) -> Result<Option<Journal>, RealizeError> {
         let text = fs::optional(fs::read_text(&self.dir.join("journal.json")))?;
         // One that cannot be read is as good as none: what is there is looked at.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))

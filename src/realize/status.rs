@@ -11,15 +11,14 @@ use super::host::{Found, PIVOTED};
 use super::neighbours::Neighbours;
 use super::wanted::Machine;
 use super::{Host, Operator, Phase, RealizeError};
-use crate::fs;
+use crate::base::fs;
 
 /// How much of a console's log is read for what was booted: libvirt's own keeper of logs begins a new one after 2 MiB.
 const TAIL: u64 = 4 << 20;
 
 /// How the cluster stands on the host.
 #[derive(Debug, Clone, Serialize)]
-pub struct Status {
-    /// The connection.
+pub(crate) struct Status {
     pub uri: String,
     /// The closure that the files ask for.
     pub closure: String,
@@ -33,7 +32,6 @@ pub struct Status {
     pub balancer: Option<String>,
     /// The machines, in the order of cluster.yaml.
     pub machines: Vec<MachineStatus>,
-    /// The cluster itself.
     pub api: ApiStatus,
     /// Its operators; none while the API does not answer.
     pub operators: Vec<Operator>,
@@ -41,8 +39,7 @@ pub struct Status {
 
 /// How the cluster's API stands.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct ApiStatus {
-    /// Where it is.
+pub(crate) struct ApiStatus {
     pub server: String,
     /// Whether it says that it can be used.
     pub ready: bool,
@@ -53,10 +50,8 @@ pub struct ApiStatus {
 
 /// How one machine stands.
 #[derive(Debug, Clone, Serialize)]
-pub struct MachineStatus {
-    /// The node.
+pub(crate) struct MachineStatus {
     pub node: String,
-    /// The machine.
     pub name: String,
     /// `running`, `shut off` and so on, in libvirt's words; `missing` if it is not there, `removed` after the pivot.
     pub state: String,
@@ -83,8 +78,7 @@ struct Live {
 }
 
 impl Hands<'_> {
-    /// Looks at everything.
-    pub fn status(&self) -> Result<Status, RealizeError> {
+    pub(crate) fn status(&self) -> Result<Status, RealizeError> {
         let host = Host::look(self.virsh, self.wanted, self.state, self.access)?;
         let journal = self.state.journal()?;
         let closure = self.wanted.closure.display().to_string();

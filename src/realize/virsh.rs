@@ -5,17 +5,15 @@ use std::time::Duration;
 
 use super::RealizeError;
 use super::xml::Element;
-use crate::process::{Ended, Programs, Run};
+use crate::base::process::{Ended, Programs, Run};
 
 /// How long a question may take: over ssh, with a slow login.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A connection to libvirt.
 #[derive(Debug, Clone, Copy)]
-pub struct Virsh<'a> {
-    /// Runs it.
+pub(crate) struct Virsh<'a> {
     pub programs: &'a Programs,
-    /// Which libvirt.
     pub uri: &'a str,
     /// Only to look: everybody may.
     pub read_only: bool,
@@ -25,12 +23,12 @@ pub struct Virsh<'a> {
 
 impl Virsh<'_> {
     /// Whether libvirt is on this machine.
-    pub fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.uri.split_once("://").is_some_and(|(_, rest)| rest.starts_with('/'))
     }
 
     /// Whether this is a user's own libvirt, which has no networks.
-    pub fn is_session(&self) -> bool {
+    pub(crate) fn is_session(&self) -> bool {
         self.uri.split('?').next().unwrap_or_default().ends_with("/session")
     }
 

@@ -10,7 +10,7 @@ use sha2::Digest as _;
 
 use super::wanted::{Disk, Volume};
 use super::{RealizeError, Virsh};
-use crate::fs;
+use crate::base::fs;
 
 /// How long a transfer may take: gigabytes over ssh.
 const TRANSFER: Duration = Duration::from_secs(3600);

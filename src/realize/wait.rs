@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use super::apply::Hands;
 use super::error::minutes;
 use super::{Phase, RealizeError};
-use crate::api::ApiError;
-use crate::event::Event;
-use crate::process::ProcessError;
+use crate::base::event::Event;
+use crate::base::process::ProcessError;
+use crate::realize::api::ApiError;
 
 /// How often is looked.
 const POLL: Duration = Duration::from_secs(2);
@@ -19,7 +19,6 @@ const TICK: Duration = Duration::from_millis(100);
 /// Something that is waited for.
 #[derive(Debug, Clone)]
 pub(super) struct Wait<'a> {
-    /// In which phase.
     pub(super) phase: Phase,
     /// For what, as in "waiting for …".
     pub(super) what: &'a str,
@@ -32,7 +31,6 @@ pub(super) struct Wait<'a> {
 /// What a look has shown.
 #[derive(Debug)]
 pub(super) enum Look<T> {
-    /// It is there.
     Done(T),
     /// It is not there yet: what there is instead.
     NotYet(String),

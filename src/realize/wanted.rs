@@ -6,18 +6,16 @@ use std::path::{Path, PathBuf};
 
 use super::xml::Element;
 use super::{MARK, RealizeError};
-use crate::fs;
+use crate::base::fs;
 
 /// What the closure asks for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// Where the closure is.
     pub closure: PathBuf,
     /// The cluster's id, which marks its machines.
     pub cluster: String,
-    /// The network.
     pub network: Object,
-    /// The pool.
     pub pool: Object,
     /// The pool's directory on the host.
     pub directory: String,
@@ -29,36 +27,29 @@ pub struct Wanted {
 
 /// Something that libvirt keeps.
 #[derive(Debug, Clone)]
-pub struct Object {
-    /// Its name.
+pub(crate) struct Object {
     pub name: String,
     /// Its UUID, out of the seed.
     pub uuid: String,
-    /// The artifact.
     pub file: PathBuf,
     pub(super) xml: Element,
 }
 
-/// One machine.
 #[derive(Debug, Clone)]
-pub struct Machine {
-    /// The node.
+pub(crate) struct Machine {
     pub node: String,
     /// What it becomes: `bootstrap`, `master` or `worker`.
     pub role: String,
-    /// The machine.
     pub object: Object,
     /// Which Ignition it boots with.
     pub ignition: String,
-    /// Its disk.
     pub disk: Disk,
     /// What it boots with: its live ISO, or its Ignition.
     pub medium: Volume,
 }
 
-/// A machine's disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disk {
+pub(crate) struct Disk {
     /// Its name in the pool.
     pub name: String,
     /// Its size in bytes.
@@ -67,7 +58,7 @@ pub struct Disk {
 
 /// A file that is brought into the pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Volume {
+pub(crate) struct Volume {
     /// Its name in the pool: says which content it has.
     pub name: String,
     /// Where its content is on this machine; none if it is not here.
@@ -80,7 +71,7 @@ pub struct Volume {
 
 /// The images of the node OS, as far as they are on this machine.
 #[derive(Debug, Clone, Default)]
-pub struct Images {
+pub(crate) struct Images {
     /// The nodes' live ISOs, built.
     pub isos: BTreeMap<String, PathBuf>,
     /// The QEMU image, and its sha256.
@@ -89,24 +80,24 @@ pub struct Images {
 
 impl Machine {
     /// Whether it runs the first control plane, and goes when the masters have it.
-    pub fn is_bootstrap(&self) -> bool {
+    pub(crate) fn is_bootstrap(&self) -> bool {
         self.role == "bootstrap"
     }
 
     /// The name of its console's log in the pool.
-    pub fn console(&self) -> String {
+    pub(crate) fn console(&self) -> String {
         format!("{}.log", self.node)
     }
 
     /// Whether it becomes part of the control plane.
-    pub fn is_master(&self) -> bool {
+    pub(crate) fn is_master(&self) -> bool {
         self.role == "master"
     }
 }
 
 impl Wanted {
     /// Reads the closure of these nodes.
-    pub fn read(closure: &Path, nodes: &[String], images: &Images) -> Result<Self, RealizeError> {
+    pub(crate) fn read(closure: &Path, nodes: &[String], images: &Images) -> Result<Self, RealizeError> {
         let network = object(closure, "network")?;
         let pool = object(closure, "pool")?;
         let directory = said(&pool, pool.xml.text_at("target/path"), "target path")?;
@@ -124,7 +115,7 @@ impl Wanted {
     }
 
     /// An artifact of the closure.
-    pub fn artifact(&self, name: &str) -> PathBuf {
+    pub(crate) fn artifact(&self, name: &str) -> PathBuf {
         self.closure.join("infra").join(name)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tinderbox::delta::{Change, Context, Edit, File, Kind, Shown, Tone, files};
+use tinderbox::internals::delta::{Change, Context, Edit, File, Kind, Shown, Tone, files};
 
 use crate::harness::list;
 use crate::release::data;

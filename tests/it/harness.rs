@@ -28,7 +28,7 @@ pub(crate) fn epoch() -> &'static str {
 
 /// The lock of every workspace: one epoch for all, and this tinderbox's demo release.
 pub(crate) fn lock() -> String {
-    let (name, digest) = tinderbox::registry::demo::open("4.18").unwrap().release();
+    let (name, digest) = tinderbox::internals::demo::open("4.18").unwrap().release();
     format!(
         "version = 1\nepoch = \"{}\"\n[release]\nasked = \"demo:4.18\"\nreference = \"demo:4.18\"\n\
          image = \"{}\"\nversion = \"4.18.0-demo\"\narchitecture = \"amd64\"\n",

@@ -334,7 +334,7 @@ fn without_a_base_the_isos_are_absent() {
     insta::assert_snapshot!(ws.run(&["build", "iso/master-0"]), @r"
     [stderr]
     error: there is no `iso/master-0` here: its recipe asks for `lock.rhcos.iso.local`
-    hint: download https://demo.invalid/rhcos/4.18/418.94.202501010000-0/x86_64/rhcos-418.94.202501010000-0-live-iso.x86_64.iso, name the file in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock --update rhcos`
+    hint: download https://demo.invalid/rhcos/4.18/418.94.202501010000-0/x86_64/rhcos-418.94.202501010000-0-live-iso.x86_64.iso, name the file at `rhcos`, and run `tinderbox lock --update rhcos`
     [exit 1]
     ");
 }
@@ -381,7 +381,7 @@ fn a_base_that_is_not_the_pinned_one_is_refused() {
     caused by: a file that cluster.lock pins is not there any more
     caused by: cannot open `[DIR]/live.iso`
     caused by: No such file or directory (os error 2)
-    hint: bring it back, or name another with `rhcos` in cluster.yaml and run `tinderbox lock --update rhcos`
+    hint: bring it back, or name another at `rhcos` and run `tinderbox lock --update rhcos`
     [exit 1]
     ");
     // Nothing of what failed is left.

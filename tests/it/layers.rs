@@ -1,4 +1,5 @@
-//! Nothing in `src/` points upwards. Cargo cannot check layers inside a package, so this does.
+//! Rooms: nothing in `src/` points upwards, and the engine has never heard of OpenShift. Cargo cannot check that inside of
+//! a package, so this does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,45 +7,51 @@ use std::path::Path;
 
 use super::harness::source;
 
-/// Module, layer, and what it may use beside the layers 0 and 1 (layer 1 beside layer 0: what is named here).
-const TABLE: [(&str, u32, &[&str]); 33] = [
-    ("cli", 6, &["ops", "realize", "report", "store"]),
-    ("ops", 5, &["api", "exec", "diff", "realize", "report", "builders", "registry", "sandbox", "store"]),
-    ("exec", 4, &["builders", "registry", "sandbox", "store"]),
-    ("report", 4, &["diff"]),
-    ("diff", 4, &["store"]),
-    ("realize", 4, &["api"]),
-    ("builders", 3, &["registry", "sandbox"]),
-    ("api", 2, &[]),
-    ("store", 2, &[]),
-    ("registry", 2, &[]),
-    ("sandbox", 2, &[]),
-    ("recipe", 1, &["config", "lock", "drv"]),
-    ("config", 1, &["pki"]),
-    ("iso", 1, &[]),
-    ("ignition", 1, &[]),
-    ("lock", 1, &[]),
-    ("patch", 1, &[]),
-    ("delta", 1, &["ignition", "pki"]),
-    ("drv", 1, &[]),
-    ("pki", 1, &[]),
-    ("trust", 1, &["pki"]),
-    ("digest", 0, &[]),
-    ("event", 0, &[]),
-    ("fs", 0, &[]),
-    ("hint", 0, &[]),
-    ("needle", 0, &["secret"]),
-    ("pod", 0, &[]),
-    ("process", 0, &["hint"]),
-    ("schema", 0, &[]),
-    ("secret", 0, &[]),
-    ("tree", 0, &["fs"]),
-    ("value", 0, &[]),
-    ("yaml", 0, &[]),
+/// Every room, and those that it may use. lib.rs has the same list, in the same order.
+const ROOMS: [(&str, &[&str]); 6] = [
+    ("base", &[]),
+    ("engine", &["base"]),
+    ("openshift", &["base", "engine"]),
+    ("compare", &["base", "engine", "openshift"]),
+    ("realize", &["base", "openshift"]),
+    ("cli", &["base", "engine", "openshift", "compare", "realize"]),
 ];
 
-/// Layer 1 and these are pure: no disk, no clock, no threads.
-const PURE: [&str; 3] = ["std::fs", "crate::fs", "std::thread"];
+/// Modules without disk, clock or threads: text and values in, values out.
+const PURE: [&str; 11] = [
+    "base/pki/",
+    "base/yaml/",
+    "compare/delta/",
+    "engine/drv/",
+    "engine/fields/",
+    "engine/recipe/",
+    "openshift/config/",
+    "openshift/ignition/",
+    "openshift/iso/",
+    "openshift/patch/",
+    "openshift/trust/",
+];
+
+/// What a pure module does not name.
+const IMPURE: [&str; 4] = ["std::fs", "base::fs", "std::thread", "now_utc"];
+
+/// What the engine does not know: a word of its own code, comments included. Test modules may.
+const FOREIGN: [&str; 14] = [
+    "openshift",
+    "kube",
+    "etcd",
+    "ignition",
+    "install-config",
+    "cluster.yaml",
+    "machineconfig",
+    "machine-config",
+    "clusterversion",
+    "bootstrap",
+    "master",
+    "kubelet",
+    "operator",
+    "rhcos",
+];
 
 fn sources(root: &Path, found: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(root).unwrap() {
@@ -58,13 +65,24 @@ fn sources(root: &Path, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// The module that a file belongs to; none for `lib.rs` and `main.rs`, which know all.
-fn module(file: &str) -> Option<&str> {
-    let first = file.split('/').next().unwrap().trim_end_matches(".rs");
-    (!["lib", "main"].contains(&first)).then_some(first)
+fn all_sources() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    sources(&source("src"), &mut files);
+    assert!(files.len() > 50);
+    files
 }
 
-/// Modules that a text names as `crate::<module>`, also in braces. Comments do not count.
+/// The room of a file; none for `lib.rs` and `main.rs`, which know all.
+fn room(file: &str) -> Option<&str> {
+    Some(file.split_once('/')?.0)
+}
+
+/// Without the module of tests at its end.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap()
+}
+
+/// Rooms that a text names as `crate::<room>`, also in braces. Comments do not count.
 fn uses(text: &str) -> BTreeSet<String> {
     let code: String = text
         .lines()
@@ -88,7 +106,7 @@ fn uses(text: &str) -> BTreeSet<String> {
         for name in names {
             let end = |c: char| !(c.is_ascii_lowercase() || c == '_');
             let name = name.trim_start().split(end).next().unwrap();
-            if TABLE.iter().any(|(module, ..)| *module == name) {
+            if ROOMS.iter().any(|(room, _)| *room == name) {
                 found.insert(name.to_owned());
             }
         }
@@ -98,51 +116,63 @@ fn uses(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn nothing_points_upwards() {
-    let mut files = Vec::new();
-    sources(&source("src"), &mut files);
-    assert!(files.len() > 50);
-    let layer: BTreeMap<&str, u32> = TABLE.iter().map(|(module, layer, _)| (*module, *layer)).collect();
+    let may: BTreeMap<&str, &[&str]> = ROOMS.into_iter().collect();
     let mut wrong = Vec::new();
-    for (file, text) in &files {
-        let Some(own) = module(file) else { continue };
-        let Some((_, at, may)) = TABLE.iter().find(|(module, ..)| *module == own) else {
-            wrong.push(format!("src/{file}: `{own}` is not in the table of layers"));
+    for (file, text) in &all_sources() {
+        let Some(own) = room(file) else { continue };
+        let Some(may) = may.get(own) else {
+            wrong.push(format!("src/{file}: `{own}` is not in the table of rooms"));
             continue;
         };
-        for used in uses(text).iter().filter(|used| *used != own) {
-            let below = layer[used.as_str()];
-            let allowed = may.contains(&used.as_str()) || below == 0 || (below == 1 && *at > 1);
-            if !allowed {
-                wrong.push(format!("src/{file}: `{own}` (layer {at}) uses `{used}` (layer {below})"));
-            }
+        for used in uses(text).iter().filter(|used| *used != own && !may.contains(&used.as_str())) {
+            wrong.push(format!("src/{file}: `{own}` uses `{used}`"));
         }
-        if *at == 1 {
-            let code = text.split("#[cfg(test)]").next().unwrap();
-            wrong.extend(
-                PURE.iter()
-                    .filter(|bad| code.contains(**bad))
-                    .map(|bad| format!("src/{file}: `{own}` is pure, and names `{bad}`")),
-            );
+        if PURE.iter().any(|pure| file.starts_with(pure)) && !file.contains("/tests/") {
+            let code = without_tests(text);
+            let bad = IMPURE.iter().filter(|bad| code.contains(**bad));
+            wrong.extend(bad.map(|bad| format!("src/{file}: it is pure, and names `{bad}`")));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Every module of the library is in the table.
 #[test]
-fn the_table_is_complete() {
-    let lib = fs::read_to_string(source("src/lib.rs")).unwrap();
-    let declared = lib
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("pub mod ").or(line.trim().strip_prefix("mod ")));
-    let declared: BTreeSet<&str> = declared.map(|name| name.trim_end_matches(';')).collect();
-    assert_eq!(declared, TABLE.iter().map(|(module, ..)| *module).collect());
+fn the_engine_has_never_heard_of_openshift() {
+    let files = all_sources();
+    let engine = files.iter().filter(|(file, _)| file.starts_with("engine/") && !file.contains("tests"));
+    let mut wrong = Vec::new();
+    for (file, text) in engine {
+        let text = without_tests(text).to_lowercase();
+        for (number, line) in text.lines().enumerate() {
+            let bad = FOREIGN.iter().filter(|word| line.contains(**word));
+            wrong.extend(bad.map(|word| format!("src/{file}:{}: `{word}`", number + 1)));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The test itself sees what it looks for.
+/// The map in lib.rs, the modules that it declares and the table above are one list.
+#[test]
+fn the_map_is_true() {
+    let lib = fs::read_to_string(source("src/lib.rs")).unwrap();
+    let declared: BTreeSet<&str> = lib
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod ").or(line.strip_prefix("mod "))?.strip_suffix(';'))
+        .collect();
+    assert_eq!(declared, ROOMS.iter().map(|(room, _)| *room).collect());
+    for (room, uses) in ROOMS {
+        let row = lib.lines().find(|line| line.starts_with(&format!("//! {room}/ "))).unwrap_or(room);
+        let named = row.rsplit_once('→').map_or("", |(_, uses)| uses.trim());
+        assert_eq!(named, uses.join(" "), "{row}");
+    }
+}
+
 #[test]
 fn uses_are_found() {
-    let text = "use crate::store::{A, B};\n// crate::cli\nuse crate::{fs, tree::{Kind, Entry}, ops};\nlet x = crate::exec::now();";
-    let found: Vec<String> = uses(text).into_iter().collect();
-    assert_eq!(found, ["exec", "fs", "ops", "store", "tree"]);
+    let text = "use crate::engine::{A, B};\n// crate::cli\nuse crate::{base, engine::{Kind, Entry}, compare};\nlet x = crate::realize::now();";
+    let found = uses(text);
+    assert_eq!(
+        found.iter().map(String::as_str).collect::<Vec<_>>(),
+        ["base", "compare", "engine", "realize"]
+    );
 }

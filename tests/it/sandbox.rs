@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tinderbox::hint::Hint;
-use tinderbox::sandbox::{Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError};
+use tinderbox::internals::hint::Hint;
+use tinderbox::internals::sandbox::{Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError};
 
 use super::harness::{left_out, list, set_mode};
 

@@ -6,8 +6,8 @@ use std::fs;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use tinderbox::pki::Certificate;
-use tinderbox::trust::{MEETINGS, Machine, Pool, Trust};
+use tinderbox::internals::pki::Certificate;
+use tinderbox::internals::trust::{MEETINGS, Machine, Pool, Trust};
 
 use super::harness::{Workspace, source, tree};
 

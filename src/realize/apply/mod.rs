@@ -29,11 +29,11 @@ use super::plan::{Action, Plan, Step, Thing};
 use super::state::Journal;
 use super::wanted::Wanted;
 use super::{Access, Check, Cluster, Host, Operator, RealizeError, State, Virsh};
-use crate::event::{Event, Events};
+use crate::base::event::{Event, Events};
 
 /// Everything that steps are taken with.
 #[derive(Clone, Copy)]
-pub struct Hands<'a> {
+pub(crate) struct Hands<'a> {
     /// The way to libvirt.
     pub virsh: Virsh<'a>,
     /// What the closure asks for.
@@ -54,12 +54,9 @@ pub struct Hands<'a> {
     pub events: &'a dyn Events,
 }
 
-/// What was done.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Applied {
-    /// The closure.
+pub(crate) struct Applied {
     pub closure: String,
-    /// The phases.
     pub phases: Vec<Phase>,
     /// The steps that were taken, without those that did nothing.
     pub steps: Vec<Step>,
@@ -73,7 +70,7 @@ pub struct Applied {
 
 impl Hands<'_> {
     /// What would be done now.
-    pub fn plan(&self) -> Result<Plan, RealizeError> {
+    pub(crate) fn plan(&self) -> Result<Plan, RealizeError> {
         let host = Host::look(self.virsh, self.wanted, self.state, self.access)?;
         let plan = Plan::make(self, &host);
         if !plan.privileged.is_empty() {
@@ -83,7 +80,7 @@ impl Hands<'_> {
     }
 
     /// Takes the steps of these phases. With `yes`, disks may be lost.
-    pub fn apply(&self, phases: &[Phase], yes: bool) -> Result<Applied, RealizeError> {
+    pub(crate) fn apply(&self, phases: &[Phase], yes: bool) -> Result<Applied, RealizeError> {
         let _held = self.state.lock()?;
         let plan = self.plan()?;
         if !plan.obstacles.is_empty() {

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use super::super::RealizeError;
-use crate::api;
-use crate::config::{Cluster, Node, Role};
-use crate::fs;
-use crate::ignition::{Config, Contents};
+use crate::base::fs;
+use crate::openshift::config::{Cluster, Node, Role};
+use crate::openshift::ignition::{Config, Contents};
+use crate::realize::api;
 
 /// A node of cluster.yaml.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub(crate) struct Made {
     /// What cluster.yaml calls it.
     pub node: String,
     /// What it calls itself, and registers as: its `/etc/hostname`.
@@ -26,7 +26,7 @@ pub struct Made {
 
 impl Made {
     /// All nodes of a cluster, as its closure has them.
-    pub fn read(closure: &Path, cluster: &Cluster) -> Result<Vec<Self>, RealizeError> {
+    pub(crate) fn read(closure: &Path, cluster: &Cluster) -> Result<Vec<Self>, RealizeError> {
         cluster.nodes.iter().map(|node| one(closure, cluster, node)).collect()
     }
 }

@@ -29,8 +29,8 @@ mod rules;
 mod tests;
 mod watch;
 
-pub use made::Made;
-pub use refusal::Refusal;
-pub use report::{Approved, Left, Member, Report};
-pub use rules::{Certificate, Verdict, judge};
-pub use watch::Approver;
+pub(crate) use made::Made;
+pub(crate) use refusal::Refusal;
+pub(crate) use report::{Approved, Left, Member, Report};
+pub(crate) use rules::Certificate;
+pub(crate) use watch::Approver;

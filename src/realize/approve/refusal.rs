@@ -3,18 +3,15 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::hint::Hint;
-use crate::pki::PkiError;
+use crate::base::hint::Hint;
+use crate::base::pki::PkiError;
 
 /// The first thing that is wrong with a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// Not a certificate of a kubelet.
     #[error("spec.signerName is {}, which signs nothing that a node asks for", Shown(.found))]
-    Signer {
-        /// Which.
-        found: String,
-    },
+    Signer { found: String },
     /// Not a request at all.
     #[error("spec.request cannot be read: {0}")]
     Unreadable(#[source] PkiError),
@@ -23,56 +20,30 @@ pub enum Refusal {
     Unsigned,
     /// A key that is too weak, or of a kind that no kubelet makes.
     #[error("spec.request has a key of kind {}", Shown(.found))]
-    Key {
-        /// Which.
-        found: String,
-    },
+    Key { found: String },
     /// More than a name.
     #[error("spec.request asks for more than names: {}", Shown(.found))]
-    Extra {
-        /// What.
-        found: String,
-    },
+    Extra { found: String },
     /// An attribute of the subject that is neither, or one of them that is not plain text.
     #[error("the subject has {}, where one CN and one O belong", Shown(.found))]
-    Attribute {
-        /// Which.
-        found: String,
-    },
-    /// None, or several.
+    Attribute { found: String },
     #[error("the subject has {count} common names (CN)")]
-    CommonNames {
-        /// How many.
-        count: usize,
-    },
+    CommonNames { count: usize },
     /// None, another, or several.
     #[error("the subject's O is {}, not `system:nodes` alone", List(.found))]
-    Organization {
-        /// Which.
-        found: Vec<String>,
-    },
+    Organization { found: Vec<String> },
     /// No user of a node.
     #[error("the subject's CN is {}, which is not `system:node:` and a name", Shown(.found))]
-    NotANode {
-        /// Which.
-        found: String,
-    },
+    NotANode { found: String },
     /// A node of somebody else.
     #[error("the subject's CN names {}, which is no node of this cluster", Shown(.name))]
-    Foreign {
-        /// Which.
-        name: String,
-    },
+    Foreign { name: String },
     /// The bootstrap machine, whose kubelet needs no API.
     #[error("the subject's CN names `{name}`, the bootstrap machine, which never joins")]
-    Bootstrap {
-        /// Its name.
-        name: String,
-    },
+    Bootstrap { name: String },
     /// Not who asks for such a certificate.
     #[error("spec.username is {}, not `{expected}`", Shown(.found))]
     Requestor {
-        /// Who.
         found: String,
         /// Who would have been right.
         expected: String,
@@ -81,76 +52,49 @@ pub enum Refusal {
     #[error(
         "spec.username is `{name}` itself: it renews its certificate, which the cluster's own approver decides"
     )]
-    Renewal {
-        /// The node's user.
-        name: String,
-    },
+    Renewal { name: String },
     /// A name without the group that comes with it.
     #[error("spec.groups is {}, without `system:nodes`", List(.found))]
-    Groups {
-        /// Which.
-        found: Vec<String>,
-    },
+    Groups { found: Vec<String> },
     /// Usages that are not those.
     #[error("spec.usages is {}, not `digital signature`, `{expected}` and at most `key encipherment`", List(.found))]
     Usages {
-        /// Which.
         found: Vec<String>,
         /// The one that makes the difference.
         expected: &'static str,
     },
     /// Names where none belong.
     #[error("the subject alternative names have {}, and a client's certificate has none", Plain(.found))]
-    Names {
-        /// The first.
-        found: String,
-    },
+    Names { found: String },
     /// Something that is neither a DNS name nor an address.
     #[error("the subject alternative names have {}, which is neither a DNS name nor an address", Plain(.found))]
-    OtherName {
-        /// What.
-        found: String,
-    },
+    OtherName { found: String },
     /// A name of another machine.
     #[error("the subject alternative names have the DNS name {}, which `{node}` does not have", Shown(.found))]
     ForeignName {
-        /// Which.
         found: String,
         /// Whose certificate it is to be.
         node: String,
     },
     /// The name is not there.
     #[error("the subject alternative names lack the DNS name `{name}`")]
-    NoName {
-        /// Which.
-        name: String,
-    },
+    NoName { name: String },
     /// An address of another machine.
     #[error("the subject alternative names have the address `{found}`, which `{node}` does not have")]
     ForeignAddress {
-        /// Which.
         found: IpAddr,
         /// Whose certificate it is to be.
         node: String,
     },
     /// The address is not there.
     #[error("the subject alternative names lack the address `{ip}`")]
-    NoAddress {
-        /// Which.
-        ip: IpAddr,
-    },
+    NoAddress { ip: IpAddr },
     /// Nobody needs a first certificate twice.
     #[error("`{name}` is in the API already: this may be somebody who replays what it asked")]
-    Up {
-        /// The node.
-        name: String,
-    },
+    Up { name: String },
     /// First the node, then its serving certificate.
     #[error("`{name}` is not in the API yet")]
-    Down {
-        /// The node.
-        name: String,
-    },
+    Down { name: String },
 }
 
 impl Hint for Refusal {

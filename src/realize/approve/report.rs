@@ -5,25 +5,20 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Certificate;
-use crate::api::Stage;
+use crate::realize::api::Stage;
 
 /// A request that was approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Approved {
-    /// Its name.
+pub(crate) struct Approved {
     pub request: String,
-    /// Whose.
     pub node: String,
-    /// What for.
     pub certificate: Certificate,
 }
 
 /// A request that nobody has decided, and that we do not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Left {
-    /// Its name.
+pub(crate) struct Left {
     pub request: String,
-    /// Who asks.
     pub requestor: String,
     /// Why it is left alone.
     pub reason: String,
@@ -34,7 +29,7 @@ pub struct Left {
 
 /// How far a node is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Member {
+pub(crate) struct Member {
     /// What cluster.yaml calls it.
     pub node: String,
     /// What the API calls it.
@@ -53,7 +48,7 @@ pub struct Member {
 
 /// What was done, and how the nodes stand.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// What was approved, in its order.
     pub approved: Vec<Approved>,
     /// What was left alone at the last look.
@@ -76,7 +71,7 @@ impl Report {
     }
 
     /// What is missing, node by node; or the API.
-    pub fn missing(&self) -> Vec<String> {
+    pub(crate) fn missing(&self) -> Vec<String> {
         match &self.trouble {
             Some(trouble) => vec![trouble.clone()],
             None => self.nodes.iter().filter_map(Member::lacks).collect(),

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{Made, Refusal};
-use crate::api::{Request, Stage};
-use crate::pki::SigningRequest;
+use crate::base::pki::SigningRequest;
+use crate::realize::api::{Request, Stage};
 
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
@@ -16,7 +16,7 @@ const GROUP: &str = "system:nodes";
 /// What a node asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Certificate {
+pub(crate) enum Certificate {
     /// With which it is known to the API.
     Client,
     /// With which the API knows it.
@@ -34,7 +34,7 @@ impl Certificate {
     }
 
     /// As people write it.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Serving => "serving",
@@ -51,22 +51,20 @@ impl Certificate {
 
 /// What is to be done about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It is one of ours.
     Approve {
         /// Whose, in cluster.yaml's words.
         node: String,
-        /// What for.
         certificate: Certificate,
     },
-    /// Somebody has decided.
     Settled(Stage),
     /// It is not for us to decide.
     Leave(Refusal),
 }
 
 /// Decides. `present` are the names of the nodes in the API, looked at after the request.
-pub fn judge(request: &Request, made: &[Made], present: &BTreeSet<String>) -> Verdict {
+pub(crate) fn judge(request: &Request, made: &[Made], present: &BTreeSet<String>) -> Verdict {
     if request.stage != Stage::Pending {
         return Verdict::Settled(request.stage);
     }

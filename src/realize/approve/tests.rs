@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::rules::decide;
-use super::{Certificate, Made, Refusal, Verdict, judge};
-use crate::api::{Request, Stage};
-use crate::hint::Hint as _;
-use crate::pki::SigningRequest;
+use super::rules::{Verdict, judge};
+use super::{Certificate, Made, Refusal};
+use crate::base::hint::Hint as _;
+use crate::base::pki::SigningRequest;
+use crate::realize::api::{Request, Stage};
 
 const NAME: &str = "worker-0.ocp4.example.com";
 

@@ -10,10 +10,10 @@ use time::OffsetDateTime;
 
 use super::rules::{Certificate, Verdict, judge};
 use super::{Approved, Left, Made, Member, Refusal, Report};
-use crate::api::{ApiError, Approval, Client, Node, Request, Stage};
-use crate::event::{Event, Events};
-use crate::hint::Hint as _;
-use crate::pki::SigningRequest;
+use crate::base::event::{Event, Events};
+use crate::base::hint::Hint as _;
+use crate::base::pki::SigningRequest;
+use crate::realize::api::{ApiError, Approval, Client, Node, Request, Stage};
 
 /// How long between two passes: a kubelet asks once and then waits for minutes.
 const POLL: Duration = Duration::from_secs(2);
@@ -24,27 +24,25 @@ const REASON: &str = "TinderboxApproved";
 
 /// Everything that requests are approved with.
 #[derive(Clone, Copy)]
-pub struct Approver<'a> {
-    /// The API.
+pub(crate) struct Approver<'a> {
     pub client: &'a Client<'a>,
     /// The nodes that we made.
     pub made: &'a [Made],
     /// Who is told what happens.
     pub events: &'a dyn Events,
-    /// The clock.
     pub now: fn() -> OffsetDateTime,
 }
 
 impl Approver<'_> {
     /// One look at everything.
-    pub fn once(&self) -> Result<Report, ApiError> {
+    pub(crate) fn once(&self) -> Result<Report, ApiError> {
         let mut report = Report::default();
         self.pass(&mut report)?;
         Ok(report)
     }
 
     /// Look after look, until everything is there or the time is over: the report says which.
-    pub fn watch(&self, limit: Duration) -> Result<Report, ApiError> {
+    pub(crate) fn watch(&self, limit: Duration) -> Result<Report, ApiError> {
         let end = Instant::now() + limit;
         let mut report = Report::before(self.members(&[], &[]));
         loop {

@@ -19,7 +19,7 @@
 use serde::Serialize;
 use sha2::{Digest as _, Sha512};
 
-use crate::iso;
+use crate::openshift::iso;
 
 const KERNEL: &str = "Linux version ";
 const STAGE: &str = "Stage: ";
@@ -37,7 +37,6 @@ const LENGTH: usize = 64;
 pub enum Booted {
     /// The Ignition that the closure has for it.
     Current,
-    /// Another one.
     Another,
     /// One that its console does not name.
     Unnamed,

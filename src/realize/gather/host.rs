@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::spool::Spool;
-use crate::fs;
-use crate::hint::chain;
-use crate::process::Run;
+use crate::base::fs;
+use crate::base::hint::chain;
+use crate::base::process::Run;
 use crate::realize::balancer::Balancer;
 use crate::realize::console::read_from;
 use crate::realize::host::volumes;

@@ -19,16 +19,16 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-pub use spool::Missed;
+pub(crate) use spool::Missed;
 
 use self::spool::Spool;
 use super::wanted::Machine;
 use super::{Hands, RealizeError};
-use crate::event::Event;
-use crate::fs;
-use crate::hint::chain;
-use crate::needle::Veil;
-use crate::process::ProcessError;
+use crate::base::event::Event;
+use crate::base::fs;
+use crate::base::hint::chain;
+use crate::base::process::ProcessError;
+use crate::base::redact::Veil;
 
 /// What is in it.
 const README: &str = include_str!("README.md");
@@ -37,23 +37,18 @@ const TOGETHER: usize = 16;
 
 /// What to gather, and where to.
 #[derive(Debug)]
-pub struct Request<'a> {
-    /// Addresses of nodes.
+pub(crate) struct Request<'a> {
     pub addresses: &'a [(String, IpAddr)],
-    /// Secrets.
     pub veil: &'a Veil,
     /// What others know: names in the archive with contents, or why there is none.
     pub files: Vec<(String, Result<Vec<u8>, String>)>,
     /// The name of everything: the archive's one directory.
     pub name: &'a str,
-    /// The archive.
     pub to: &'a Path,
 }
 
-/// What was gathered.
 #[derive(Debug, Clone, Serialize)]
-pub struct Gathered {
-    /// The archive.
+pub(crate) struct Gathered {
     pub archive: PathBuf,
     /// Its size in bytes.
     pub size: u64,
@@ -67,7 +62,7 @@ pub struct Gathered {
 
 impl<'w> Hands<'w> {
     /// Gathers everything that can be had.
-    pub fn gather(&self, request: Request<'_>) -> Result<Gathered, RealizeError> {
+    pub(crate) fn gather(&self, request: Request<'_>) -> Result<Gathered, RealizeError> {
         self.state.make()?;
         let spool = Spool::make(self.state.scratch(), request.veil)?;
         spool.put("README.md", README.as_bytes())?;

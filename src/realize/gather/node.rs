@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::spool::{Spool, Writer};
-use crate::fs;
+use crate::base::fs;
 use crate::realize::logs::{PODS, UNITS, newest};
 use crate::realize::ssh::Way;
 use crate::realize::{Hands, RealizeError};
@@ -74,7 +74,7 @@ pub(super) fn gather(hands: Hands<'_>, spool: &Spool<'_>, way: &Way) -> Result<b
     let reached = parts.count > 0;
     parts.end()?;
     if let Err(error) = asked {
-        spool.miss(&format!("{below}/"), &crate::hint::chain(&error));
+        spool.miss(&format!("{below}/"), &crate::base::hint::chain(&error));
     }
     Ok(reached)
 }
@@ -216,7 +216,7 @@ fn safe(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::needle::Veil;
+    use crate::base::redact::Veil;
 
     #[test]
     fn names_stay_below_the_node() {

@@ -10,18 +10,17 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use crate::fs::{self, At as _};
-use crate::needle::{Veil, Veiled};
+use crate::base::fs::{self, At as _};
+use crate::base::redact::{Veil, Veiled};
 
 /// The time of every file in an archive: what differs between two archives is what differs between two clusters.
 const TIME: u64 = 1;
 
 /// Something that could not be had.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Missed {
+pub(crate) struct Missed {
     /// What: a file of the archive, or several of them.
     pub what: String,
-    /// Why not.
     pub why: String,
 }
 
@@ -53,7 +52,6 @@ impl<'a> Spool<'a> {
         Ok(self.veil.writer(BufWriter::new(file)))
     }
 
-    /// A whole file.
     pub(super) fn put(&self, name: &str, content: &[u8]) -> fs::Result<()> {
         let mut writer = self.create(name)?;
         self.write(&mut writer, content)?;

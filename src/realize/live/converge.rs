@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Cluster, OPERATORS, Operator, VERSIONS, approver, facts, there};
-use crate::api::{ApiError, Client};
-use crate::event::Event;
+use crate::base::event::Event;
+use crate::realize::api::{ApiError, Client};
 use crate::realize::approve::Report;
 use crate::realize::wait::{Look, Wait, passing};
 use crate::realize::{Hands, Phase, RealizeError};

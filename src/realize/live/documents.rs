@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use super::{API_SERVERS, Cluster, ETCDS, OPERATORS, VERSIONS};
-use crate::api::{ApiError, Kind};
-use crate::hint::chain;
+use crate::base::hint::chain;
+use crate::realize::api::{ApiError, Kind};
 
 /// What is asked for, and its name.
 const ASKED: [(&str, Kind); 10] = [

@@ -5,8 +5,7 @@ use serde_json::Value;
 
 /// One operator of the cluster, as its ClusterOperator says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Operator {
-    /// Its name.
+pub(crate) struct Operator {
     pub name: String,
     /// The version that it is at.
     pub version: Option<String>,
@@ -33,7 +32,6 @@ pub(super) fn condition<'v>(object: &'v Value, kind: &str) -> Option<(Option<boo
 }
 
 impl Operator {
-    /// Reads one.
     pub(super) fn read(object: &Value) -> Self {
         let of = |kind| condition(object, kind).unwrap_or((None, ""));
         let [available, progressing, degraded] = ["Available", "Progressing", "Degraded"].map(of);
@@ -56,12 +54,12 @@ impl Operator {
     }
 
     /// Whether it is where it should be.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         (self.available, self.progressing, self.degraded) == (Some(true), Some(false), Some(false))
     }
 
     /// Its state in a few words.
-    pub fn state(&self) -> String {
+    pub(crate) fn state(&self) -> String {
         let word = |holds: Option<bool>, yes, no| match holds {
             Some(true) => yes,
             Some(false) => no,

@@ -25,13 +25,13 @@ use std::sync::atomic::AtomicBool;
 use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
-pub use facts::Operator;
-pub use verify::Check;
+pub(crate) use facts::Operator;
+pub(crate) use verify::Check;
 
 use super::approve::{Approver, Made, Member};
 use super::{Phase, RealizeError};
-use crate::api::{ApiError, Client, Endpoint, Kind};
-use crate::event::Events;
+use crate::base::event::Events;
+use crate::realize::api::{ApiError, Client, Endpoint, Kind};
 
 const OPERATORS: Kind = Kind::new("config.openshift.io", "v1", "clusteroperators");
 const VERSIONS: Kind = Kind::new("config.openshift.io", "v1", "clusterversions");
@@ -41,18 +41,14 @@ const CONFIG_MAPS: Kind = Kind::new("", "v1", "configmaps");
 
 /// The way to the cluster.
 #[derive(Clone)]
-pub struct Cluster {
-    /// An administrator's.
+pub(crate) struct Cluster {
     pub kubeconfig: Zeroizing<String>,
     /// Where the API is: its VIP, whose name this machine may not know.
     pub api: Endpoint,
-    /// Where routes are.
     pub ingress: IpAddr,
-    /// The cluster's domain.
     pub domain: String,
     /// The nodes that we made.
     pub made: Vec<Made>,
-    /// The clock.
     pub now: fn() -> OffsetDateTime,
     /// The image that the smoke test runs, if the release has it.
     pub image: Option<String>,

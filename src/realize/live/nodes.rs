@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Cluster, approver};
-use crate::api::{ApiError, Kind};
-use crate::event::Event;
+use crate::base::event::Event;
+use crate::realize::api::{ApiError, Kind};
 use crate::realize::approve::{Member, Report};
 use crate::realize::wait::{Look, Wait, passing};
 use crate::realize::wanted::Machine;

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::{API_SERVERS, CONFIG_MAPS, Cluster, ETCDS, approver, facts, nodes, there};
-use crate::api::{ApiError, Client};
+use crate::realize::api::{ApiError, Client};
 use crate::realize::approve::Report;
 use crate::realize::host::PIVOTED;
 use crate::realize::plan::{Action, Step, Thing};

@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{CONFIG_MAPS, Cluster, ETCDS, converge, facts, there};
-use crate::api::{ApiError, Client, Kind, Page};
-use crate::event::Event;
-use crate::fs;
+use crate::base::event::Event;
+use crate::base::fs;
+use crate::realize::api::{ApiError, Client, Kind, Page};
 use crate::realize::wait::{Look, Wait, passing};
 use crate::realize::{Hands, Phase, RealizeError};
 
@@ -29,12 +29,10 @@ const REACH: Duration = Duration::from_secs(10 * 60);
 
 /// One thing that was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// What.
+pub(crate) struct Check {
     pub name: &'static str,
     /// Whether it is as it should be.
     pub passed: bool,
-    /// What was seen.
     pub detail: String,
 }
 

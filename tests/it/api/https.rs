@@ -16,7 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
-use tinderbox::pki::Certificate;
+use tinderbox::internals::pki::Certificate;
 
 /// Files in PEM.
 pub(crate) struct Tls {

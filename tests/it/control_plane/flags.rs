@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use tinderbox::pod::Flag;
+use tinderbox::internals::pod::Flag;
 
 use super::{PODS, container, dual_stack, ipv6, pod};
 use crate::harness::{Workspace, source};

@@ -10,9 +10,9 @@ mod pods;
 
 use std::fs;
 
-use tinderbox::hint::Problems;
-use tinderbox::pod::{Container, containers};
-use tinderbox::yaml::{Source, parse};
+use tinderbox::internals::hint::Problems;
+use tinderbox::internals::pod::{Container, containers};
+use tinderbox::internals::yaml::{Source, parse};
 
 use crate::harness::Workspace;
 

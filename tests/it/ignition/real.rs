@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use tinderbox::ignition::Config;
+use tinderbox::internals::ignition::Config;
 
 use super::{config, entries};
 use crate::harness::{Workspace, is_root, left_out, mode, set_mode, tree};

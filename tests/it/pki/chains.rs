@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use tinderbox::pki::{Certificate, PrivateKey};
+use tinderbox::internals::pki::{Certificate, PrivateKey};
 
 use super::{AUTHORITIES, LEAVES, built, openssl};
 use crate::harness::{Workspace, epoch};

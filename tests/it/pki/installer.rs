@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use tinderbox::pki::Certificate;
+use tinderbox::internals::pki::Certificate;
 
 use crate::harness::{Workspace, tree};
 

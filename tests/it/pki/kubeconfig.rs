@@ -5,7 +5,7 @@ use std::process::Command;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use tinderbox::pki::{Certificate, PrivateKey};
+use tinderbox::internals::pki::{Certificate, PrivateKey};
 
 use crate::harness::{Workspace, left_out, list, mode};
 

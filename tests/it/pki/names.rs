@@ -5,7 +5,7 @@ use std::fs;
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use tinderbox::pki::Certificate;
+use tinderbox::internals::pki::Certificate;
 
 use crate::harness::Workspace;
 

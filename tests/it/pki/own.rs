@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tinderbox::pki::Certificate;
+use tinderbox::internals::pki::Certificate;
 
 use super::openssl;
 use crate::harness::{Workspace, set_mode};

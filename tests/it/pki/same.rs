@@ -82,7 +82,7 @@ fn algorithms_are_chosen() {
     let algorithm = |name: &str| {
         let text =
             std::fs::read_to_string(ws.path_of(&format!("pki/{name}")).join(format!("{name}.crt"))).unwrap();
-        let certificate = tinderbox::pki::Certificate::from_pem(&text).unwrap();
+        let certificate = tinderbox::internals::pki::Certificate::from_pem(&text).unwrap();
         (certificate.key_algorithm().to_owned(), certificate.signature_algorithm().to_owned())
     };
     let (key, signature) = algorithm("admin");

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tinderbox::api::{Client, Kind};
-use tinderbox::pki::{Algorithm, Certificate, Form, Issuer, Name, PrivateKey, Request, issue};
-use tinderbox::secret::Seed;
+use tinderbox::internals::api::{Client, Kind};
+use tinderbox::internals::pki::{Algorithm, Certificate, Form, Issuer, Name, PrivateKey, Request, issue};
+use tinderbox::internals::secret::Seed;
 
 use super::pkcs10::{CN, Csr, DNS, EMAIL, IP, O, OU, URI};
 use crate::api::{Api, SERVER, Tls, secrets};
@@ -511,7 +511,7 @@ fn it_stops_when_it_is_told_to() {
 fn the_client_says_who_refused_what() {
     let stage = Stage::new(Workspace::example());
     let ask = |kubeconfig: &str| Client::new(kubeconfig, &stage.at().parse().unwrap(), &GO_ON).unwrap();
-    let shown = |error: tinderbox::api::ApiError| error.to_string().replace(&stage.at(), "[API]");
+    let shown = |error: tinderbox::internals::api::ApiError| error.to_string().replace(&stage.at(), "[API]");
     let admin = stage.kubeconfig("admin", &[]);
     let maps = Kind::new("", "v1", "configmaps");
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": "c"}});

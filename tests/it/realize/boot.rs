@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sha2::Digest as _;
-use tinderbox::realize::booted::{Booted, Expected};
-use tinderbox::realize::shown;
+use tinderbox::internals::booted::{Booted, Expected};
+use tinderbox::internals::shown;
 
 use super::{Libvirt, small};
 use crate::harness::{Workspace, left_out, mode, source};

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
-use tinderbox::hint::{Hint as _, chain};
-use tinderbox::registry::{Access, Images as _, Patience, RegistryError, Remote, Sha256, Target as _, image};
-use tinderbox::secret::Secret;
+use tinderbox::internals::hint::{Hint as _, chain};
+use tinderbox::internals::registry::{
+    Access, Images as _, Patience, RegistryError, Remote, Sha256, Target as _, image,
+};
+use tinderbox::internals::secret::Secret;
 
 use crate::registry::sample::{Sample, descriptor};
 use crate::registry::server::{Answer, Request, Server, hasty};
@@ -41,7 +43,7 @@ fn basic_credentials_right_wrong_and_none() {
 
     let error = try_with(None).unwrap_err();
     assert!(matches!(error, RegistryError::Denied { with_credentials: false, status: 401, .. }), "{error:?}");
-    let hint = format!("add credentials for {} to install-config's pullSecret", server.address);
+    let hint = format!("add credentials for {} to the pull secret", server.address);
     assert_eq!(error.hint(), Some(hint));
 
     let error = try_with(pull_secret(&server.address, "me", "wrong hunter2")).unwrap_err();

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use tempfile::tempdir;
-use tinderbox::registry::{Cached, Images as _, RegistryError};
+use tinderbox::internals::registry::{Cached, Images as _, RegistryError};
 
 use crate::registry::sample::Sample;
 use crate::registry::server::{Answer, Server};

@@ -1,7 +1,7 @@
 //! Copies between layouts: whole lists, one architecture, and nothing twice.
 
 use tempfile::tempdir;
-use tinderbox::registry::{Copied, Directory, Platforms, Progress, copy_image};
+use tinderbox::internals::registry::{Copied, Directory, Platforms, Progress, copy_image};
 
 use crate::registry::sample::{Sample, name};
 use crate::registry::suite;
@@ -40,7 +40,8 @@ fn one_architecture_of_a_list() {
     let copied = only("amd64").unwrap();
     assert_eq!((copied.blobs, copied.manifests), (3, 2));
     let images = to.images().unwrap();
-    let image = tinderbox::registry::image(&images, &name("d.e/f"), &sample.list, "amd64").unwrap();
+    let image =
+        tinderbox::internals::registry::image(&images, &name("d.e/f"), &sample.list, "amd64").unwrap();
     assert_eq!(image.digest, sample.image);
     assert!(only("s390x").unwrap_err().to_string().contains("linux/s390x"));
 }

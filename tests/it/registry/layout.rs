@@ -1,8 +1,9 @@
 //! Layouts and archives.
 
 use tempfile::tempdir;
-use tinderbox::config::Release;
-use tinderbox::registry::{Access, Cached, Images, Layout, RegistryError, Sha256, Target, open};
+use tinderbox::internals::config::Release;
+use tinderbox::internals::registry::{Access, Cached, Images, Layout, RegistryError, Sha256, Target};
+use tinderbox::internals::release::open;
 
 use crate::registry::sample::{Sample, TAG, descriptor, name};
 use crate::registry::{server, suite};

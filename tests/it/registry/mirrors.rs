@@ -1,6 +1,6 @@
 //! Mirrors: in order, around those that are down, and the source as its policy says.
 
-use tinderbox::registry::{Access, Images as _, MirrorRule, RegistryError, Remote};
+use tinderbox::internals::registry::{Access, Images as _, MirrorRule, RegistryError, Remote};
 
 use crate::registry::sample::{Sample, name};
 use crate::registry::server::{Answer, Server, hasty};

@@ -1,6 +1,6 @@
 //! Proxies are used when they are set, passed by when NO_PROXY says so, and never taken from the environment.
 
-use tinderbox::registry::{Access, Images as _, ProxySettings, Remote, Target as _};
+use tinderbox::internals::registry::{Access, Images as _, ProxySettings, Remote, Target as _};
 
 use crate::registry::sample::{Sample, descriptor, name};
 use crate::registry::server::{Answer, Server};

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::{TempDir, tempdir};
-use tinderbox::hint::Hint as _;
-use tinderbox::registry::{
+use tinderbox::internals::hint::Hint as _;
+use tinderbox::internals::registry::{
     Access, Images as _, Layout, Platforms, RegistryError, Remote, Target as _, copy_image,
 };
 
@@ -185,7 +185,7 @@ fn a_real_registry_refuses_and_says_why() {
     let text = format!("{error} | {}", error.hint().unwrap_or_default());
     let expected = format!(
         "{name}: {0} cannot be reached: its certificate is signed by an unknown authority | add the certificate \
-         authority of {0} to install-config's additionalTrustBundle",
+         authority of {0} to the trust bundle",
         registry.address
     );
     assert_eq!(text, expected);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tinderbox::registry::{Descriptor, Directory, ImageName, Sha256, Target};
+use tinderbox::internals::registry::{Descriptor, Directory, ImageName, Sha256, Target};
 
 pub(crate) const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";

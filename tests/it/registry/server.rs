@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tinderbox::registry::{Access, ImageName, Patience, Remote};
+use tinderbox::internals::registry::{Access, ImageName, Patience, Remote};
 
 use crate::registry::sample::{OCI_INDEX, Sample, TAG, name};
 
@@ -122,7 +122,7 @@ fn content(sample: &Sample) -> BTreeMap<String, (String, Vec<u8>)> {
         all.insert(format!("blobs/{}", blob.digest), ("application/octet-stream".into(), bytes.clone()));
     }
     for (media_type, bytes) in &sample.manifests {
-        let digest = tinderbox::registry::Sha256::of(bytes);
+        let digest = tinderbox::internals::registry::Sha256::of(bytes);
         all.insert(format!("manifests/{digest}"), (media_type.clone(), bytes.clone()));
         if media_type == OCI_INDEX {
             all.insert(format!("manifests/{TAG}"), (media_type.clone(), bytes.clone()));

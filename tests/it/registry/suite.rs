@@ -2,7 +2,9 @@
 
 use std::io::Read;
 
-use tinderbox::registry::{Descriptor, ImageName, Images, Reference, RegistryError, Result, Sha256, image};
+use tinderbox::internals::registry::{
+    Descriptor, ImageName, Images, Reference, RegistryError, Result, Sha256, image,
+};
 
 use crate::registry::sample::{OCI_INDEX, Sample};
 

@@ -178,7 +178,7 @@ fn layers_that_cannot_be_unpacked() {
 fn a_layer_that_was_changed_on_disk() {
     let made = Made::new();
     let layer = Layer::new().file("a", "x").gzip();
-    let digest = tinderbox::registry::Sha256::of(&layer);
+    let digest = tinderbox::internals::registry::Sha256::of(&layer);
     let ws = made.layers(&[("application/vnd.oci.image.layer.v1.tar+gzip", layer.clone())], "['/a']");
     let blob = ws.dir.join("layout/blobs/sha256").join(digest.hex());
     std::fs::remove_file(&blob).unwrap();

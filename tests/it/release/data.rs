@@ -61,9 +61,9 @@ fn real_releases_yield_one_crd_per_name() {
         let mut seen = BTreeSet::new();
         for file in list(&crds) {
             let text = std::fs::read_to_string(crds.join(&file)).unwrap();
-            let mut problems = tinderbox::hint::Problems::default();
-            let source = tinderbox::yaml::Source { name: &file, text: &text };
-            assert_eq!(tinderbox::yaml::documents(source, &mut problems).len(), 1, "{problems}");
+            let mut problems = tinderbox::internals::hint::Problems::default();
+            let source = tinderbox::internals::yaml::Source { name: &file, text: &text };
+            assert_eq!(tinderbox::internals::yaml::documents(source, &mut problems).len(), 1, "{problems}");
             assert!(problems.0.is_empty(), "{problems}");
             let name = text.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap();
             assert!(seen.insert(name.to_owned()), "{name} twice");

@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
-use tinderbox::registry::{Descriptor, Directory, ImageName, Sha256, Target as _};
+use tinderbox::internals::registry::{Descriptor, Directory, ImageName, Sha256, Target as _};
 
 pub(crate) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";

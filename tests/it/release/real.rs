@@ -4,7 +4,8 @@
 use std::process::Command;
 
 use serde_json::Value;
-use tinderbox::registry::{Directory, demo};
+use tinderbox::internals::demo;
+use tinderbox::internals::registry::Directory;
 
 use crate::harness::{Workspace, names};
 use crate::registry::real::{Registry, have};

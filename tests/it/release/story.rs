@@ -1,6 +1,6 @@
 //! The release in a user's hands: pinning, moving on, looking.
 
-use tinderbox::registry::demo;
+use tinderbox::internals::demo;
 
 use crate::harness::{Workspace, names};
 
@@ -99,7 +99,7 @@ fn the_node_os_is_pinned() {
     ws.write("my.iso", "an image");
     ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.18\nrhcos: {iso: my.iso}");
     ws.json(&["lock", "--update", "rhcos"]);
-    let sha256 = tinderbox::registry::Sha256::of(b"an image").hex();
+    let sha256 = tinderbox::internals::registry::Sha256::of(b"an image").hex();
     assert!(
         lock().contains(&format!("[rhcos.iso]\nlocation = \"my.iso\"\nsha256 = \"{sha256}\"")),
         "{}",

@@ -1,0 +1,215 @@
+//! BLAKE3 digests and the ids made of them. An id is parsed once, printed one way, and never confused with another id.
+//!
+//! Text form: lower-case RFC 4648 base32 without padding, 52 characters. The last character carries one bit only, so
+//! decoding refuses the spellings that no digest prints: an id has exactly one text.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::base::hint::Hint;
+
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// Length of an id's text.
+pub(crate) const TEXT_LENGTH: usize = 52;
+
+/// 32 bytes of BLAKE3 output.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Plain BLAKE3 of `bytes`, the digest of a public file.
+    pub fn of(bytes: &[u8]) -> Self {
+        blake3::hash(bytes).into()
+    }
+
+    /// The raw bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl From<[u8; 32]> for Digest {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl From<blake3::Hash> for Digest {
+    fn from(hash: blake3::Hash) -> Self {
+        Self(hash.into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = encode(&self.0);
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        decode(text.as_bytes()).map(Self).ok_or_else(|| ParseError { text: text.to_owned() })
+    }
+}
+
+/// A text that is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not an id")]
+pub struct ParseError {
+    pub text: String,
+}
+
+impl Hint for ParseError {
+    fn hint(&self) -> Option<String> {
+        Some(format!("an id is {TEXT_LENGTH} characters of a-z and 2-7"))
+    }
+}
+
+fn encode(bytes: &[u8; 32]) -> [u8; TEXT_LENGTH] {
+    let mut text = [0; TEXT_LENGTH];
+    for (index, character) in text.iter_mut().enumerate() {
+        *character = ALPHABET[usize::from(five_bits(bytes, index * 5))];
+    }
+    text
+}
+
+/// Five bits from bit `offset` on, as if zeros followed the last byte.
+fn five_bits(bytes: &[u8; 32], offset: usize) -> u8 {
+    let (byte, bit) = (offset / 8, offset % 8);
+    let pair = u16::from_be_bytes([bytes[byte], bytes.get(byte + 1).copied().unwrap_or(0)]);
+    ((pair >> (11 - bit)) & 31) as u8
+}
+
+fn decode(text: &[u8]) -> Option<[u8; 32]> {
+    if text.len() != TEXT_LENGTH {
+        return None;
+    }
+    let mut bytes = [0u8; 33];
+    for (index, character) in text.iter().enumerate() {
+        let value = match character {
+            b'a'..=b'z' => character - b'a',
+            b'2'..=b'7' => character - b'2' + 26,
+            _ => return None,
+        };
+        let (byte, bit) = (index * 5 / 8, index * 5 % 8);
+        let shifted = (u16::from(value) << (11 - bit)).to_be_bytes();
+        bytes[byte] |= shifted[0];
+        bytes[byte + 1] |= shifted[1];
+    }
+    let (digest, rest) = bytes.split_first_chunk::<32>()?;
+    (rest == [0]).then_some(*digest)
+}
+
+/// Whether `text` could be the beginning of an id: what users may type instead of the whole.
+pub(crate) fn is_prefix(text: &str) -> bool {
+    !text.is_empty() && text.len() <= TEXT_LENGTH && text.bytes().all(|c| ALPHABET.contains(&c))
+}
+
+/// Declares an id: a newtype over [`Digest`] that parses, prints and serialises as its text.
+macro_rules! id_type {
+    ($name:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub Digest);
+
+        impl From<Digest> for $name {
+            fn from(digest: Digest) -> Self {
+                Self(digest)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseError;
+
+            fn from_str(text: &str) -> Result<Self, ParseError> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+id_type!(ObjectId, "Content of an output tree: the Merkle hash of its root directory.");
+id_type!(DrvId, "Identity of a build, known before it runs.");
+id_type!(
+    KeyId,
+    "Names the derived key that a secret object's digests are keyed with; says nothing about the key."
+);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// RFC 4648 text of known bytes: changing one of these changes every path in every store.
+    #[test]
+    fn text_is_pinned() {
+        let counting: [u8; 32] = std::array::from_fn(|i| i as u8);
+        assert_eq!(
+            Digest::from(counting).to_string(),
+            "aaaqeayeaudaocajbifqydiob4ibceqtcqkrmfyydenbwha5dypq"
+        );
+        assert_eq!(Digest::from([0xff; 32]).to_string(), format!("{}q", "7".repeat(51)));
+        assert_eq!(Digest::of(b"").to_string(), "v4jutopv7gq2nicajxvdnxgjjgn4wjojvxarfn6mtkj4vza7gjra");
+    }
+
+    #[test]
+    fn other_spellings_are_refused() {
+        let text = Digest::of(b"x").to_string();
+        assert!(text.to_uppercase().parse::<Digest>().is_err());
+        assert!(text[1..].parse::<Digest>().is_err());
+        assert!(format!("{text}a").parse::<Digest>().is_err());
+        assert!(format!("{}b", "a".repeat(51)).parse::<Digest>().is_err(), "stray bits after the last byte");
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trips(bytes in any::<[u8; 32]>()) {
+            let digest = Digest::from(bytes);
+            prop_assert_eq!(digest.to_string().parse::<Digest>(), Ok(digest));
+            prop_assert!(is_prefix(&digest.to_string()[..7]));
+        }
+
+        #[test]
+        fn parsing_never_panics_and_never_accepts_a_second_text(text in "[a-z2-7]{52}") {
+            if let Ok(digest) = text.parse::<Digest>() {
+                prop_assert_eq!(digest.to_string(), text);
+            }
+        }
+    }
+}

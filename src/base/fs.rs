@@ -1,0 +1,401 @@
+//! The only module that touches the file system. Every error says what was tried on which path.
+//!
+//! `std::fs` is banned elsewhere by clippy, so that no `No such file or directory` reaches a user without its name.
+
+#![expect(clippy::disallowed_methods, reason = "this is the one module that wraps std::fs")]
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
+
+use crate::base::hint::Hint;
+
+/// What went wrong, on which path.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} `{}`", path.display())]
+pub struct Error {
+    /// What was tried: `read`, `create`, …
+    pub action: &'static str,
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl Error {
+    /// An error of our own making, in the same shape.
+    pub fn new(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self { action, path: path.into(), source }
+    }
+
+    /// The system's kind of this error.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+
+    /// Whether writing is impossible here as opposed to having failed.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
+    }
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
+        match self.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(
+                "the disk is full: free some space (`tinderbox store gc`), or use `--store DIR` on another file system"
+                    .into(),
+            ),
+            io::ErrorKind::ReadOnlyFilesystem => Some("the file system is mounted read-only".into()),
+            io::ErrorKind::PermissionDenied => {
+                Some(format!("check the owner and mode of `{}` and the directory that holds it", self.path.display()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Result of this module.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Adds action and path to a system error.
+pub(crate) trait At<T> {
+    fn at(self, action: &'static str, path: &Path) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> At<T> for std::result::Result<T, E> {
+    fn at(self, action: &'static str, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::new(action, path, source.into()))
+    }
+}
+
+/// `None` in place of "not found".
+pub(crate) fn optional<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a whole file. Most of ours are small: its length is not asked for first, which saves two system calls.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(4096);
+    File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut bytes)).at("read", path)?;
+    bytes.shrink_to_fit();
+    Ok(bytes)
+}
+
+/// Reads a whole text file.
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    let wrong = |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    String::from_utf8(read(path)?).map_err(wrong).at("read", path)
+}
+
+pub(crate) fn open(path: &Path) -> Result<File> {
+    File::open(path).at("open", path)
+}
+
+/// Creates a file, or empties the one that is there.
+pub(crate) fn create_or_truncate(path: &Path) -> Result<File> {
+    File::create(path).at("create", path)
+}
+
+/// Creates a file that must not exist yet, with exactly this mode whatever the umask. It can be read back.
+pub(crate) fn create_new(path: &Path, mode: u32) -> Result<File> {
+    let mut options = OpenOptions::new();
+    let file =
+        options.read(true).write(true).create_new(true).mode(mode & 0o700).open(path).at("create", path)?;
+    file.set_permissions(Permissions::from_mode(mode)).at("set the mode of", path)?;
+    Ok(file)
+}
+
+/// Opens (creating if need be) a file to lock or to append to; owner only.
+pub(crate) fn open_lock(path: &Path) -> Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).at("open", path)
+}
+
+/// Writes a new file; an existing one is an error.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    create_new(path, mode)?.write_all(bytes).at("write", path)
+}
+
+/// Writes a new file in one step: it is there whole or not at all. An existing one is an error.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    write_whole_with(path, mode, |file| file.write_all(bytes).at("write", path))
+}
+
+/// [`write_whole`] for content that is written piece by piece.
+pub(crate) fn write_whole_with(
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<()> {
+    with_sibling(path, |beside| {
+        let mut file = create_new(beside, mode)?;
+        write(&mut file)?;
+        file.sync_all().at("sync", path)?;
+        hard_link(beside, path)?;
+        remove_file(beside)
+    })
+}
+
+/// Copies a file's bytes to a new file of this mode.
+pub(crate) fn copy_new(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    let mut target = create_new(to, mode)?;
+    io::copy(&mut open(from)?, &mut target).at("copy", to)?;
+    Ok(())
+}
+
+/// Makes an empty file share all blocks of another, if the file system can (Btrfs, XFS); nothing happens if it cannot.
+pub(crate) fn reflink(from: &File, to: &File) -> bool {
+    rustix::fs::ioctl_ficlone(to, from).is_ok()
+}
+
+/// Replaces a file in one step: readers see the old or the new content, and a full disk leaves the old one.
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    with_sibling(path, |beside| {
+        let mut file = create_new(beside, mode)?;
+        file.write_all(bytes).at("write", path)?;
+        file.sync_all().at("sync", path)?;
+        rename(beside, path)
+    })
+}
+
+/// [`replace`] for content that is written piece by piece; if `write` fails, what was there stays.
+pub(crate) fn replace_with(
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<()> {
+    with_sibling(path, |beside| {
+        let mut file = create_new(beside, mode)?;
+        write(&mut file)?;
+        file.sync_all().at("sync", path)?;
+        rename(beside, path)
+    })
+}
+
+/// Makes a symbolic link, or points an existing one elsewhere, in one step.
+pub(crate) fn replace_link(target: &Path, path: &Path) -> Result<()> {
+    with_sibling(path, |beside| {
+        symlink(target, beside)?;
+        rename(beside, path)
+    })
+}
+
+/// Works on a hidden file beside `path`, which is gone afterwards whatever happens.
+fn with_sibling(path: &Path, work: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}", random_name()));
+    // The user knows the file, not the one beside it.
+    let done = work(&beside)
+        .map_err(|error| if error.path == beside { Error { path: path.to_owned(), ..error } } else { error });
+    if done.is_err() {
+        let _ = std::fs::remove_file(&beside); // the error that is reported is the first one
+    }
+    done
+}
+
+/// Sixteen random characters for a name that nobody else uses.
+pub(crate) fn random_name() -> String {
+    let mut bytes = [0u8; 8];
+    // Without randomness the process id still keeps two processes apart.
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = u64::from(std::process::id()).to_le_bytes();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Creates one directory with exactly this mode; existing is an error.
+pub(crate) fn create_dir(path: &Path, mode: u32) -> Result<()> {
+    std::fs::DirBuilder::new().mode(mode).create(path).at("create", path)
+}
+
+/// Creates a directory and its parents; existing is fine.
+pub fn create_dirs(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).at("create", path)
+}
+
+/// Renames, replacing a file of that name.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to).at("rename", from)
+}
+
+/// A second name for the same file.
+pub(crate) fn hard_link(from: &Path, to: &Path) -> Result<()> {
+    std::fs::hard_link(from, to).at("link", to)
+}
+
+/// A symbolic link at `path` that says `target`.
+pub(crate) fn symlink(target: &Path, path: &Path) -> Result<()> {
+    std::os::unix::fs::symlink(target, path).at("create", path)
+}
+
+/// What a symbolic link says.
+pub(crate) fn read_link(path: &Path) -> Result<PathBuf> {
+    std::fs::read_link(path).at("read", path)
+}
+
+/// Metadata of the thing itself, links not followed.
+pub(crate) fn metadata(path: &Path) -> Result<std::fs::Metadata> {
+    std::fs::symlink_metadata(path).at("look at", path)
+}
+
+/// Whether anybody but its owner can read or change the file, links followed.
+pub(crate) fn others_may(path: &Path) -> Result<bool> {
+    Ok(metadata(&canonical(path)?)?.mode() & 0o077 != 0)
+}
+
+/// Whether anything of that name is there.
+pub(crate) fn exists(path: &Path) -> Result<bool> {
+    Ok(optional(metadata(path))?.is_some())
+}
+
+/// The absolute path with all links resolved.
+pub(crate) fn canonical(path: &Path) -> Result<PathBuf> {
+    std::fs::canonicalize(path).at("find", path)
+}
+
+/// Names in a directory, sorted.
+pub(crate) fn list(path: &Path) -> Result<Vec<std::ffi::OsString>> {
+    let mut names = std::fs::read_dir(path)
+        .at("list", path)?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect::<io::Result<Vec<_>>>()
+        .at("list", path)?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Names in a directory, sorted, and whether each is a directory itself (a link to one is not).
+pub(crate) fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>> {
+    let mut names = std::fs::read_dir(path)
+        .at("list", path)?
+        .map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?.is_dir()))))
+        .collect::<io::Result<Vec<_>>>()
+        .at("list", path)?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Sets the permission bits.
+pub(crate) fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    std::fs::set_permissions(path, Permissions::from_mode(mode)).at("set the mode of", path)
+}
+
+/// Sets both times to one second after the beginning of time, as objects have it. Links are not followed.
+pub(crate) fn set_canonical_time(path: &Path) -> Result<()> {
+    rustix::fs::utimensat(CWD, path, &CANONICAL, AtFlags::SYMLINK_NOFOLLOW).at("set the time of", path)
+}
+
+/// [`set_canonical_time`] for an open file.
+pub(crate) fn set_canonical_time_of(file: &File, path: &Path) -> Result<()> {
+    rustix::fs::futimens(file, &CANONICAL).at("set the time of", path)
+}
+
+const CANONICAL: Timestamps = Timestamps {
+    last_access: Timespec { tv_sec: 1, tv_nsec: 0 },
+    last_modification: Timespec { tv_sec: 1, tv_nsec: 0 },
+};
+
+/// Removes a file or link.
+pub(crate) fn remove_file(path: &Path) -> Result<()> {
+    std::fs::remove_file(path).at("remove", path)
+}
+
+/// Removes whatever is there, read-only directories included; nothing there is fine.
+pub fn remove_all(path: &Path) -> Result<()> {
+    let Some(found) = optional(metadata(path))? else { return Ok(()) };
+    if !found.is_dir() {
+        return optional(remove_file(path)).map(Option::unwrap_or_default);
+    }
+    if found.mode() & 0o300 != 0o300 {
+        optional(set_mode(path, 0o700))?;
+    }
+    // Somebody else may be removing it too.
+    for name in optional(list(path))?.unwrap_or_default() {
+        let child = path.join(name);
+        match std::fs::remove_file(&child) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => remove_all(&child)?,
+        }
+    }
+    optional(std::fs::remove_dir(path).at("remove", path)).map(Option::unwrap_or_default)
+}
+
+/// Makes the names in a directory durable: files that were made, renamed or removed in it.
+pub(crate) fn sync_dir(path: &Path) -> Result<()> {
+    open(path)?.sync_all().at("sync", path)
+}
+
+/// Makes everything written so far on the file system of `path` durable, in one system call.
+pub fn sync_file_system(path: &Path) -> Result<()> {
+    rustix::fs::syncfs(open(path)?).at("sync", path)
+}
+
+/// Reads a file, however large, through the hasher that others name it by.
+pub(crate) fn hash(path: &Path) -> Result<sha2::Sha256> {
+    use sha2::Digest as _;
+    let mut file = open(path)?;
+    let mut hasher = sha2::Sha256::new();
+    let mut chunk = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut chunk).at("read", path)? {
+            0 => return Ok(hasher),
+            read => hasher.update(&chunk[..read]),
+        }
+    }
+}
+
+/// Bytes that a plain user can still write to the file system of `path`.
+pub(crate) fn available(path: &Path) -> Result<u64> {
+    let found = rustix::fs::statvfs(path).at("look at", path)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Reads at most `limit` bytes from the beginning of a file.
+pub(crate) fn read_head(path: &Path, limit: usize) -> Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(limit.min(8192));
+    open(path)?.take(limit as u64).read_to_end(&mut head).at("read", path)?;
+    Ok(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_action_and_path() {
+        let error = read(Path::new("/nowhere/file")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read `/nowhere/file`");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn replace_leaves_one_file_with_the_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        replace(&path, b"one", 0o644).unwrap();
+        replace(&path, b"two", 0o600).unwrap();
+        assert_eq!(read(&path).unwrap(), b"two");
+        assert_eq!(metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(list(dir.path()).unwrap(), ["x"]);
+    }
+
+    #[test]
+    fn remove_all_takes_read_only_trees() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = dir.path().join("tree");
+        create_dirs(&tree.join("a/b")).unwrap();
+        write_new(&tree.join("a/b/file"), b"", 0o400).unwrap();
+        set_mode(&tree.join("a/b"), 0o500).unwrap();
+        set_mode(&tree, 0o500).unwrap();
+        remove_all(&tree).unwrap();
+        assert!(!exists(&tree).unwrap());
+        remove_all(&tree).unwrap();
+    }
+}

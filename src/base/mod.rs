@@ -1,0 +1,16 @@
+//! What everything else stands on: digests, files, values, YAML, keys and certificates, events, hints, secrets.
+//!
+//! Knows nothing of builds, clusters or the terminal. `fs` is the only module that touches the file system, `process` the
+//! only one that starts programs of the host.
+
+pub(crate) mod digest;
+pub(crate) mod event;
+pub(crate) mod fs;
+pub(crate) mod hint;
+pub(crate) mod pki;
+pub(crate) mod process;
+pub(crate) mod redact;
+pub(crate) mod secret;
+pub(crate) mod time;
+pub(crate) mod value;
+pub(crate) mod yaml;

@@ -1,0 +1,293 @@
+//! Which parts of a secret file would give the secret away if they were found elsewhere.
+//!
+//! A secret file is mostly public: a kubeconfig has a certificate in it, a Secret its name, an Ignition config whole
+//! manifests. What counts as a needle:
+//!
+//! | part | what is taken |
+//! |---|---|
+//! | private key, in PEM or base64 | every line and every 32 bytes that hold something of its private numbers |
+//! | value of `auth`, `…password…` and the like | the value; of a base64 `user:password`, the password too |
+//! | value of `…token…`, `…secret…` | the value, if it looks random |
+//! | a file of one word | that word, if it looks random or the file's name is one of the above |
+//! | any other word | if it looks random, and is no certificate, public key, digest or UUID; not of an Ignition config, where nearly all words are public, and what is secret is a file of its own elsewhere |
+//! | base64, URL encoding, JSON strings | what is inside, by the same rules |
+
+mod der;
+mod forms;
+mod mask;
+mod patterns;
+mod shapes;
+mod veil;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use zeroize::Zeroizing;
+
+use der::{is_sequence, private_parts};
+pub(crate) use forms::{Encoding, SHORTEST, forms};
+pub(crate) use mask::Mask;
+pub(crate) use patterns::Patterns;
+pub(crate) use veil::{Veil, Veiled};
+
+use crate::base::secret::Secret;
+
+/// How deep encodings are opened: an Ignition config holds a Secret, which holds a kubeconfig, which holds a key.
+const DEPTH: u32 = 6;
+/// Words in running text that are shorter are taken for names.
+const WORD: usize = 16;
+/// Width of a line of PEM.
+const LINE: usize = 64;
+/// As many bytes of a key as identify it.
+const WINDOW: usize = 32;
+/// Larger unknown binaries are not taken apart.
+const BINARY: usize = 4096;
+
+const FORGIVING: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_allow_trailing_bits(true)
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, FORGIVING);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, FORGIVING);
+
+/// What gives a secret file away. `name` is the file's, without directories.
+pub(crate) fn needles(name: &str, content: &[u8]) -> Vec<Secret> {
+    let mut mine = Mine::default();
+    match std::str::from_utf8(content) {
+        Ok(text) => {
+            let word = text.trim();
+            if is_word(word) && (is_password(name, word) || is_random_word(word)) {
+                mine.take(word.as_bytes());
+            }
+            mine.is_config = is_config(text);
+            mine.text(text, DEPTH);
+        }
+        Err(_) => mine.binary(content),
+    }
+    mine.found
+}
+
+#[derive(Default)]
+struct Mine {
+    found: Vec<Secret>,
+    /// Whether single words say nothing: it is a whole node's configuration.
+    is_config: bool,
+}
+
+impl Mine {
+    fn take(&mut self, needle: &[u8]) {
+        let needle = Secret::new(needle.to_vec());
+        if needle.reveal().len() >= SHORTEST && !self.found.contains(&needle) {
+            self.found.push(needle);
+        }
+    }
+
+    fn text(&mut self, text: &str, depth: u32) {
+        if depth == 0 {
+            return;
+        }
+        if text.contains("-----BEGIN") && text.contains("\\n") {
+            let lines = Zeroizing::new(text.replace("\\n", "\n"));
+            return self.text(&lines, depth - 1);
+        }
+        if text.contains("%0A") || text.contains("%0a") {
+            return self.text(&unescape(text), depth - 1);
+        }
+        let rest = self.pem(text);
+        for (key, value) in fields(&rest) {
+            self.field(key, value);
+        }
+        for word in rest.split(|c: char| !is_base64(c)).filter(|word| word.len() >= WORD) {
+            self.word(word, depth);
+        }
+    }
+
+    fn field(&mut self, key: &str, value: &str) {
+        if is_password(key, value) {
+            self.take(value.as_bytes());
+            let inner = Zeroizing::new(decode(value).unwrap_or_default());
+            if let Some(text) = std::str::from_utf8(&inner).ok().filter(|text| is_text(text)) {
+                self.take(text.split_once(':').map_or(text, |(_, password)| password).as_bytes());
+            }
+        } else if names(key, &["token", "secret", "credential"]) && is_word(value) && is_random_word(value) {
+            self.take(value.as_bytes());
+        }
+    }
+
+    fn word(&mut self, word: &str, depth: u32) {
+        if let Some(inner) = decode(word) {
+            let inner = Zeroizing::new(inner);
+            match std::str::from_utf8(&inner) {
+                Ok(text) if is_text(text) => return self.text(text, depth - 1),
+                _ if is_sequence(&inner) => return self.key(word, &inner, false),
+                _ if inner.starts_with(&[0x1f, 0x8b]) => return, // compressed: not looked into
+                _ => {}
+            }
+        }
+        if !self.is_config && is_random_text(word) {
+            word.as_bytes().chunks(LINE).for_each(|chunk| self.take(chunk));
+        }
+    }
+
+    /// Takes PEM blocks out of a text, and the rest is returned.
+    fn pem(&mut self, text: &str) -> Zeroizing<String> {
+        let mut rest = Zeroizing::new(String::with_capacity(text.len()));
+        let mut left = text;
+        while let Some((before, block)) = left.split_once("-----BEGIN ") {
+            rest.push_str(before);
+            rest.push('\n');
+            let Some((label, body)) = block.split_once("-----") else { break };
+            let (body, after) = body.split_once("-----END ").unwrap_or((body, ""));
+            if label.ends_with("PRIVATE KEY") {
+                let lines = Zeroizing::new(body.split_whitespace().collect::<String>());
+                let der = Zeroizing::new(decode(&lines).unwrap_or_default());
+                self.key(&lines, &der, true);
+            }
+            left = after.split_once("-----").map_or("", |(_, after)| after);
+        }
+        rest.push_str(left);
+        rest
+    }
+
+    /// A key: those lines of its base64, and those bytes, that hold something private. `certain`: although we cannot read it.
+    fn key(&mut self, base64: &str, der: &[u8], certain: bool) {
+        let parts = private_parts(der);
+        for (at, line) in base64.as_bytes().chunks(LINE).enumerate() {
+            let (start, end) = (at * LINE * 3 / 4, at * LINE * 3 / 4 + line.len() * 3 / 4);
+            let private: usize =
+                parts.iter().map(|part| part.end.min(end).saturating_sub(part.start.max(start))).sum();
+            if private >= SHORTEST || (certain && parts.is_empty() && line.len() >= WORD) {
+                self.take(line);
+            }
+        }
+        for part in parts {
+            der[part]
+                .chunks(WINDOW)
+                .filter(|window| window.len() >= WINDOW / 2)
+                .for_each(|window| self.take(window));
+        }
+    }
+
+    fn binary(&mut self, content: &[u8]) {
+        if is_sequence(content) {
+            return self.key("", content, false);
+        }
+        if content.len() > BINARY {
+            return;
+        }
+        let varied =
+            |window: &[u8]| window.iter().collect::<std::collections::BTreeSet<_>>().len() > window.len() / 2;
+        content
+            .chunks(WINDOW)
+            .filter(|window| window.len() >= WINDOW / 2 && varied(window))
+            .for_each(|window| self.take(window));
+    }
+}
+
+/// Whether a text is an Ignition config, or a MachineConfig with one in it.
+fn is_config(text: &str) -> bool {
+    let json =
+        text.trim_start().starts_with('{') && text.contains("\"ignition\"") && text.contains("\"version\"");
+    json || (text.contains("kind: MachineConfig\n") && text.contains("    ignition:\n"))
+}
+
+/// `key: value`, `"key": "value"` and `key=value`, also inside of quoted text.
+fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let quotes = ['"', '\'', '\\', ' ', '\t'];
+    text.match_indices([':', '=']).filter_map(move |(at, sign)| {
+        let before = text[..at].trim_end_matches(quotes);
+        let start = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || "_.-".contains(c)));
+        let key = &before
+            [start.map_or(0, |start| start + before[start..].chars().next().map_or(1, char::len_utf8))..];
+        let after = text[at + sign.len()..].trim_start_matches([' ', '\t']);
+        let value = match after.trim_start_matches('\\').chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                let after = after.trim_start_matches('\\').get(1..)?;
+                after.split([quote, '\n']).next()?.trim_end_matches('\\')
+            }
+            _ => after.split(|c: char| c.is_whitespace() || ",}])".contains(c)).next()?,
+        };
+        (!key.is_empty() && key.len() <= LINE).then_some((key, value))
+    })
+}
+
+fn names(key: &str, words: &[&str]) -> bool {
+    let key = key.to_ascii_lowercase();
+    words.iter().any(|word| key.contains(word))
+}
+
+/// Whether a value is a password, whatever it looks like. Paths and references to something else are none.
+fn is_password(key: &str, value: &str) -> bool {
+    (key.eq_ignore_ascii_case("auth") || names(key, &["password", "passwd", "passphrase"]))
+        && (SHORTEST..=512).contains(&value.len())
+        && !value.starts_with(['/', '$', '{', '[', '<', '%'])
+        && !value.contains('\n')
+}
+
+/// One word, as a file with a password has it.
+fn is_word(text: &str) -> bool {
+    (SHORTEST..=512).contains(&text.len())
+        && !text.contains(|c: char| c.is_whitespace() || "{}:@\"'".contains(c))
+}
+
+fn is_base64(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "+/_-".contains(c)
+}
+
+fn is_text(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| !c.is_control() || "\n\r\t".contains(c))
+}
+
+/// How often neighbours are of different kinds (lower case, upper case, digit), among letters and digits; and which are there.
+fn changes(text: &str) -> (f64, bool, usize) {
+    let plain: Vec<u8> = text.bytes().filter(u8::is_ascii_alphanumeric).collect();
+    let kind = |c: &u8| (c.is_ascii_lowercase(), c.is_ascii_uppercase());
+    let changes = plain.windows(2).filter(|pair| kind(&pair[0]) != kind(&pair[1])).count();
+    let both = plain.iter().any(u8::is_ascii_lowercase) && plain.iter().any(u8::is_ascii_uppercase);
+    let distinct = plain.iter().collect::<std::collections::BTreeSet<_>>().len();
+    (changes as f64 / plain.len().saturating_sub(1).max(1) as f64, both, distinct)
+}
+
+/// Whether a word in running text is random: names, paths, digests and UUIDs have one case, or whole words in it.
+fn is_random_text(word: &str) -> bool {
+    let (changes, both, distinct) = changes(word);
+    let ssh_key = word.starts_with("AAAA") && decode(word).is_some_and(|inner| inner.starts_with(&[0, 0, 0]));
+    both && changes >= 0.4 && distinct >= 8 && !ssh_key
+}
+
+/// Whether a word that stands for itself is random: it may be of one case, but not a name with a number. What is base64 of
+/// something that we understand is looked into instead.
+fn is_random_word(word: &str) -> bool {
+    let (changes, _, distinct) = changes(word);
+    let uuid = word.len() == 36 && word.bytes().all(|c| c.is_ascii_hexdigit() || c == b'-');
+    let inner = Zeroizing::new(decode(word).unwrap_or_default());
+    let understood = is_sequence(&inner) || std::str::from_utf8(&inner).is_ok_and(is_text);
+    changes >= 0.3 && distinct >= 6 && !uuid && !understood
+}
+
+/// The bytes behind base64 of either alphabet.
+fn decode(word: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(word).or_else(|_| URL_SAFE.decode(word)).ok()
+}
+
+/// A text without URL encoding. What is no UTF-8 then is left out.
+fn unescape(text: &str) -> Zeroizing<String> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
+    let mut left = text.as_bytes();
+    while let Some((&first, after)) = left.split_first() {
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.filter(|_| first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                left = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                left = after;
+            }
+        }
+    }
+    Zeroizing::new(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! Secrets masked in whatever passes by, in pieces of bounded size: known ones in every form, others by their shape.
+//!
+//! Invariant: what is written out was looked at together with as much on both sides of it as the longest secret has.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use super::{Patterns, SHORTEST, forms, shapes};
+use crate::base::secret::Secret;
+
+/// As much is looked at once.
+const PIECE: usize = 1 << 20;
+/// As much is held back for what comes after it: a private key with its lines' prefixes.
+const HOLD: usize = 64 << 10;
+
+/// Secrets that must not be seen, each with a name that may.
+pub(crate) struct Veil {
+    patterns: Patterns,
+    /// By pattern: whose it is.
+    owners: Vec<usize>,
+    names: Vec<String>,
+}
+
+impl std::fmt::Debug for Veil {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Veil").field("secrets", &self.names.len()).finish_non_exhaustive()
+    }
+}
+
+impl Veil {
+    /// Takes the parts that would give each secret away; see [`super::needles`].
+    pub(crate) fn new(mut secrets: Vec<(String, Vec<Secret>)>) -> Self {
+        // What several have is called after the one with the simplest name.
+        secrets.sort_by(|(one, _), (other, _)| (one.len(), one).cmp(&(other.len(), other)));
+        let (mut all, mut names) = (Vec::new(), Vec::new());
+        for (name, needles) in secrets {
+            for needle in needles.iter().filter(|needle| needle.reveal().len() >= SHORTEST) {
+                all.extend(forms(needle.reveal()).into_iter().map(|(_, form)| (form, names.len())));
+            }
+            names.push(name);
+        }
+        all.sort_by(|one, other| one.0.reveal().cmp(other.0.reveal()).then(one.1.cmp(&other.1)));
+        all.dedup_by(|one, other| one.0 == other.0);
+        let (patterns, owners) = all.into_iter().unzip();
+        Self { patterns: Patterns::new(patterns), owners, names }
+    }
+
+    /// A text without secrets.
+    pub(crate) fn text(&self, text: &str) -> String {
+        let mut writer = self.writer(Vec::new());
+        // Memory takes everything.
+        let masked = writer.write_all(text.as_bytes()).and_then(|()| writer.finish()).unwrap_or_default();
+        String::from_utf8_lossy(&masked).into_owned()
+    }
+
+    /// What is written to it arrives without secrets, once it is finished.
+    pub(crate) fn writer<W: Write>(&self, to: W) -> Veiled<'_, W> {
+        Veiled { veil: self, to, held: Zeroizing::new(Vec::new()) }
+    }
+
+    /// What has to be masked, in order and apart.
+    fn find(&self, bytes: &[u8]) -> Vec<(Range<usize>, &str)> {
+        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+        self.patterns.find(bytes, |at, number| {
+            let range = at..at + self.patterns.length(number);
+            // A long word may hold many parts: it is looked at once.
+            if found.last().is_none_or(|(last, _)| range.start < last.start || range.end > last.end) {
+                found.push((whole_word(bytes, range), &self.names[self.owners[number]]));
+            }
+        });
+        found.extend(shapes::find(bytes));
+        found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let mut apart: Vec<(Range<usize>, &str)> = Vec::new();
+        for (range, name) in found {
+            match apart.last_mut() {
+                Some((last, _)) if range.start < last.end => last.end = last.end.max(range.end),
+                _ => apart.push((range, name)),
+            }
+        }
+        apart
+    }
+}
+
+/// The word in base64's alphabets that a part was found in: its edges belong to the secret as well.
+fn whole_word(bytes: &[u8], found: Range<usize>) -> Range<usize> {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte);
+    let before = bytes[..found.start].iter().rev().take_while(|byte| is_word(byte)).count();
+    let after = bytes[found.end..].iter().take_while(|byte| is_word(byte)).count();
+    found.start - before..found.end + after
+}
+
+/// A writer that masks.
+pub(crate) struct Veiled<'a, W: Write> {
+    veil: &'a Veil,
+    to: W,
+    held: Zeroizing<Vec<u8>>,
+}
+
+impl<W: Write> Veiled<'_, W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
+        self.pass(true)?;
+        Ok(self.to)
+    }
+
+    fn pass(&mut self, last: bool) -> io::Result<()> {
+        let found = self.veil.find(&self.held);
+        let mut cut = match last {
+            true => self.held.len(),
+            false => {
+                let enough = self.held.len().saturating_sub(HOLD);
+                memchr::memrchr(b'\n', &self.held[..enough]).map_or(enough, |at| at + 1)
+            }
+        };
+        // What goes over the cut waits for its end; if all of it does, it is as long as we look.
+        if let Some((range, _)) = found.iter().find(|(range, _)| range.start < cut && cut < range.end) {
+            cut = if range.start > 0 { range.start } else { range.end };
+        }
+        let mut from = 0;
+        for (range, name) in found.into_iter().take_while(|(range, _)| range.end <= cut) {
+            self.to.write_all(&self.held[from..range.start])?;
+            write!(self.to, "[masked: {name}]")?;
+            from = range.end;
+        }
+        self.to.write_all(&self.held[from..cut])?;
+        self.held.drain(..cut);
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for Veiled<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(PIECE);
+        self.held.extend_from_slice(&bytes[..taken]);
+        if self.held.len() >= PIECE + HOLD {
+            self.pass(false)?;
+        }
+        Ok(taken)
+    }
+
+    /// What is held back stays so: only the end shows what belongs together.
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECRET: &str = "T0pSecr3tPassw0rdOfM1ne";
+
+    fn veil() -> Veil {
+        Veil::new(vec![("key/mine".into(), vec![Secret::from(SECRET.to_owned())])])
+    }
+
+    #[test]
+    fn known_secrets_and_shapes_are_masked_and_the_rest_stays() {
+        let text = format!(
+            "a {SECRET}\nb 5430705365637233745061737377307264\nAuthorization: Bearer x1y2z3a4\nrest\n"
+        );
+        assert_eq!(
+            veil().text(&text),
+            "a [masked: key/mine]\nb 5430705365637233745061737377307264\nAuthorization: [masked: authorization]\nrest\n"
+        );
+        let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(veil().text(&hex), "[masked: key/mine]");
+    }
+
+    #[test]
+    fn a_key_over_the_end_of_a_piece_is_masked() {
+        for before in [PIECE - HOLD - 100, PIECE - 1000, PIECE, PIECE + HOLD - 40] {
+            let line = "0123456789 abcdef\n";
+            let filler = line.repeat(before / line.len());
+            let key: String = (0..40).map(|at| format!("Nov 16 node sh[1]: MIIE{at:060}\n")).collect();
+            let text = format!(
+                "{filler}-----BEGIN RSA PRIVATE KEY-----\n{key}-----END RSA PRIVATE KEY-----\n{filler}"
+            );
+            let expected = format!("{filler}[masked: private key]\n{filler}");
+            assert!(veil().text(&text) == expected, "{before}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_bounded_and_masked() {
+        let text = format!("{}{SECRET} {}", "x ".repeat(PIECE), "y ".repeat(PIECE));
+        let masked = veil().text(&text);
+        assert!(!masked.contains(SECRET) && masked.contains("x [masked: key/mine] y"));
+        assert!(veil().text(&"A".repeat(3 * PIECE)).len() == 3 * PIECE);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3))]
+        /// Wherever pieces end, nothing is seen and nothing else is lost.
+        #[test]
+        fn pieces_do_not_matter(before in 0..PIECE, piece in 100..2 * PIECE) {
+            let text = format!("{}{SECRET}{}", ".".repeat(before), ".".repeat(PIECE));
+            let veil = veil();
+            let mut writer = veil.writer(Vec::new());
+            text.as_bytes().chunks(piece).for_each(|piece| writer.write_all(piece).unwrap());
+            let masked = writer.finish().unwrap();
+            let expected = format!("{}[masked: key/mine]{}", ".".repeat(before), ".".repeat(PIECE));
+            prop_assert!(masked == expected.into_bytes());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! YAML: reading with the place of everything, writing in one canonical way, editing what somebody wrote.
+
+mod edit;
+mod emit;
+mod means;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(crate) use edit::edit;
+pub(crate) use emit::{emit, scalar};
+pub(crate) use read::{Data, Entry, Node, TOO_LARGE};
+pub use read::{Source, documents, parse};
+pub(crate) use write::{block, flow};
+
+/// Whether a file's name says that YAML is in it, or JSON, which is YAML too: what a cluster applies.
+pub(crate) fn is_manifest(path: &str) -> bool {
+    [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
+}

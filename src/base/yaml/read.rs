@@ -1,0 +1,486 @@
+//! YAML text to a tree in which every node knows its line, and scalars keep the text that was written.
+//!
+//! Works on parser events and not on a loaded document, because a loaded document has already lost what we report:
+//! duplicate keys, aliases, whether `4.10` stood in quotes. Invariant: whatever the text, the tree is at most
+//! [`MAX_DEPTH`] deep and [`MAX_NODES`] large, so everything after this may recurse and copy.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+
+use crate::base::hint::{Place, Problem, Problems};
+
+/// Deeper nesting is refused; an install-config has about six levels.
+const MAX_DEPTH: usize = 64;
+/// More nodes are refused, counting what aliases repeat; a thousand cluster nodes need about twenty thousand.
+const MAX_NODES: usize = 200_000;
+/// What is said of a text beyond these.
+pub(crate) const TOO_LARGE: &str = "the file is nested too deeply or repeats too much";
+
+/// The text of a file, and its name as the user knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// As shown to the user.
+    pub name: &'a str,
+    pub text: &'a str,
+}
+
+/// A value, the line on which it starts and the bytes that it takes.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Line, from 1.
+    pub line: usize,
+    /// From its first byte to behind its last, without the white space and comments around it. What an alias repeats
+    /// keeps the place of the original.
+    pub span: Range<usize>,
+    pub data: Data,
+}
+
+/// What a node is. Scalars are typed later, by what the field asks for.
+#[derive(Debug, Clone)]
+pub enum Data {
+    /// `plain` is false for quoted and block scalars, which are always text.
+    Scalar {
+        /// As written, quotes and escapes undone.
+        text: String,
+        /// Whether it stood without quotes.
+        plain: bool,
+    },
+    List(Vec<Node>),
+    /// A mapping with text keys, each once, in the order written.
+    Map(Vec<Entry>),
+}
+
+/// One `key: value`.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub key: String,
+    pub line: usize,
+    /// Where the key starts, in bytes.
+    pub at: usize,
+    pub value: Node,
+}
+
+impl Node {
+    /// Whether this is YAML's null, which the installer treats like an absent field.
+    pub fn is_null(&self) -> bool {
+        matches!(&self.data, Data::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+    }
+
+    /// The entry of a mapping.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        match &self.data {
+            Data::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
+            _ => None,
+        }
+    }
+
+    /// The text of a scalar.
+    pub fn text(&self) -> Option<&str> {
+        match &self.data {
+            Data::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The elements of a sequence; none of anything else.
+    pub fn items(&self) -> &[Node] {
+        match &self.data {
+            Data::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// How many nodes and how many levels; recursion is bounded by [`MAX_DEPTH`].
+    fn measure(&self) -> (usize, usize) {
+        let below = |nodes: &mut dyn Iterator<Item = &Node>| {
+            nodes.map(Node::measure).fold((1, 0), |(size, height), (s, h)| (size + s, height.max(h)))
+        };
+        let (size, height) = match &self.data {
+            Data::Scalar { .. } => (1, 0),
+            Data::List(items) => below(&mut items.iter()),
+            Data::Map(entries) => below(&mut entries.iter().map(|entry| &entry.value)),
+        };
+        (size, height + 1)
+    }
+}
+
+/// The one document of a file; none (and at least one problem) if there is no tree to work with.
+pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<Node> {
+    let (mut documents, complete) = read(source, 1, problems);
+    if !complete {
+        return None;
+    }
+    if documents.is_empty() {
+        let hint = Some("`tinderbox init` writes a commented example".to_owned());
+        problems.push(Problem::new(Place::file(source.name), "the file is empty").hint(hint));
+    }
+    documents.pop()
+}
+
+/// All documents of a file that are not empty; fewer (and at least one problem) if it cannot be read to its end.
+pub fn documents(source: Source<'_>, problems: &mut Problems) -> Vec<Node> {
+    read(source, usize::MAX, problems).0
+}
+
+/// At most `limit` documents, and whether the text could be read.
+fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<Node>, bool) {
+    let mut builder = Builder {
+        source,
+        limit,
+        problems,
+        stack: Vec::new(),
+        anchors: BTreeMap::new(),
+        nodes: 0,
+        roots: Vec::new(),
+        cursor: (0, 0),
+    };
+    let complete = builder.run();
+    (builder.roots, complete)
+}
+
+/// A collection whose end has not been seen yet.
+struct Open {
+    line: usize,
+    start: usize,
+    anchor: usize,
+    kind: OpenKind,
+}
+
+enum OpenKind {
+    List(Vec<Node>),
+    Map { entries: Vec<Entry>, seen: BTreeMap<String, usize>, slot: Slot },
+}
+
+/// What the next node in a mapping is.
+enum Slot {
+    Key,
+    Value {
+        key: String,
+        line: usize,
+        at: usize,
+    },
+    /// The value of a key that was refused.
+    Ignored,
+}
+
+struct Builder<'a> {
+    source: Source<'a>,
+    problems: &'a mut Problems,
+    stack: Vec<Open>,
+    anchors: BTreeMap<usize, Node>,
+    nodes: usize,
+    limit: usize,
+    roots: Vec<Node>,
+    /// A place in the text, in characters and in bytes: the parser counts the former.
+    cursor: (usize, usize),
+}
+
+impl Builder<'_> {
+    /// Feeds all events; false if the text could not be read to its end.
+    fn run(&mut self) -> bool {
+        let mut documents = 0;
+        for event in Parser::new_from_str(self.source.text) {
+            let (event, span) = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    self.syntax_error(error.marker().line(), error.info());
+                    return false;
+                }
+            };
+            let line = span.start.line();
+            if let Event::DocumentStart(_) = event {
+                documents += 1;
+                if documents > self.limit {
+                    self.report(
+                        line,
+                        "a second document starts here",
+                        Some("keep one document per file: remove `---`"),
+                    );
+                    return true;
+                }
+            }
+            let bytes = self.byte(span.start.index())..self.byte(span.end.index());
+            if !self.event(event, line, bytes) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The byte at which a character starts. Events come nearly in the order of the text, so the way is short.
+    fn byte(&mut self, character: usize) -> usize {
+        let (mut characters, mut bytes) = self.cursor;
+        while let (true, Some(next)) = (characters < character, self.source.text[bytes..].chars().next()) {
+            (characters, bytes) = (characters + 1, bytes + next.len_utf8());
+        }
+        while let (true, Some(last)) = (characters > character, self.source.text[..bytes].chars().next_back())
+        {
+            (characters, bytes) = (characters - 1, bytes - last.len_utf8());
+        }
+        self.cursor = (characters, bytes);
+        bytes
+    }
+
+    /// Takes one event; false if a limit was reached.
+    fn event(&mut self, event: Event<'_>, line: usize, bytes: Range<usize>) -> bool {
+        let node = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = style == ScalarStyle::Plain && !self.is_text(tag.as_deref(), line);
+                let written = self.source.text.get(bytes.clone()).unwrap_or_default();
+                let span = bytes.start..bytes.start + length(written);
+                let node = Node { line, span, data: Data::Scalar { text: text.into_owned(), plain } };
+                self.remember(anchor, &node);
+                node
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.is_text(tag.as_deref(), line);
+                return self.open(line, bytes.start, anchor, OpenKind::List(Vec::new()));
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.is_text(tag.as_deref(), line);
+                let kind = OpenKind::Map { entries: Vec::new(), seen: BTreeMap::new(), slot: Slot::Key };
+                return self.open(line, bytes.start, anchor, kind);
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(Open { line, start, anchor, kind }) = self.stack.pop() else { return true };
+                let (data, last) = match kind {
+                    OpenKind::List(items) => {
+                        let last = items.last().map(|item| item.span.end);
+                        (Data::List(items), last)
+                    }
+                    OpenKind::Map { entries, .. } => {
+                        let last = entries.last().map(|entry| entry.value.span.end);
+                        (Data::Map(entries), last)
+                    }
+                };
+                // The end of a block is no place of its own; a bracket is.
+                let end = if bytes.is_empty() { last.unwrap_or(start) } else { bytes.end };
+                let node = Node { line, span: start..end.max(start), data };
+                self.remember(anchor, &node);
+                node
+            }
+            Event::Alias(anchor) => match self.anchors.get(&anchor) {
+                Some(node) => {
+                    // Weighed before it is copied: this is where a small file could become a large tree.
+                    let (size, height) = node.measure();
+                    self.nodes += size;
+                    if self.stack.len() + height > MAX_DEPTH || self.nodes > MAX_NODES {
+                        self.report(line, TOO_LARGE, None);
+                        return false;
+                    }
+                    Node { line, span: bytes, data: node.data.clone() }
+                }
+                None => {
+                    self.report(line, "this alias stands inside what it repeats", None);
+                    Node { line, span: bytes, data: Data::Scalar { text: String::new(), plain: true } }
+                }
+            },
+            _ => return true,
+        };
+        self.attach(node);
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            self.report(line, TOO_LARGE, None);
+            return false;
+        }
+        true
+    }
+
+    fn open(&mut self, line: usize, start: usize, anchor: usize, kind: OpenKind) -> bool {
+        self.stack.push(Open { line, start, anchor, kind });
+        if self.stack.len() >= MAX_DEPTH {
+            self.report(line, TOO_LARGE, None);
+            return false;
+        }
+        true
+    }
+
+    /// Puts a finished node where it belongs: document, list, key or value.
+    fn attach(&mut self, node: Node) {
+        let Some(open) = self.stack.last_mut() else {
+            if !node.is_null() {
+                self.roots.push(node);
+            }
+            return;
+        };
+        match &mut open.kind {
+            OpenKind::List(items) => items.push(node),
+            OpenKind::Map { entries, seen, slot } => match std::mem::replace(slot, Slot::Key) {
+                Slot::Ignored => {}
+                Slot::Value { key, line, at } => entries.push(Entry { key, line, at, value: node }),
+                Slot::Key => {
+                    let (line, at) = (node.line, node.span.start);
+                    match key_of(node, seen) {
+                        Ok(key) => {
+                            seen.insert(key.clone(), line);
+                            *slot = Slot::Value { key, line, at };
+                        }
+                        Err((message, hint)) => {
+                            *slot = Slot::Ignored;
+                            self.report(line, message, hint);
+                        }
+                    }
+                }
+            },
+        }
+    }
+
+    fn remember(&mut self, anchor: usize, node: &Node) {
+        if anchor != 0 {
+            self.nodes += node.measure().0;
+            self.anchors.insert(anchor, node.clone());
+        }
+    }
+
+    /// Whether a tag makes a scalar a text (`!!str`, `!`). Other tags of ours or theirs are refused.
+    fn is_text(&mut self, tag: Option<&Tag>, line: usize) -> bool {
+        let Some(tag) = tag else { return false };
+        let core = tag.is_yaml_core_schema();
+        if !(core && matches!(tag.suffix.as_str(), "str" | "int" | "bool" | "null" | "seq" | "map"))
+            && tag.to_string() != "!"
+        {
+            self.report(line, format!("the tag `{tag}` means nothing here"), Some("remove it"));
+        }
+        !core || tag.suffix == "str"
+    }
+
+    fn syntax_error(&mut self, line: usize, info: &str) {
+        let text = self.source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+        let tab = text.trim_start_matches(' ').starts_with('\t');
+        let hint = if tab {
+            "indent with spaces: YAML does not allow tabs"
+        } else {
+            "look at this line and the one above it"
+        };
+        self.report(line, format!("not valid YAML: {info}"), Some(hint));
+    }
+
+    fn report(&mut self, line: usize, message: impl Into<String>, hint: Option<&str>) {
+        let place = Place { file: self.source.name.to_owned(), line: Some(line), field: String::new() };
+        self.problems.push(Problem::new(place, message).hint(hint.map(str::to_owned)));
+    }
+}
+
+/// How long a scalar is, of a text that goes on to where the next token starts, as the parser has it.
+fn length(text: &str) -> usize {
+    let (quote, mut escaped) = (text.chars().next(), false);
+    let ends = |(_, c): &(usize, char)| {
+        let end = !escaped && Some(*c) == quote;
+        escaped = quote == Some('"') && *c == '\\' && !escaped;
+        end
+    };
+    match quote {
+        Some('"' | '\'') => {
+            // In single quotes, two of them are one: `'it''s'` goes on behind the second.
+            let mut ends = text.char_indices().skip(1).filter(ends).map(|(at, _)| at).peekable();
+            while let Some(at) = ends.next() {
+                match quote == Some('\'') && ends.next_if_eq(&(at + 1)).is_some() {
+                    true => {}
+                    false => return at + 1,
+                }
+            }
+            text.trim_end().len()
+        }
+        _ => text.trim_end().len(),
+    }
+}
+
+/// The key that a node is, or why it is none, with a hint.
+fn key_of(node: Node, seen: &BTreeMap<String, usize>) -> Result<String, (String, Option<&'static str>)> {
+    if node.is_null() {
+        return Err(("a key is empty".to_owned(), Some("write `name: value`")));
+    }
+    let Data::Scalar { text, plain } = node.data else {
+        return Err(("a list or map is used as a key".to_owned(), Some("keys are plain names")));
+    };
+    if plain && (text.parse::<f64>().is_ok() || matches!(text.as_str(), "true" | "false")) {
+        return Err((
+            format!("the key `{text}` is not a text"),
+            Some("put it in quotes if it is meant as a name"),
+        ));
+    }
+    if plain && text == "<<" {
+        return Err(("merge keys (`<<`) are not supported".to_owned(), Some("write the fields out")));
+    }
+    match seen.get(&text) {
+        Some(first) => {
+            Err((format!("`{text}` is given twice, first on line {first}"), Some("keep one of them")))
+        }
+        None => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(text: &str) -> String {
+        let mut problems = Problems::default();
+        parse(Source { name: "f.yaml", text }, &mut problems);
+        problems.to_string()
+    }
+
+    #[test]
+    fn every_node_knows_its_line_and_its_text() {
+        let mut problems = Problems::default();
+        let text = "a: 4.10\nb:\n- 'x'\n- {c: d}\n";
+        let root = parse(Source { name: "f.yaml", text }, &mut problems).unwrap();
+        let Data::Map(entries) = &root.data else { unreachable!() };
+        assert!(matches!(&entries[0].value.data, Data::Scalar { text, plain: true } if text == "4.10"));
+        let Data::List(items) = &entries[1].value.data else { unreachable!() };
+        assert_eq!((entries[1].line, items[0].line, items[1].line), (2, 3, 4));
+        assert!(problems.0.is_empty());
+    }
+
+    #[test]
+    fn what_yaml_allows_and_we_do_not() {
+        insta::assert_snapshot!(report("a: 1\nb: 2\na: 3\n1: x\n[q]: y\n? {}\n<<: {z: 1}\nc: !foo 1\n"), @r"
+        f.yaml:3: `a` is given twice, first on line 1
+          hint: keep one of them
+        f.yaml:4: the key `1` is not a text
+          hint: put it in quotes if it is meant as a name
+        f.yaml:5: a list or map is used as a key
+          hint: keys are plain names
+        f.yaml:6: a list or map is used as a key
+          hint: keys are plain names
+        f.yaml:7: merge keys (`<<`) are not supported
+          hint: write the fields out
+        f.yaml:8: the tag `!foo` means nothing here
+          hint: remove it
+        ");
+        insta::assert_snapshot!(report("a: 1\n---\nb: 2\n"), @r"
+        f.yaml:2: a second document starts here
+          hint: keep one document per file: remove `---`
+        ");
+        insta::assert_snapshot!(report("a:\n\tb: 1\n"), @r"
+        f.yaml:2: not valid YAML: tabs disallowed within this context (block indentation)
+          hint: indent with spaces: YAML does not allow tabs
+        ");
+        insta::assert_snapshot!(report("a: *nope\n"), @r"
+        f.yaml:1: not valid YAML: while parsing node, found unknown anchor
+          hint: look at this line and the one above it
+        ");
+        insta::assert_snapshot!(report("a: &x [*x]\n"), @"f.yaml:1: this alias stands inside what it repeats");
+        insta::assert_snapshot!(report("# nothing\n"), @r"
+        f.yaml: the file is empty
+          hint: `tinderbox init` writes a commented example
+        ");
+    }
+
+    #[test]
+    fn bombs_are_refused() {
+        let mut laughs = String::from("l0: &l0 [x,x,x,x,x,x,x,x,x]\n");
+        for level in 1..10 {
+            let below = format!("*l{},", level - 1).repeat(9);
+            laughs.push_str(&format!("l{level}: &l{level} [{below}]\n"));
+        }
+        assert!(report(&laughs).contains("repeats too much"));
+        let chain: String = (1..500)
+            .fold("a0: &a0 []\n".to_owned(), |text, n| text + &format!("a{n}: &a{n} [*a{}]\n", n - 1));
+        assert!(report(&chain).contains("too deeply"));
+        assert!(report(&"[".repeat(10_000)).contains("recursion limit"));
+        assert!(report(&"- ".repeat(10_000)).contains("too deeply"));
+    }
+}

@@ -1,0 +1,118 @@
+//! Nodes as YAML or JSON text. Keys keep their order and plain scalars their text, because a patched manifest should
+//! look like the one that somebody wrote; texts of several lines are blocks.
+
+use std::fmt::Write as _;
+
+use super::emit::scalar;
+use super::read::{Data, Node};
+use crate::base::value::Value;
+
+/// `node` in block style. Every line but the first is indented by `indent` spaces; no final newline.
+pub(crate) fn block(node: &Node, indent: usize) -> String {
+    let mut text = String::new();
+    write(node, indent, &mut text);
+    text.trim_start_matches(['\n', ' ']).to_owned()
+}
+
+/// `node` on one line, as JSON: it can stand anywhere, in brackets too.
+pub(crate) fn flow(node: &Node) -> String {
+    match &node.data {
+        Data::Scalar { text, plain } if *plain && is_json(text) => text.clone(),
+        Data::Scalar { .. } if node.is_null() => "null".into(),
+        Data::Scalar { text, .. } => Value::from(text.as_str()).to_string(),
+        Data::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Data::Map(entries) => {
+            let entry =
+                |entry: &super::Entry| format!("{}: {}", Value::from(entry.key.as_str()), flow(&entry.value));
+            format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// `node` as JSON on several lines.
+pub(super) fn json(node: &Node, indent: usize) -> String {
+    let deeper = indent + 2;
+    let lines = |items: Vec<String>, [open, close]: [char; 2]| {
+        let items = items.join(&format!(",\n{:deeper$}", ""));
+        format!("{open}\n{:deeper$}{items}\n{:indent$}{close}", "", "")
+    };
+    match &node.data {
+        Data::List(items) if !items.is_empty() => {
+            lines(items.iter().map(|item| json(item, deeper)).collect(), ['[', ']'])
+        }
+        Data::Map(entries) if !entries.is_empty() => {
+            let entry = |entry: &super::Entry| {
+                format!("{}: {}", Value::from(entry.key.as_str()), json(&entry.value, deeper))
+            };
+            lines(entries.iter().map(entry).collect(), ['{', '}'])
+        }
+        _ => flow(node),
+    }
+}
+
+/// A scalar on one line of a block.
+pub(super) fn inline(text: &str, plain: bool) -> String {
+    match plain && !text.is_empty() && !text.contains('\n') {
+        true => text.to_owned(),
+        false if plain && text.is_empty() => "null".into(),
+        false => scalar(text),
+    }
+}
+
+/// Whether a plain scalar is a word or number of JSON's too.
+fn is_json(text: &str) -> bool {
+    matches!(text, "true" | "false" | "null") || serde_json::from_str::<serde_json::Number>(text).is_ok()
+}
+
+fn write(node: &Node, indent: usize, to: &mut String) {
+    match &node.data {
+        Data::List(items) if !items.is_empty() => {
+            for item in items {
+                let _ = write!(to, "\n{:indent$}-", "");
+                entry(item, indent + 2, to, true);
+            }
+        }
+        Data::Map(entries) if !entries.is_empty() => {
+            for one in entries {
+                let _ = write!(to, "\n{:indent$}{}:", "", scalar(&one.key));
+                entry(&one.value, indent, to, false);
+            }
+        }
+        Data::List(_) => to.push_str("[]"),
+        Data::Map(_) => to.push_str("{}"),
+        Data::Scalar { text, plain } => to.push_str(&inline(text, *plain)),
+    }
+}
+
+/// What stands after a `-` or a `key:`.
+fn entry(node: &Node, indent: usize, to: &mut String, in_list: bool) {
+    match &node.data {
+        Data::Map(entries) if !entries.is_empty() && in_list => {
+            let _ = write!(to, " {}", block(node, indent));
+        }
+        Data::Map(entries) if !entries.is_empty() => write(node, indent + 2, to),
+        Data::List(items) if !items.is_empty() => write(node, indent, to),
+        Data::Scalar { text, plain: false } if fits_block(text) => {
+            let indent = if in_list { indent } else { indent + 2 };
+            to.push_str(if text.ends_with('\n') { " |" } else { " |-" });
+            for line in text.lines() {
+                to.push('\n');
+                if !line.is_empty() {
+                    let _ = write!(to, "{:indent$}{line}", "");
+                }
+            }
+        }
+        _ => {
+            to.push(' ');
+            write(node, indent, to);
+        }
+    }
+}
+
+/// Whether a text of several lines can stand as a block, and be read again as it is.
+fn fits_block(text: &str) -> bool {
+    text.trim_end_matches('\n').contains('\n')
+        && !text.ends_with("\n\n")
+        && !text.starts_with(|c: char| c.is_whitespace())
+        && !text.chars().any(|c| c.is_control() && c != '\n')
+}

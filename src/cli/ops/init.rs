@@ -1,0 +1,63 @@
+//! `init`: a commented, valid cluster directory. Never overwrites.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::directory::{CLUSTER, INSTALL_CONFIG, SEED};
+use super::seed;
+use super::{OpsError, Result};
+use crate::base::fs;
+use crate::openshift::config::{self, Source};
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Initialised {
+    pub directory: PathBuf,
+    /// Files that are new.
+    pub written: Vec<String>,
+}
+
+/// Writes a cluster directory; with `from`, one for an existing install-config.
+pub(crate) fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
+    fs::create_dirs(directory)?;
+    let directory = fs::canonical(directory)?;
+    let own = directory.join(INSTALL_CONFIG);
+    let (install_config, cluster) = match from {
+        None => (Some(config::install_config_yaml().to_owned()), config::cluster_yaml().to_owned()),
+        Some(path) => {
+            let text = fs::read_text(path)?;
+            let cluster =
+                config::cluster_yaml_for(Source { name: &path.display().to_string(), text: &text })?;
+            let in_place = fs::exists(&own)? && fs::canonical(path)? == own;
+            (Some(text).filter(|_| !in_place), cluster)
+        }
+    };
+    let files = [(INSTALL_CONFIG, install_config), (CLUSTER, Some(cluster))];
+    for (name, _) in files.iter().filter(|(_, text)| text.is_some()) {
+        let path = directory.join(name);
+        if fs::exists(&path)? {
+            let advice = match from {
+                None => {
+                    "`tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config"
+                }
+                Some(_) => "remove it first, or choose another directory",
+            };
+            return Err(OpsError::Exists { path, advice });
+        }
+    }
+    let mut written = Vec::new();
+    for (name, text) in files {
+        if let Some(text) = text {
+            // install-config holds the pull secret.
+            let mode = if name == INSTALL_CONFIG { 0o600 } else { 0o644 };
+            fs::write_whole(&directory.join(name), text.as_bytes(), mode)?;
+            written.push(name.to_owned());
+        }
+    }
+    if !seed::is_there(&directory)? {
+        seed::make(&directory)?;
+        written.push(SEED.to_owned());
+    }
+    seed::ignore(&directory)?;
+    Ok(Initialised { directory, written })
+}

@@ -1,0 +1,139 @@
+//! `renew`: new dates from now on, with the keys as they are; or, with `--rekey`, a new key for single certificates.
+//!
+//! Both are changes of the lock, so that they can be read in a diff and undone with git. Nothing is built here.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::directory::LOCK;
+use super::lock::{Moved, moved};
+use super::workspace::this_second;
+use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace};
+use crate::base::fs;
+use crate::base::hint::near;
+use crate::engine::exec;
+use crate::engine::recipe::Graph;
+use crate::engine::store::Session;
+use crate::openshift::lock::{Lock, Renewed};
+
+/// What `renew` is asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RenewRequest {
+    /// Certificates by name; none means all.
+    pub names: Vec<String>,
+    /// New keys for the named ones.
+    pub rekey: bool,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Renewal {
+    /// Fields of the lock that changed, or would.
+    pub moved: Vec<Moved>,
+    /// Derivations that the next build of `cluster` makes again; fewer if one comes out as it was.
+    pub would_build: Vec<String>,
+    /// Certificates and keys that stay as they are.
+    pub kept: Vec<String>,
+}
+
+pub(crate) fn renew(env: Env<'_>, request: &RenewRequest) -> Result<Renewal> {
+    let directory = ClusterDir::open(env.directory)?;
+    let path = directory.file(LOCK);
+    let text = fs::optional(fs::read_text(&path))?;
+    let before = text.map(|text| Lock::parse(LOCK, &text)).transpose()?;
+    let before = before.ok_or_else(|| OpsError::Usage {
+        message: format!("there is no {LOCK} yet, so there is nothing to renew"),
+        advice: Some("`tinderbox build` or `tinderbox lock` writes it".into()),
+    })?;
+    if request.rekey && request.names.is_empty() {
+        return Err(OpsError::Usage {
+            message: "`--rekey` needs names: new keys everywhere would be another cluster".into(),
+            advice: Some("for example `tinderbox renew --rekey admin`".into()),
+        });
+    }
+    let known = Names::of(&Workspace::load(env, Missing::Imagine)?.graph);
+    let mut after = before.clone();
+    change(&mut after, request, &known)?;
+    let workspace = Workspace::load_changed(env, |lock| lock.clone_from(&after))?;
+    let (would_build, kept) = consequences(env, &workspace)?;
+    if !request.dry_run && before != after {
+        fs::replace(&path, after.encode().as_bytes(), 0o644)?;
+    }
+    Ok(Renewal { moved: moved(Some(&before), &after), would_build, kept })
+}
+
+/// Applies the request to a lock.
+fn change(lock: &mut Lock, request: &RenewRequest, known: &Names) -> Result<()> {
+    let now = this_second();
+    if request.names.is_empty() {
+        lock.epoch = now;
+        lock.certificates.values_mut().for_each(|one| one.epoch = None);
+        lock.certificates.retain(|_, one| *one != Renewed::default());
+    }
+    for name in &request.names {
+        let has_dates = known.dated.contains(name);
+        if !has_dates && !known.keyed.contains(name) {
+            let names = known.dated.union(&known.keyed).map(String::as_str);
+            return Err(OpsError::Usage {
+                message: format!("there is no certificate `{name}`"),
+                advice: Some(match near(name, names) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`tinderbox expiry` lists all certificates".into(),
+                }),
+            });
+        }
+        if !has_dates && !request.rekey {
+            return Err(OpsError::Usage {
+                message: format!("`{name}` is a key without a certificate: it has no dates"),
+                advice: Some(format!("`tinderbox renew --rekey {name}` makes a new one")),
+            });
+        }
+        let renewed = lock.certificates.entry(name.clone()).or_default();
+        if has_dates {
+            renewed.epoch = Some(now);
+        }
+        if request.rekey {
+            renewed.generation = Some(renewed.generation.unwrap_or(1).saturating_add(1));
+        }
+    }
+    Ok(())
+}
+
+/// Names that recipes look for in the lock.
+struct Names {
+    dated: BTreeSet<String>,
+    keyed: BTreeSet<String>,
+}
+
+impl Names {
+    fn of(graph: &Graph) -> Self {
+        let paths = graph.nodes().iter().flat_map(|node| &node.reads);
+        let paths = paths.filter_map(|(_, path, _)| path.strip_prefix("lock.certificates."));
+        let paths = paths.map(|path| path.trim_end_matches('?'));
+        let (keyed, dated): (Vec<_>, Vec<_>) = paths.partition(|path| path.ends_with(".generation"));
+        Self {
+            dated: dated.into_iter().map(str::to_owned).collect(),
+            keyed: keyed.into_iter().map(|path| path.trim_end_matches(".generation").to_owned()).collect(),
+        }
+    }
+}
+
+/// What the next build makes again, and which certificates and keys it does not touch.
+fn consequences(env: Env<'_>, workspace: &Workspace) -> Result<(Vec<String>, Vec<String>)> {
+    let targets = workspace.select(&[])?;
+    let nodes = workspace.graph.nodes();
+    let closure = workspace.graph.closure(&targets);
+    let missing = match super::workspace::open_if_there(env.store, workspace.directory.path())? {
+        Some(store) => {
+            let session = Session::reading(&store, Some(workspace.id_key()));
+            exec::plan(workspace.context(env, &session), &targets)?.missing
+        }
+        None => closure.clone(),
+    };
+    let is_pki =
+        |at: &&usize| ["keypair", "authority", "certificate"].contains(&nodes[**at].builder.0.as_str());
+    let name = |at: &usize| nodes[*at].name.clone();
+    Ok((missing.iter().map(name).collect(), closure.difference(&missing).filter(is_pki).map(name).collect()))
+}

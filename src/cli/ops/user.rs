@@ -1,0 +1,183 @@
+//! The user's own manifests and patches: files of the cluster directory that become derivations, as if each had a recipe.
+//!
+//! ```text
+//! manifests/*.yaml     → user/manifests, among the manifests of `assembled`
+//! patches/10-dns.yaml  → patch/10-dns, on `assembled`; patches/20-x.yaml on what that gave; `patched` is the last one
+//! ```
+//!
+//! Manifests are public like every file of a recipe, but for those with a `Secret` in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::{ClusterDir, Result};
+use crate::base::fs;
+use crate::base::hint::{Place, Problem, Problems};
+use crate::base::secret::Secret;
+use crate::base::yaml::{self, Node, Source};
+use crate::engine::fields::{Field, Origins};
+use crate::engine::recipe::{Sources, is_name};
+use crate::openshift::patch::{self, Identity};
+
+/// What becomes of both folders: recipes with their files, and the field `user` with the secret manifests.
+pub(super) fn add(directory: &ClusterDir, sources: &mut Sources, problems: &mut Problems) -> Result<Field> {
+    let manifests = read(directory, "manifests", problems)?;
+    let patches = read(directory, "patches", problems)?;
+    add_patches(patches, sources, problems);
+    Ok(add_manifests(manifests, sources, problems))
+}
+
+/// A file by its name: what the user calls it, and its text.
+type Files = BTreeMap<String, (String, String)>;
+
+/// The YAML and JSON files of a folder. Hidden files, editors' leftovers and notes are none of ours; what looks like a
+/// mistake is one.
+fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result<Files> {
+    let (root, mut files) = (directory.file(folder), Files::new());
+    if !fs::exists(&root)? {
+        return Ok(files);
+    }
+    for (name, is_dir) in fs::list_kinds(&root)? {
+        let lossy = name.to_string_lossy();
+        let shown = format!("{folder}/{}", lossy.escape_debug());
+        if lossy.starts_with('.') || [".md", ".txt", "~"].iter().any(|ending| lossy.ends_with(ending)) {
+            continue;
+        }
+        let mut wrong = |message: &str, hint: &str| {
+            let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
+            problems.push(Problem::new(Place::file(shown.as_str()), message).hint(hint));
+        };
+        let known = yaml::is_manifest(&lossy);
+        match name.to_str().filter(|name| !name.chars().any(char::is_control)) {
+            None => wrong("the file's name has control characters or is not UTF-8", ""),
+            Some(_) if is_dir => {
+                wrong("a folder in a folder is not looked into", "move its files up, or the folder away")
+            }
+            Some(_) if !known => {
+                wrong(
+                    "this file would be ignored",
+                    "call it `.yaml`, `.yml` or `.json`, or put a dot in front of its name",
+                );
+            }
+            Some(name) => match String::from_utf8(fs::read(&root.join(name))?) {
+                Ok(text) => drop(files.insert(name.to_owned(), (shown, text))),
+                Err(_) => wrong("the file is not UTF-8 text", ""),
+            },
+        }
+    }
+    Ok(files)
+}
+
+/// A chain of recipes, one per patch file, between `assembled` and `patched`.
+fn add_patches(files: Files, sources: &mut Sources, problems: &mut Problems) {
+    const PATCHED: &str = "59-patched.toml";
+    let mut last = "assembled".to_owned();
+    let mut stems: BTreeMap<String, String> = BTreeMap::new();
+    for (name, (shown, text)) in files {
+        patch::parse(Source { name: &shown, text: &text }, problems);
+        let stem = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem).to_owned();
+        if let Some(other) = stems.insert(stem.clone(), shown.clone()) {
+            let message = format!("`{other}` would be `patch/{stem}` too");
+            problems
+                .push(Problem::new(Place::file(&shown), message).hint(Some("rename one of them".to_owned())));
+            continue;
+        }
+        let first = text.lines().next().and_then(|line| line.strip_prefix('#')).map(str::trim);
+        let summary = first.filter(|line| !line.is_empty()).unwrap_or("A patch of your own.");
+        let file = quoted(&name);
+        let recipe = format!(
+            "# {summary}\nbuilder = \"patch\"\n\n[inputs]\ntree = {}\n\n[files]\n{file} = {file}\n",
+            quoted(&last)
+        );
+        // What is no name is no link of the chain: the recipe reports it.
+        if is_name(&stem) {
+            last = format!("patch/{stem}");
+        }
+        sources.add(format!("58-patch/{stem}.toml"), shown.clone(), recipe);
+        sources.add(format!("58-patch/{name}"), shown, text);
+    }
+    if let (false, Some(patched)) = (last == "assembled", sources.get(PATCHED).cloned()) {
+        let text = patched.text.replace("\"assembled\"", &quoted(&last));
+        sources.add(PATCHED.to_owned(), patched.shown, text);
+    }
+}
+
+/// One recipe for all manifests, which are checked first; the field has those that are secret.
+fn add_manifests(files: Files, sources: &mut Sources, problems: &mut Problems) -> Field {
+    let (mut public, mut secret, mut fields) = (String::new(), String::new(), BTreeMap::new());
+    let mut seen = BTreeMap::new();
+    let mut taken = BTreeSet::new();
+    let any = !files.is_empty();
+    for (name, (shown, text)) in files {
+        let before = problems.0.len();
+        let documents = yaml::documents(Source { name: &shown, text: &text }, problems);
+        if documents.is_empty() && problems.0.len() == before {
+            problems.push(Problem::new(Place::file(&shown), "there is no object in this file"));
+        }
+        let objects: Vec<Identity> =
+            documents.iter().map(|document| object(&shown, document, problems)).collect();
+        for (document, object) in
+            documents.iter().zip(&objects).filter(|(_, object)| object.missing().is_none())
+        {
+            let key = {
+                let (group, kind, namespace, name) = object.key();
+                [group, kind, namespace, name].map(str::to_owned)
+            };
+            if let Some(other) = seen.insert(key, format!("{shown}:{}", document.line)) {
+                let message = format!("{object} is in {other} too");
+                problems.push(
+                    Problem::new(place(&shown, document, ""), message)
+                        .hint(Some("keep one of them".to_owned())),
+                );
+            }
+        }
+        if objects.iter().any(|object| object.kind == "Secret") {
+            let stem = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
+            let mut alias: String =
+                stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+            while !taken.insert(alias.clone()) {
+                alias.push('_');
+            }
+            let origins: Origins = [Place::file(&shown)].into();
+            let _ = writeln!(secret, "{} = {}", quoted(&name), quoted(&format!("user.manifests.{alias}")));
+            fields.insert(alias, Field::Secret { value: Secret::new(text.into_bytes()), origins });
+        } else {
+            let _ = writeln!(public, "{0} = {0}", quoted(&name));
+            sources.add(format!("52-user/{name}"), shown, text);
+        }
+    }
+    if any {
+        let text = format!(
+            "# Your own manifests, as they are.\nbuilder = \"tree\"\n\n[files]\n{public}\n[config]\n{secret}"
+        );
+        sources.add("52-user/manifests.toml".to_owned(), "manifests/".to_owned(), text);
+    }
+    Field::map([("manifests", Field::Map(fields))])
+}
+
+/// Which object a document is. Without one of these fields it cannot be applied.
+fn object(file: &str, document: &Node, problems: &mut Problems) -> Identity {
+    let identity = Identity::of(document);
+    if let Some(field) = identity.missing() {
+        let generated = document.get("metadata").and_then(|metadata| metadata.get("generateName")).is_some();
+        let hint = match identity.kind.as_str() {
+            "List" => Some("write its items as documents of their own, with `---` between them"),
+            _ if field == "metadata.name" && generated => {
+                Some("`generateName` cannot be applied twice: give it a name")
+            }
+            _ => None,
+        };
+        let problem = Problem::new(place(file, document, field), "it is missing: this is no object");
+        problems.push(problem.hint(hint.map(str::to_owned)));
+    }
+    identity
+}
+
+fn place(file: &str, node: &Node, field: &str) -> Place {
+    Place { file: file.to_owned(), line: Some(node.line), field: field.to_owned() }
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

@@ -1,0 +1,215 @@
+//! YAML and JSON as one kind of data, made to be compared: numbers keep their text, maps are sorted, and what is secret
+//! has a variant of its own that nothing can show.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use crate::base::yaml::{self, Node};
+
+#[derive(Debug, Clone)]
+pub(super) enum Data {
+    Null,
+    Bool(bool),
+    Number(String),
+    Text(String),
+    /// A text that may not be shown.
+    Hidden(String),
+    List(Vec<Data>),
+    Map(Map),
+}
+
+pub(super) type Map = BTreeMap<String, Data>;
+
+impl Data {
+    /// Plain scalars are what the API server takes them for.
+    pub(super) fn of(node: Node) -> Self {
+        match node.data {
+            yaml::Data::Scalar { text, plain: false } => Self::Text(text),
+            yaml::Data::Scalar { text, plain: true } => scalar(text),
+            yaml::Data::List(items) => Self::List(items.into_iter().map(Self::of).collect()),
+            yaml::Data::Map(entries) => {
+                Self::Map(entries.into_iter().map(|entry| (entry.key, Self::of(entry.value))).collect())
+            }
+        }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&Data> {
+        self.map().and_then(|map| map.get(key))
+    }
+
+    /// The value at the end of a way through maps.
+    pub(super) fn at(&self, way: &[&str]) -> Option<&Data> {
+        way.iter().try_fold(self, |data, key| data.get(key))
+    }
+
+    pub(super) fn map(&self) -> Option<&Map> {
+        match self {
+            Self::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    pub(super) fn list(&self) -> Option<&[Data]> {
+        match self {
+            Self::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Hidden(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text of a scalar that may be shown.
+    pub(super) fn word(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Number(text) => Some(text),
+            Self::Bool(true) => Some("true"),
+            Self::Bool(false) => Some("false"),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_scalar(&self) -> bool {
+        !matches!(self, Self::List(_) | Self::Map(_))
+    }
+
+    /// Whether both are the same data; `1` and `1.0` are.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(one), Self::Bool(two)) => one == two,
+            (Self::Number(one), Self::Number(two)) => one == two || number(one) == number(two),
+            (Self::Text(one) | Self::Hidden(one), Self::Text(two) | Self::Hidden(two)) => one == two,
+            (Self::List(one), Self::List(two)) => {
+                one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.same(two))
+            }
+            (Self::Map(one), Self::Map(two)) => {
+                let fields = || one.iter().zip(two);
+                one.len() == two.len()
+                    && fields().all(|((one, _), (two, _))| one == two)
+                    && fields().all(|((_, one), (_, two))| one.same(two))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What a number is, as one text.
+pub(super) fn number(text: &str) -> String {
+    let plain = text.replace('_', "");
+    let (sign, digits) = match plain.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", plain.strip_prefix('+').unwrap_or(&plain)),
+    };
+    let radix = |prefix: &str, radix| {
+        let rest = digits.strip_prefix(prefix)?;
+        i128::from_str_radix(rest, radix).ok().filter(|_| !rest.starts_with(['+', '-']))
+    };
+    let whole = radix("0x", 16)
+        .or_else(|| radix("0b", 2))
+        .or_else(|| radix("0o", 8))
+        .or_else(|| (digits.len() > 1).then(|| radix("0", 8)).flatten())
+        .or_else(|| digits.parse().ok());
+    match (whole, plain.parse::<f64>()) {
+        (Some(whole), _) => format!("{sign}{whole}"),
+        (None, Ok(number)) => number.to_string(),
+        _ => plain,
+    }
+}
+
+/// What a plain scalar is, with YAML 1.1's habits.
+fn scalar(text: String) -> Data {
+    match text.as_str() {
+        "" | "~" | "null" | "Null" | "NULL" => return Data::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Data::Bool(true);
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Data::Bool(false);
+        }
+        _ => {}
+    }
+    let first = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
+    if first && is_number(&text) { Data::Number(text) } else { Data::Text(text) }
+}
+
+fn is_number(text: &str) -> bool {
+    let decimal = text.bytes().all(|c| c.is_ascii_digit() || b"+-._eE".contains(&c));
+    let digits = text.trim_start_matches(['+', '-']);
+    let other = |prefix: &str, radix| {
+        digits.strip_prefix(prefix).is_some_and(|rest| i128::from_str_radix(rest, radix).is_ok())
+    };
+    (decimal && text.replace('_', "").parse::<f64>().is_ok())
+        || other("0x", 16)
+        || other("0b", 2)
+        || other("0o", 8)
+}
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Read)
+    }
+}
+
+struct Read;
+
+impl<'de> Visitor<'de> for Read {
+    type Value = Data;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Data, E> {
+        Ok(Data::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Data, E> {
+        Ok(Data::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Data, E> {
+        Ok(Data::Number(value.to_string()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Data, E> {
+        Ok(Data::Number(value.to_string()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Data, E> {
+        Ok(Data::Number(value.to_string()))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Data, E> {
+        Ok(Data::Text(value.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Data, E> {
+        Ok(Data::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Data, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Data::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Data, A::Error> {
+        let mut map = Map::new();
+        while let Some((key, value)) = entries.next_entry::<String, Data>()? {
+            // Readers disagree about which one counts, so this is no data.
+            if map.insert(key, value).is_some() {
+                return Err(A::Error::custom("a key is there twice"));
+            }
+        }
+        Ok(Data::Map(map))
+    }
+}

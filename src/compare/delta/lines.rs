@@ -1,0 +1,137 @@
+//! A block of YAML by lines and their indentation, read once: entries of mappings and items of lists are ranges of lines.
+
+use std::ops::Range;
+
+/// The indentation of a line without content: empty, or a comment.
+const NOTHING: u32 = u32::MAX;
+
+/// A text by lines.
+pub(super) struct Lines<'t> {
+    text: &'t str,
+    /// Start of a line, and how far its content is indented. The last one is the end of the text.
+    lines: Vec<(u32, u32)>,
+}
+
+/// An entry of a block mapping.
+pub(super) struct Entry<'t> {
+    pub(super) key: &'t str,
+    pub(super) indent: usize,
+    /// Whether nothing stands behind the colon.
+    pub(super) is_block: bool,
+    /// From its key to its end.
+    pub(super) text: &'t str,
+    /// Its lines but for the first.
+    pub(super) body: Range<usize>,
+}
+
+impl Entry<'_> {
+    /// Whether it is a text of several lines, as `|` begins one.
+    pub(super) fn is_literal(&self) -> bool {
+        self.text[self.key.len() + 1..].trim_start().starts_with(['|', '>'])
+    }
+}
+
+impl<'t> Lines<'t> {
+    /// None if the text is too large for this.
+    pub(super) fn of(text: &'t str) -> Option<Self> {
+        u32::try_from(text.len()).ok()?;
+        let bytes = text.as_bytes();
+        let mut lines = Vec::with_capacity(bytes.len() / 32);
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]) {
+            if start == bytes.len() {
+                break;
+            }
+            let indent = bytes[start..end].iter().take_while(|byte| **byte == b' ').count();
+            let nothing = matches!(bytes.get(start + indent), None | Some(b'#' | b'\n' | b'\r' | b'\t'));
+            lines.push((start as u32, if nothing { NOTHING } else { indent as u32 }));
+            start = (end + 1).min(bytes.len());
+        }
+        lines.push((bytes.len() as u32, NOTHING));
+        Some(Self { text, lines })
+    }
+
+    pub(super) fn all(&self) -> Range<usize> {
+        0..self.lines.len() - 1
+    }
+
+    fn slice(&self, lines: Range<usize>) -> &'t str {
+        &self.text[self.lines[lines.start].0 as usize..self.lines[lines.end].0 as usize]
+    }
+
+    /// How far a block is indented, and whether it is a list.
+    pub(super) fn shape(&self, block: &Range<usize>) -> Option<(usize, bool)> {
+        let first = block.clone().find(|line| self.lines[*line].1 != NOTHING)?;
+        let indent = self.lines[first].1 as usize;
+        Some((indent, self.slice(first..first + 1)[indent..].starts_with("- ")))
+    }
+
+    /// The entries of a mapping at this indentation; none if it is not one, or has a key twice.
+    pub(super) fn entries(&self, block: Range<usize>, indent: usize) -> Option<Vec<Entry<'t>>> {
+        self.mapping(block, indent, false)
+    }
+
+    /// The items of a list at this indentation, each of them a mapping.
+    pub(super) fn items(&self, block: Range<usize>, indent: usize) -> Option<Vec<Vec<Entry<'t>>>> {
+        let mut starts = Vec::new();
+        for line in block.clone() {
+            match self.lines[line].1 {
+                NOTHING => {}
+                here if here as usize > indent => {}
+                here if here as usize == indent && self.slice(line..line + 1)[indent..].starts_with("- ") => {
+                    starts.push(line);
+                }
+                _ => return None,
+            }
+        }
+        let ends = starts.iter().copied().skip(1).chain([block.end]);
+        starts.iter().zip(ends).map(|(start, end)| self.mapping(*start..end, indent + 2, true)).collect()
+    }
+
+    /// `dash`: the first line is an item's, whose dash stands where it would be indented.
+    fn mapping(&self, block: Range<usize>, indent: usize, dash: bool) -> Option<Vec<Entry<'t>>> {
+        // Line, key, and whether it is a block.
+        let mut found: Vec<(usize, &'t str, bool)> = Vec::new();
+        for line in block.clone() {
+            let first = dash && line == block.start;
+            let here = if first { indent } else { self.lines[line].1 as usize };
+            if self.lines[line].1 == NOTHING || here > indent {
+                if self.lines[line].1 != NOTHING && found.is_empty() {
+                    return None;
+                }
+                continue;
+            }
+            if here < indent {
+                return None;
+            }
+            let content = self.slice(line..line + 1)[indent..].trim_end();
+            if content.starts_with("- ") && found.last().is_some_and(|(.., is_block)| *is_block) && !first {
+                continue;
+            }
+            let (key, is_block) = key_of(content)?;
+            found.push((line, key, is_block));
+        }
+        let ends = found.iter().skip(1).map(|entry| entry.0).chain([block.end]);
+        let entries = found.iter().zip(ends).map(|((line, key, is_block), end)| Entry {
+            key,
+            indent,
+            is_block: *is_block,
+            text: &self.slice(*line..end)[indent..],
+            body: line + 1..end,
+        });
+        let entries: Vec<Entry<'t>> = entries.collect();
+        let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key).collect();
+        keys.sort_unstable();
+        keys.windows(2).all(|pair| pair[0] != pair[1]).then_some(entries)
+    }
+}
+
+/// A plain key, and whether nothing stands behind its colon; none if it is something else.
+fn key_of(content: &str) -> Option<(&str, bool)> {
+    let (key, value) = content.split_once(':')?;
+    let plain = |c: u8| c.is_ascii_alphanumeric() || b"_./$-".contains(&c);
+    let odd =
+        value.trim_start().starts_with(['&', '*', '!']) || !(value.is_empty() || value.starts_with(' '));
+    let fits = !key.is_empty() && !key.starts_with('-') && key.bytes().all(plain) && !odd;
+    fits.then_some((key, value.is_empty()))
+}

@@ -1,0 +1,127 @@
+//! What is secret in a file that is not: private keys, passwords, tokens, hashes of passwords, wherever they stand.
+//!
+//! Invariant: a text that this lets through has no needle (see [`crate::base::redact`]) in it. When in doubt it is masked: that
+//! something changed is said anyway.
+
+use std::borrow::Cow;
+
+use crate::base::redact::needles;
+use crate::base::secret::MASK;
+
+/// Keys whose values are secret, whatever they look like.
+const KEYS: [&str; 16] = [
+    "auth",
+    "token",
+    "secret",
+    "bearertoken",
+    "idtoken",
+    "accesstoken",
+    "refreshtoken",
+    "identitytoken",
+    "registrytoken",
+    "clientsecret",
+    "secretkey",
+    "secretaccesskey",
+    "awssecretaccesskey",
+    "apikey",
+    "clientkeydata",
+    "privatekey",
+];
+/// Prefixes of hashed passwords.
+const HASHES: [&str; 9] = ["$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$gy$", "$argon2"];
+
+/// The text as it may be shown; none if it is a secret as a whole. `key` is what it is the value of.
+pub(super) fn clean<'t>(key: &str, text: &'t str) -> Option<Cow<'t, str>> {
+    if is_key(key) && is_value(text) {
+        return None;
+    }
+    if !is_suspect(key, text) {
+        return Some(Cow::Borrowed(text));
+    }
+    if !text.contains('\n') {
+        return None;
+    }
+    let mut inside = false;
+    let lines: Vec<String> = text.split('\n').map(|text| line(text, &mut inside)).collect();
+    let text = lines.join("\n");
+    // Something that stretches over lines: rather all of it.
+    (!is_suspect(key, &text)).then_some(Cow::Owned(text))
+}
+
+/// One line of a text as it may be shown. `inside`: it stands in a private key, which this keeps up to date.
+pub(super) fn line(text: &str, inside: &mut bool) -> String {
+    let begins = text.contains("-----BEGIN ") && text.contains("PRIVATE KEY");
+    let ends = text.contains("-----END ");
+    if begins {
+        *inside = !ends;
+        return MASK.into();
+    }
+    if *inside {
+        *inside = !ends;
+        return MASK.into();
+    }
+    if !is_suspect("", text) && !is_assigned(text) {
+        return text.to_owned();
+    }
+    // What it is called may be seen.
+    let end = text.find([':', '=']).filter(|end| {
+        let name = text[..*end].trim_matches([' ', '-', '"', '\'', '\t']);
+        !name.is_empty()
+            && name.len() <= 64
+            && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.-/ ".contains(&c))
+    });
+    match end.map(|end| &text[..=end]) {
+        Some(head) if !is_suspect("", head) && head.ends_with('=') => format!("{head}{MASK}"),
+        Some(head) if !is_suspect("", head) => format!("{head} {MASK}"),
+        _ => MASK.into(),
+    }
+}
+
+/// A name as it may be shown: a key of a map, an argument.
+pub(super) fn name(text: &str) -> Cow<'_, str> {
+    if text.len() >= 16 && is_suspect("", text) { Cow::Borrowed(MASK) } else { Cow::Borrowed(text) }
+}
+
+fn is_suspect(key: &str, text: &str) -> bool {
+    let hash = |word: &str| HASHES.iter().any(|hash| word.starts_with(hash)) && word.len() >= 13;
+    if text.contains("PRIVATE KEY") && text.contains("-----BEGIN") {
+        return true;
+    }
+    // Two words: what stands alone is judged more strictly, as a file of one word.
+    if text.len() >= 8 && !needles("", format!("{key}: {text}").as_bytes()).is_empty() {
+        return true;
+    }
+    text.contains('$') && text.split(|c: char| c.is_whitespace() || ":=,\"'|;".contains(c)).any(hash)
+}
+
+/// `password=x`, `token: y`: a line that says what a secret is, however short.
+fn is_assigned(line: &str) -> bool {
+    let Some((key, value)) = line.split_once([':', '=']) else { return false };
+    let key = key.trim().trim_start_matches("export ").trim_matches([' ', '-', '"', '\'']);
+    let value = value.trim().trim_end_matches(',').trim_matches(['"', '\'']);
+    is_key(key) && is_value(value)
+}
+
+/// Whether values of this key are secret.
+pub(super) fn is_key(key: &str) -> bool {
+    if key.len() > 128 {
+        return false;
+    }
+    let key: String =
+        key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    KEYS.contains(&key.as_str())
+        || ["password", "passwd", "passphrase"]
+            .iter()
+            .any(|word| key.ends_with(word) || key.ends_with(&format!("{word}hash")))
+}
+
+/// Whether a text may be a secret's value: no reference to one, no switch.
+fn is_value(text: &str) -> bool {
+    let reference = |rest: &str| {
+        rest.starts_with(['(', '{']) || rest.bytes().all(|c| c.is_ascii_uppercase() || c == b'_')
+    };
+    !text.is_empty()
+        && !text.starts_with(['/', '{', '[', '<', '%'])
+        && !text.strip_prefix('$').is_some_and(reference)
+        && !matches!(text, "true" | "false" | "null" | "|" | ">" | "|-" | ">-")
+}

@@ -1,0 +1,178 @@
+//! What a content is, and who compares it. Contents are in files, and in fields: then they are decoded first.
+
+use std::borrow::Cow;
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::MultiGzDecoder;
+
+use super::walk::Walk;
+use super::{Edit, Kind, Shown, environment, image, object, pem, read, show, text, unit};
+use crate::openshift::ignition;
+
+/// Larger contents stay compressed.
+const UNPACKED: u64 = 128 << 20;
+/// What says what a text is stands near its beginning.
+const HEAD: usize = 64 << 10;
+/// Shorter texts are no base64 of something.
+const ENCODED: usize = 16;
+
+/// Two contents of one path.
+pub(super) fn content(walk: &mut Walk<'_>, path: &str, old: &[u8], new: &[u8]) {
+    if old == new {
+        return;
+    }
+    walk.depth += 1;
+    if let (Some(old), Some(new)) = (unpacked(old), unpacked(new)) {
+        let path = path.strip_suffix(".gz").unwrap_or(path);
+        return match walk.may_open() {
+            true => content(walk, path, &old, &new),
+            false => binary(walk, &old, &new),
+        };
+    }
+    match (plain(old), plain(new)) {
+        (Some(old), Some(new)) => texts(walk, path, old, new),
+        _ => binary(walk, old, new),
+    }
+}
+
+fn texts(walk: &mut Walk<'_>, path: &str, old: &str, new: &str) {
+    let mut note = None;
+    if image::is_reference(old.trim_end()) && image::is_reference(new.trim_end()) {
+        return image::compare(walk, old.trim_end(), new.trim_end());
+    }
+    if pem::is_pem(path, old) && pem::is_pem(path, new) {
+        return pem::compare(walk, old, new);
+    }
+    if is_data(walk, path, old) && is_data(walk, path, new) {
+        match read::documents(old, new) {
+            Ok([old, new]) => return object::documents(walk, old, new),
+            Err(why) if is_named(path) || !read::is_json(old) => note = Some(why),
+            Err(_) => {}
+        }
+    } else if unit::is_unit(path, old) && unit::is_unit(path, new) {
+        match unit::compare(walk, old, new) {
+            true => return,
+            false if unit::is_named(path) => note = Some("compared as text: no valid unit".into()),
+            false => {}
+        }
+    } else if environment::is_environment(walk, path, old) && environment::is_environment(walk, path, new) {
+        return environment::compare(walk, old, new);
+    }
+    text::compare(walk, old, new, note.as_deref());
+}
+
+/// Whether a text is meant to be YAML or JSON.
+fn is_data(walk: &Walk<'_>, path: &str, text: &str) -> bool {
+    let object = || {
+        let head = head(text);
+        let has = |key: &str| head.starts_with(key) || head.contains(&format!("\n{key}"));
+        has("apiVersion:") && has("kind:")
+    };
+    // A file of one word is YAML too, but that is no reason to take it for it.
+    (is_named(path) && (!walk.masked || text.contains(':')))
+        || (read::is_json(text) && text.trim_end().ends_with(['}', ']']))
+        || object()
+}
+
+fn is_named(path: &str) -> bool {
+    [".yaml", ".yml", ".json", ".ign", ".dockerconfigjson"].iter().any(|end| path.ends_with(end))
+}
+
+/// As much of a text as is looked at to see what it is.
+pub(super) fn head(text: &str) -> &str {
+    let mut end = text.len().min(HEAD);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Two texts of a field that differ: if they hold something, that is compared. False if they are just texts.
+pub(super) fn embedded(walk: &mut Walk<'_>, old: &str, new: &str, hidden: bool) -> bool {
+    if !walk.may_open() {
+        return false;
+    }
+    let path = walk.key();
+    let pair = match (decoded(old), decoded(new)) {
+        (Some(old), Some(new)) => Some((Cow::Owned(old), Cow::Owned(new))),
+        _ => {
+            let whole = |text: &str| text.contains('\n') || read::is_json(text);
+            (whole(old) || whole(new) || is_named(&path))
+                .then_some((Cow::Borrowed(old.as_bytes()), Cow::Borrowed(new.as_bytes())))
+        }
+    };
+    let Some((old, new)) = pair else { return false };
+    walk.masked |= hidden;
+    content(walk, &path, &old, &new);
+    true
+}
+
+/// The bytes of a data URL, or of base64 of a text or something compressed.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    if text.starts_with("data:") {
+        return ignition::decode(text);
+    }
+    let word: Cow<'_, str> = match text.contains(['\n', '\r']) {
+        true => text.split_ascii_whitespace().collect::<String>().into(),
+        false => text.into(),
+    };
+    let base64 = |c: u8| c.is_ascii_alphanumeric() || b"+/=".contains(&c);
+    if word.len() < ENCODED || !word.len().is_multiple_of(4) || !word.bytes().all(base64) {
+        return None;
+    }
+    let bytes = STANDARD.decode(word.as_bytes()).ok()?;
+    let control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t');
+    let is_text = std::str::from_utf8(&bytes).is_ok() && !bytes.iter().any(control);
+    (is_text || bytes.starts_with(&[0x1f, 0x8b])).then_some(bytes)
+}
+
+fn plain(content: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(content).ok()?;
+    (!content.contains(&0)).then_some(text)
+}
+
+/// What is inside gzip; none if it is not gzip, or too much.
+pub(super) fn unpacked(content: &[u8]) -> Option<Vec<u8>> {
+    if !content.starts_with(&[0x1f, 0x8b]) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let size = MultiGzDecoder::new(content).take(UNPACKED + 1).read_to_end(&mut bytes).ok()?;
+    (size as u64 <= UNPACKED).then_some(bytes)
+}
+
+fn binary(walk: &mut Walk<'_>, old: &[u8], new: &[u8]) {
+    let shown =
+        |content: &[u8]| if walk.masked || is_key(content) { Shown::Secret } else { show::bytes(content) };
+    let (old, new) = (shown(old), shown(new));
+    if let Some(edit) = super::walk::edit(Some(old), Some(new)) {
+        walk.push(Kind::Binary, edit);
+    }
+}
+
+/// Whether bytes are a private key in DER.
+fn is_key(content: &[u8]) -> bool {
+    content.first() == Some(&0x30)
+        && content.len() < 16 << 10
+        && !crate::base::redact::needles("", content).is_empty()
+}
+
+/// A content that is on one side only, as it may be shown.
+pub(super) fn shown(path: &str, content: &[u8], secret: bool) -> Shown {
+    if secret {
+        return Shown::Secret;
+    }
+    match plain(content) {
+        Some(text) if text.len() <= show::MOST => show::text_of(path, text),
+        Some(_) => show::bytes(content),
+        None if is_key(content) => Shown::Secret,
+        None => show::bytes(content),
+    }
+}
+
+/// A change of something secret.
+pub(super) fn secret(walk: &mut Walk<'_>, kind: Kind) {
+    walk.push(kind, Edit::Changed { old: Shown::Secret, new: Shown::Secret });
+}

@@ -1,0 +1,141 @@
+//! Which values of an object are secret, by what it is. They become [`Data::Hidden`], which nothing can show.
+
+use super::data::{Data, Map};
+
+/// Annotation in which a whole object may stand once more.
+const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Fields of a kubeconfig's user that are no secrets.
+const USER: [&str; 7] = [
+    "client-certificate",
+    "client-certificate-data",
+    "client-key",
+    "username",
+    "tokenFile",
+    "as",
+    "as-groups",
+];
+
+/// Hides what is secret. `masked`: everything that is not known to be public.
+pub(super) fn redact(data: &mut Data, masked: bool) {
+    if is_ignition(data) {
+        return;
+    }
+    if is_kubeconfig(data) {
+        return kubeconfig(data);
+    }
+    let kind = data.get("kind").and_then(Data::text).unwrap_or_default().to_owned();
+    if masked {
+        return object(data, &kind);
+    }
+    if kind == "Secret" {
+        secret(data);
+    }
+    auths(data);
+}
+
+/// Whether it is an Ignition config.
+pub(super) fn is_ignition(data: &Data) -> bool {
+    data.at(&["ignition", "version"]).is_some_and(|version| version.text().is_some())
+        && data.get("kind").is_none()
+}
+
+/// Whether it is a kubeconfig.
+pub(super) fn is_kubeconfig(data: &Data) -> bool {
+    data.get("kind").and_then(Data::text) == Some("Config")
+        && data.get("apiVersion").and_then(Data::text) == Some("v1")
+        && (data.get("clusters").is_some() || data.get("users").is_some())
+}
+
+/// A Secret: its values, and the annotation that repeats them.
+fn secret(data: &mut Data) {
+    let Data::Map(map) = data else { return };
+    for key in ["data", "stringData"] {
+        map.get_mut(key).into_iter().for_each(hide);
+    }
+    if let Some(Data::Map(metadata)) = map.get_mut("metadata")
+        && let Some(Data::Map(annotations)) = metadata.get_mut("annotations")
+    {
+        annotations.get_mut(APPLIED).into_iter().for_each(hide);
+    }
+}
+
+/// An object in a secret file: what it is called stays, and a MachineConfig's files are judged one by one.
+fn object(data: &mut Data, kind: &str) {
+    let Data::Map(map) = data else { return hide(data) };
+    let is_object = map.contains_key("apiVersion") && !kind.is_empty();
+    for (key, value) in map.iter_mut() {
+        match key.as_str() {
+            "apiVersion" | "kind" if is_object => {}
+            "type" if kind == "Secret" => {}
+            "metadata" if is_object => metadata(value),
+            "spec" if kind == "MachineConfig" => machine_config(value),
+            _ => hide(value),
+        }
+    }
+}
+
+fn metadata(data: &mut Data) {
+    let Data::Map(map) = data else { return hide(data) };
+    for (key, value) in map.iter_mut() {
+        match (key.as_str(), value) {
+            ("name" | "namespace" | "labels", _) => {}
+            ("annotations", Data::Map(annotations)) => {
+                annotations.get_mut(APPLIED).into_iter().for_each(hide);
+            }
+            (_, value) => hide(value),
+        }
+    }
+}
+
+fn machine_config(data: &mut Data) {
+    let Data::Map(map) = data else { return hide(data) };
+    map.iter_mut().filter(|(key, _)| *key != "config").for_each(|(_, value)| hide(value));
+}
+
+fn kubeconfig(data: &mut Data) {
+    let Data::Map(map) = data else { return };
+    let Some(Data::List(users)) = map.get_mut("users") else { return };
+    for user in users {
+        let Data::Map(user) = user else {
+            hide(user);
+            continue;
+        };
+        match user.get_mut("user") {
+            Some(Data::Map(fields)) => {
+                let secret = |(key, _): &(&String, &mut Data)| !USER.contains(&key.as_str());
+                fields.iter_mut().filter(secret).for_each(|(_, value)| hide(value));
+            }
+            other => other.into_iter().for_each(hide),
+        }
+    }
+}
+
+/// Registries' credentials, at any depth.
+fn auths(data: &mut Data) {
+    match data {
+        Data::Map(map) => {
+            for (key, value) in map.iter_mut() {
+                if key == "auths" && is_auths(value) { hide(value) } else { auths(value) }
+            }
+        }
+        Data::List(items) => items.iter_mut().for_each(auths),
+        _ => {}
+    }
+}
+
+fn is_auths(data: &Data) -> bool {
+    let entry = |map: &Map| map.values().all(|value| value.map().is_some());
+    data.map().is_some_and(entry)
+}
+
+fn hide(data: &mut Data) {
+    match data {
+        Data::Map(map) => map.values_mut().for_each(hide),
+        Data::List(items) => items.iter_mut().for_each(hide),
+        Data::Text(text) => *data = Data::Hidden(std::mem::take(text)),
+        // A number is not the text that looks like it.
+        Data::Number(number) => *data = Data::Hidden(format!("\0{}", super::data::number(number))),
+        Data::Bool(value) => *data = Data::Hidden(format!("\0{value}")),
+        Data::Null | Data::Hidden(_) => {}
+    }
+}

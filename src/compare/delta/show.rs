@@ -1,0 +1,91 @@
+//! Data as text that may be shown: the only place where a [`Shown`] is made of something's value.
+
+use std::fmt::Write as _;
+
+use super::data::Data;
+use super::{Shown, mask};
+use crate::base::secret::MASK;
+use crate::base::yaml;
+
+/// Larger values are shown by size and hash.
+pub(super) const MOST: usize = 16 << 10;
+
+/// A value under its key. `masked`: nothing of it is public.
+pub(super) fn shown(key: &str, data: &Data, masked: bool) -> Shown {
+    match data {
+        Data::Hidden(_) => Shown::Secret,
+        _ if masked => Shown::Secret,
+        Data::Text(text) => text_of(key, text),
+        Data::List(_) | Data::Map(_) => {
+            let mut to = String::new();
+            write(key, data, 0, &mut to);
+            bounded(to.trim_start().to_owned())
+        }
+        Data::Null => Shown::Text("null".into()),
+        other => Shown::Text(other.word().unwrap_or_default().to_owned()),
+    }
+}
+
+/// A text under its key.
+pub(super) fn text_of(key: &str, text: &str) -> Shown {
+    mask::clean(key, text).map_or(Shown::Secret, |text| bounded(text.into_owned()))
+}
+
+/// Bytes that are not secret.
+pub(super) fn bytes(content: &[u8]) -> Shown {
+    Shown::Bytes { size: content.len() as u64, blake3: blake3::hash(content).to_hex().to_string() }
+}
+
+fn bounded(text: String) -> Shown {
+    if text.len() > MOST { bytes(text.as_bytes()) } else { Shown::Text(text) }
+}
+
+fn write(key: &str, data: &Data, indent: usize, to: &mut String) {
+    match data {
+        Data::List(items) if items.is_empty() => to.push_str("[]"),
+        Data::Map(map) if map.is_empty() => to.push_str("{}"),
+        Data::List(items) => {
+            for item in items {
+                let _ = write!(to, "\n{:indent$}- ", "");
+                let mut nested = String::new();
+                write(key, item, indent + 2, &mut nested);
+                to.push_str(nested.trim_start());
+            }
+        }
+        Data::Map(map) => {
+            for (key, item) in map {
+                let deeper = indent + if matches!(item, Data::Map(_)) { 2 } else { 0 };
+                let _ = write!(to, "\n{:indent$}{}:", "", yaml::scalar(&mask::name(key)));
+                let nested = item.is_scalar() || matches!(item, Data::List(list) if list.is_empty());
+                if nested || matches!(item, Data::Map(map) if map.is_empty()) {
+                    to.push(' ');
+                }
+                write(key, item, deeper, to);
+            }
+        }
+        Data::Hidden(_) => to.push_str(MASK),
+        Data::Text(text) => match mask::clean(key, text) {
+            None => to.push_str(MASK),
+            Some(text) if is_block(&text) => block(&text, indent + 2, to),
+            Some(text) => to.push_str(&yaml::scalar(&text)),
+        },
+        Data::Null => to.push_str("null"),
+        other => to.push_str(other.word().unwrap_or_default()),
+    }
+}
+
+fn is_block(text: &str) -> bool {
+    text.contains('\n')
+        && !text.starts_with([' ', '\n'])
+        && !text.chars().any(|c| c.is_control() && c != '\n')
+}
+
+fn block(text: &str, indent: usize, to: &mut String) {
+    to.push_str(if text.ends_with('\n') { "|" } else { "|-" });
+    for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+        to.push('\n');
+        if !line.is_empty() {
+            let _ = write!(to, "{:indent$}{line}", "");
+        }
+    }
+}

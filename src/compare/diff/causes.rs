@@ -1,0 +1,245 @@
+//! What changed first. The trace of an artifact says everything that went into it; what differs between the traces of
+//! two builds is a cause, unless it is an input that differs itself: then its causes are the causes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::walk::Paired;
+use super::{Result, Side};
+use crate::base::hint::Place;
+use crate::engine::drv;
+use crate::engine::store::Trace;
+
+/// One thing that changed first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Cause {
+    /// What kind of thing it is.
+    pub kind: CauseKind,
+    /// Its name: a config field, a file, a parameter.
+    pub what: String,
+    /// Before; none if it was not there.
+    pub from: Option<String>,
+    /// After; none if it is gone.
+    pub to: Option<String>,
+    /// The lines that decide it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
+    /// The artifacts that it is read by.
+    pub read_by: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseKind {
+    Release,
+    /// A field of the configuration.
+    Config,
+    /// The point in time that certificates see.
+    Epoch,
+    Seed,
+    /// A recipe: one of its files or parameters, or what it names as inputs.
+    Recipe,
+    /// A builder, or its version.
+    Builder,
+    /// The trace of one side is not there.
+    Unknown,
+}
+
+/// Builders of what is downloaded and not made.
+const SOURCES: [&str; 2] = ["image@", "payload@"];
+
+/// What people call a difference between two traces of an artifact.
+pub(crate) type Naming<'a> = &'a dyn Fn(&str, &drv::Change) -> Cause;
+
+/// Where an artifact's differences come from: causes by index, and inputs that differ too.
+pub(super) type Roots = (Vec<usize>, Vec<String>);
+
+/// Everything that is known about how the artifacts that differ were built.
+pub(super) struct History<'a> {
+    of: BTreeMap<&'a str, Known>,
+}
+
+struct Known {
+    old: Option<Trace>,
+    new: Option<Trace>,
+    /// Whether each side was built at all: files on disk have no causes.
+    built: bool,
+    lone: bool,
+}
+
+impl Known {
+    /// Inputs by the name of who made them, of either side.
+    fn inputs(&self) -> BTreeSet<&str> {
+        let traces = self.old.iter().chain(&self.new);
+        traces.flat_map(|trace| trace.inputs.values()).map(|input| input.from.as_str()).collect()
+    }
+}
+
+impl<'a> History<'a> {
+    /// Reads the traces of what differs, and of nothing else.
+    pub(super) fn read([old, new]: [&Side; 2], paired: &BTreeMap<&'a str, Paired<'a>>) -> Result<Self> {
+        let mut of = BTreeMap::new();
+        for (name, pair) in paired {
+            let trace = |side: &Side, part: Option<&super::Part>| -> Result<Option<Trace>> {
+                let Some((store, part)) = side.store.as_ref().zip(part) else { return Ok(None) };
+                let (Some(drv), Some(object)) = (part.drv, part.tree.object()) else { return Ok(None) };
+                let outputs = store.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
+                let at = outputs.iter().position(|output| output.object == object);
+                // A trace that cannot be read is one that is not there: the comparison goes on without causes.
+                Ok(at.and_then(|at| store.traces(drv).ok()?.into_iter().nth(at)))
+            };
+            let built = [pair.old, pair.new].into_iter().flatten().all(|part| part.drv.is_some());
+            let lone = pair.old.is_none() || pair.new.is_none();
+            of.insert(*name, Known { old: trace(old, pair.old)?, new: trace(new, pair.new)?, built, lone });
+        }
+        Ok(Self { of })
+    }
+
+    /// Names, inputs before what is made from them; but what was downloaded comes last, so that a difference is told where
+    /// this cluster has it.
+    pub(super) fn order(&self) -> Vec<&'a str> {
+        let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
+        // Each round settles at least the artifacts whose inputs are settled; a loop in damaged traces ends it.
+        let mut open: BTreeSet<&'a str> = self.of.keys().copied().collect();
+        for depth in 0.. {
+            let waits = |name: &&str| {
+                self.of[*name].inputs().into_iter().any(|from| from != *name && open.contains(from))
+            };
+            let (later, now): (BTreeSet<&str>, BTreeSet<&str>) = open.iter().copied().partition(waits);
+            if now.is_empty() {
+                depths.extend(later.into_iter().map(|name| (name, depth)));
+                break;
+            }
+            depths.extend(now.into_iter().map(|name| (name, depth)));
+            open = later;
+        }
+        let mut names: Vec<&'a str> = self.of.keys().copied().collect();
+        names
+            .sort_by_key(|name| (self.is_source(name), depths.get(name).copied().unwrap_or_default(), *name));
+        names
+    }
+
+    /// Whether an artifact is what was downloaded, of which the others take what this cluster needs.
+    pub(super) fn is_source(&self, name: &str) -> bool {
+        let trace = self.of.get(name).and_then(|known| known.new.as_ref().or(known.old.as_ref()));
+        let builder = trace.and_then(|trace| trace.identity.0.get("builder")).map(ToString::to_string);
+        builder.is_some_and(|builder| SOURCES.iter().any(|source| builder.starts_with(source)))
+    }
+
+    /// The causes of the artifacts that are told, and which of them each has.
+    pub(super) fn causes(
+        &self,
+        naming: Naming<'_>,
+        only: &dyn Fn(&str) -> bool,
+    ) -> (Vec<Cause>, BTreeMap<String, Roots>) {
+        let mut own: BTreeMap<&str, BTreeSet<Cause>> = BTreeMap::new();
+        let mut via: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (name, known) in self.of.iter().filter(|(_, known)| known.built) {
+            let (found, inputs) = self.of_one(name, known, naming);
+            own.insert(name, found);
+            via.insert(name, inputs);
+        }
+        let merged = Merged::of(own.values().flatten());
+        for found in own.values_mut() {
+            *found = std::mem::take(found).into_iter().map(|cause| merged.one(cause)).collect();
+        }
+        let reached = |name: &'_ str| {
+            let mut reached: BTreeSet<&str> =
+                via.get_key_value(name).map(|(name, _)| *name).into_iter().collect();
+            let mut open: Vec<&str> = reached.iter().copied().collect();
+            while let Some(name) = open.pop() {
+                open.extend(via.get(name).into_iter().flatten().filter(|input| reached.insert(input)));
+            }
+            reached
+        };
+        let told: BTreeMap<&str, BTreeSet<&str>> =
+            via.keys().filter(|name| only(name)).map(|name| (*name, reached(name))).collect();
+        let mut causes: BTreeMap<&Cause, BTreeSet<String>> = BTreeMap::new();
+        for name in told.values().flatten() {
+            for cause in own.get(name).into_iter().flatten() {
+                causes.entry(cause).or_default().insert((*name).to_owned());
+            }
+        }
+        let list: Vec<&Cause> = causes.keys().copied().collect();
+        let roots = |(name, reached): (&&str, &BTreeSet<&str>)| {
+            let roots: BTreeSet<&Cause> = reached.iter().filter_map(|name| own.get(name)).flatten().collect();
+            let roots = roots.into_iter().filter_map(|cause| list.binary_search(&cause).ok()).collect();
+            ((*name).to_owned(), (roots, via[name].iter().map(|input| (*input).to_owned()).collect()))
+        };
+        let of = told.iter().map(roots).collect();
+        let named = |(cause, read_by): (&Cause, BTreeSet<String>)| Cause {
+            read_by: read_by.into_iter().collect(),
+            ..cause.clone()
+        };
+        (causes.into_iter().map(named).collect(), of)
+    }
+
+    /// What changed first in one artifact, and which of its inputs differ.
+    fn of_one<'k>(
+        &'k self,
+        name: &str,
+        known: &'k Known,
+        naming: Naming<'_>,
+    ) -> (BTreeSet<Cause>, BTreeSet<&'k str>) {
+        let unknown = |what: &str| Cause {
+            kind: CauseKind::Unknown,
+            what: what.to_owned(),
+            from: None,
+            to: None,
+            places: Vec::new(),
+            read_by: Vec::new(),
+        };
+        if known.lone {
+            let what = format!("`{name}` is on one side only");
+            let inputs = known.inputs().into_iter().filter(|from| self.of.contains_key(from)).collect();
+            return (BTreeSet::from([Cause { kind: CauseKind::Recipe, ..unknown(&what) }]), inputs);
+        }
+        let (Some(old), Some(new)) = (&known.old, &known.new) else {
+            return (BTreeSet::from([unknown("how it was built is not known any more")]), BTreeSet::new());
+        };
+        let (mut causes, mut inputs) = (BTreeSet::new(), BTreeSet::new());
+        for change in old.identity.changes(&new.identity) {
+            let alias = change.path.strip_prefix("inputs.").map(|alias| alias.trim_matches('"'));
+            let from = alias.and_then(|alias| new.inputs.get(alias).or_else(|| old.inputs.get(alias)));
+            match from.filter(|from| {
+                change.from.is_some() && change.to.is_some() && self.of.contains_key(from.from.as_str())
+            }) {
+                Some(from) => drop(inputs.insert(from.from.as_str())),
+                None => drop(causes.insert(naming(name, &change))),
+            }
+        }
+        if causes.is_empty() && inputs.is_empty() {
+            causes.insert(unknown("the same build gave different bytes"));
+        }
+        (causes, inputs)
+    }
+}
+
+/// Causes that stand for others.
+struct Merged {
+    /// The release, whichever of its fields artifacts name: by version, or by image if that is the same.
+    release: Option<Cause>,
+    /// The seed: digests of secrets are keyed with it, so with another one every secret looks like another.
+    seed: Option<Cause>,
+}
+
+impl Merged {
+    fn of<'c>(all: impl Iterator<Item = &'c Cause> + Clone) -> Self {
+        let is = |kind| move |cause: &&Cause| cause.kind == kind;
+        let is_version = |cause: &&Cause| cause.what == "lock.release.version";
+        let release = all.clone().filter(is(CauseKind::Release)).max_by_key(is_version);
+        let release = release.map(|found| Cause { what: "lock.release".to_owned(), ..found.clone() });
+        Self { release, seed: all.clone().find(is(CauseKind::Seed)).cloned() }
+    }
+
+    fn one(&self, cause: Cause) -> Cause {
+        let stands = match cause.kind {
+            CauseKind::Release => self.release.clone(),
+            // Before and after are shown alike: only their digests differ.
+            CauseKind::Config if cause.from.is_some() && cause.from == cause.to => self.seed.clone(),
+            _ => None,
+        };
+        stands.unwrap_or(cause)
+    }
+}

@@ -1,0 +1,175 @@
+//! A side of a comparison: artifacts by name, each a tree of files that are listed with their digests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::Result;
+use crate::base::digest::{Digest, DrvId, ObjectId};
+use crate::base::fs;
+use crate::engine::store::Store;
+use crate::engine::tree::Kind;
+
+#[derive(Debug, Clone, Default)]
+pub struct Side {
+    /// What it is called.
+    pub title: String,
+    /// Where its objects are.
+    pub store: Option<Store>,
+    /// Its artifacts, by name.
+    pub parts: BTreeMap<String, Part>,
+}
+
+impl Side {
+    /// Only the artifacts that `select` wants.
+    pub fn narrow(&mut self, select: impl Fn(&str) -> bool) {
+        self.parts.retain(|name, _| select(name));
+    }
+
+    /// The files of one artifact; none if it is not there.
+    pub(super) fn leaves(&self, name: &str) -> Result<Option<Leaves>> {
+        self.parts.get(name).map(|part| part.tree.leaves(self.store.as_ref())).transpose()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What it was built from, if it was built.
+    pub drv: Option<DrvId>,
+    /// What is in it.
+    pub tree: Tree,
+}
+
+/// Where an artifact's files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tree {
+    Object(ObjectId),
+    /// Anywhere: a file or a directory.
+    Loose(PathBuf),
+}
+
+/// A file or link of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Leaf {
+    pub(super) digest: Digest,
+    pub(super) secret: bool,
+    pub(super) executable: bool,
+    /// Of a link, what it says.
+    pub(super) link: Option<String>,
+}
+
+/// The files of one artifact.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Leaves {
+    root: PathBuf,
+    /// By path; the one file of a side that is a file has its name.
+    pub(super) by_path: BTreeMap<String, Leaf>,
+    /// Whether `root` is the file itself.
+    is_file: bool,
+}
+
+impl Leaves {
+    /// Gives the one file of each side one name, so that `a.ign` and `b.ign` are compared with each other.
+    pub(super) fn align(&mut self, new: &Self) {
+        if let (true, true, Some(name)) = (self.is_file, new.is_file, new.by_path.keys().next()) {
+            self.by_path =
+                std::mem::take(&mut self.by_path).into_values().map(|leaf| (name.clone(), leaf)).collect();
+        }
+    }
+
+    /// Digest of a file; none if there is none.
+    pub(super) fn digest(&self, path: &Option<String>) -> Option<Digest> {
+        self.by_path.get(path.as_ref()?).map(|leaf| leaf.digest)
+    }
+
+    /// Where a file is on disk.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        if self.is_file { self.root.clone() } else { self.root.join(path) }
+    }
+
+    /// What a file holds; of a link, what it says.
+    pub(super) fn read(&self, path: &str) -> Result<Vec<u8>> {
+        match self.by_path.get(path).and_then(|leaf| leaf.link.as_ref()) {
+            Some(target) => Ok(format!("link to {target}\n").into_bytes()),
+            None => Ok(fs::read(&self.path(path))?),
+        }
+    }
+}
+
+impl Tree {
+    /// Its id, if it has one.
+    pub(super) fn object(&self) -> Option<ObjectId> {
+        match self {
+            Self::Object(id) => Some(*id),
+            Self::Loose(_) => None,
+        }
+    }
+
+    /// Lists its files. Objects are not read: their listing has the digests.
+    pub(super) fn leaves(&self, store: Option<&Store>) -> Result<Leaves> {
+        match (self, store) {
+            (Self::Object(id), Some(store)) => {
+                let object = store.object(*id)?;
+                let leaf = |(path, entry): (&str, &crate::engine::tree::Entry)| {
+                    let (executable, link) = match &entry.kind {
+                        Kind::File { exec, .. } => (*exec, None),
+                        Kind::Link { target } => (false, Some(target.clone())),
+                        Kind::Dir => return None,
+                    };
+                    let leaf = Leaf { digest: entry.digest, secret: entry.secret, executable, link };
+                    Some((path.to_owned(), leaf))
+                };
+                let by_path = object.listing.leaves("").filter_map(leaf).collect();
+                Ok(Leaves { root: object.path, by_path, is_file: false })
+            }
+            (Self::Object(_), None) => Ok(Leaves::default()),
+            (Self::Loose(path), _) => loose(path),
+        }
+    }
+}
+
+/// Lists files that are not in a store; their digests are of what they hold now.
+fn loose(root: &Path) -> Result<Leaves> {
+    let name = root.file_name().map_or_else(|| "file".into(), |name| name.to_string_lossy().into_owned());
+    let root = fs::canonical(root)?;
+    let mut leaves = Leaves { root: root.clone(), ..Leaves::default() };
+    if !fs::metadata(&root)?.is_dir() {
+        leaves.is_file = true;
+        leaves.by_path.extend(leaf(&root)?.map(|leaf| (name, leaf)));
+        return Ok(leaves);
+    }
+    let mut open = vec![String::new()];
+    while let Some(directory) = open.pop() {
+        for (name, is_directory) in fs::list_kinds(&root.join(&directory))? {
+            let name = name.to_string_lossy();
+            let path = if directory.is_empty() { name.into_owned() } else { format!("{directory}/{name}") };
+            if is_directory {
+                open.push(path);
+            } else {
+                let found = leaf(&root.join(&path))?;
+                leaves.by_path.extend(found.map(|leaf| (path, leaf)));
+            }
+        }
+    }
+    Ok(leaves)
+}
+
+/// A file or link; none if it is a device, a socket or a pipe, of which there is nothing to compare.
+fn leaf(path: &Path) -> Result<Option<Leaf>> {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() && !metadata.is_symlink() {
+        return Ok(None);
+    }
+    let link = match metadata.is_symlink() {
+        true => Some(fs::read_link(path)?.display().to_string()),
+        false => None,
+    };
+    let digest = match &link {
+        Some(target) => Digest::of(target.as_bytes()),
+        None => Digest::of(&fs::read(path)?),
+    };
+    // Modes of files on disk are as `export` makes them: a secret is for its owner only.
+    let secret = link.is_none() && metadata.permissions().mode() & 0o077 == 0;
+    let executable = link.is_none() && metadata.permissions().mode() & 0o100 != 0;
+    Ok(Some(Leaf { digest, secret, executable, link }))
+}

@@ -1,0 +1,263 @@
+//! What the differences mean, on one page: nodes, images, flags, gates, schemas, certificates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::{Artifact, Difference, NodeImpact, Result, Severity, Side, State};
+use crate::compare::delta::{Change, Edit, Into, Kind, Shown, Step, Tone};
+
+/// The artifact that lists the images of a release.
+const IMAGES: &str = "release/images";
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Summary {
+    /// How many artifacts there are of each state.
+    pub counts: Counts,
+    /// Nodes that would notice.
+    pub nodes: Vec<NodeImpact>,
+    pub images: Vec<ImageMove>,
+    pub flags: Vec<FlagMove>,
+    pub gates: Vec<GateFlip>,
+    /// Parts of API types that refuse more than before.
+    pub schemas: Vec<SchemaMove>,
+    pub certificates: Vec<Renewed>,
+}
+
+/// Artifacts by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Only on the new side.
+    pub added: usize,
+    /// Only on the old side.
+    pub removed: usize,
+    pub renamed: usize,
+    pub changed: usize,
+    /// The same, in meaning.
+    pub same: usize,
+}
+
+/// An image of a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImageMove {
+    /// Its name in the release.
+    pub component: String,
+    pub old: Option<String>,
+    pub new: Option<String>,
+}
+
+/// A flag of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FlagMove {
+    pub artifact: String,
+    /// The program: the object and the container, or the unit.
+    pub program: String,
+    pub flag: String,
+    /// Before; none if it was not there.
+    pub old: Option<Shown>,
+    /// After; none if it is gone.
+    pub new: Option<Shown>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct GateFlip {
+    pub gate: String,
+    /// Before; none if it was not there.
+    pub old: Option<String>,
+    /// After; none if it is gone.
+    pub new: Option<String>,
+}
+
+/// A part of an API type that refuses more than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SchemaMove {
+    /// The type: the CRD's name.
+    pub crd: String,
+    pub field: String,
+    /// What happened to it.
+    pub what: String,
+    /// Our own objects that set it.
+    pub used_by: Vec<String>,
+}
+
+/// A certificate or key that is not the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Renewed {
+    pub artifact: String,
+    /// The fields that differ.
+    pub fields: Vec<String>,
+    /// Whether its key is another one.
+    pub rekeyed: bool,
+}
+
+/// How much a difference should be looked at, before anything is known about who uses it.
+pub(super) fn weigh(change: &Change) -> Severity {
+    match (change.kind, change.tone, &change.edit) {
+        (Kind::Schema, Some(Tone::Tightened), _) => Severity::Notable,
+        (Kind::Schema, ..) => Severity::Info,
+        (Kind::Flag | Kind::Image | Kind::Gate | Kind::Unit | Kind::Key | Kind::Node, ..) => {
+            Severity::Notable
+        }
+        (Kind::File, _, Edit::Added { .. } | Edit::Removed { .. }) => Severity::Notable,
+        _ => Severity::Info,
+    }
+}
+
+pub(super) fn summary(
+    old: &Side,
+    new: &Side,
+    artifacts: &mut [Artifact],
+    nodes: Vec<NodeImpact>,
+    only: &dyn Fn(&str) -> bool,
+    is_source: &dyn Fn(&str) -> bool,
+) -> Result<Summary> {
+    let mut counts = Counts::default();
+    for artifact in artifacts.iter() {
+        match artifact.state {
+            State::Added => counts.added += 1,
+            State::Removed => counts.removed += 1,
+            State::Renamed => counts.renamed += 1,
+            State::Changed => counts.changed += 1,
+        }
+    }
+    let all: BTreeSet<&String> = old.parts.keys().chain(new.parts.keys()).filter(|name| only(name)).collect();
+    counts.same = all.len() - counts.added - counts.removed - 2 * counts.renamed - counts.changed;
+    // What was downloaded has much that this cluster does not use.
+    let mut used: Vec<&mut Artifact> =
+        artifacts.iter_mut().filter(|artifact| !is_source(&artifact.name)).collect();
+    let schemas = super::fields::schemas(old, &mut used)?;
+    let used: Vec<&Artifact> = used.into_iter().map(|artifact| &*artifact).collect();
+    let each = || {
+        used.iter()
+            .flat_map(|artifact| artifact.differences.iter().map(|one| (artifact.name.as_str(), &one.change)))
+    };
+    Ok(Summary {
+        counts,
+        nodes,
+        images: images(old, new)?,
+        flags: flags(each()),
+        gates: gates(each().map(|(_, change)| change)),
+        schemas,
+        certificates: certificates(&used),
+    })
+}
+
+/// Pull specs by component.
+fn pulled(side: &Side) -> Result<BTreeMap<String, String>> {
+    let Some(leaves) = side.leaves(IMAGES)? else { return Ok(BTreeMap::new()) };
+    let Some(path) = leaves.by_path.keys().find(|path| path.ends_with(".json")) else {
+        return Ok(BTreeMap::new());
+    };
+    Ok(serde_json::from_slice(&leaves.read(path)?).unwrap_or_default())
+}
+
+/// Names of images by their digest, of both sides.
+pub(super) fn components(old: &Side, new: &Side) -> Result<BTreeMap<String, String>> {
+    let mut names = BTreeMap::new();
+    let same = old.parts.get(IMAGES) == new.parts.get(IMAGES);
+    for side in if same { vec![new] } else { vec![old, new] } {
+        for (component, image) in pulled(side)? {
+            if let Some((_, digest)) = image.split_once('@') {
+                names.insert(digest.to_owned(), component);
+            }
+        }
+    }
+    Ok(names)
+}
+
+fn images(old: &Side, new: &Side) -> Result<Vec<ImageMove>> {
+    if old.parts.get(IMAGES) == new.parts.get(IMAGES) {
+        return Ok(Vec::new());
+    }
+    let (old, new) = (pulled(old)?, pulled(new)?);
+    let components: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let moved = components.into_iter().map(|component| ImageMove {
+        component: component.clone(),
+        old: old.get(component).cloned(),
+        new: new.get(component).cloned(),
+    });
+    Ok(moved.filter(|one| one.old != one.new).collect())
+}
+
+/// Both values of a difference; none if it is of lines or a name.
+fn values(edit: &Edit) -> Option<(Option<Shown>, Option<Shown>)> {
+    match edit {
+        Edit::Added { new } => Some((None, Some(new.clone()))),
+        Edit::Removed { old } => Some((Some(old.clone()), None)),
+        Edit::Changed { old, new } => Some((Some(old.clone()), Some(new.clone()))),
+        Edit::Renamed { .. } | Edit::Lines { .. } => None,
+    }
+}
+
+/// Flags, each once: pools and nodes have many in common.
+fn flags<'c>(changes: impl Iterator<Item = (&'c str, &'c Change)>) -> Vec<FlagMove> {
+    let mut flags: Vec<FlagMove> = Vec::new();
+    for one in changes.filter_map(|(artifact, change)| flag(artifact, change)) {
+        let same = |known: &FlagMove| *known == FlagMove { artifact: known.artifact.clone(), ..one.clone() };
+        if !flags.iter().any(same) {
+            flags.push(one);
+        }
+    }
+    flags
+}
+
+fn flag(artifact: &str, change: &Change) -> Option<FlagMove> {
+    let at = change.place.iter().position(|step| step.into == Into::Flag)?;
+    let (old, new) = values(&change.edit)?;
+    let flag = change.place[at..].iter().map(|step| step.name.as_str()).collect::<Vec<_>>().join(" ");
+    Some(FlagMove { artifact: artifact.to_owned(), program: program(&change.place[..at]), flag, old, new })
+}
+
+/// The unit, or the object and its container, that a command line is in.
+fn program(place: &[Step]) -> String {
+    let unit = place.iter().rfind(|step| step.into == Into::File && step.name.ends_with(".service"));
+    if let Some(unit) = unit {
+        return crate::engine::tree::leaf(&unit.name).to_owned();
+    }
+    let object = place.iter().rfind(|step| step.into == Into::Object);
+    let container = place.iter().rfind(|step| step.into == Into::Item);
+    let container = container.map(|step| step.name.strip_prefix("name=").unwrap_or(&step.name));
+    let words: Vec<&str> = object.map(|step| step.name.as_str()).into_iter().chain(container).collect();
+    match words.as_slice() {
+        [] => place.first().map(|file| file.name.clone()).unwrap_or_default(),
+        some => some.join(" "),
+    }
+}
+
+fn gates<'c>(changes: impl Iterator<Item = &'c Change>) -> Vec<GateFlip> {
+    // A gate is on in a FeatureGate and true in a program's configuration.
+    let text = |shown: Option<Shown>| match shown {
+        Some(Shown::Text(text)) if text == "true" => Some("enabled".to_owned()),
+        Some(Shown::Text(text)) if text == "false" => Some("disabled".to_owned()),
+        Some(Shown::Text(text)) => Some(text),
+        _ => None,
+    };
+    let mut flips = BTreeSet::new();
+    for change in changes.filter(|change| change.kind == Kind::Gate) {
+        let (Some((old, new)), Some(step)) = (values(&change.edit), change.place.last()) else { continue };
+        flips.insert(GateFlip { gate: step.name.clone(), old: text(old), new: text(new) });
+    }
+    flips.into_iter().collect()
+}
+
+fn certificates(artifacts: &[&Artifact]) -> Vec<Renewed> {
+    let of = |artifact: &&Artifact| {
+        let is_key = |one: &&Difference| one.change.kind == Kind::Key;
+        let is_certificate = |one: &&Difference| one.change.kind == Kind::Certificate;
+        let fields: BTreeSet<String> = artifact
+            .differences
+            .iter()
+            .filter(is_certificate)
+            .filter_map(|one| one.change.place.iter().find(|step| step.into == Into::Field))
+            .map(|step| step.name.clone())
+            .collect();
+        let rekeyed = artifact.differences.iter().any(|one| is_key(&one)) || fields.contains("key");
+        let any = artifact.state == State::Changed && (rekeyed || !fields.is_empty());
+        any.then(|| Renewed {
+            artifact: artifact.name.clone(),
+            fields: fields.into_iter().collect(),
+            rekeyed,
+        })
+    };
+    artifacts.iter().filter_map(of).collect()
+}

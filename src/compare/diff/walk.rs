@@ -1,0 +1,290 @@
+//! The walk over both sides: pairs, skips what is equal, and reads only what is left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::causes::{self, Naming};
+use super::side::Leaves;
+use super::summary::{self, weigh};
+use super::{Artifact, Diff, Difference, Part, Result, SHAPE, Same, Side, State, nodes};
+use crate::base::digest::Digest;
+use crate::compare::delta::{self, Change, Context, Edit, File, Into, Kind, Step};
+
+/// Compares two sides. `only` says of which artifacts to tell: causes may lie in others. `naming` says what people call a
+/// cause.
+pub fn compare(old: &Side, new: &Side, only: &dyn Fn(&str) -> bool, naming: Naming<'_>) -> Result<Diff> {
+    let paired = pair(old, new);
+    let history = causes::History::read([old, new], &paired)?;
+    let order: Vec<&str> = history.order().into_iter().filter(|name| only(name)).collect();
+    let mut works = Vec::with_capacity(order.len());
+    let mut seen = BTreeMap::new();
+    for name in &order {
+        works.push(Work::new([old, new], paired[name], name, &mut seen)?);
+    }
+    let context = Context { components: summary::components(old, new)?, limit: 0 };
+    let read: Vec<Vec<Vec<Change>>> = works
+        .par_iter()
+        .map(|work| {
+            let mut read = work
+                .pairs
+                .par_iter()
+                .map(|pair| work.differences(pair, &context))
+                .collect::<Result<Vec<_>>>()?;
+            read.push(nodes::attributes(&work.lists, &work.old, &work.new, &context)?);
+            Ok(read)
+        })
+        .collect::<Result<_>>()?;
+    let mut told = Told::default();
+    let (causes, of) = history.causes(naming, only);
+    let mut artifacts = Vec::new();
+    let mut impacts = Vec::new();
+    for (work, read) in works.iter().zip(read) {
+        let (artifact, files) = told.artifact(work, read);
+        impacts.extend(nodes::impact(work.name, &work.lists, &work.old, &work.new)?);
+        let (causes, via) = of.get(work.name).cloned().unwrap_or_default();
+        if artifact.state != State::Changed || files > 0 {
+            artifacts.push(Artifact { causes, via, ..artifact });
+        }
+    }
+    let mut diff = Diff {
+        shape: SHAPE,
+        old: old.title.clone(),
+        new: new.title.clone(),
+        summary: summary::Summary::default(),
+        causes,
+        artifacts,
+    };
+    diff.summary =
+        summary::summary(old, new, &mut diff.artifacts, impacts, only, &|name| history.is_source(name))?;
+    Ok(diff)
+}
+
+/// An artifact of both sides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paired<'a> {
+    pub(super) old: Option<&'a Part>,
+    pub(super) new: Option<&'a Part>,
+    /// Its name on the old side, if that is another.
+    pub(super) before: Option<&'a str>,
+}
+
+/// Pairs by name, without what is equal; what is left over on both sides by content.
+fn pair<'a>(old: &'a Side, new: &'a Side) -> BTreeMap<&'a str, Paired<'a>> {
+    let names: BTreeSet<&str> = old.parts.keys().chain(new.parts.keys()).map(String::as_str).collect();
+    let mut pairs = BTreeMap::new();
+    for name in names {
+        let (old, new) = (old.parts.get(name), new.parts.get(name));
+        let equal =
+            old.zip(new).is_some_and(|(old, new)| old.tree == new.tree && old.tree.object().is_some());
+        if !equal {
+            pairs.insert(name, Paired { old, new, before: None });
+        }
+    }
+    let gone: Vec<&str> =
+        pairs.iter().filter(|(_, pair)| pair.new.is_none()).map(|(name, _)| *name).collect();
+    for before in gone {
+        let object = pairs[before].old.and_then(|part| part.tree.object());
+        let same = |pair: &Paired<'_>| {
+            pair.old.is_none() && object.is_some() && pair.new.and_then(|part| part.tree.object()) == object
+        };
+        let Some(name) = pairs.iter().find(|(_, pair)| same(pair)).map(|(name, _)| *name) else { continue };
+        let old = pairs.remove(before).and_then(|pair| pair.old);
+        if let Some(pair) = pairs.get_mut(name) {
+            *pair = Paired { old, before: Some(before), ..*pair };
+        }
+    }
+    pairs
+}
+
+/// Contents that differ, on both sides.
+type Contents = (Option<Digest>, Option<Digest>);
+
+/// The path of a file on either side.
+type Paths = (Option<String>, Option<String>);
+
+/// What is to be looked at in one artifact.
+struct Work<'a> {
+    name: &'a str,
+    paired: Paired<'a>,
+    old: Leaves,
+    new: Leaves,
+    /// What is on a node, if it is a node's.
+    lists: nodes::Lists,
+    pairs: Vec<Paths>,
+    /// Artifacts that have files whose contents differ as some here do.
+    elsewhere: Vec<&'a str>,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        [old, new]: [&Side; 2],
+        paired: Paired<'a>,
+        name: &'a str,
+        seen: &mut BTreeMap<Contents, &'a str>,
+    ) -> Result<Self> {
+        let mut old = old.leaves(paired.before.unwrap_or(name))?.unwrap_or_default();
+        let new = new.leaves(name)?.unwrap_or_default();
+        old.align(&new);
+        let lists = nodes::lists(&old, &new)?;
+        let mut work = Self { name, paired, old, new, lists, pairs: Vec::new(), elsewhere: Vec::new() };
+        if paired.before.is_some() {
+            return Ok(work);
+        }
+        for pair in work.changed()? {
+            let contents = (work.old.digest(&pair.0), work.new.digest(&pair.1));
+            let first = *seen.entry(contents).or_insert(name);
+            if first == name {
+                work.pairs.push(pair);
+            } else {
+                work.elsewhere.push(first);
+            }
+        }
+        // A node's config is not told, because its files are: copies of it need no telling either.
+        for path in work.old.by_path.keys().filter(|path| work.new.by_path.contains_key(*path)) {
+            let path = Some(path.clone());
+            seen.entry((work.old.digest(&path), work.new.digest(&path))).or_insert(name);
+        }
+        Ok(work)
+    }
+
+    /// Pairs of paths whose leaves differ; files that only moved are paired.
+    fn changed(&self) -> Result<Vec<Paths>> {
+        let (old, new) = (nodes::told(&self.old), nodes::told(&self.new));
+        let paths: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+        let (mut pairs, mut gone, mut come) = (Vec::new(), Vec::new(), Vec::new());
+        for path in paths {
+            match (old.get(path), new.get(path)) {
+                (Some(one), Some(other)) if one == other => {}
+                (Some(_), Some(_)) => pairs.push((Some(path.to_owned()), Some(path.to_owned()))),
+                (Some(_), None) => gone.push(path),
+                (None, _) => come.push(path),
+            }
+        }
+        let both = self.paired.old.is_some() && self.paired.new.is_some();
+        for (from, to) in if both { self.moved(&gone, &come)? } else { Vec::new() } {
+            pairs.push((
+                Some(std::mem::take(&mut gone[from]).to_owned()),
+                Some(std::mem::take(&mut come[to]).to_owned()),
+            ));
+        }
+        let left = |list: Vec<&str>| {
+            list.into_iter().filter(|path| !path.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+        };
+        pairs.extend(left(gone).into_iter().map(|path| (Some(path), None)));
+        pairs.extend(left(come).into_iter().map(|path| (None, Some(path))));
+        Ok(pairs)
+    }
+
+    /// Which of the files that are gone came back under another name.
+    fn moved(&self, gone: &[&str], come: &[&str]) -> Result<Vec<(usize, usize)>> {
+        if gone.is_empty() || come.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = |leaves: &Leaves, paths: &[&str]| {
+            paths.iter().map(|path| Loaded::read(leaves, path)).collect::<Result<Vec<_>>>()
+        };
+        let (old, new) = (read(&self.old, gone)?, read(&self.new, come)?);
+        let old: Vec<File<'_>> = old.iter().map(Loaded::file).collect();
+        let new: Vec<File<'_>> = new.iter().map(Loaded::file).collect();
+        Ok(delta::renames(&old, &new))
+    }
+
+    /// What differs between two files.
+    fn differences(&self, (old, new): &Paths, context: &Context) -> Result<Vec<Change>> {
+        let read = |leaves: &Leaves, path: &Option<String>| {
+            path.as_ref().map(|path| Loaded::read(leaves, path)).transpose()
+        };
+        let (old, new) = (read(&self.old, old)?, read(&self.new, new)?);
+        Ok(delta::files(old.as_ref().map(Loaded::file), new.as_ref().map(Loaded::file), context))
+    }
+}
+
+/// A file that was read.
+struct Loaded {
+    /// As it is shown.
+    path: String,
+    content: Vec<u8>,
+    secret: bool,
+    executable: bool,
+}
+
+impl Loaded {
+    fn read(leaves: &Leaves, path: &str) -> Result<Self> {
+        let leaf = leaves.by_path.get(path);
+        Ok(Self {
+            path: nodes::shown(leaves, path),
+            content: leaves.read(path)?,
+            secret: leaf.is_some_and(|leaf| leaf.secret),
+            executable: leaf.is_some_and(|leaf| leaf.executable),
+        })
+    }
+
+    fn file(&self) -> File<'_> {
+        let Self { path, content, secret, executable } = self;
+        File { path, content, secret: *secret, executable: *executable }
+    }
+}
+
+/// Differences that were told, and the artifact that has them first.
+#[derive(Default)]
+struct Told<'a> {
+    by: BTreeMap<(Vec<Step>, Kind, Edit), &'a str>,
+}
+
+impl<'a> Told<'a> {
+    /// The artifact with what is new in it, and how many of its files differ in meaning.
+    fn artifact(&mut self, work: &Work<'a>, read: Vec<Vec<Change>>) -> (Artifact, usize) {
+        let mut same: BTreeMap<&str, usize> = BTreeMap::new();
+        work.elsewhere.iter().for_each(|first| *same.entry(first).or_default() += 1);
+        let mut differences = Vec::new();
+        let mut files = work.elsewhere.len();
+        for changes in read.into_iter().filter(|changes| !changes.is_empty()) {
+            files += 1;
+            let mut firsts = BTreeSet::new();
+            for change in changes {
+                let key = (tail(&change.place), change.kind, change.edit.clone());
+                let first = *self.by.entry(key).or_insert(work.name);
+                if first == work.name {
+                    differences.push(Difference { severity: weigh(&change), change });
+                } else {
+                    firsts.insert(first);
+                }
+            }
+            firsts.into_iter().for_each(|first| *same.entry(first).or_default() += 1);
+        }
+        let state = match (work.paired.before, work.paired.old, work.paired.new) {
+            (Some(_), ..) => State::Renamed,
+            (_, None, _) => State::Added,
+            (_, _, None) => State::Removed,
+            _ => State::Changed,
+        };
+        let object = |part: Option<&Part>| part.and_then(|part| part.tree.object());
+        let same = same.into_iter().map(|(artifact, files)| Same { artifact: artifact.to_owned(), files });
+        let artifact = Artifact {
+            name: work.name.to_owned(),
+            state,
+            before: work.paired.before.map(str::to_owned),
+            old: object(work.paired.old),
+            new: object(work.paired.new),
+            causes: Vec::new(),
+            via: Vec::new(),
+            differences,
+            same: same.collect(),
+        };
+        (artifact, files)
+    }
+}
+
+/// The way from the innermost file on, by that file's own name: the same for a file in an artifact, in the tree that it is
+/// copied to, and on a node.
+fn tail(place: &[Step]) -> Vec<Step> {
+    let at = place.iter().rposition(|step| step.into == Into::File).unwrap_or(0);
+    let mut tail = place[at..].to_vec();
+    if let Some(first) =
+        tail.first_mut().filter(|first| first.into == Into::File && !first.name.starts_with('/'))
+    {
+        first.name = crate::engine::tree::leaf(&first.name).to_owned();
+    }
+    tail
+}

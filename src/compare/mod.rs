@@ -1,0 +1,13 @@
+//! From closures to what people read: what differs between two builds, by meaning, and why.
+//!
+//! Uses `openshift`, `engine` and `base`; data in, data and text out, nothing printed.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `delta` | two files compared by meaning: what is in them decides how, down to the leaf |
+//! | `diff` | two closures compared: what differs, why, what follows for running nodes |
+//! | `report` | outcomes as rows, Markdown and pages |
+
+pub(crate) mod delta;
+pub(crate) mod diff;
+pub(crate) mod report;

@@ -1,0 +1,135 @@
+//! Outcomes for people: rows for a terminal, Markdown for a pull request, a page for a browser. Data in, text out; nothing here prints.
+
+mod html;
+mod markdown;
+mod rows;
+
+pub(crate) use html::{build, html};
+pub(crate) use markdown::markdown;
+pub(crate) use rows::{Mark, Row, rows};
+
+use crate::base::secret::MASK;
+use crate::compare::delta::{Change, Edit, Into, Shown};
+use crate::compare::diff::{Cause, CauseKind, Effect, FlagMove, SchemaMove};
+
+/// The schema of the document of `diff --format json`.
+pub(crate) const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
+/// The schema of the document of `report --json`.
+pub(crate) const REPORT_SCHEMA: &str = include_str!("schema.json");
+
+/// A value, in one line.
+fn value(shown: &Shown) -> String {
+    match shown {
+        Shown::Text(text) => text.trim_end().replace('\n', "⏎"),
+        Shown::Secret => MASK.to_owned(),
+        Shown::Bytes { size, blake3 } => {
+            format!("{size} bytes, blake3 {}", blake3.get(..12).unwrap_or(blake3))
+        }
+    }
+}
+
+/// What happened, in one line: `a → b`, `+ b`, `- a`.
+fn edit(edit: &Edit) -> String {
+    match edit {
+        Edit::Added { new } => value(new),
+        Edit::Removed { old } => value(old),
+        Edit::Changed { old: Shown::Secret, new: Shown::Secret } => format!("{MASK}, changed"),
+        Edit::Changed { old, new } => format!("{} → {}", value(old), value(new)),
+        Edit::Renamed { old, new } => format!("{old} → {new}"),
+        Edit::Lines { hunks, cut } => match hunks.len() + cut {
+            1 => "1 place".to_owned(),
+            places => format!("{places} places"),
+        },
+    }
+}
+
+/// The way to a difference: what it is in (files and objects), and the field there.
+fn way(change: &Change) -> (Vec<String>, String) {
+    let (mut inside, mut field) = (Vec::new(), String::new());
+    for step in &change.place {
+        let name = step.name.as_str();
+        match step.into {
+            Into::File | Into::Object | Into::Certificate => {
+                if !field.is_empty() {
+                    inside.push(std::mem::take(&mut field));
+                }
+                inside.push(name.to_owned());
+            }
+            Into::Item => field.push_str(&format!("[{name}]")),
+            Into::Section => field.push_str(&format!("[{name}] ")),
+            Into::Flag | Into::Rule => field.push_str(&format!(" {name}")),
+            Into::Field if name.is_empty() || name.contains(['.', '/', '[']) => {
+                field.push_str(&format!("[{name:?}]"))
+            }
+            Into::Field if field.is_empty() || field.ends_with(' ') => field.push_str(name),
+            Into::Field => field.push_str(&format!(".{name}")),
+        }
+    }
+    (inside, field.trim().to_owned())
+}
+
+/// What a running node would do.
+fn effect(effect: Option<Effect>) -> &'static str {
+    match effect {
+        None => "on one side only",
+        Some(Effect::FirstBoot) => "nothing",
+        Some(Effect::Written) => "write files",
+        Some(Effect::Reload) => "reload CRI-O",
+        Some(Effect::Restart) => "restart CRI-O",
+        Some(Effect::Reboot) => "reboot",
+        Some(Effect::Reinstall) => "re-install",
+    }
+}
+
+/// A cause, in one line.
+fn cause(cause: &Cause) -> String {
+    let kind = match cause.kind {
+        CauseKind::Release => "release image",
+        CauseKind::Config => "config field",
+        CauseKind::Epoch => "epoch",
+        CauseKind::Seed => "seed",
+        CauseKind::Recipe => "recipe",
+        CauseKind::Builder => "builder",
+        CauseKind::Unknown => "unknown",
+    };
+    let side = |side: &Option<String>| {
+        side.as_ref().map_or("(not there)".to_owned(), |text| text.replace('\n', "⏎"))
+    };
+    let values = match (&cause.from, &cause.to) {
+        (None, None) => String::new(),
+        (from, to) => format!(": {} → {}", side(from), side(to)),
+    };
+    let places: Vec<String> = cause.places.iter().map(ToString::to_string).collect();
+    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
+    format!("{kind} {}{values}{places}", cause.what)
+}
+
+/// A flag, in one line.
+fn flag(one: &FlagMove) -> (char, String) {
+    let name = &one.flag;
+    match (&one.old, &one.new) {
+        (None, Some(new)) => ('+', format!("{name} {}", value(new))),
+        (Some(old), None) => ('-', format!("{name} {}", value(old))),
+        (Some(old), Some(new)) => ('~', format!("{name} {} → {}", value(old), value(new))),
+        (None, None) => ('~', name.clone()),
+    }
+}
+
+/// A part of an API type, in one line.
+fn schema(one: &SchemaMove) -> String {
+    let used = match one.used_by.as_slice() {
+        [] => String::new(),
+        some => format!("; used by {}", some.join(", ")),
+    };
+    format!("{} {} {}{used}", one.crd, one.field, one.what.replace('\n', "⏎"))
+}
+
+/// The part of a digest or image reference that tells it from others.
+fn short(image: &str) -> &str {
+    image.rsplit_once("sha256:").and_then(|(_, digest)| digest.get(..12)).unwrap_or(image)
+}
+
+/// Several nodes with one fate, as one.
+fn together<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}

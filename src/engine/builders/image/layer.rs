@@ -1,0 +1,243 @@
+//! One layer, read once: verified, decompressed, and the wanted files kept.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
+
+use flate2::bufread::MultiGzDecoder;
+use tar::EntryType;
+
+use super::super::BuildError;
+use crate::engine::registry::{Descriptor, ImageName, Images, RegistryError};
+use crate::engine::tree::{Entry, FillError, Scratch, TreeWriter};
+
+/// No layer may grow to more than this many times its size, once it is over [`SMALL`]: real ones grow tenfold.
+const GROWTH: u64 = 100;
+/// What any layer may be.
+const SMALL: u64 = 1 << 30;
+
+/// The paths that were asked for, without the leading `/`.
+#[derive(Debug)]
+pub(super) struct Wanted(Vec<String>);
+
+impl Wanted {
+    pub(super) fn new(paths: &[&str]) -> Self {
+        Self(paths.iter().map(|path| path.trim_matches('/').to_owned()).collect())
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether a path was asked for: it is one of the paths, or below one.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.0.iter().any(|wanted| is_at_or_below(path, wanted))
+    }
+
+    /// Whether something wanted may be below a path.
+    fn leads_to(&self, path: &str) -> bool {
+        self.0.iter().any(|wanted| is_at_or_below(wanted, path))
+    }
+}
+
+pub(super) fn is_at_or_below(path: &str, above: &str) -> bool {
+    above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What a layer says about one path.
+#[derive(Debug, Clone)]
+pub(super) enum Item {
+    /// A file, and where its bytes are.
+    File(PathBuf, Entry),
+    Dir,
+    /// A symbolic link, as written.
+    Link(String),
+    /// Another name of a file.
+    Same(String),
+}
+
+/// What a layer says about the wanted paths and the way to them.
+#[derive(Debug)]
+pub(super) struct Layer<'a> {
+    /// Where its files are.
+    scratch: Scratch<'a>,
+    /// Paths that it has, in order of path.
+    pub(super) items: BTreeMap<String, Item>,
+    /// Paths of lower layers that it removes.
+    pub(super) removed: Vec<String>,
+    /// Directories of lower layers whose content it hides.
+    pub(super) opaque: Vec<String>,
+}
+
+impl<'a> Layer<'a> {
+    /// Reads a whole layer. `out` gives a place for the files of layer number `at`.
+    pub(super) fn read(
+        images: &dyn Images,
+        name: &ImageName,
+        descriptor: &Descriptor,
+        wanted: &Wanted,
+        out: &'a TreeWriter<'_>,
+        at: usize,
+    ) -> Result<Self, BuildError> {
+        let scratch = out.scratch(&format!("layer-{at}"))?;
+        let mut blob = BufReader::with_capacity(256 * 1024, images.blob(name, descriptor)?);
+        let limit = SMALL.max(descriptor.size.saturating_mul(GROWTH));
+        let (items, removed, opaque) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let mut layer = Self { scratch, items, removed, opaque };
+        let read = match compression(&descriptor.media_type) {
+            Compression::Gzip => layer.unpack(Limited::new(MultiGzDecoder::new(&mut blob), limit), wanted),
+            Compression::Zstd => match ruzstd::decoding::StreamingDecoder::new(&mut blob) {
+                Ok(decoder) => layer.unpack(Limited::new(decoder, limit), wanted),
+                Err(error) => Err(io::Error::other(error.to_string()).into()),
+            },
+            Compression::None => layer.unpack(Limited::new(&mut blob, limit), wanted),
+        };
+        // Whatever follows the archive belongs to the blob too, and only its end is verified.
+        let read = read.and_then(|()| io::copy(&mut blob, &mut io::sink()).map(drop).map_err(Problem::from));
+        read.map(|()| layer).map_err(|problem| problem.explain(name, descriptor))
+    }
+
+    fn unpack(&mut self, reader: impl Read, wanted: &Wanted) -> Result<(), Problem> {
+        let mut archive = tar::Archive::new(reader);
+        for entry in archive.entries()? {
+            let mut entry = entry?;
+            let path = clean(&entry.path_bytes())?;
+            let (parent, leaf) = path.rsplit_once('/').unwrap_or(("", &path));
+            if leaf == ".wh..wh..opq" {
+                self.opaque.push(parent.to_owned());
+            } else if let Some(hidden) = leaf.strip_prefix(".wh.") {
+                let hidden = if parent.is_empty() { hidden.to_owned() } else { format!("{parent}/{hidden}") };
+                self.removed.push(hidden);
+            } else if wanted.has(&path) || (wanted.leads_to(&path) && !path.is_empty()) {
+                self.keep(&mut entry, path, wanted)?;
+            }
+        }
+        // The decoder's own end: a truncated archive is found here.
+        io::copy(&mut archive.into_inner(), &mut io::sink())?;
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        entry: &mut tar::Entry<'_, impl Read>,
+        path: String,
+        wanted: &Wanted,
+    ) -> Result<(), Problem> {
+        let header = entry.header();
+        let item = match header.entry_type() {
+            EntryType::Directory => Item::Dir,
+            EntryType::Symlink => Item::Link(target(entry)?),
+            EntryType::Link => Item::Same(clean(target(entry)?.as_bytes())?),
+            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse if wanted.has(&path) => {
+                let exec = header.mode()? & 0o100 != 0;
+                let (place, entry) = self.scratch.fill(entry, exec)?;
+                Item::File(place, entry)
+            }
+            // Devices and pipes have no place in an output; files on the way to a wanted path are not wanted.
+            _ => return Ok(()),
+        };
+        self.items.insert(path, item);
+        Ok(())
+    }
+}
+
+enum Compression {
+    Gzip,
+    Zstd,
+    None,
+}
+
+fn compression(media_type: &str) -> Compression {
+    match media_type {
+        zstd if zstd.ends_with("zstd") => Compression::Zstd,
+        plain if plain.ends_with(".tar") => Compression::None,
+        _ => Compression::Gzip,
+    }
+}
+
+/// A path of an archive as we write paths. One that climbs is refused: an honest layer has none.
+fn clean(bytes: &[u8]) -> Result<String, Problem> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Problem::Path(String::from_utf8_lossy(bytes).into_owned()))?;
+    let mut parts = Vec::new();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => return Err(Problem::Path(text.to_owned())),
+            part => parts.push(part),
+        }
+    }
+    Ok(parts.join("/"))
+}
+
+fn target(entry: &tar::Entry<'_, impl Read>) -> Result<String, Problem> {
+    let bytes = entry.link_name_bytes().unwrap_or_default();
+    String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Path(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Why a layer cannot be read.
+enum Problem {
+    Io(io::Error),
+    /// A path that leads out of the root, or is not UTF-8.
+    Path(String),
+    Tree(Box<crate::engine::tree::TreeError>),
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<FillError> for Problem {
+    fn from(error: FillError) -> Self {
+        match error {
+            FillError::Read(error) => Self::Io(error),
+            FillError::Write(error) => Self::Tree(Box::new(error)),
+        }
+    }
+}
+
+impl Problem {
+    fn explain(self, name: &ImageName, layer: &Descriptor) -> BuildError {
+        let malformed = |problem: String| {
+            let problem = format!("layer {} {problem}", layer.digest);
+            BuildError::Registry(RegistryError::Malformed { image: name.to_string(), problem })
+        };
+        match self {
+            Self::Tree(error) => BuildError::Tree(*error),
+            Self::Path(path) => {
+                malformed(format!("has the path `{}`, which leads out of the root", path.escape_debug()))
+            }
+            Self::Io(error) => match RegistryError::from_io(error) {
+                Ok(registry) => BuildError::Registry(registry),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    malformed("ends too early".into())
+                }
+                Err(error) => malformed(format!("cannot be unpacked: {error}")),
+            },
+        }
+    }
+}
+
+/// A reader that refuses to give more than it may.
+struct Limited<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R> Limited<R> {
+    fn new(inner: R, limit: u64) -> Self {
+        Self { inner, left: limit }
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            io::Error::other("it unpacks to more than a hundred times its size, which no honest layer does")
+        })?;
+        Ok(read)
+    }
+}

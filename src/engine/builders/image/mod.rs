@@ -1,0 +1,98 @@
+//! `image`: the files of an image that were asked for. Fixed output: the digest decides, wherever the bytes come from.
+//!
+//! Every layer is read once, all of them at the same time: verified, decompressed, and the wanted files written and
+//! hashed on the way ([`layer`]). Then the layers are laid over each other, whiteouts and opaque directories honoured,
+//! and what is left is linked into the output ([`overlay`]). Device nodes, owners, times, extended attributes and
+//! setuid bits are dropped; links cannot lead out of the root.
+//!
+//! Parameters: `paths` (absolute; `/` for all). Which image: the input `reference`, a file with a pull spec by digest, or
+//! the config value `digest`, an image of the release's own repository, wherever that is today. Config value
+//! `architecture` chooses from a manifest list.
+
+mod layer;
+mod overlay;
+
+use rayon::prelude::*;
+
+use self::layer::{Layer, Wanted};
+use super::{BuildError, Builder, Grants, Job, JobError};
+use crate::base::value::Value;
+use crate::engine::drv::BuilderId;
+use crate::engine::registry::{self, ImageName, Reference, RegistryError, Sha256};
+use crate::engine::tree::TreeWriter;
+
+pub(crate) struct Image;
+
+impl Builder for Image {
+    fn id(&self) -> BuilderId {
+        BuilderId::new("image", 1)
+    }
+
+    fn grants(&self) -> Grants {
+        Grants { images: true, ..Grants::default() }
+    }
+
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
+        job.only(&["paths", "config"])?;
+        let paths = job.text_list("paths")?;
+        if paths.is_empty() || paths.iter().any(|path| !path.starts_with('/')) {
+            return Err(
+                JobError::Expected { name: "paths".into(), expected: "a list of absolute paths" }.into()
+            );
+        }
+        let config = job.config();
+        let known = ["architecture", "digest", "reference"];
+        if let Some(name) = config.keys().chain(&job.aliases()).find(|name| !known.contains(*name)) {
+            return Err(JobError::Unused { name: (*name).to_owned(), used_in: "an image".into() }.into());
+        }
+        if !config.contains_key("architecture") {
+            return Err(JobError::Expected { name: "config.architecture".into(), expected: "given" }.into());
+        }
+        match config.contains_key("digest") == job.inputs.contains_key("reference") {
+            true => {
+                let expected = "given, or the input `reference`, and not both";
+                Err(JobError::Expected { name: "config.digest".into(), expected }.into())
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let images = job.images()?.images.as_ref();
+        let (name, digest) = wanted_image(job)?;
+        let config = job.config();
+        let architecture = config.get("architecture").and_then(|value| value.as_text()).unwrap_or_default();
+        let manifest = registry::image(images, &name, &digest, architecture)?;
+        let wanted = Wanted::new(&job.text_list("paths")?);
+        let layers = manifest
+            .layers
+            .par_iter()
+            .enumerate()
+            .map(|(at, descriptor)| Layer::read(images, &name, descriptor, &wanted, out, at))
+            .collect::<Result<Vec<Layer<'_>>, BuildError>>()?;
+        overlay::compose(&name, &wanted, &layers, out)
+    }
+}
+
+/// The image that a job means, and its digest.
+fn wanted_image(job: &Job<'_>) -> Result<(ImageName, Sha256), BuildError> {
+    let wrong = |alias: &str, error: registry::NameError| {
+        let problem = format!("names no image: {error}");
+        BuildError::Job(JobError::Input { alias: alias.to_owned(), problem })
+    };
+    if let Some(input) = job.inputs.get("reference") {
+        let text = input.text("reference", "")?;
+        let name: ImageName = text.trim().parse().map_err(|error| wrong("reference", error))?;
+        return match name.reference {
+            Reference::Digest(digest) => Ok((name, digest)),
+            Reference::Tag(_) => {
+                let problem = "it is named by a tag, which may mean another image tomorrow".to_owned();
+                Err(RegistryError::Malformed { image: name.to_string(), problem }.into())
+            }
+        };
+    }
+    let text =
+        job.config().get("digest").and_then(|value: &&Value| value.as_text()).unwrap_or_default().to_owned();
+    let digest = text.parse().map_err(|error| wrong("digest", error))?;
+    Ok((job.images()?.name.at(digest), digest))
+}

@@ -1,0 +1,98 @@
+//! What a builder is, and the builders that any build needs: each turns input trees into one output tree.
+//!
+//! A closed set, each versioned. A builder sees its job and nothing else: no store, clock, environment or terminal. The
+//! set itself is handed to the scheduler ([`Builders`]): most builders know what they build, and live above the engine.
+
+mod digest;
+mod error;
+mod files;
+mod image;
+mod job;
+mod render;
+mod run;
+mod template;
+
+pub(crate) use digest::DigestOf;
+pub(crate) use error::{BuildError, BuilderError};
+pub(crate) use files::{FileError, Files, Location, Pinned};
+pub(crate) use image::Image;
+pub(crate) use job::{InputTree, Job, JobError, Note, Notes, Programs};
+pub(crate) use render::{
+    Context as TemplateContext, Templates, names as template_names, values as template_values,
+};
+pub(crate) use run::Run;
+pub(crate) use template::Template;
+
+use crate::engine::drv::BuilderId;
+use crate::engine::tree::TreeWriter;
+
+/// Turns input trees into one output tree: same job, same bytes.
+pub trait Builder: Sync {
+    /// Kind and version; part of every derivation that names this builder.
+    fn id(&self) -> BuilderId;
+
+    /// Access beyond its inputs; none unless stated.
+    fn grants(&self) -> Grants {
+        Grants::default()
+    }
+
+    /// Whether the output of this job is public although something secret went in.
+    fn declassifies(&self, _job: &Job<'_>) -> bool {
+        false
+    }
+
+    /// Whether the output of this job is secret although nothing secret went in: its builder makes secrets.
+    fn conceals(&self, _job: &Job<'_>) -> bool {
+        false
+    }
+
+    /// What it means that an output has no such path, where its reader knows it by another name; nothing unless stated.
+    fn lacks(&self, _path: &str, _output: &InputTree) -> Option<String> {
+        None
+    }
+
+    /// The input whose files it changes in place, if it is such a builder: a file of its output that differs comes from there.
+    fn changes(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether it writes the recipe's text files as they are, each under its alias.
+    fn copies_texts(&self) -> bool {
+        false
+    }
+
+    /// Looks at a job before anything is built: unknown and unused parameters are found here.
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError>;
+
+    /// Writes the output. Sees no store, clock, environment or terminal.
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError>;
+}
+
+/// What a builder may use beyond its inputs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Grants {
+    pub images: bool,
+    /// Programs of images, in the sandbox.
+    pub programs: bool,
+    /// Files that the lock pins, by sha256.
+    pub files: bool,
+    /// Streams of the cluster's seed. The seed is part of the derivation's id, and what is made of it is secret unless
+    /// the builder declassifies it.
+    pub seed: bool,
+}
+
+/// The builders that a build may use, by kind.
+#[derive(Clone, Copy)]
+pub struct Builders(pub &'static [&'static dyn Builder]);
+
+impl Builders {
+    /// The builder of that kind.
+    pub fn find(&self, kind: &str) -> Option<&'static dyn Builder> {
+        self.0.iter().copied().find(|builder| builder.id().kind == kind)
+    }
+
+    /// Kinds of all builders.
+    pub fn kinds(&self) -> Vec<String> {
+        self.0.iter().map(|builder| builder.id().kind).collect()
+    }
+}

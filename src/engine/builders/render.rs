@@ -1,0 +1,222 @@
+//! Templates of a job: minijinja, strict. An undefined name is an error that says file and line.
+//!
+//! A path whose last part begins with `_` is a part to include, not an output. Names in a template are the recipe's
+//! `config` aliases, its `values` and its inputs: a file is its text, a directory a map from path to text.
+//!
+//! Filters beyond minijinja's own: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`; and of a certificate in PEM form
+//! `not_before`, `not_after` (RFC 3339) and `common_name`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value as Jinja};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
+
+use super::{BuildError, Job, JobError};
+use crate::base::hint::did_you_mean;
+use crate::base::pki::Certificate;
+use crate::base::time::rfc3339;
+use crate::base::value::Value;
+use crate::base::yaml;
+use crate::engine::tree::leaf;
+
+/// The templates of a job.
+pub(crate) struct Templates<'j> {
+    environment: Environment<'j>,
+    /// The names that each one uses and does not make itself.
+    names: BTreeMap<&'j str, BTreeSet<String>>,
+}
+
+/// What templates are rendered with, by name.
+pub(crate) type Context = BTreeMap<String, Jinja>;
+
+impl<'j> Templates<'j> {
+    /// Reads all of them.
+    pub(crate) fn read(job: &'j Job<'_>) -> Result<Self, BuildError> {
+        let files = job.text_map("files")?;
+        let environment = environment(&files)?;
+        let mut names = BTreeMap::new();
+        for path in files.into_keys() {
+            let template = environment.get_template(path).map_err(|error| explain(error, &[]))?;
+            names.insert(path, template.undeclared_variables(false).into_iter().collect());
+        }
+        Ok(Self { environment, names })
+    }
+
+    /// Those that are rendered.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &'j str> {
+        self.names.keys().copied().filter(|path| !is_part(path))
+    }
+
+    /// All of them, for messages.
+    pub(crate) fn listed(&self) -> String {
+        self.names.keys().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names that any of them uses.
+    pub(crate) fn names(&self) -> BTreeSet<&str> {
+        self.names.values().flatten().map(String::as_str).collect()
+    }
+
+    /// The names that one of them may use: its own, and those of the parts.
+    pub(crate) fn names_of(&self, path: &str) -> BTreeSet<&str> {
+        let used = self.names.iter().filter(|(one, _)| **one == path || is_part(one));
+        used.flat_map(|(_, names)| names).map(String::as_str).collect()
+    }
+
+    /// The values of the names that they use.
+    pub(crate) fn context(&self, job: &Job<'_>) -> Result<Context, JobError> {
+        let used = self.names();
+        let mut context = Context::new();
+        for (alias, value) in job.config() {
+            context.insert(alias.to_owned(), Jinja::from(Serde(value)));
+        }
+        for (name, value) in values(job)? {
+            context.insert(name.clone(), Jinja::from(Serde(value)));
+        }
+        for (alias, secret) in job.secrets.iter().filter(|(alias, _)| used.contains(alias.as_str())) {
+            let wrong = || JobError::Input { alias: alias.clone(), problem: "is not text".into() };
+            context.insert(alias.clone(), Jinja::from(secret.reveal_text().ok_or_else(wrong)?));
+        }
+        for alias in job.aliases().intersection(&used) {
+            let value = match job.inputs.get(*alias) {
+                Some(input) => texts(input.texts(alias)?),
+                None => {
+                    let members = job
+                        .members(alias)
+                        .map(|(member, input)| Ok((member.to_owned(), texts(input.texts(alias)?))));
+                    Jinja::from(members.collect::<Result<BTreeMap<_, _>, JobError>>()?)
+                }
+            };
+            context.insert((*alias).to_owned(), value);
+        }
+        Ok(context)
+    }
+
+    /// One of them, rendered.
+    pub(crate) fn render(&self, path: &str, context: &Context) -> Result<String, BuildError> {
+        let template = self.environment.get_template(path);
+        let names = || context.keys().map(String::as_str).collect::<Vec<_>>();
+        template.and_then(|template| template.render(context)).map_err(|error| explain(error, &names()))
+    }
+}
+
+/// What the recipe itself says, by name.
+pub(crate) fn values<'a>(job: &'a Job<'_>) -> Result<&'a BTreeMap<String, Value>, JobError> {
+    static NONE: BTreeMap<String, Value> = BTreeMap::new();
+    match job.params.get("values") {
+        None => Ok(&NONE),
+        Some(Value::Map(values)) => Ok(values),
+        Some(_) => Err(JobError::Expected { name: "values".into(), expected: "a table" }),
+    }
+}
+
+/// The names that a piece of a template uses and does not make itself; none if it is not a whole piece.
+pub(crate) fn names(piece: &str) -> BTreeSet<String> {
+    let whole =
+        |text: &str| Some(Environment::new().template_from_str(text).ok()?.undeclared_variables(false));
+    whole(piece).map(BTreeSet::from_iter).unwrap_or_default()
+}
+
+fn is_part(path: &str) -> bool {
+    leaf(path).starts_with('_')
+}
+
+fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>, BuildError> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax =
+        SyntaxConfig::builder().keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.map_err(|error| explain(error, &[]))?);
+    environment.set_auto_escape_callback(|name| {
+        if name.ends_with(".xml") { AutoEscape::Html } else { AutoEscape::None }
+    });
+    environment.add_filter("yaml", |value: &Jinja, indent: Option<usize>| {
+        to_value(value).map(|value| yaml::emit(&value, indent.unwrap_or(0)))
+    });
+    environment.add_filter("json", |value: &Jinja| to_value(value).map(|value| value.to_string()));
+    environment.add_filter("quote", |text: &str| yaml::scalar(text));
+    environment.add_filter("b64", |text: &str| STANDARD.encode(text));
+    environment.add_filter("not_before", |pem: &str| certificate(pem).map(|one| rfc3339(one.not_before())));
+    environment.add_filter("not_after", |pem: &str| certificate(pem).map(|one| rfc3339(one.not_after())));
+    environment.add_filter("common_name", |pem: &str| {
+        let name = certificate(pem)?.common_name().map(str::to_owned);
+        name.ok_or_else(|| wrong("the certificate's subject has no common name"))
+    });
+    for (path, text) in files {
+        environment.add_template(path, text).map_err(|error| explain(error, &[]))?;
+    }
+    Ok(environment)
+}
+
+/// The certificate of a PEM text: the first one, which is whom a chain is about.
+fn certificate(pem: &str) -> Result<Certificate, minijinja::Error> {
+    let chain = Certificate::chain_from_pem(pem).map_err(|error| wrong(&error.to_string()))?;
+    chain.into_iter().next().ok_or_else(|| wrong("there is no certificate"))
+}
+
+/// What a filter cannot do.
+fn wrong(what: &str) -> minijinja::Error {
+    minijinja::Error::new(ErrorKind::InvalidOperation, what.to_owned())
+}
+
+/// A single file is its text, anything else a map.
+fn texts(mut texts: BTreeMap<String, String>) -> Jinja {
+    match texts.remove("") {
+        Some(text) => Jinja::from(text),
+        None => Jinja::from(
+            texts.into_iter().map(|(path, text)| (path, Jinja::from(text))).collect::<BTreeMap<_, _>>(),
+        ),
+    }
+}
+
+fn to_value(value: &Jinja) -> Result<Value, minijinja::Error> {
+    use minijinja::value::ValueKind;
+    Ok(match value.kind() {
+        ValueKind::None => Value::Null,
+        ValueKind::Undefined => return Err(minijinja::Error::from(ErrorKind::UndefinedError)),
+        ValueKind::Bool => Value::Bool(value.is_true()),
+        ValueKind::Number => {
+            Value::Int(i64::try_from(value.clone()).map_err(|_| wrong("only whole numbers have one text"))?)
+        }
+        ValueKind::String => Value::from(value.as_str().unwrap_or_default()),
+        ValueKind::Seq | ValueKind::Iterable => {
+            Value::List(value.try_iter()?.map(|item| to_value(&item)).collect::<Result<_, _>>()?)
+        }
+        ValueKind::Map => {
+            let mut map = BTreeMap::new();
+            for key in value.try_iter()? {
+                map.insert(key.to_string(), to_value(&value.get_item(&key)?)?);
+            }
+            Value::Map(map)
+        }
+        _ => return Err(wrong("not plain data")),
+    })
+}
+
+/// minijinja's error as ours: file, line, and for an unknown name what was probably meant.
+fn explain(error: minijinja::Error, names: &[&str]) -> BuildError {
+    let file = error.name().unwrap_or("template").to_owned();
+    let line = error.line().unwrap_or(0);
+    let source =
+        error.template_source().and_then(|text| text.lines().nth(line.saturating_sub(1))).unwrap_or_default();
+    let words = |text: &str| {
+        text.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let undefined = error.kind() == ErrorKind::UndefinedError;
+    let hint = undefined
+        .then(|| {
+            words(source).iter().find_map(|word| {
+                (!names.contains(&word.as_str())).then(|| did_you_mean(word, names.iter().copied())).flatten()
+            })
+        })
+        .flatten();
+    let message = match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None if undefined => format!("undefined name in `{}`", source.trim()),
+        None => error.kind().to_string(),
+    };
+    BuildError::Text { file, line, message, hint }
+}

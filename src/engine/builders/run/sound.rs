@@ -1,0 +1,94 @@
+//! What programs accept and should not, and what they make in another order each time.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::super::{BuildError, Job, JobError};
+use super::spec::Spec;
+use crate::base::fs;
+use crate::base::hint::Problems;
+use crate::base::yaml::{self, Data, Node, Source};
+use crate::engine::tree::Kind;
+
+/// Files that a recipe requires are there, and something is in them.
+pub(super) fn inputs(job: &Job<'_>, spec: &Spec<'_>) -> Result<(), BuildError> {
+    for (alias, files) in &spec.require {
+        let input = job.input(alias)?;
+        for file in files {
+            let entry = input.leaves().find(|(path, ..)| path == file).map(|(_, _, entry)| &entry.kind);
+            let problem = match entry {
+                Some(Kind::File { size: 1.., .. }) => continue,
+                Some(_) => {
+                    format!("has an empty `{file}`: the program would take it, and make something useless")
+                }
+                None => format!("has no `{file}`: the program would go on without it"),
+            };
+            return Err(JobError::Input { alias: input.derivation.clone(), problem }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Sorts lists of a YAML file by a key of their items. What is in order stays as it is, byte for byte.
+pub(super) fn sort(place: &Path, lists: &BTreeMap<&str, &str>) -> Result<(), BuildError> {
+    let text = fs::read_text(place)?;
+    let name = place.display().to_string();
+    let read = |text: &str| yaml::documents(Source { name: &name, text }, &mut Problems::default());
+    let mut sorted = text.clone();
+    let mut documents = read(&text);
+    for at in 0..documents.len() {
+        let mut document = documents[at].clone();
+        let changed =
+            lists.iter().fold(false, |changed, (list, key)| sort_in(&mut document, list, key) || changed);
+        if changed {
+            sorted = yaml::edit(&name, &sorted, &documents, at, &document);
+            // Every edit moves what comes after it.
+            documents = read(&sorted);
+        }
+    }
+    if sorted != text {
+        fs::replace(place, sorted.as_bytes(), 0o600)?;
+    }
+    Ok(())
+}
+
+/// Sorts one list, `spec.configuration.source`; says whether that changed anything.
+fn sort_in(node: &mut Node, list: &str, key: &str) -> bool {
+    let (first, rest) = list.split_once('.').map_or((list, None), |(first, rest)| (first, Some(rest)));
+    let Data::Map(entries) = &mut node.data else { return false };
+    let Some(entry) = entries.iter_mut().find(|entry| entry.key == first) else { return false };
+    match (rest, &mut entry.value.data) {
+        (Some(rest), _) => sort_in(&mut entry.value, rest, key),
+        (None, Data::List(items)) => {
+            let of = |item: &Node| item.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+            let before: Vec<String> = items.iter().map(of).collect();
+            items.sort_by_key(of);
+            before != items.iter().map(of).collect::<Vec<_>>()
+        }
+        (None, _) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_sorted_and_the_rest_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("pool.yaml");
+        let pool = |names: [&str; 2]| {
+            format!(
+                "kind: Pool # a pool\nspec:\n  configuration:\n    source:\n    - kind: Part\n      name: {}\n    - kind: Part\n      name: {}\n",
+                names[0], names[1]
+            )
+        };
+        let lists =
+            BTreeMap::from([("spec.configuration.source", "name"), ("status.configuration.source", "name")]);
+        fs::write_new(&place, pool(["b", "a"]).as_bytes(), 0o600).unwrap();
+        sort(&place, &lists).unwrap();
+        assert_eq!(fs::read_text(&place).unwrap(), pool(["a", "b"]));
+        sort(&place, &lists).unwrap();
+        assert_eq!(fs::read_text(&place).unwrap(), pool(["a", "b"]));
+    }
+}

@@ -1,0 +1,203 @@
+//! Derivations: what a build is made of, and its identity.
+//!
+//! | part of a derivation | in its id | why |
+//! |---|---|---|
+//! | label | no | a renamed recipe makes the same bytes |
+//! | builder, with version | yes | another version may make other bytes |
+//! | inputs: alias, kind, content digest | yes | by content, so that an input that rebuilds to the same bytes stops the cascade |
+//! | inputs: name of the derivation they come from | no | only what it made counts |
+//! | parameters, config fields and template texts among them | yes | they are what the builder works on |
+//! | config paths and file lines that the values came from | no | moving a line changes nothing |
+//! | secrets: name and keyed digest | yes | another secret makes other bytes; the digest says nothing without the seed |
+//! | stage, recipe file, estimated duration | no | they are about when, not what |
+//!
+//! ONE walk ([`Derivation::describe`]) feeds the id and the explanation, so that what `why` says cannot drift from what
+//! was hashed.
+
+mod describe;
+mod explain;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+pub(crate) use describe::{Describe, Leaf, Step};
+pub(crate) use explain::{Change, Explanation, Fact};
+
+use crate::base::digest::{Digest, DrvId};
+use crate::base::value::Value;
+use crate::engine::tree::{Entry, Kind};
+
+/// A builder's kind and version, `template@1`. Changing what bytes a builder makes means a new version.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BuilderId {
+    pub kind: String,
+    /// Which bytes it makes.
+    pub version: u32,
+}
+
+impl BuilderId {
+    pub fn new(kind: &str, version: u32) -> Self {
+        Self { kind: kind.to_owned(), version }
+    }
+}
+
+impl fmt::Display for BuilderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.kind, self.version)
+    }
+}
+
+impl FromStr for BuilderId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, version) = text.split_once('@').ok_or_else(|| format!("`{text}` is not a builder id"))?;
+        let version = version.parse().map_err(|_| format!("`{text}` is not a builder id"))?;
+        Ok(Self { kind: kind.to_owned(), version })
+    }
+}
+
+/// The content of one input: a whole object, or one file or directory of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Input {
+    /// `f`ile, e`x`ecutable or `d`irectory.
+    pub kind: InputKind,
+    /// Digest of the content; keyed if the content is secret.
+    pub digest: Digest,
+}
+
+/// What a builder finds at an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputKind {
+    File,
+    /// A file that can be executed.
+    Executable,
+    /// A directory: the whole object, or one below it.
+    Dir,
+}
+
+impl InputKind {
+    /// As it stands in the walk.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Executable => "executable",
+            Self::Dir => "directory",
+        }
+    }
+}
+
+impl Input {
+    /// The input that an entry of a listing is; none for a link, which has no content of its own.
+    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+        let kind = match entry.kind {
+            Kind::File { exec: false, .. } => InputKind::File,
+            Kind::File { exec: true, .. } => InputKind::Executable,
+            Kind::Dir => InputKind::Dir,
+            Kind::Link { .. } => return None,
+        };
+        Some(Self { kind, digest: entry.digest })
+    }
+}
+
+/// A recipe instance with everything resolved: ready to be looked up, or built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Derivation {
+    /// Its name, for people.
+    pub label: String,
+    pub builder: BuilderId,
+    /// Inputs by the name that the builder knows them by.
+    pub inputs: BTreeMap<String, Input>,
+    /// Everything else that the builder works on.
+    pub params: BTreeMap<String, Value>,
+    /// Keyed digests of the secret values that the builder gets, by name.
+    pub secrets: BTreeMap<String, Digest>,
+}
+
+impl Derivation {
+    /// Walks the identity of this build: [`Derivation::id`] hashes the walk, [`Derivation::explain`] keeps it.
+    pub(crate) fn describe(&self, to: &mut impl Describe) {
+        let Self { label: _, builder, inputs, params, secrets } = self; // exhaustive on purpose: see the table above
+        to.leaf(&[Step::Key("builder")], Leaf::Text(&builder.to_string()));
+        for (alias, input) in inputs {
+            let Input { kind, digest } = input;
+            to.leaf(&[Step::Key("inputs"), Step::Key(alias)], Leaf::Content(*kind, *digest));
+        }
+        for (name, value) in params {
+            describe::walk(&mut vec![Step::Key("params"), Step::Key(name)], value, to);
+        }
+        for (name, digest) in secrets {
+            to.leaf(&[Step::Key("secrets"), Step::Key(name)], Leaf::Secret(*digest));
+        }
+    }
+
+    /// The identity of this build.
+    pub(crate) fn id(&self) -> DrvId {
+        let mut hasher = describe::Hasher::default();
+        self.describe(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The same walk as data: what a trace keeps and `why` compares.
+    pub(crate) fn explain(&self) -> Explanation {
+        let mut explanation = Explanation::default();
+        self.describe(&mut explanation);
+        explanation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Derivation {
+        Derivation {
+            label: "manifest/dns".into(),
+            builder: BuilderId::new("template", 1),
+            inputs: BTreeMap::from([(
+                "ca".into(),
+                Input { kind: InputKind::File, digest: Digest::of(b"ca") },
+            )]),
+            params: BTreeMap::from([
+                ("domain".into(), Value::from("ocp4.example.com")),
+                ("ports".into(), Value::List(vec![Value::Int(80), Value::Int(443)])),
+                ("none".into(), Value::Null),
+                ("empty".into(), Value::Map(BTreeMap::new())),
+            ]),
+            secrets: BTreeMap::from([("pullSecret".into(), Digest::of(b"keyed"))]),
+        }
+    }
+
+    /// A literal digest: a change here rebuilds everything for everyone. Decide it, and say so in CHANGELOG.md.
+    #[test]
+    fn ids_are_pinned() {
+        insta::assert_snapshot!(example().id(), @"2c4hfim2rymuyq76gqxwjft4xvmjxxmmuo5xggaxywtjpoj63waq");
+    }
+
+    #[test]
+    fn the_label_is_not_identity_and_everything_else_is() {
+        let id = example().id();
+        let changed = |change: fn(&mut Derivation)| {
+            let mut drv = example();
+            change(&mut drv);
+            drv.id()
+        };
+        assert_eq!(changed(|drv| drv.label = "other".into()), id);
+        let others = [
+            changed(|drv| drv.builder.version = 2),
+            changed(|drv| drv.builder.kind = "tree".into()),
+            changed(|drv| drv.inputs.clear()),
+            changed(|drv| drv.inputs.get_mut("ca").unwrap().digest = Digest::of(b"other")),
+            changed(|drv| drv.inputs.get_mut("ca").unwrap().kind = InputKind::Executable),
+            changed(|drv| drv.params.get_mut("domain").unwrap().clone_from(&Value::from("x"))),
+            changed(|drv| drv.params.get_mut("none").unwrap().clone_from(&Value::from("null"))),
+            changed(|drv| drv.params.get_mut("empty").unwrap().clone_from(&Value::List(vec![]))),
+            changed(|drv| drv.secrets.clear()),
+        ];
+        for (index, other) in others.iter().enumerate() {
+            assert_ne!(*other, id, "{index}");
+            assert!(!others[..index].contains(other), "{index}");
+        }
+    }
+}

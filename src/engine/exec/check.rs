@@ -1,0 +1,119 @@
+//! `build --check`: everything is built a second time, and every difference is reported. Both outputs are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::resolve::derivation;
+use super::work::stage;
+use super::{Context, Done, ExecError, in_store};
+use crate::base::event::Event;
+use crate::engine::store::{Output, Trace};
+use crate::engine::tree::Listing;
+
+/// A derivation that did not give the same bytes twice.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Difference {
+    pub name: String,
+    /// What it gave before.
+    pub before: String,
+    /// What it gave now.
+    pub now: String,
+    /// Every path that is not the same, with what happened to it.
+    pub paths: Vec<(String, &'static str)>,
+}
+
+/// What rebuilding everything showed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Recheck {
+    /// How many derivations were built again.
+    pub checked: usize,
+    /// Those that differ, by name.
+    pub differences: Vec<Difference>,
+}
+
+/// Builds every derivation of `done` again and compares.
+pub(crate) fn recheck(
+    context: Context<'_>,
+    done: &BTreeMap<usize, Done>,
+    jobs: usize,
+) -> Result<Recheck, ExecError> {
+    let again = || {
+        done.par_iter()
+            .filter(|_| !context.cancel.load(Ordering::Relaxed))
+            .filter(|(at, _)| !context.graph.nodes()[**at].impure)
+            .map(|(at, known)| rebuild(context, *at, known, done))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let results = match rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build() {
+        Ok(pool) => pool.install(again),
+        Err(_) => again(),
+    }?;
+    let checked = results.len();
+    let mut differences: Vec<Difference> = results.into_iter().flatten().collect();
+    differences.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(Recheck { checked, differences })
+}
+
+fn rebuild(
+    context: Context<'_>,
+    at: usize,
+    known: &Done,
+    done: &BTreeMap<usize, Done>,
+) -> Result<Option<Difference>, ExecError> {
+    let node = &context.graph.nodes()[at];
+    context.events.emit(Event::Started { name: node.name.clone(), builder: node.builder.0.clone() });
+    let inputs: BTreeMap<String, Output> = node
+        .inputs
+        .iter()
+        .filter_map(|(alias, edge)| Some((alias.clone(), done.get(&edge.node)?.output.clone())))
+        .collect();
+    let start = std::time::Instant::now();
+    let (staged, note) = stage(context, node, &inputs)?;
+    let milliseconds = start.elapsed().as_millis() as u64;
+    context.events.emit(Event::Built {
+        name: node.name.clone(),
+        object: staged.id().to_string(),
+        milliseconds,
+    });
+    if staged.id() == known.output.object {
+        return Ok(None);
+    }
+    let store = context.session.store();
+    let before = store.object(known.output.object).map_err(in_store(node))?;
+    context.session.sync().map_err(in_store(node))?;
+    let output = context.session.publish(&staged).map_err(in_store(node))?;
+    let now = store.object(output.object).map_err(in_store(node))?;
+    let identity = derivation(context, node, done)?.explain();
+    let trace = Trace {
+        label: node.name.clone(),
+        inputs: BTreeMap::new(),
+        identity,
+        time: super::work::now(),
+        milliseconds,
+        isolation: note.map(|note| note.isolation.to_owned()),
+    };
+    context.session.record(known.drv, &output, &trace).map_err(in_store(node))?;
+    Ok(Some(Difference {
+        name: node.name.clone(),
+        before: before.path.display().to_string(),
+        now: now.path.display().to_string(),
+        paths: compare(&before.listing, &now.listing),
+    }))
+}
+
+/// Paths of files and links that are not the same in two listings.
+fn compare(before: &Listing, now: &Listing) -> Vec<(String, &'static str)> {
+    let paths: BTreeSet<&str> = before.leaves("").chain(now.leaves("")).map(|(path, _)| path).collect();
+    paths
+        .into_iter()
+        .filter_map(|path| match (before.get(path), now.get(path)) {
+            (Some(one), Some(other)) if one == other => None,
+            (Some(_), Some(_)) => Some((path.to_owned(), "changed")),
+            (Some(_), None) => Some((path.to_owned(), "gone")),
+            (None, _) => Some((path.to_owned(), "new")),
+        })
+        .collect()
+}

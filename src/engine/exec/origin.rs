@@ -1,0 +1,81 @@
+//! Where a file that a builder looked at really comes from, for its error: not the tree that it was last in, but what wrote
+//! it, and the patches that changed it. Found by content, backwards through the graph; names are in no output.
+
+use std::collections::BTreeMap;
+
+use super::{Context, Done, ExecError};
+use crate::engine::builders::BuildError;
+use crate::engine::tree::{Listing, leaf};
+
+/// Adds to every finding where its file is from.
+pub(super) fn name(context: Context<'_>, done: &BTreeMap<usize, Done>, at: usize, error: &mut ExecError) {
+    let ExecError::Build { source, .. } = error else { return };
+    let BuildError::Builder(failure) = source.as_mut() else { return };
+    let walk = Walk { context, done };
+    for (path, derivation) in failure.artifacts() {
+        if let Some(origin) = walk.of_input(at, path) {
+            *derivation = origin;
+        }
+    }
+}
+
+struct Walk<'a> {
+    context: Context<'a>,
+    done: &'a BTreeMap<usize, Done>,
+}
+
+impl Walk<'_> {
+    fn listing(&self, at: usize) -> Option<Listing> {
+        Some(self.context.session.store().object(self.done.get(&at)?.output.object).ok()?.listing)
+    }
+
+    /// The origin of a file by its path in one of the inputs of a derivation.
+    fn of_input(&self, at: usize, path: &str) -> Option<String> {
+        self.context.graph.nodes()[at].inputs.values().find_map(|edge| {
+            let whole = match &edge.path {
+                Some(inside) => format!("{inside}/{path}"),
+                None => path.to_owned(),
+            };
+            self.listing(edge.node)?.get(&whole)?;
+            Some(self.back(edge.node, whole))
+        })
+    }
+
+    /// Goes back while an input has the same file, or, at a patch, the one that it changed.
+    fn back(&self, mut at: usize, mut path: String) -> String {
+        let mut patches = Vec::new();
+        let nodes = self.context.graph.nodes();
+        loop {
+            let node = &nodes[at];
+            let builder = self.context.builder_of(node).ok();
+            let changed = builder.and_then(|builder| node.inputs.get(builder.changes()?));
+            if let Some(before) = self.unchanged(at, &path) {
+                (at, path) = before;
+            } else if let Some(edge) = changed {
+                patches.push(node.name.as_str());
+                at = edge.node;
+            } else {
+                let written =
+                    node.files.get(&path).filter(|_| builder.is_some_and(|builder| builder.copies_texts()));
+                let field =
+                    node.reads.iter().find(|(alias, ..)| *alias == path && node.secrets.contains_key(alias));
+                let place = field.and_then(|(_, _, reads)| reads.first()?.origins.first());
+                let origin = written.or(place.map(|place| &place.file)).unwrap_or(&node.name);
+                patches.reverse();
+                let changed = if patches.is_empty() { "" } else { ", changed by " };
+                return format!("{origin}{changed}{}", patches.join(", "));
+            }
+        }
+    }
+
+    /// The input that has this file too, and the path there.
+    fn unchanged(&self, at: usize, path: &str) -> Option<(usize, String)> {
+        let wanted = self.listing(at)?.get(path)?.clone();
+        self.context.graph.nodes()[at].inputs.values().find_map(|edge| {
+            let listing = self.listing(edge.node)?;
+            let mut leaves = listing.leaves(edge.path.as_deref().unwrap_or_default());
+            let found = leaves.find(|(found, entry)| **entry == wanted && leaf(found) == leaf(path))?.0;
+            Some((edge.node, found.to_owned()))
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! From a node to a derivation: inputs are replaced by the content of their outputs. Also the dry run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Context, Done, ExecError, in_store};
+use crate::base::digest::ObjectId;
+use crate::engine::builders::{InputTree, Job, Notes};
+use crate::engine::drv::{Derivation, Explanation, Input, InputKind};
+use crate::engine::recipe::{Edge, Node};
+use crate::engine::store::{Object, Output, Realisation, Using};
+
+/// What the seed is called among the secrets of a derivation; no recipe can give that name to another.
+const SEED: &str = "cluster.seed";
+
+/// The derivation of a node whose inputs are all done.
+pub(super) fn derivation(
+    context: Context<'_>,
+    node: &Node,
+    done: &BTreeMap<usize, Done>,
+) -> Result<Derivation, ExecError> {
+    let mut inputs = BTreeMap::new();
+    for (alias, edge) in &node.inputs {
+        let Some(from) = done.get(&edge.node) else { continue }; // the caller made sure that there is none such
+        inputs.insert(alias.clone(), input(context, node, edge, from.output.object)?);
+    }
+    let builder = context.builder_of(node)?;
+    let no_seed = || ExecError::NoSeed { name: node.name.clone() };
+    let mut secrets = BTreeMap::new();
+    for (alias, secret) in &node.secrets {
+        secrets.insert(alias.clone(), context.session.key().ok_or_else(no_seed)?.digest_value(secret));
+    }
+    if builder.grants().seed {
+        secrets.insert(SEED.to_owned(), context.seed.ok_or_else(no_seed)?.digest());
+    }
+    Ok(Derivation {
+        label: node.name.clone(),
+        builder: builder.id(),
+        inputs,
+        params: node.params.clone(),
+        secrets,
+    })
+}
+
+fn input(context: Context<'_>, node: &Node, edge: &Edge, object: ObjectId) -> Result<Input, ExecError> {
+    let Some(path) = &edge.path else {
+        return Ok(Input { kind: InputKind::Dir, digest: object.0 });
+    };
+    let found = context.session.store().object(object).map_err(in_store(node))?;
+    match found.listing.get(path).and_then(Input::of) {
+        Some(input) => Ok(input),
+        None => Err(no_path(context, node, edge, path, found)),
+    }
+}
+
+/// What is not there, in the words of the builder whose output does not have it.
+fn no_path(context: Context<'_>, node: &Node, edge: &Edge, path: &str, found: Object) -> ExecError {
+    let (name, recipe) = (node.name.clone(), node.recipe.clone());
+    let output = InputTree {
+        root: found.path,
+        listing: Some(std::sync::Arc::new(found.listing)),
+        path: String::new(),
+        derivation: edge.from.clone(),
+    };
+    let made_by = context.graph.nodes().get(edge.node).and_then(|from| context.builder_of(from).ok());
+    match made_by.and_then(|builder| builder.lacks(path, &output)) {
+        Some(lack) => ExecError::Lack { name, recipe, lack },
+        None => {
+            let has = output.leaves().map(|(path, ..)| path.to_owned()).collect();
+            ExecError::NoPath { name, recipe, from: edge.from.clone(), path: path.to_owned(), has }
+        }
+    }
+}
+
+/// The output of a derivation, if the store has it. The caller claims it before `using` ends.
+pub(super) fn look_up(
+    context: Context<'_>,
+    _while: &Using,
+    node: &Node,
+    derivation: &Derivation,
+) -> Result<Option<(Done, Realisation)>, ExecError> {
+    if node.impure {
+        return Ok(None); // what it gave once says nothing about what it gives now
+    }
+    let store = context.session.store();
+    let drv = derivation.id();
+    let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };
+    for output in &realisation.outputs {
+        if let Some(path) = store.find(output.object, &output.name).map_err(in_store(node))? {
+            let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
+            let name = name.map_or_else(|| output.name.clone(), |(_, name)| name.to_owned());
+            let output = Output { object: output.object, name };
+            return Ok(Some((Done { drv, output }, realisation)));
+        }
+    }
+    Ok(None)
+}
+
+/// A job without the content of its inputs, for [`crate::engine::builders::Builder::check`].
+pub(super) fn outline(node: &Node) -> Job<'_> {
+    let inputs = node.inputs.keys().map(|alias| (alias.clone(), InputTree::default())).collect();
+    Job {
+        aliases: &node.aliases,
+        inputs,
+        params: &node.params,
+        secrets: &node.secrets,
+        images: None,
+        files: None,
+        seed: None,
+        programs: None,
+        notes: Notes::default(),
+    }
+}
+
+/// What a build would do.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Outputs that the store has.
+    pub done: BTreeMap<usize, Done>,
+    /// Derivations that would be built: those that the store does not have, and all that need one of them.
+    pub missing: BTreeSet<usize>,
+}
+
+/// What a build of these derivations would do. Nothing is written.
+pub(crate) fn plan(context: Context<'_>, targets: &[usize]) -> Result<Plan, ExecError> {
+    let mut plan = Plan::default();
+    let nodes = context.graph.nodes();
+    let closure = context.graph.closure(targets);
+    let Some(first) = closure.first() else { return Ok(plan) };
+    let using = context.session.using().map_err(in_store(&nodes[*first]))?;
+    for at in closure {
+        let node = &nodes[at];
+        if node.inputs.values().any(|edge| plan.missing.contains(&edge.node)) {
+            plan.missing.insert(at);
+            continue;
+        }
+        let derivation = derivation(context, node, &plan.done)?;
+        match look_up(context, &using, node, &derivation)? {
+            Some((done, _)) => drop(plan.done.insert(at, done)),
+            None => drop(plan.missing.insert(at)),
+        }
+    }
+    Ok(plan)
+}
+
+/// The identities of derivations that are not in the store, as far as their inputs are; the rest as they are.
+///
+/// An input that is not built yet has no content: it stands as not set, which differs from whatever it was before.
+pub(crate) fn explain(
+    context: Context<'_>,
+    plan: &Plan,
+    targets: &[usize],
+) -> Result<BTreeMap<usize, Explanation>, ExecError> {
+    let nodes = context.graph.nodes();
+    let closure = context.graph.closure(targets);
+    closure.into_iter().map(|at| Ok((at, derivation(context, &nodes[at], &plan.done)?.explain()))).collect()
+}

@@ -1,0 +1,229 @@
+//! One derivation, built by a worker: lock, look again, build, stage. And the committer, which publishes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Instant;
+
+use time::OffsetDateTime;
+
+use super::resolve::look_up;
+use super::{Context, Done, ExecError, in_build, in_store};
+use crate::base::digest::DrvId;
+use crate::base::event::Event;
+use crate::base::time::rfc3339;
+use crate::engine::builders::{BuildError, InputTree, Job, Note, Notes, Programs};
+use crate::engine::drv::Derivation;
+use crate::engine::recipe::Node;
+use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Trace, TraceInput};
+
+/// A derivation that a worker takes on.
+pub(super) struct Task<'a> {
+    pub(super) at: usize,
+    pub(super) node: &'a Node,
+    pub(super) derivation: Derivation,
+    /// The outputs of its inputs, by alias.
+    pub(super) inputs: BTreeMap<String, Output>,
+}
+
+/// What workers and the committer tell the coordinator.
+pub(super) enum Report {
+    /// Another process is building it.
+    Busy {
+        at: usize,
+        drv: DrvId,
+    },
+    /// It was not begun, because the build is coming to an end.
+    Dropped,
+    /// Nobody else is building it any more: try again.
+    Free {
+        at: usize,
+    },
+    /// Another process built it while we waited.
+    Found {
+        at: usize,
+        done: Done,
+    },
+    /// It is in the store.
+    Published {
+        at: usize,
+        done: Done,
+        realisation: Realisation,
+        milliseconds: u64,
+    },
+    Failed {
+        at: usize,
+        error: ExecError,
+    },
+}
+
+/// An output on its way to the committer.
+pub(super) struct Finished {
+    at: usize,
+    drv: DrvId,
+    name: String,
+    staged: Staged,
+    trace: Trace,
+    /// What its programs printed.
+    log: Option<String>,
+    /// Whether another run may give something else.
+    impure: bool,
+    _lock: DrvLock,
+}
+
+/// Builds one derivation up to its staged output.
+pub(super) fn work(
+    context: Context<'_>,
+    task: Task<'_>,
+    halt: &AtomicBool,
+    commit: &Sender<Finished>,
+    report: &Sender<Report>,
+) {
+    let at = task.at;
+    let outcome =
+        if halt.load(Ordering::Relaxed) { Ok(Some(Report::Dropped)) } else { attempt(context, task, commit) };
+    // The coordinator hangs up only when it no longer wants to know.
+    let _ = match outcome {
+        Ok(None) => Ok(()),
+        Ok(Some(told)) => report.send(told),
+        Err(ExecError::Build { source, .. }) if matches!(*source, BuildError::Stopped) => {
+            report.send(Report::Dropped)
+        }
+        Err(error) => report.send(Report::Failed { at, error }),
+    };
+}
+
+fn attempt(
+    context: Context<'_>,
+    task: Task<'_>,
+    commit: &Sender<Finished>,
+) -> Result<Option<Report>, ExecError> {
+    let Task { at, node, derivation, inputs } = task;
+    let drv = derivation.id();
+    let Some(lock) = context.session.try_lock(drv).map_err(in_store(node))? else {
+        return Ok(Some(Report::Busy { at, drv }));
+    };
+    let using = context.session.using().map_err(in_store(node))?;
+    if let Some((done, _)) = look_up(context, &using, node, &derivation)? {
+        context.session.claim(&using, &[done.output.object]).map_err(in_store(node))?;
+        return Ok(Some(Report::Found { at, done }));
+    }
+    drop(using);
+    let builder = derivation.builder.to_string();
+    context.events.emit(Event::Started { name: node.name.clone(), builder });
+    let start = Instant::now();
+    let (staged, note) = stage(context, node, &inputs)?;
+    let isolation = note.as_ref().map(|note| note.isolation.to_owned());
+    let trace = Trace { isolation, ..trace(node, &derivation, &inputs, start) };
+    let log = note.map(|note| note.log);
+    let finished =
+        Finished { at, drv, name: node.name.clone(), staged, trace, log, impure: node.impure, _lock: lock };
+    let _ = commit.send(finished); // the committer lives as long as there is a sender
+    Ok(None)
+}
+
+/// Runs the builder into a staging tree. The job was checked before the first one was begun.
+pub(super) fn stage(
+    context: Context<'_>,
+    node: &Node,
+    inputs: &BTreeMap<String, Output>,
+) -> Result<(Staged, Option<Note>), ExecError> {
+    let builder = context.builder_of(node)?;
+    let mut trees = BTreeMap::new();
+    for (alias, output) in inputs {
+        let object = context.session.store().object(output.object).map_err(in_store(node))?;
+        let edge = node.inputs.get(alias);
+        let path = edge.and_then(|edge| edge.path.clone()).unwrap_or_default();
+        let derivation = edge.map(|edge| edge.from.clone()).unwrap_or_default();
+        let listing = Some(Arc::new(object.listing));
+        trees.insert(alias.clone(), InputTree { root: object.path, listing, path, derivation });
+    }
+    let tainted = builder.grants().seed
+        || !node.secrets.is_empty()
+        || trees.values().any(|tree| tree.entry().is_some_and(|entry| entry.secret));
+    let job = Job {
+        aliases: &node.aliases,
+        inputs: trees,
+        params: &node.params,
+        secrets: &node.secrets,
+        images: context.images.filter(|_| builder.grants().images),
+        files: context.files.filter(|_| builder.grants().files),
+        seed: context.seed.filter(|_| builder.grants().seed),
+        programs: builder
+            .grants()
+            .programs
+            .then_some(Programs { sandbox: context.sandbox, cancel: context.cancel }),
+        notes: Notes::default(),
+    };
+    let secret = (tainted && !builder.declassifies(&job)) || builder.conceals(&job);
+    let tree = context.session.stage(secret).map_err(in_store(node))?;
+    if let Err(error) = builder.build(&job, &tree) {
+        context.session.abandon(tree);
+        return Err(in_build(node)(error));
+    }
+    Ok((context.session.finish(tree, &node.name).map_err(in_store(node))?, job.notes.take()))
+}
+
+fn trace(node: &Node, derivation: &Derivation, inputs: &BTreeMap<String, Output>, start: Instant) -> Trace {
+    let inputs = inputs.iter().filter_map(|(alias, output)| {
+        let edge = node.inputs.get(alias)?;
+        Some((
+            alias.clone(),
+            TraceInput { from: edge.from.clone(), object: output.object, path: edge.path.clone() },
+        ))
+    });
+    Trace {
+        label: node.name.clone(),
+        inputs: inputs.collect(),
+        identity: derivation.explain(),
+        time: now(),
+        milliseconds: start.elapsed().as_millis() as u64,
+        isolation: None,
+    }
+}
+
+/// The time, for traces and generations: about a build, never in one.
+#[expect(clippy::disallowed_methods, reason = "a trace says when; no derivation sees it")]
+pub(crate) fn now() -> String {
+    let now = OffsetDateTime::now_utc();
+    rfc3339(now.replace_nanosecond(0).unwrap_or(now))
+}
+
+/// Publishes what workers finish, everything that waits with one sync, until the last worker hangs up.
+pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report: &Sender<Report>) {
+    while let Ok(first) = finished.recv() {
+        let batch: Vec<Finished> = std::iter::once(first).chain(finished.try_iter()).collect();
+        let synced = context.session.sync().map_err(Arc::new);
+        for one in batch {
+            let at = one.at;
+            let told = match &synced {
+                Ok(()) => publish(context, one).unwrap_or_else(|error| Report::Failed { at, error }),
+                Err(source) => Report::Failed {
+                    at,
+                    error: ExecError::Sync { name: one.name, source: Arc::clone(source) },
+                },
+            };
+            let _ = report.send(told); // nobody listens after a cancellation; the output is kept all the same
+        }
+    }
+}
+
+fn publish(context: Context<'_>, one: Finished) -> Result<Report, ExecError> {
+    let Finished { at, drv, name, staged, trace, log, impure, _lock } = one;
+    let failed = |source| ExecError::Store { name: name.clone(), source };
+    let output = context.session.publish(&staged).map_err(failed)?;
+    if let Some(log) = log {
+        context.session.keep_log(drv, &log).map_err(failed)?;
+    }
+    let realisation = match impure {
+        true => Realisation { outputs: vec![output.clone()] },
+        false => context.session.record(drv, &output, &trace).map_err(failed)?,
+    };
+    Ok(Report::Published { at, done: Done { drv, output }, realisation, milliseconds: trace.milliseconds })
+}
+
+/// The store path of an output.
+pub fn path_of(context: Context<'_>, output: &Output) -> std::path::PathBuf {
+    context.session.store().path_of(&ObjectName { id: output.object, name: output.name.clone() })
+}

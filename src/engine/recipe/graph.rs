@@ -1,0 +1,186 @@
+//! The graph: derivations of one cluster with all names resolved, in an order in which they can be built.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::hint::{Place, Problem, Problems};
+use crate::base::secret::Secret;
+use crate::base::value::Value;
+use crate::engine::fields::Read;
+
+/// One derivation of the graph, before its inputs are built.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its name: `manifest/dns`.
+    pub name: String,
+    pub stage: u32,
+    /// Its recipe file, as shown to the user.
+    pub recipe: String,
+    /// What it is and why, from the recipe's first line.
+    pub summary: String,
+    /// Kind of its builder, and where the recipe says so.
+    pub builder: (String, Place),
+    /// Input aliases as the recipe declares them; a group of which nothing is present has no inputs.
+    pub aliases: BTreeSet<String>,
+    pub inputs: BTreeMap<String, Edge>,
+    /// Parameters; `config` and `files` are among them.
+    pub params: BTreeMap<String, Value>,
+    /// Secret config values by alias.
+    pub secrets: BTreeMap<String, Secret>,
+    /// The config fields that it names: alias, path as written (with `node` bound), and every field read.
+    pub reads: Vec<(String, String, Vec<Read>)>,
+    /// Its text files by alias, as shown to the user.
+    pub files: BTreeMap<String, String>,
+    /// Whether another run may give something else: then it is built whenever it is asked for, and nothing is made of it.
+    pub impure: bool,
+}
+
+/// An input: which derivation, and which part of its output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Name of the derivation.
+    pub from: String,
+    /// Index of the derivation in the graph.
+    pub node: usize,
+    /// The part of it, if not the whole.
+    pub path: Option<String>,
+}
+
+/// All derivations of a cluster, inputs before their users.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    index: BTreeMap<String, usize>,
+    /// Names that a recipe has and this cluster has not, and why.
+    absent: BTreeMap<String, Absent>,
+}
+
+/// Why a recipe makes no derivation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Absent {
+    /// Its `when` asks for this config field.
+    Unmet(String),
+    /// It never does, and says why: `none`.
+    Never(String),
+}
+
+impl std::fmt::Display for Absent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unmet(condition) => write!(f, "its recipe asks for `{condition}`"),
+            Self::Never(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Graph {
+    /// Sorts nodes so that inputs come first; within that, by stage and name. A cycle is a problem that names its members.
+    pub(super) fn sort(
+        mut nodes: Vec<Node>,
+        absent: BTreeMap<String, Absent>,
+        problems: &mut Problems,
+    ) -> Self {
+        nodes.sort_by(|one, other| (one.stage, &one.name).cmp(&(other.stage, &other.name)));
+        let places: BTreeMap<String, usize> =
+            nodes.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect();
+        let mut missing = Vec::with_capacity(nodes.len());
+        let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            let inputs: BTreeSet<usize> =
+                node.inputs.values().filter_map(|edge| places.get(&edge.from)).copied().collect();
+            missing.push(inputs.len());
+            inputs.into_iter().for_each(|input| users[input].push(at));
+        }
+        let mut ready: BTreeSet<usize> = (0..nodes.len()).filter(|at| missing[*at] == 0).collect();
+        let mut order = Vec::with_capacity(nodes.len());
+        while let Some(at) = ready.pop_first() {
+            order.push(at);
+            for user in &users[at] {
+                missing[*user] -= 1;
+                if missing[*user] == 0 {
+                    ready.insert(*user);
+                }
+            }
+        }
+        if order.len() < nodes.len() {
+            problems.push(cycle(&nodes, &places, &missing));
+            return Self::default();
+        }
+        let mut slots: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
+        let mut sorted: Vec<Node> = order.into_iter().filter_map(|at| slots[at].take()).collect();
+        let index: BTreeMap<String, usize> =
+            sorted.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect();
+        for node in &mut sorted {
+            for edge in node.inputs.values_mut() {
+                edge.node = index.get(&edge.from).copied().unwrap_or_default();
+            }
+        }
+        Self { nodes: sorted, index, absent }
+    }
+
+    /// All derivations, inputs first.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The derivation of that name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+
+    /// Derivations that a target means: one by name, or all of a folder.
+    pub fn select(&self, target: &str) -> Vec<usize> {
+        if let Some(at) = self.find(target) {
+            return vec![at];
+        }
+        let below = format!("{}/", target.trim_end_matches('/'));
+        self.index.iter().filter(|(name, _)| name.starts_with(&below)).map(|(_, at)| *at).collect()
+    }
+
+    /// Why there is nothing of this name, or in this folder, if a recipe has it.
+    pub fn absent(&self, target: &str) -> Option<&Absent> {
+        let below = format!("{}/", target.trim_end_matches('/'));
+        let meant = |name: &str| name == target || name.starts_with(&below);
+        self.absent.iter().find(|(name, _)| meant(name)).map(|(_, why)| why)
+    }
+
+    /// The given derivations and everything that they need, sorted.
+    pub fn closure(&self, of: &[usize]) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut open = of.to_vec();
+        while let Some(at) = open.pop() {
+            if found.insert(at) {
+                open.extend(self.nodes[at].inputs.values().map(|edge| edge.node));
+            }
+        }
+        found
+    }
+
+    /// For each derivation, those that use it directly.
+    pub fn users(&self) -> Vec<Vec<usize>> {
+        let mut users = vec![Vec::new(); self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate() {
+            let inputs: BTreeSet<usize> = node.inputs.values().map(|edge| edge.node).collect();
+            inputs.into_iter().for_each(|input| users[input].push(at));
+        }
+        users
+    }
+}
+
+/// Follows inputs among the unsorted until one comes again.
+fn cycle(nodes: &[Node], places: &BTreeMap<String, usize>, missing: &[usize]) -> Problem {
+    let stuck = |name: &str| places.get(name).copied().filter(|at| missing[*at] > 0);
+    let mut path: Vec<usize> = missing.iter().position(|count| *count > 0).into_iter().collect();
+    while let Some(last) = path.last() {
+        let Some(next) = nodes[*last].inputs.values().find_map(|edge| stuck(&edge.from)) else { break };
+        if let Some(start) = path.iter().position(|at| *at == next) {
+            path.drain(..start);
+            break;
+        }
+        path.push(next);
+    }
+    let mut names: Vec<String> =
+        path.iter().map(|at| format!("`{}` ({})", nodes[*at].name, nodes[*at].recipe)).collect();
+    names.extend(names.first().cloned());
+    let file = path.first().map_or_else(String::new, |at| nodes[*at].recipe.clone());
+    Problem::new(Place::file(file), format!("a cycle: {}", names.join(" needs ")))
+}

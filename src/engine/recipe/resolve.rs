@@ -1,0 +1,361 @@
+//! Recipes to nodes: `for_each` expanded, inputs found, config projected, files read.
+
+use std::collections::BTreeMap;
+
+use super::graph::{Absent, Edge, Node};
+use super::parse::{At, ForEach, Recipe, is_name};
+use super::sources::Sources;
+use crate::base::hint::{Problem, Problems, did_you_mean};
+use crate::base::value::Value;
+use crate::engine::fields::{Fields, Projected};
+use crate::engine::tree::{check_path, leaf};
+
+/// One instance of a recipe, named.
+#[derive(Debug)]
+pub(super) struct Draft {
+    recipe: usize,
+    name: String,
+    /// What it is made for, if its recipe has a `for_each`.
+    each: Option<Each>,
+    /// Why it is not in the graph, if it is not.
+    absent: Option<Absent>,
+}
+
+/// What one instance of a `for_each` recipe is made for.
+#[derive(Debug, Clone)]
+enum Each {
+    /// An element of a list, `{node}` in the recipe's texts: `node.…` in `[config]` are its fields.
+    Element(String),
+    /// A name that the recipe lists, `{each}` in its texts.
+    Name(String),
+}
+
+impl Each {
+    /// What stands for it in texts, and its name.
+    fn pair(&self) -> (&'static str, &str) {
+        match self {
+            Self::Element(name) => ("{node}", name),
+            Self::Name(name) => ("{each}", name),
+        }
+    }
+}
+
+/// Instances of all recipes, absent ones included, so that a reference to one can say why it is not there.
+pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problems) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    for (at, recipe) in recipes.iter().enumerate() {
+        let unmet = recipe.when.as_ref().and_then(|when| condition(recipe, when, fields, problems));
+        let absent = recipe.none.clone().map(Absent::Never).or(unmet.map(Absent::Unmet));
+        for each in instances(recipe, fields, problems) {
+            let written = recipe.name.as_ref().map_or(&recipe.stem, |name| &name.text);
+            let leaf = substitute(written, each.as_ref());
+            if !is_name(&leaf) {
+                let line = recipe.name.as_ref().map_or(1, |name| name.line);
+                let message = format!("`{}` is not a name", leaf.escape_debug());
+                let hint = "names are made of a-z, 0-9, `-`, `_` and `.`, and begin with a letter or digit"
+                    .to_owned();
+                problems.push(Problem::new(recipe.place(line, "name"), message).hint(hint));
+                continue;
+            }
+            let name = if recipe.folder.is_empty() { leaf } else { format!("{}/{leaf}", recipe.folder) };
+            drafts.push(Draft { recipe: at, name, each, absent: absent.clone() });
+        }
+    }
+    drafts.sort_by(|one, other| one.name.cmp(&other.name));
+    for pair in drafts.windows(2) {
+        if pair[0].name == pair[1].name {
+            let (one, other) = (&recipes[pair[0].recipe], &recipes[pair[1].recipe]);
+            let message = format!("`{}` is also made by {}", pair[0].name, one.shown);
+            let hint = "to replace a recipe, give yours the same path below recipes/".to_owned();
+            problems.push(Problem::new(other.place(1, ""), message).hint(hint));
+        }
+    }
+    drafts
+}
+
+/// The unmet condition, if there is one.
+fn condition(recipe: &Recipe, when: &At, fields: &Fields, problems: &mut Problems) -> Option<String> {
+    match fields.project(&when.text) {
+        Ok(found) => match found.value {
+            Projected::Plain(value) if !value.is_truthy() => Some(when.text.clone()),
+            _ => None,
+        },
+        Err(error) => {
+            let hint = crate::base::hint::Hint::hint(&error);
+            problems.push(Problem::new(recipe.place(when.line, "when"), error.to_string()).hint(hint));
+            None
+        }
+    }
+}
+
+/// What a recipe is made for; one nameless instance without `for_each`.
+fn instances(recipe: &Recipe, fields: &Fields, problems: &mut Problems) -> Vec<Option<Each>> {
+    let (line, placeholder) = match &recipe.for_each {
+        None => return vec![None],
+        Some(ForEach::Elements(list)) => (list.line, "{node}"),
+        Some(ForEach::Names(_, line)) => (*line, "{each}"),
+    };
+    if recipe.name.as_ref().is_none_or(|name| !name.text.contains(placeholder)) {
+        let hint = format!("write for example `name = \"{placeholder}\"`");
+        let message = format!("needs a `name` with `{placeholder}` in it");
+        problems.push(Problem::new(recipe.place(line, "for_each"), message).hint(hint));
+        return Vec::new();
+    }
+    match &recipe.for_each {
+        Some(ForEach::Names(names, _)) => names.iter().cloned().map(Each::Name).map(Some).collect(),
+        Some(ForEach::Elements(list)) => elements(recipe, list, fields, problems),
+        None => Vec::new(),
+    }
+}
+
+fn elements(recipe: &Recipe, list: &At, fields: &Fields, problems: &mut Problems) -> Vec<Option<Each>> {
+    if let Some(names) = fields.elements(&list.text) {
+        return names.into_iter().map(|name| Some(Each::Element(name.to_owned()))).collect();
+    }
+    let lists = fields.lists();
+    let hint = did_you_mean(&list.text, lists.iter().copied())
+        .or_else(|| Some(format!("known: {}", lists.join(", "))));
+    let message = format!("there is no list `{}`", list.text);
+    problems.push(Problem::new(recipe.place(list.line, "for_each"), message).hint(hint));
+    Vec::new()
+}
+
+fn substitute(text: &str, each: Option<&Each>) -> String {
+    match each.map(Each::pair) {
+        Some((placeholder, name)) => text.replace(placeholder, name),
+        None => text.to_owned(),
+    }
+}
+
+fn substitute_value(value: &Value, each: &Each) -> Value {
+    let text = |text: &str| substitute(text, Some(each));
+    match value {
+        Value::Text(value) => Value::Text(text(value)),
+        Value::List(list) => Value::List(list.iter().map(|item| substitute_value(item, each)).collect()),
+        Value::Map(map) => {
+            Value::Map(map.iter().map(|(key, item)| (text(key), substitute_value(item, each))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Names that are absent, and why.
+pub(super) fn absent(drafts: &[Draft]) -> BTreeMap<String, Absent> {
+    let absent = drafts.iter().filter_map(|draft| Some((draft.name.clone(), draft.absent.clone()?)));
+    absent.collect()
+}
+
+/// Instances that are present, with everything that they name looked up.
+pub(super) fn connect(
+    recipes: &[Recipe],
+    drafts: Vec<Draft>,
+    sources: &Sources,
+    fields: &Fields,
+    problems: &mut Problems,
+) -> Vec<Node> {
+    let connector = Connector { recipes, drafts: &drafts, sources, fields };
+    drafts
+        .iter()
+        .filter(|draft| draft.absent.is_none())
+        .map(|draft| connector.node(draft, problems))
+        .collect()
+}
+
+struct Connector<'a> {
+    recipes: &'a [Recipe],
+    /// Sorted by name.
+    drafts: &'a [Draft],
+    sources: &'a Sources,
+    fields: &'a Fields,
+}
+
+impl Connector<'_> {
+    fn node(&self, draft: &Draft, problems: &mut Problems) -> Node {
+        let recipe = &self.recipes[draft.recipe];
+        let each = draft.each.as_ref();
+        let mut made = Node {
+            name: draft.name.clone(),
+            stage: recipe.stage,
+            recipe: recipe.shown.clone(),
+            summary: recipe.summary.clone(),
+            builder: (recipe.builder.text.clone(), recipe.place(recipe.builder.line, "builder")),
+            aliases: recipe.inputs.keys().cloned().collect(),
+            inputs: BTreeMap::new(),
+            params: match each {
+                Some(each) => recipe
+                    .params
+                    .iter()
+                    .map(|(key, value)| (key.clone(), substitute_value(value, each)))
+                    .collect(),
+                None => recipe.params.clone(),
+            },
+            secrets: BTreeMap::new(),
+            reads: Vec::new(),
+            files: BTreeMap::new(),
+            impure: recipe.impure,
+        };
+        for (alias, spec) in &recipe.inputs {
+            self.input(recipe, draft, alias, spec, &mut made, problems);
+        }
+        self.config(recipe, each, &mut made, problems);
+        self.files(recipe, each, &mut made, problems);
+        made
+    }
+
+    fn input(
+        &self,
+        recipe: &Recipe,
+        draft: &Draft,
+        alias: &str,
+        spec: &At,
+        made: &mut Node,
+        problems: &mut Problems,
+    ) {
+        let place = || recipe.place(spec.line, format!("inputs.{alias}"));
+        if recipe.config.contains_key(alias) || alias.contains('/') {
+            problems.push(Problem::new(place(), format!("`{alias}` is a config alias too, or has a `/`")));
+            return;
+        }
+        let text = substitute(&spec.text, draft.each.as_ref());
+        let (wanted, path) =
+            text.split_once(':').map_or((text.as_str(), None), |(name, path)| (name, Some(path)));
+        let may_be_empty = wanted.ends_with("*?");
+        let wanted = if may_be_empty { wanted.trim_end_matches('?') } else { wanted };
+        if let Some(Err(error)) = path.map(check_path) {
+            problems.push(Problem::new(place(), format!("`{}`: {error}", text.escape_debug())));
+            return;
+        }
+        let found: Vec<&Draft> = match wanted.split_once('*') {
+            None => self.exact(wanted).into_iter().collect(),
+            Some((prefix, suffix)) => self.matching(prefix, suffix).collect(),
+        };
+        if found.is_empty() && !may_be_empty {
+            let names = self.drafts.iter().map(|draft| draft.name.as_str());
+            let message = format!("`{}` needs `{wanted}`, which no recipe provides", draft.name);
+            problems.push(Problem::new(place(), message).hint(did_you_mean(wanted, names)));
+        }
+        for input in found {
+            let from = &self.recipes[input.recipe];
+            if from.stage > recipe.stage {
+                let message = format!(
+                    "`{}` (stage {}) needs `{}` of a later stage {} ({})",
+                    draft.name, recipe.stage, input.name, from.stage, from.shown
+                );
+                let hint =
+                    "move one of the two, so that the listing of recipes/ stays the build order".to_owned();
+                problems.push(Problem::new(place(), message).hint(hint));
+            }
+            if from.impure {
+                let message = format!(
+                    "`{}` needs `{}`, which is impure ({}): it may give something else each time",
+                    draft.name, input.name, from.shown
+                );
+                let hint = "look at it with `tinderbox build` and `show`; build on something that is pure"
+                    .to_owned();
+                problems.push(Problem::new(place(), message).hint(hint));
+            }
+            let group = wanted.contains('*');
+            match (&input.absent, group) {
+                (Some(_), true) => {}
+                (Some(why), false) => {
+                    let message = format!("`{}` is absent: {why}", input.name);
+                    problems.push(Problem::new(place(), message));
+                }
+                (None, _) => {
+                    let leaf = leaf(&input.name);
+                    let alias = if group { format!("{alias}/{leaf}") } else { alias.to_owned() };
+                    // `disk/*:*.img`: what is called after each one.
+                    let path = path.map(|path| if group { path.replace('*', leaf) } else { path.to_owned() });
+                    let edge = Edge { from: input.name.clone(), node: 0, path };
+                    made.inputs.insert(alias, edge);
+                }
+            }
+        }
+    }
+
+    fn exact(&self, name: &str) -> Option<&Draft> {
+        self.drafts.binary_search_by(|draft| draft.name.as_str().cmp(name)).ok().map(|at| &self.drafts[at])
+    }
+
+    fn matching(&self, prefix: &str, suffix: &str) -> impl Iterator<Item = &Draft> {
+        let start = self.drafts.partition_point(|draft| draft.name.as_str() < prefix);
+        self.drafts[start..].iter().take_while(move |draft| draft.name.starts_with(prefix)).filter(
+            move |draft| draft.name.len() >= prefix.len() + suffix.len() && draft.name.ends_with(suffix),
+        )
+    }
+
+    fn config(&self, recipe: &Recipe, each: Option<&Each>, made: &mut Node, problems: &mut Problems) {
+        let mut config = BTreeMap::new();
+        for (alias, path) in &recipe.config {
+            // `node` is the element of this instance.
+            let bound = match (each, path.text.strip_prefix("node.")) {
+                (Some(Each::Element(node)), Some(rest)) => format!("nodes.{node}.{rest}"),
+                _ => substitute(&path.text, each),
+            };
+            match self.fields.project(&bound) {
+                Ok(found) => {
+                    match found.value {
+                        Projected::Plain(value) => drop(config.insert(alias.clone(), value)),
+                        Projected::Secret(secret) => drop(made.secrets.insert(alias.clone(), secret)),
+                    }
+                    made.reads.push((alias.clone(), bound, found.reads));
+                }
+                Err(error) => {
+                    let hint = crate::base::hint::Hint::hint(&error);
+                    let place = recipe.place(path.line, format!("config.{alias}"));
+                    problems.push(Problem::new(place, error.to_string()).hint(hint));
+                }
+            }
+        }
+        self.reserve(recipe, "config", config, made, problems);
+    }
+
+    fn files(&self, recipe: &Recipe, each: Option<&Each>, made: &mut Node, problems: &mut Problems) {
+        let mut files = BTreeMap::new();
+        for (alias, file) in &recipe.files {
+            let alias = substitute(alias, each);
+            let place = recipe.place(file.line, format!("files.{}", alias.escape_debug()));
+            let name = substitute(&file.text, each);
+            // With a leading `/`, a file of another folder that several share.
+            let (directory, name) = match name.strip_prefix('/') {
+                Some(name) => ("", name.to_owned()),
+                None => (recipe.directory.as_str(), name),
+            };
+            if let Err(error) = check_path(&name).and_then(|()| check_path(&alias)) {
+                problems.push(Problem::new(place, format!("`{}`: {error}", name.escape_debug())));
+                continue;
+            }
+            let path = if directory.is_empty() { name.clone() } else { format!("{directory}/{name}") };
+            match self.sources.get(&path) {
+                Some(found) => {
+                    files.insert(alias.clone(), Value::from(found.text.as_ref()));
+                    made.files.insert(alias, found.shown.clone());
+                }
+                None => {
+                    let beside = format!("{}/", recipe.directory);
+                    let names = self.sources.iter().filter_map(|(path, _)| path.strip_prefix(&beside));
+                    let message = format!("there is no file `{path}` below recipes/");
+                    problems.push(Problem::new(place, message).hint(did_you_mean(&name, names)));
+                }
+            }
+        }
+        self.reserve(recipe, "files", files, made, problems);
+    }
+
+    /// Puts a table of ours among the parameters.
+    fn reserve(
+        &self,
+        recipe: &Recipe,
+        name: &str,
+        table: BTreeMap<String, Value>,
+        made: &mut Node,
+        problems: &mut Problems,
+    ) {
+        if made.params.contains_key(name) {
+            let message = format!("`params.{name}` is taken: use the table `[{name}]`");
+            problems.push(Problem::new(recipe.place(1, "params"), message));
+        } else if !table.is_empty() {
+            made.params.insert(name.to_owned(), Value::Map(table));
+        }
+    }
+}

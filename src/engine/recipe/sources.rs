@@ -1,0 +1,55 @@
+//! Where recipe files come from: the built-in ones, embedded in the binary, under the user's own.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use include_dir::{Dir, include_dir};
+
+static BUILT_IN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/recipes");
+
+/// One text file below a recipes folder.
+#[derive(Debug, Clone)]
+pub struct SourceFile {
+    /// As shown to the user.
+    pub shown: String,
+    pub text: Cow<'static, str>,
+}
+
+/// All recipe files by path below the recipes folder (`50-manifest/dns.toml`).
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    files: BTreeMap<String, SourceFile>,
+}
+
+impl Sources {
+    /// The recipes of this tinderbox.
+    pub fn built_in() -> Self {
+        let mut sources = Self::default();
+        sources.embed(&BUILT_IN);
+        sources
+    }
+
+    fn embed(&mut self, dir: &'static Dir<'static>) {
+        for file in dir.files() {
+            if let (Some(path), Some(text)) = (file.path().to_str(), file.contents_utf8()) {
+                let shown = format!("built-in recipes/{path}");
+                self.files.insert(path.to_owned(), SourceFile { shown, text: Cow::Borrowed(text) });
+            }
+        }
+        dir.dirs().for_each(|dir| self.embed(dir));
+    }
+
+    /// Adds a file, or replaces the one of that path.
+    pub fn add(&mut self, path: String, shown: String, text: String) {
+        self.files.insert(path, SourceFile { shown, text: Cow::Owned(text) });
+    }
+
+    pub fn get(&self, path: &str) -> Option<&SourceFile> {
+        self.files.get(path)
+    }
+
+    /// Every file, sorted by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &SourceFile)> {
+        self.files.iter().map(|(path, file)| (path.as_str(), file))
+    }
+}

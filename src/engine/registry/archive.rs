@@ -1,0 +1,53 @@
+//! oci-archive: a layout in one tar file. The tar is indexed once; after that every file is one seek away.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::layout::Files;
+use super::{RegistryError, Result};
+use crate::base::fs::{self, At};
+
+/// A plain tar, and where its files are.
+pub(super) struct Archive {
+    path: PathBuf,
+    entries: BTreeMap<String, (u64, u64)>,
+}
+
+/// First bytes of what is often taken for a tar.
+const COMPRESSED: &[(&[u8], &str)] =
+    &[(&[0x1f, 0x8b], "gzip"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"), (&[0xfd, b'7', b'z'], "xz")];
+
+impl Archive {
+    /// Reads the headers of the whole tar, and none of its contents.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let malformed =
+            |problem| RegistryError::Malformed { image: format!("oci:{}", path.display()), problem };
+        let head = fs::read_head(path, 4)?;
+        if let Some((_, name)) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)) {
+            return Err(malformed(format!("it is compressed with {name}; an oci-archive is a plain tar")));
+        }
+        let mut archive = tar::Archive::new(fs::open(path)?);
+        let mut entries = BTreeMap::new();
+        let broken = |error: std::io::Error| malformed(format!("it is not a tar: {error}"));
+        for entry in archive.entries_with_seek().map_err(broken)? {
+            let entry = entry.map_err(broken)?;
+            if entry.header().entry_type().is_file() {
+                let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+                let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
+                entries.insert(name, (entry.raw_file_position(), entry.size()));
+            }
+        }
+        Ok(Self { path: path.to_owned(), entries })
+    }
+}
+
+impl Files for Archive {
+    fn open(&self, name: &str) -> Result<Option<(Box<dyn Read + Send>, u64)>> {
+        let Some(&(offset, size)) = self.entries.get(name) else { return Ok(None) };
+        let mut file: File = fs::open(&self.path)?;
+        file.seek(SeekFrom::Start(offset)).at("read", &self.path)?;
+        Ok(Some((Box::new(file.take(size)), size)))
+    }
+}

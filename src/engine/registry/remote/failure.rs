@@ -1,0 +1,57 @@
+//! What went wrong, in our words. URLs and headers stay out: a URL may be signed, a header may be a password.
+
+use reqwest::StatusCode;
+
+use super::super::RegistryError;
+use super::http::Ask;
+use super::mirrors::Place;
+use crate::base::hint::chain;
+
+/// Whether the same request may well be answered a little later.
+pub(super) fn is_busy(status: StatusCode) -> bool {
+    status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
+        || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(&status)
+}
+
+/// An answer that says no.
+pub(super) fn answer(ask: &Ask<'_>, place: &Place, status: StatusCode, shown: bool) -> RegistryError {
+    let image = ask.image.to_owned();
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => RegistryError::Denied {
+            image,
+            place: place.registry.clone(),
+            status: status.as_u16(),
+            with_credentials: shown,
+        },
+        StatusCode::NOT_FOUND => {
+            RegistryError::NotFound { image, what: ask.what.to_owned(), place: place.to_string() }
+        }
+        _ => RegistryError::Unreachable {
+            image,
+            place: place.registry.clone(),
+            reason: format!("it answers {status}"),
+            advice: (status == StatusCode::TOO_MANY_REQUESTS)
+                .then(|| "it limits how much it serves: wait, or use a mirror".to_owned()),
+        },
+    }
+}
+
+/// No answer at all, and whether another try makes sense.
+pub(super) fn transport(ask: &Ask<'_>, place: &Place, error: reqwest::Error) -> (RegistryError, bool) {
+    let timeout = error.is_timeout();
+    let text = chain(&error.without_url());
+    let unknown = text.contains("UnknownIssuer");
+    let certificate = text.contains("invalid peer certificate");
+    let no_tls = text.contains("InvalidContentType") || text.contains("corrupt message");
+    let registry = &place.registry;
+    let reason = match () {
+        () if unknown => "its certificate is signed by an unknown authority".to_owned(),
+        () if no_tls => "it does not speak TLS".to_owned(),
+        () if timeout => "it does not answer in time".to_owned(),
+        () => text,
+    };
+    let advice = unknown.then(|| format!("add the certificate authority of {registry} to the trust bundle"));
+    let image = ask.image.to_owned();
+    let failure = RegistryError::Unreachable { image, place: registry.clone(), reason, advice };
+    (failure, !certificate && !no_tls)
+}

@@ -1,0 +1,209 @@
+//! One request: with credentials if the registry asks for them, again if it was busy or the connection broke.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use oci_client::{Reference, RegistryOperation};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RANGE, RETRY_AFTER};
+use reqwest::{Method, Response, StatusCode};
+
+use super::super::image::{MANIFEST_LIMIT, MANIFEST_TYPES};
+use super::super::{RegistryError, Result};
+use super::credentials::Credentials;
+use super::mirrors::Place;
+use super::{Access, authorize, client, failure};
+
+/// What is asked of a place, for which image.
+pub(super) struct Ask<'a> {
+    /// The image, as its user knows it.
+    pub(super) image: &'a str,
+    /// What of it, for errors.
+    pub(super) what: &'a str,
+    pub(super) method: Method,
+    /// Below the repository: `manifests/…`, `blobs/…`.
+    pub(super) path: String,
+    pub(super) offset: u64,
+    /// What to send, and its type.
+    pub(super) body: Option<(HeaderValue, Bytes)>,
+    /// Whether another place can be asked, so that one known to be down is not waited for.
+    pub(super) elsewhere: bool,
+}
+
+impl<'a> Ask<'a> {
+    pub(super) fn get(image: &'a str, what: &'a str, path: String) -> Self {
+        Self { image, what, method: Method::GET, path, offset: 0, body: None, elsewhere: false }
+    }
+
+    fn writes(&self) -> bool {
+        self.method == Method::PUT
+    }
+}
+
+/// Authorization of a repository, for reading or for writing.
+pub(super) type Tokens = BTreeMap<(Place, bool), HeaderValue>;
+
+/// The connections to all registries.
+pub(super) struct Http {
+    pub(super) access: Access,
+    pub(super) credentials: Credentials,
+    client: reqwest::Client,
+    tokens: Mutex<Tokens>,
+    /// oci-client's clients, by entry of the pull secret.
+    theirs: Mutex<BTreeMap<String, oci_client::Client>>,
+    /// Registries that failed after all tries: asked after the others, and then once.
+    down: Mutex<BTreeSet<String>>,
+}
+
+/// Nothing is left half-done under these locks, so a panic elsewhere does not matter.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Http {
+    pub(super) fn new(mut access: Access) -> Result<Self> {
+        let secret = access.pull_secret.take(); // kept in parsed form only
+        let credentials = secret.as_ref().map(Credentials::parse).transpose()?.unwrap_or_default();
+        let client = client::ours(&access)?;
+        let (tokens, theirs, down) = Default::default();
+        Ok(Self { access, credentials, client, tokens, theirs, down })
+    }
+
+    /// The places in the order in which it makes sense to ask them.
+    pub(super) fn order(&self, mut places: Vec<Place>) -> Vec<Place> {
+        let down = lock(&self.down);
+        places.sort_by_key(|place| down.contains(&place.registry));
+        places
+    }
+
+    /// oci-client for this place.
+    pub(super) fn theirs(&self, place: &Place) -> Result<oci_client::Client> {
+        let entry = self.credentials.of(&place.registry, &place.repository);
+        let entry = entry.map(|(entry, _)| entry).unwrap_or_default();
+        let mut clients = lock(&self.theirs);
+        if let Some(client) = clients.get(entry) {
+            return Ok(client.clone());
+        }
+        let client = client::theirs(&self.access)?;
+        clients.insert(entry.to_owned(), client.clone());
+        Ok(client)
+    }
+
+    /// A response that says yes, or why there is none.
+    pub(super) async fn send(&self, place: &Place, ask: &Ask<'_>) -> Result<Response> {
+        let hurry = ask.elsewhere && lock(&self.down).contains(&place.registry);
+        let mut delays = self.access.patience.delays.iter().take(if hurry { 0 } else { usize::MAX });
+        let mut renewed = false;
+        loop {
+            let (failure, wait, down) = match self.request(place, ask).send().await {
+                Ok(response) if response.status().is_success() => {
+                    lock(&self.down).remove(&place.registry);
+                    return Ok(response);
+                }
+                Ok(response) if response.status() == StatusCode::UNAUTHORIZED && !renewed => {
+                    renewed = true;
+                    self.renew(place, ask).await?;
+                    continue;
+                }
+                Ok(response) if failure::is_busy(response.status()) => (
+                    failure::answer(ask, place, response.status(), false),
+                    retry_after(&response),
+                    response.status().is_server_error(),
+                ),
+                Ok(response) => {
+                    let shown = lock(&self.tokens).contains_key(&(place.clone(), ask.writes()))
+                        || self.credentials.of(&place.registry, &place.repository).is_some();
+                    return Err(failure::answer(ask, place, response.status(), shown));
+                }
+                Err(error) => match failure::transport(ask, place, error) {
+                    (failure, true) => (failure, None, true),
+                    (failure, false) => return Err(failure),
+                },
+            };
+            let Some(delay) = delays.next() else {
+                if down {
+                    lock(&self.down).insert(place.registry.clone());
+                }
+                return Err(failure);
+            };
+            tokio::time::sleep(wait.map_or(*delay, |wait| wait.min(self.access.patience.longest))).await;
+        }
+    }
+
+    fn request(&self, place: &Place, ask: &Ask<'_>) -> reqwest::RequestBuilder {
+        let reference = self.reference(place);
+        let registry = reference.resolve_registry();
+        let plain = self.access.plain_http.contains(&place.registry);
+        let scheme = if plain { "http" } else { "https" };
+        let url = format!("{scheme}://{registry}/v2/{}/{}", place.repository, ask.path);
+        let mut request = self.client.request(ask.method.clone(), url);
+        if ask.path.starts_with("manifests/") {
+            request = request.header(ACCEPT, MANIFEST_TYPES.join(", "));
+        }
+        if ask.offset > 0 {
+            request = request.header(RANGE, format!("bytes={}-", ask.offset));
+        }
+        if let Some(token) = lock(&self.tokens).get(&(place.clone(), ask.writes())) {
+            request = request.header(AUTHORIZATION, token.clone());
+        }
+        if let Some((media_type, body)) = &ask.body {
+            request = request.header(CONTENT_TYPE, media_type.clone()).body(body.clone());
+        }
+        request
+    }
+
+    pub(super) fn reference(&self, place: &Place) -> Reference {
+        Reference::with_tag(place.registry.clone(), place.repository.clone(), "latest".to_owned())
+    }
+
+    /// Gets authorization for the next request; without any, that request will be refused and say so.
+    async fn renew(&self, place: &Place, ask: &Ask<'_>) -> Result<()> {
+        let key = (place.clone(), ask.writes());
+        lock(&self.tokens).remove(&key);
+        let operation = if ask.writes() { RegistryOperation::Push } else { RegistryOperation::Pull };
+        if let Some(token) = authorize::authorize(self, place, ask, operation).await? {
+            lock(&self.tokens).insert(key, token);
+        }
+        Ok(())
+    }
+
+    /// A small answer, whole; one that breaks off is asked for again.
+    pub(super) async fn whole(&self, place: &Place, ask: &Ask<'_>) -> Result<(Option<String>, Vec<u8>)> {
+        let mut delays = self.access.patience.delays.iter();
+        loop {
+            let response = self.send(place, ask).await?;
+            let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            let media_type =
+                media_type.and_then(|text| text.split(';').next()).map(|text| text.trim().to_owned());
+            let error = match body(response).await {
+                Ok(Some(bytes)) => return Ok((media_type, bytes)),
+                Ok(None) => {
+                    let problem = format!("{} has more than {MANIFEST_LIMIT} bytes", ask.what);
+                    return Err(RegistryError::Malformed { image: ask.image.to_owned(), problem });
+                }
+                Err(error) => error,
+            };
+            let Some(delay) = delays.next() else { return Err(failure::transport(ask, place, error).0) };
+            tokio::time::sleep(*delay).await;
+        }
+    }
+}
+
+/// The body, unless it is too large.
+async fn body(mut response: Response) -> std::result::Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() as u64 > MANIFEST_LIMIT {
+            return Ok(None);
+        }
+    }
+    Ok(Some(bytes))
+}
+
+/// Seconds only: a date would need a clock, and the usual wait is as good.
+fn retry_after(response: &Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}

@@ -1,0 +1,165 @@
+//! Registries, over the network. Asynchronous code stays in here, as it does in `api` and nowhere else: a small
+//! runtime belongs to every [`Remote`], and what is asked of it blocks the caller.
+//!
+//! Tokens and uploads are oci-client's work. Reads go through the HTTP client that oci-client itself uses, because its own
+//! reads hide what we need: how long a busy registry asks to wait (Retry-After), the media type of a manifest, where a
+//! partial response begins; and they hash every blob once more.
+//!
+//! | question | answer |
+//! |---|---|
+//! | which credentials | the pull secret's entry with the longest match of `registry/repository`; shown only when asked |
+//! | which place | of a digest: its mirrors in order, then its source unless the policy says never. Of a tag: its source |
+//! | what is tried again | 5xx, 429 and 408, connections that cannot be made or that break; never a wrong certificate |
+//! | plain http | only for the registries that [`Access::plain_http`] lists, loopback included |
+//! | environment | none is read: proxies are values in [`Access`] |
+
+mod access;
+mod authorize;
+mod client;
+mod credentials;
+mod failure;
+mod http;
+mod mirrors;
+mod push;
+mod stream;
+
+use std::fmt;
+use std::io::Read;
+use std::sync::Arc;
+
+pub use access::{Access, MirrorRule, Patience, ProxySettings};
+
+use self::http::{Ask, Http};
+use self::mirrors::{Place, places};
+use self::stream::Download;
+use super::image::media_type_of;
+use super::{
+    Descriptor, ImageName, Images, MediaType, Reference, RegistryError, Result, Sha256, Verified, verify,
+};
+use crate::base::hint::Hint as _;
+
+/// Threads of the runtime. They wait for the network; hashing and unpacking happen on the reader's threads.
+const THREADS: usize = 2;
+
+/// All registries that an [`Access`] opens.
+pub struct Remote {
+    http: Arc<Http>,
+    /// Taken out when dropped, and nowhere else.
+    runtime: Option<tokio::runtime::Runtime>,
+    handle: tokio::runtime::Handle,
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("access", &self.http.access).finish_non_exhaustive()
+    }
+}
+
+/// Readers may be given up in the middle of a blob; nobody waits for them.
+impl Drop for Remote {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Remote {
+    /// Prepares everything, and connects to nothing yet.
+    pub fn new(access: Access) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("registry")
+            .enable_all()
+            .build()
+            .map_err(|error| RegistryError::Access {
+                problem: format!("no threads for the network: {error}"),
+            })?;
+        let handle = runtime.handle().clone();
+        Ok(Self { http: Arc::new(Http::new(access)?), runtime: Some(runtime), handle })
+    }
+
+    fn runtime(&self) -> &tokio::runtime::Handle {
+        &self.handle
+    }
+
+    fn places(&self, image: &ImageName) -> Vec<Place> {
+        self.http.order(places(&self.http.access.mirrors, image))
+    }
+}
+
+/// What the places said that could not give what they were asked for.
+struct Refusals<'a> {
+    image: &'a str,
+    said: Vec<(&'a Place, RegistryError)>,
+}
+
+impl<'a> Refusals<'a> {
+    fn new(image: &'a str) -> Self {
+        Self { image, said: Vec::new() }
+    }
+
+    /// Of several places, every answer is told; of one, its own error is enough.
+    fn into_error(mut self) -> RegistryError {
+        if self.said.len() == 1 {
+            return self.said.remove(0).1;
+        }
+        let prefix = format!("{}: ", self.image);
+        let mut advice = None;
+        let mut tried = Vec::new();
+        for (place, error) in self.said {
+            advice = advice.or_else(|| error.hint());
+            let text = error.to_string();
+            tried.push(format!("{place}: {}", text.strip_prefix(&prefix).unwrap_or(&text)));
+        }
+        RegistryError::NoMirror { image: self.image.to_owned(), tried, advice }
+    }
+}
+
+impl Images for Remote {
+    fn resolve(&self, image: &ImageName) -> Result<Sha256> {
+        let tag = match &image.reference {
+            Reference::Digest(digest) => return Ok(*digest),
+            Reference::Tag(tag) => tag,
+        };
+        let name = image.to_string();
+        let what = format!("the tag `{tag}`");
+        let ask = Ask::get(&name, &what, format!("manifests/{tag}"));
+        // The bytes decide, not what a header says about them.
+        let (_, bytes) = self.runtime().block_on(self.http.whole(&Place::of(image), &ask))?;
+        Ok(Sha256::of(&bytes))
+    }
+
+    fn manifest(&self, image: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)> {
+        let name = image.to_string();
+        let what = format!("manifest {digest}");
+        let places = self.places(image);
+        let mut ask = Ask::get(&name, &what, format!("manifests/{digest}"));
+        ask.elsewhere = places.len() > 1;
+        let mut refusals = Refusals::new(&name);
+        for place in &places {
+            let answer =
+                self.runtime().block_on(self.http.whole(place, &ask)).and_then(|(media_type, bytes)| {
+                    let bytes = verify::manifest(image, digest, bytes)?;
+                    let known = media_type.filter(|text| text.contains("manifest") || text.contains("index"));
+                    Ok((known.unwrap_or_else(|| media_type_of(&bytes)), bytes))
+                });
+            match answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) => refusals.said.push((place, error)),
+            }
+        }
+        Err(refusals.into_error())
+    }
+
+    fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>> {
+        let download = Download {
+            http: self.http.clone(),
+            places: self.places(image),
+            image: image.to_string(),
+            blob: blob.clone(),
+        };
+        let begun = self.runtime().block_on(download.open(0))?;
+        Ok(Box::new(Verified::new(download.start(self.runtime(), begun), image, blob)))
+    }
+}

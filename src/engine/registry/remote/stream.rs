@@ -1,0 +1,142 @@
+//! A blob on its way from the runtime to a synchronous reader, through a channel that holds a few chunks and no more.
+//!
+//! A connection that breaks off is made again from where it broke (Range). A registry that knows no Range sends the whole
+//! blob again, and what was read before is skipped.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use reqwest::header::CONTENT_RANGE;
+use reqwest::{Response, StatusCode};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::super::{Descriptor, RegistryError, Result};
+use super::http::{Ask, Http};
+use super::mirrors::Place;
+use super::{Refusals, failure};
+
+/// Chunks between the network and a slow reader.
+const CHUNKS: usize = 8;
+
+/// A blob that is being read.
+pub(super) struct Download {
+    pub(super) http: Arc<Http>,
+    pub(super) places: Vec<Place>,
+    pub(super) image: String,
+    pub(super) blob: Descriptor,
+}
+
+impl Download {
+    /// A response that begins at `offset`, or at the beginning, from the first place that has one.
+    pub(super) async fn open(&self, offset: u64) -> Result<(Place, Response)> {
+        let what = format!("blob {}", self.blob.digest);
+        let mut ask = Ask::get(&self.image, &what, format!("blobs/{}", self.blob.digest));
+        ask.offset = offset;
+        ask.elsewhere = self.places.len() > 1;
+        let mut refusals = Refusals::new(&self.image);
+        for place in &self.places {
+            match self.http.send(place, &ask).await {
+                Ok(response) => return Ok((place.clone(), response)),
+                Err(error) => refusals.said.push((place, error)),
+            }
+        }
+        Err(refusals.into_error())
+    }
+
+    /// Starts to read on. The first response is there already, so that a missing blob is known before the first byte.
+    pub(super) fn start(mut self, runtime: &tokio::runtime::Handle, first: (Place, Response)) -> Pipe {
+        let (sender, chunks) = channel(CHUNKS);
+        runtime.spawn(async move {
+            if let Err(error) = self.pump(first, &sender).await {
+                let _ = sender.send(Err(error)).await; // nobody reads any more
+            }
+        });
+        Pipe { chunks, now: Bytes::new() }
+    }
+
+    async fn pump(&mut self, first: (Place, Response), to: &Sender<Result<Bytes>>) -> Result<()> {
+        let (mut place, mut response) = first;
+        let mut offset = 0;
+        let mut tries = 0;
+        loop {
+            let before = offset;
+            let Some(error) = self.pour(response, &mut offset, to).await else { return Ok(()) };
+            if offset > before {
+                tries = 0; // it goes on, if slowly
+            } else {
+                self.places.sort_by_key(|other| *other == place); // the others first
+            }
+            let Some(delay) = self.http.access.patience.delays.get(tries).copied() else {
+                let what = format!("blob {}", self.blob.digest);
+                let ask = Ask::get(&self.image, &what, String::new());
+                return Err(match failure::transport(&ask, &place, error).0 {
+                    RegistryError::Unreachable { image, place, reason, advice } => {
+                        let reason =
+                            format!("{what} breaks off after {offset} of {} bytes: {reason}", self.blob.size);
+                        RegistryError::Unreachable { image, place, reason, advice }
+                    }
+                    other => other,
+                });
+            };
+            tries += 1;
+            tokio::time::sleep(delay).await;
+            (place, response) = self.open(offset).await?;
+        }
+    }
+
+    /// Passes a response on from `offset`; gives back what broke it off, and none when it is over or nobody listens.
+    async fn pour(
+        &self,
+        mut response: Response,
+        offset: &mut u64,
+        to: &Sender<Result<Bytes>>,
+    ) -> Option<reqwest::Error> {
+        let mut at = match response.status() {
+            StatusCode::PARTIAL_CONTENT => begin(&response).unwrap_or(*offset),
+            _ => 0,
+        };
+        loop {
+            match response.chunk().await {
+                Ok(None) => return None,
+                Err(_) if *offset >= self.blob.size => return None,
+                Err(error) => return Some(error),
+                Ok(Some(mut chunk)) => {
+                    let known = offset.saturating_sub(at).min(chunk.len() as u64);
+                    at += chunk.len() as u64;
+                    chunk.advance(known as usize);
+                    *offset += chunk.len() as u64;
+                    if !chunk.is_empty() && to.send(Ok(chunk)).await.is_err() {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where a partial response begins.
+fn begin(response: &Response) -> Option<u64> {
+    let text = response.headers().get(CONTENT_RANGE)?.to_str().ok()?;
+    text.strip_prefix("bytes ")?.split('-').next()?.parse().ok()
+}
+
+pub(super) struct Pipe {
+    chunks: Receiver<Result<Bytes>>,
+    now: Bytes,
+}
+
+impl Read for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.now.is_empty() {
+            match self.chunks.blocking_recv() {
+                None => return Ok(0),
+                Some(Ok(chunk)) => self.now = chunk,
+                Some(Err(error)) => return Err(io::Error::other(error)),
+            }
+        }
+        let count = buffer.len().min(self.now.len());
+        self.now.copy_to_slice(&mut buffer[..count]);
+        Ok(count)
+    }
+}

@@ -1,0 +1,48 @@
+//! A source of images with the name of the image that a build starts from; opened when it is first asked for.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::{ImageName, Images, Result};
+
+/// A source of images, and the image that a build starts from.
+#[derive(Clone)]
+pub struct Opened {
+    /// Where the release and its components come from.
+    pub images: Arc<dyn Images>,
+    pub name: ImageName,
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Opened({})", self.name)
+    }
+}
+
+/// A source that is opened when it is first asked for: a build with nothing to fetch must not pay for a TLS client.
+pub struct Deferred {
+    open: Box<dyn Fn() -> Result<Opened> + Send + Sync>,
+    opened: OnceLock<Opened>,
+}
+
+impl Deferred {
+    /// Remembers how to open.
+    pub fn new(open: impl Fn() -> Result<Opened> + Send + Sync + 'static) -> Self {
+        Self { open: Box::new(open), opened: OnceLock::new() }
+    }
+
+    /// Opens, the first time.
+    pub fn get(&self) -> Result<&Opened> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let opened = (self.open)()?;
+        Ok(self.opened.get_or_init(|| opened))
+    }
+}
+
+impl fmt::Debug for Deferred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Deferred({:?})", self.opened.get())
+    }
+}

@@ -1,0 +1,401 @@
+//! Into the sandbox: one `clone` with all namespaces, then everything that was laid out, then the program.
+//!
+//! ```text
+//! tinderbox ──clone──▶ first process of the namespaces ──clone──▶ the program
+//!     │                  makes the root, waits, reports          execve
+//!     └── reads pipes, waits for the first process; kills it, and the kernel kills everything in there
+//! ```
+//!
+//! This is the one module with `unsafe` code. What must hold: tinderbox has threads, so the child of a `clone` may make
+//! system calls on memory that was ready before and nothing else. It does not allocate, lock, panic or drop. Everything
+//! it needs is in [`Ready`], all of it made by the parent; it ends in `_exit` or `execve`.
+
+#![expect(unsafe_code, reason = "the child of a clone; see the module's text")]
+
+mod network;
+mod root;
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::process::{Pid, Resource, Rlimit};
+
+use super::layout::{Layout, Step, bytes};
+use super::watch::Begun;
+use super::{HOST, Isolation, Limits, Program, SandboxError, USER, obstacle};
+use crate::base::fs;
+
+/// What the child says before it is ready, each with a number: a stage that failed, a note, or the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Word {
+    /// The program ended; the value is its wait status.
+    Ended,
+    /// There is no `/proc`.
+    NoProc,
+    Leash,
+    /// The users of the new namespace.
+    Users,
+    Host,
+    Network,
+    /// Mounts that nobody else sees.
+    Private,
+    /// The new root's own file system.
+    Root,
+    /// The new root takes the place of the old.
+    Pivot,
+    Privileges,
+    Fork,
+    Limits,
+    Directory,
+    Execute,
+    /// A step of the layout: this number and those above.
+    Step,
+}
+
+/// One message: a word, and a number that goes with it.
+pub(super) const MESSAGE: usize = 8;
+
+/// All that the child needs, in memory that is there before it is.
+struct Ready<'a> {
+    isolation: Isolation,
+    steps: &'a [Step],
+    base: CString,
+    users: CString,
+    groups: CString,
+    addresses: &'a [IpAddr],
+    limits: Limits,
+    directory: CString,
+    argv: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    status: BorrowedFd<'a>,
+    leash: BorrowedFd<'a>,
+    printed: BorrowedFd<'a>,
+    nothing: BorrowedFd<'a>,
+    /// The outside: the program runs in the host's own root, with nothing but limits.
+    bare: bool,
+}
+
+type Stop = (u32, Errno);
+
+/// Starts a program in namespaces.
+pub(super) fn start(
+    isolation: Isolation,
+    program: &Program<'_>,
+    layout: &Layout,
+) -> Result<Begun, SandboxError> {
+    if isolation == Isolation::Root && !rustix::process::geteuid().is_root() {
+        return Err(obstacle::forbidden("only root can do without user namespaces", None));
+    }
+    let mut flags = libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::SIGCHLD;
+    if isolation == Isolation::User {
+        flags |= libc::CLONE_NEWUSER;
+    }
+    let argv = strings(program.argv.iter().cloned())?;
+    let locale = (!program.environment.contains_key("LC_ALL")).then(|| "LC_ALL=C".to_owned());
+    let environment = program.environment.iter().map(|(name, value)| format!("{name}={value}")).chain(locale);
+    let begin = Begin { isolation, flags, steps: &layout.steps, bare: false, program };
+    begin.start(&argv, &strings(environment)?)
+}
+
+/// Starts a program of the host with limits and nothing else: one that makes a sandbox by itself.
+pub(super) fn start_bare(
+    isolation: Isolation,
+    program: &Program<'_>,
+    argv: Vec<String>,
+) -> Result<Begun, SandboxError> {
+    let argv = strings(argv.into_iter())?;
+    let begin = Begin { isolation, flags: libc::SIGCHLD, steps: &[], bare: true, program };
+    begin.start(&argv, &[])
+}
+
+struct Begin<'a> {
+    isolation: Isolation,
+    flags: c_int,
+    steps: &'a [Step],
+    bare: bool,
+    program: &'a Program<'a>,
+}
+
+impl Begin<'_> {
+    fn start(&self, argv: &[CString], environment: &[CString]) -> Result<Begun, SandboxError> {
+        let pipe = |what: &str| {
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+                .map_err(|errno| SandboxError::Failed { what: what.to_owned(), source: errno.into() })
+        };
+        let (status, status_end) = pipe("no pipe for its status")?;
+        let (printed, printed_end) = pipe("no pipe for its output")?;
+        let (leash_end, leash) = pipe("no pipe to hold it by")?;
+        let nothing: OwnedFd = fs::open(std::path::Path::new("/dev/null"))?.into();
+        let base = self.program.scratch.join("root");
+        if !self.bare {
+            fs::create_dirs(&base)?;
+        }
+        let ready = Ready {
+            isolation: self.isolation,
+            steps: self.steps,
+            base: bytes(&base)?,
+            users: number(format!("{USER} {} 1\n", rustix::process::geteuid().as_raw())),
+            groups: number(format!("{USER} {} 1\n", rustix::process::getegid().as_raw())),
+            addresses: self.program.addresses,
+            limits: self.program.limits,
+            directory: if self.bare {
+                c"/".into()
+            } else {
+                CString::new(self.program.directory).unwrap_or_default()
+            },
+            argv: pointers(argv),
+            environment: pointers(environment),
+            status: borrow(&status_end),
+            leash: borrow(&leash_end),
+            printed: borrow(&printed_end),
+            nothing: borrow(&nothing),
+            bare: self.bare,
+        };
+        // SAFETY: the child shares no memory with us and keeps to the rules that this module's text gives.
+        let pid = unsafe { clone(self.flags) };
+        match pid {
+            Ok(None) => first_process(&ready),
+            Ok(Some(pid)) => Ok(Begun { pid, status, printed, _leash: leash }),
+            Err(errno) => Err(obstacle::of_clone(self.isolation, errno)),
+        }
+    }
+}
+
+fn borrow(fd: &OwnedFd) -> BorrowedFd<'_> {
+    std::os::fd::AsFd::as_fd(fd)
+}
+
+fn number(text: String) -> CString {
+    CString::new(text).unwrap_or_default() // digits have no zero byte
+}
+
+fn strings(list: impl Iterator<Item = String>) -> Result<Vec<CString>, SandboxError> {
+    list.map(|text| {
+        CString::new(text).map_err(|_| SandboxError::Layout {
+            target: "an argument or the environment".into(),
+            problem: "it has a zero byte".into(),
+        })
+    })
+    .collect()
+}
+
+/// As the system wants lists: with a null at the end.
+fn pointers(list: &[CString]) -> Vec<*const c_char> {
+    list.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// `fork` with flags, without what the C library does around it: handlers of other threads' locks, which the child must
+/// not need.
+unsafe fn clone(flags: c_int) -> Result<Option<Pid>, Errno> {
+    // SAFETY: no stack is given, so the child goes on with a copy of ours.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags), 0, 0, 0, 0) };
+    match pid {
+        -1 => Err(last_error()),
+        0 => Ok(None),
+        pid => Ok(Pid::from_raw(pid as i32)),
+    }
+}
+
+fn last_error() -> Errno {
+    // SAFETY: the C library's errno is a thread's own.
+    Errno::from_raw_os_error(unsafe { *libc::__errno_location() })
+}
+
+/// The first process of the namespaces: makes the root, starts the program, waits for it, says how it ended.
+fn first_process(ready: &Ready<'_>) -> ! {
+    match prepare(ready).and_then(|()| run(ready)) {
+        Ok(status) => say(ready, Word::Ended as u32, status),
+        Err((word, errno)) => say(ready, word, errno.raw_os_error()),
+    }
+    // SAFETY: always; nothing of the parent's is run or flushed.
+    unsafe { libc::_exit(0) }
+}
+
+/// Tells the parent. It may be gone: then nobody needs to know.
+fn say(ready: &Ready<'_>, word: u32, value: i32) {
+    let mut message = [0; MESSAGE];
+    message[..4].copy_from_slice(&word.to_le_bytes());
+    message[4..].copy_from_slice(&value.to_le_bytes());
+    let _ = rustix::io::write(ready.status, &message);
+}
+
+fn at<T>(word: Word, result: Result<T, Errno>) -> Result<T, Stop> {
+    result.map_err(|errno| (word as u32, errno))
+}
+
+fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
+    at(Word::Leash, leash(ready))?;
+    if ready.bare {
+        return Ok(());
+    }
+    if ready.isolation == Isolation::User {
+        at(Word::Users, users(ready))?;
+    }
+    at(Word::Host, rustix::system::sethostname(HOST.as_bytes()))?;
+    at(Word::Network, network::addresses(ready.addresses))?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    at(Word::Private, rustix::mount::mount_change(c"/", private))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let options = c"mode=0755,size=16m";
+    at(Word::Root, rustix::mount::mount(c"tinderbox", &*ready.base, c"tmpfs", flags, options))?;
+    at(Word::Root, rustix::process::chdir(&*ready.base))?;
+    // No mode is to be narrowed by whatever the user's is.
+    rustix::process::umask(Mode::empty());
+    for (number, step) in ready.steps.iter().enumerate() {
+        if let Err(errno) = root::make(step) {
+            match step {
+                // A container that hides parts of its own /proc gets none of ours.
+                Step::Proc { .. } if errno == Errno::PERM || errno == Errno::ACCESS => {
+                    say(ready, Word::NoProc as u32, 0);
+                }
+                _ => return Err((Word::Step as u32 + number as u32, errno)),
+            }
+        }
+    }
+    at(Word::Pivot, root::pivot())
+}
+
+/// Dies with tinderbox, also if that is already gone.
+fn leash(ready: &Ready<'_>) -> Result<(), Errno> {
+    rustix::process::setsid()?;
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    let mut fds = [rustix::event::PollFd::new(&ready.leash, rustix::event::PollFlags::IN)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    // The other end is in this process too, as a copy: it is closed before looking.
+    close_all_but(&[ready.status, ready.leash, ready.printed, ready.nothing]);
+    match rustix::event::poll(&mut fds, Some(&now))? {
+        0 => Ok(()),
+        _ => Err(Errno::PIPE),
+    }
+}
+
+/// Closes everything that we inherited but these: other threads' files, and what the user's shell left open.
+fn close_all_but(keep: &[BorrowedFd<'_>; 4]) {
+    let mut numbers = [0u32; 4];
+    for (number, fd) in numbers.iter_mut().zip(keep) {
+        *number = fd.as_raw_fd() as u32;
+    }
+    numbers.sort_unstable();
+    let mut from = 3;
+    for number in numbers {
+        if number > from {
+            close_range(from, number - 1);
+        }
+        from = from.max(number + 1);
+    }
+    close_range(from, u32::MAX);
+}
+
+fn close_range(first: u32, last: u32) {
+    // SAFETY: the child owns copies of all of them, and uses none of those.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    if done == -1 {
+        // Before Linux 5.9: one by one, as many as a process usually has.
+        for fd in first..=last.min(4096) {
+            // SAFETY: as above.
+            let _ = unsafe { libc::close(fd as c_int) };
+        }
+    }
+}
+
+fn users(ready: &Ready<'_>) -> Result<(), Errno> {
+    put(c"/proc/self/setgroups", c"deny")?;
+    put(c"/proc/self/gid_map", &ready.groups)?;
+    put(c"/proc/self/uid_map", &ready.users)
+}
+
+fn put(path: &CStr, text: &CStr) -> Result<(), Errno> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, text.to_bytes()).map(drop)
+}
+
+/// Starts the program and waits until it is done; whatever else is left then ends with us.
+fn run(ready: &Ready<'_>) -> Result<i32, Stop> {
+    at(Word::Privileges, rustix::thread::set_no_new_privs(true))?;
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    // SAFETY: as for the first.
+    let program = match at(Word::Fork, unsafe { clone(libc::SIGCHLD) })? {
+        Some(pid) => pid.as_raw_nonzero().get(),
+        None => {
+            let (word, errno) = execute(ready);
+            say(ready, word, errno.raw_os_error());
+            // SAFETY: always.
+            unsafe { libc::_exit(127) }
+        }
+    };
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, 0) };
+        match pid {
+            -1 if last_error() == Errno::INTR => {}
+            -1 => return Err((Word::Fork as u32, last_error())),
+            pid if pid == program => return Ok(status),
+            _ => {} // an orphan of the program's
+        }
+    }
+}
+
+/// Becomes the program. Comes back only with the reason why not.
+fn execute(ready: &Ready<'_>) -> Stop {
+    let prepared = limit(ready)
+        .map_err(|errno| (Word::Limits as u32, errno))
+        .and_then(|()| at(Word::Directory, rustix::process::chdir(&*ready.directory)))
+        .and_then(|()| at(Word::Execute, connect(ready)));
+    if let Err(stop) = prepared {
+        return stop;
+    }
+    // SAFETY: both lists end with a null, and live in the parent's memory, of which this process has a copy.
+    unsafe { libc::execve(ready.argv[0], ready.argv.as_ptr(), ready.environment.as_ptr()) };
+    (Word::Execute as u32, last_error())
+}
+
+fn limit(ready: &Ready<'_>) -> Result<(), Errno> {
+    let Limits { memory, output, processes, .. } = ready.limits;
+    for (resource, most) in [
+        // One byte: a core file is not written, and unlike at zero, no program is started to take it.
+        (Resource::Core, 1),
+        (Resource::Data, memory),
+        (Resource::Fsize, output),
+        (Resource::Nproc, processes),
+        (Resource::Nofile, 1024),
+    ] {
+        let had = rustix::process::getrlimit(resource);
+        let most = had.maximum.map_or(most, |maximum| maximum.min(most));
+        rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    // SAFETY: only this process is changed: signals that Rust's runtime ignores get their usual effect, and in place
+    // of root's powers the program has none.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        if ready.isolation == Isolation::Root && !ready.bare {
+            const NO_ROOT_LOCKED: libc::c_ulong = 0b11;
+            if libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT_LOCKED, 0, 0, 0) != 0
+                || libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) != 0
+            {
+                return Err(last_error());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Nothing to read, and one pipe for all that it prints.
+fn connect(ready: &Ready<'_>) -> Result<(), Errno> {
+    rustix::stdio::dup2_stdin(ready.nothing)?;
+    rustix::stdio::dup2_stdout(ready.printed)?;
+    rustix::stdio::dup2_stderr(ready.printed)
+}

@@ -1,0 +1,217 @@
+//! What is mounted where, as data: worked out before anything is forked, so that the child only does it.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::{OUTPUT, Program, SandboxError};
+use crate::base::fs;
+
+/// Devices that a program may open.
+const DEVICES: [&str; 5] = ["full", "null", "random", "urandom", "zero"];
+
+/// Links in `/dev`.
+const LINKS: [(&str, &str); 4] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
+
+/// The new root, from the outside in.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) steps: Vec<Step>,
+}
+
+/// One thing to make. Paths are below the new root, without a leading slash.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Dir {
+        at: CString,
+    },
+    /// An empty file, for something to be bound over.
+    File {
+        at: CString,
+    },
+    Link {
+        at: CString,
+        target: CString,
+    },
+    /// A file or directory of the host.
+    Bind {
+        at: CString,
+        source: CString,
+        access: Access,
+    },
+    /// An empty file system in memory.
+    Memory {
+        at: CString,
+        options: CString,
+    },
+    /// The processes of the sandbox.
+    Proc {
+        at: CString,
+    },
+}
+
+/// What may be done with what is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+    Device,
+}
+
+/// What is to be at a path, beside what the image has there.
+#[derive(Debug, Default)]
+struct Place {
+    content: Option<Content>,
+    below: BTreeMap<String, Place>,
+}
+
+#[derive(Debug)]
+enum Content {
+    Bound(PathBuf, Access),
+    Link(&'static str),
+    Memory(String),
+    Proc,
+}
+
+impl Layout {
+    pub(super) fn of(program: &Program<'_>) -> Result<Self, SandboxError> {
+        let mut root = Place::default();
+        for mount in program.inputs {
+            root.put(&mount.target, Content::Bound(mount.source.clone(), Access::Read))?;
+        }
+        root.put(OUTPUT, Content::Bound(program.output.to_owned(), Access::Write))?;
+        root.put("/tmp", Content::Memory(format!("mode=1777,size={}", program.limits.output)))?;
+        root.put("/proc", Content::Proc)?;
+        for device in DEVICES {
+            let path = format!("/dev/{device}");
+            root.put(&path, Content::Bound(PathBuf::from(&path), Access::Device))?;
+        }
+        root.put("/dev/shm", Content::Memory("mode=1777,size=64m".into()))?;
+        for (name, target) in LINKS {
+            root.put(&format!("/dev/{name}"), Content::Link(target))?;
+        }
+        let mut layout = Self { steps: Vec::new() };
+        layout.open(&root, Some(program.root), "")?;
+        Ok(layout)
+    }
+
+    /// A directory of which something is replaced: its own entries one by one, then what is put there.
+    fn open(&mut self, place: &Place, image: Option<&Path>, at: &str) -> Result<(), SandboxError> {
+        if !at.is_empty() {
+            self.steps.push(Step::Dir { at: text(at)? });
+        }
+        // The image's /dev is not looked at: what is in there is the sandbox's to say.
+        let image = image.filter(|dir| at != "dev" && fs::metadata(dir).is_ok_and(|found| found.is_dir()));
+        let names = image.map(fs::list).transpose()?.unwrap_or_default();
+        for name in names.iter().filter_map(|name| name.to_str()) {
+            if let (false, Some(image)) = (place.below.contains_key(name), image) {
+                self.bind(&image.join(name), &below(at, name), Access::Read)?;
+            }
+        }
+        for (name, inner) in &place.below {
+            let (at, image) = (below(at, name), image.map(|image| image.join(name)));
+            match &inner.content {
+                Some(content) => self.put(content, &at)?,
+                None => self.open(inner, image.as_deref(), &at)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, content: &Content, at: &str) -> Result<(), SandboxError> {
+        match content {
+            Content::Bound(source, access) => self.bind(source, at, *access),
+            Content::Link(target) => self.push(Step::Link { at: text(at)?, target: text(target)? }),
+            Content::Memory(options) => {
+                self.steps.push(Step::Dir { at: text(at)? });
+                self.push(Step::Memory { at: text(at)?, options: text(options)? })
+            }
+            Content::Proc => {
+                self.steps.push(Step::Dir { at: text(at)? });
+                self.push(Step::Proc { at: text(at)? })
+            }
+        }
+    }
+
+    fn bind(&mut self, source: &Path, at: &str, access: Access) -> Result<(), SandboxError> {
+        let kind = fs::metadata(source)?.file_type();
+        if kind.is_symlink() {
+            let target = fs::read_link(source)?;
+            return self.push(Step::Link { at: text(at)?, target: bytes(&target)? });
+        }
+        let at = text(at)?;
+        self.steps.push(if kind.is_dir() {
+            Step::Dir { at: at.clone() }
+        } else {
+            Step::File { at: at.clone() }
+        });
+        self.push(Step::Bind { at, source: bytes(source)?, access })
+    }
+
+    fn push(&mut self, step: Step) -> Result<(), SandboxError> {
+        self.steps.push(step);
+        Ok(())
+    }
+}
+
+impl Place {
+    fn put(&mut self, target: &str, content: Content) -> Result<(), SandboxError> {
+        let wrong =
+            |problem: &str| SandboxError::Layout { target: target.to_owned(), problem: problem.to_owned() };
+        let parts: Vec<&str> = match target.strip_prefix('/') {
+            Some(rest) => rest.split('/').collect(),
+            None => return Err(wrong("it is no absolute path")),
+        };
+        let mut place = self;
+        for part in parts {
+            if part.is_empty() || part == "." || part == ".." {
+                return Err(wrong("it is no plain path"));
+            }
+            if place.content.is_some() {
+                return Err(wrong("it is inside of something else that is mounted"));
+            }
+            place = place.below.entry(part.to_owned()).or_default();
+        }
+        if place.content.is_some() || !place.below.is_empty() {
+            return Err(wrong("something else is mounted there"));
+        }
+        place.content = Some(content);
+        Ok(())
+    }
+}
+
+fn below(at: &str, name: &str) -> String {
+    if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") }
+}
+
+fn text(text: &str) -> Result<CString, SandboxError> {
+    CString::new(text).map_err(|_| SandboxError::Layout {
+        target: text.escape_debug().to_string(),
+        problem: "it has a zero byte".into(),
+    })
+}
+
+pub(super) fn bytes(path: &Path) -> Result<CString, SandboxError> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| SandboxError::Layout {
+        target: path.display().to_string(),
+        problem: "it has a zero byte".into(),
+    })
+}
+
+impl Step {
+    /// What an error calls it.
+    pub(super) fn describe(&self) -> String {
+        let show = |path: &CString| format!("`/{}`", path.to_string_lossy());
+        match self {
+            Self::Dir { at } | Self::File { at } | Self::Link { at, .. } => format!("make {}", show(at)),
+            Self::Bind { at, source, .. } => format!("mount `{}` at {}", source.to_string_lossy(), show(at)),
+            Self::Memory { at, .. } | Self::Proc { at } => format!("mount {}", show(at)),
+        }
+    }
+}

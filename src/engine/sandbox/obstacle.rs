@@ -1,0 +1,99 @@
+//! Why there is no sandbox, and what to change: the system says `EPERM` for a dozen reasons.
+
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::enter::Word;
+use super::layout::Layout;
+use super::{Isolation, SandboxError};
+use crate::base::fs;
+
+/// Settings that forbid user namespaces: where, what forbids them, and how to allow them.
+const SETTINGS: [(&str, &str, &str); 3] = [
+    ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=15000"),
+    ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sysctl kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile with `userns,` for tinderbox)",
+    ),
+];
+
+/// Files that container engines leave in their containers.
+const CONTAINERS: [&str; 2] = ["/run/.containerenv", "/.dockerenv"];
+
+pub(super) fn forbidden(what: &str, errno: Option<Errno>) -> SandboxError {
+    let what = match errno {
+        Some(errno) => format!("{what} ({})", std::io::Error::from(errno)),
+        None => what.to_owned(),
+    };
+    SandboxError::Forbidden { what, advice: advice() }
+}
+
+/// What to change on this machine, as far as that can be seen.
+fn advice() -> String {
+    let says = |path: &str| fs::read_text(Path::new(path)).unwrap_or_default();
+    let setting = SETTINGS.iter().find(|(path, forbids, _)| says(path).trim() == *forbids);
+    if let Some((_, _, change)) = setting {
+        return format!("as root, `{change}`; or install bubblewrap");
+    }
+    if CONTAINERS.iter().any(|path| fs::exists(Path::new(path)).unwrap_or(false)) {
+        return "this is a container: start it with `--security-opt seccomp=unconfined` (and `--security-opt apparmor=unconfined` \
+                where there is AppArmor), so that namespaces can be made in it"
+            .into();
+    }
+    "allow user namespaces (`sysctl user.max_user_namespaces`, seccomp, AppArmor or SELinux forbid them here), or install bubblewrap"
+        .into()
+}
+
+/// What a refused `clone` means.
+pub(super) fn of_clone(isolation: Isolation, errno: Errno) -> SandboxError {
+    let denied = [Errno::PERM, Errno::NOSPC, Errno::USERS, Errno::INVAL, Errno::NOSYS, Errno::ACCESS];
+    if denied.contains(&errno) {
+        let what = match isolation {
+            Isolation::User => "user namespaces cannot be made",
+            Isolation::Root | Isolation::Bubblewrap => "namespaces cannot be made",
+        };
+        // These two say that a number is used up, in words about disks and people.
+        return match errno {
+            Errno::NOSPC | Errno::USERS => forbidden(&format!("{what}: the system allows no more"), None),
+            errno => forbidden(what, Some(errno)),
+        };
+    }
+    SandboxError::Failed { what: "no process for it".into(), source: errno.into() }
+}
+
+/// What it means that the first process could not go on.
+pub(super) fn of_child(isolation: Isolation, layout: &Layout, word: u32, errno: Errno) -> SandboxError {
+    let what = what(layout, word);
+    // AppArmor lets the namespace be made and then allows nothing in it.
+    let early = word <= Word::Root as u32 || (word == Word::Step as u32);
+    if isolation != Isolation::Bubblewrap && early && [Errno::PERM, Errno::ACCESS].contains(&errno) {
+        return forbidden(&format!("cannot {what} in a new namespace"), Some(errno));
+    }
+    SandboxError::Failed { what: format!("cannot {what}"), source: errno.into() }
+}
+
+fn what(layout: &Layout, word: u32) -> String {
+    if let Some(step) =
+        word.checked_sub(Word::Step as u32).and_then(|number| layout.steps.get(number as usize))
+    {
+        return step.describe();
+    }
+    let stages = [
+        (Word::Leash, "start, because tinderbox is gone"),
+        (Word::Users, "map the user"),
+        (Word::Host, "set the host's name"),
+        (Word::Network, "set up the loopback interface"),
+        (Word::Private, "make mounts private"),
+        (Word::Root, "mount a root"),
+        (Word::Pivot, "change to the new root"),
+        (Word::Privileges, "give up privileges"),
+        (Word::Fork, "start a process"),
+        (Word::Limits, "set limits"),
+        (Word::Directory, "enter the working directory"),
+    ];
+    let found = stages.iter().find(|(stage, _)| *stage as u32 == word);
+    found.map_or("go on", |(_, what)| what).to_owned()
+}

@@ -1,0 +1,151 @@
+//! Is there such a program in the image, and can this machine run it? The system's own answer, `ENOENT`, may mean the
+//! program, its interpreter or its loader.
+
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::{Program, SandboxError};
+use crate::base::fs;
+use crate::base::hint::did_you_mean;
+
+/// Links followed before a path is given up.
+const LINKS: usize = 40;
+
+/// Looks for the program before anything is started.
+pub(super) fn check(program: &Program<'_>) -> Result<(), SandboxError> {
+    let path = program.argv.first().map(String::as_str).unwrap_or_default();
+    let missing = |hint: Option<String>| SandboxError::Missing { path: path.to_owned(), hint };
+    if !path.starts_with('/') {
+        return Err(missing(Some("a program is named by its absolute path in the image".into())));
+    }
+    if program.inputs.iter().any(|mount| Path::new(path).starts_with(&mount.target)) {
+        return Ok(()); // an input, not the image, brings it
+    }
+    match resolve(program.root, path) {
+        Some(found) if fs::metadata(&found).is_ok_and(|found| found.is_file()) => Ok(()),
+        Some(_) => Err(SandboxError::Unusable { path: path.to_owned(), problem: "it is no file".into() }),
+        None => {
+            let beside = Path::new(path).parent().and_then(|dir| resolve(program.root, dir.to_str()?));
+            let names = beside.and_then(|dir| fs::list(&dir).ok()).unwrap_or_default();
+            let name = crate::engine::tree::leaf(path);
+            Err(missing(did_you_mean(name, names.iter().filter_map(|name| name.to_str()))))
+        }
+    }
+}
+
+/// Where a path of the image is on this disk, links followed inside of the image.
+fn resolve(root: &Path, path: &str) -> Option<PathBuf> {
+    let mut open: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+    let (mut at, mut links) = (PathBuf::new(), 0);
+    while let Some(part) = open.pop() {
+        match part.as_str() {
+            "" | "." => continue,
+            ".." => {
+                at.pop();
+                continue;
+            }
+            _ => {}
+        }
+        let next = root.join(&at).join(&part);
+        let found = fs::metadata(&next).ok()?;
+        if !found.is_symlink() {
+            at.push(part);
+            continue;
+        }
+        links += 1;
+        if links > LINKS {
+            return None;
+        }
+        let target = fs::read_link(&next).ok()?;
+        if target.is_absolute() {
+            at = PathBuf::new();
+        }
+        open.extend(target.to_str()?.split('/').rev().map(str::to_owned));
+    }
+    Some(root.join(at))
+}
+
+/// Why a program that is there was not executed.
+pub(super) fn not_executed(program: &Program<'_>, errno: Errno) -> SandboxError {
+    let path = program.argv.first().cloned().unwrap_or_default();
+    let head =
+        resolve(program.root, &path).and_then(|found| fs::read_head(&found, 4096).ok()).unwrap_or_default();
+    let problem = match errno {
+        Errno::NOEXEC => match foreign(&head) {
+            Some(machine) => format!("it is for {machine}, and this machine is {}", std::env::consts::ARCH),
+            None => "it is no program".into(),
+        },
+        Errno::NOENT => match interpreter(&head) {
+            Some(loader) => format!("it needs `{loader}`, which the image does not have"),
+            None => "what it needs to start is not in the image".into(),
+        },
+        Errno::ACCESS => {
+            "it may not be executed: the file is no executable, or the store is on a file system mounted `noexec`".into()
+        }
+        errno => std::io::Error::from(errno).to_string(),
+    };
+    SandboxError::Unusable { path, problem }
+}
+
+/// The machine that an ELF program is for, if not this one.
+fn foreign(head: &[u8]) -> Option<&'static str> {
+    let machine = u16::from_le_bytes(*head.strip_prefix(b"\x7fELF")?.get(14..16)?.first_chunk()?);
+    let names = [(62, "x86_64"), (183, "aarch64"), (21, "ppc64le"), (22, "s390x"), (0x1600, "s390x")];
+    let name =
+        names.iter().find(|(number, _)| *number == machine).map_or("another architecture", |(_, name)| name);
+    (name != std::env::consts::ARCH).then_some(name)
+}
+
+/// What starts a program: the interpreter of a script, or the loader of an ELF program.
+fn interpreter(head: &[u8]) -> Option<String> {
+    if let Some(script) = head.strip_prefix(b"#!") {
+        let line = script.split(|byte| *byte == b'\n').next()?;
+        return String::from_utf8_lossy(line).split_whitespace().next().map(str::to_owned);
+    }
+    // A loader's path stands in the first pages, with a zero byte after it.
+    let start = head.windows(4).position(|four| four == b"/lib")?;
+    let end = head[start..].iter().position(|byte| *byte == 0)?;
+    String::from_utf8(head[start..start + end].to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_starts_a_program() {
+        assert_eq!(interpreter(b"#! /bin/sh -e\n").as_deref(), Some("/bin/sh"));
+        assert_eq!(
+            interpreter(b"\x7fELF\0\0/lib64/ld-linux-x86-64.so.2\0x").as_deref(),
+            Some("/lib64/ld-linux-x86-64.so.2")
+        );
+        assert_eq!(interpreter(b"nothing"), None);
+    }
+
+    #[test]
+    fn what_a_program_is_for() {
+        let elf = |machine: u16| {
+            let mut head = b"\x7fELF".to_vec();
+            head.resize(18, 0);
+            head.extend(machine.to_le_bytes());
+            head
+        };
+        assert_eq!(foreign(&elf(21)), Some("ppc64le"));
+        assert_eq!(foreign(b"text"), None);
+    }
+
+    #[test]
+    fn links_stay_inside_of_the_image() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("image");
+        fs::create_dirs(&root.join("usr/bin")).unwrap();
+        fs::write_new(&root.join("usr/bin/true"), b"", 0o755).unwrap();
+        fs::symlink(Path::new("usr/bin"), &root.join("bin")).unwrap();
+        fs::symlink(Path::new("/usr/../../../bin/true"), &root.join("usr/bin/yes")).unwrap();
+        fs::symlink(Path::new("loop"), &root.join("loop")).unwrap();
+        assert_eq!(resolve(&root, "/bin/yes"), Some(root.join("usr/bin/true")));
+        assert_eq!(resolve(&root, "/loop"), None);
+        assert_eq!(resolve(&root, "/bin/no"), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! Watches a program: takes what it prints, looks at the clock and at what it writes, kills it if need be, and waits.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+
+use super::enter::{MESSAGE, Word};
+use super::layout::Layout;
+use super::{Ended, Isolation, Limits, Log, Program, Ran, SandboxError, obstacle, program};
+use crate::base::fs;
+
+/// How often the clock, the user and the output are looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How long processes that were killed may take to be gone.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// A first process that was started, and what we hold of it.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) pid: Pid,
+    pub(super) status: OwnedFd,
+    pub(super) printed: OwnedFd,
+    /// While this is open, the process knows that we live.
+    pub(super) _leash: OwnedFd,
+}
+
+/// What the first process said.
+#[derive(Debug, Default)]
+struct Said {
+    bytes: Vec<u8>,
+}
+
+/// Watches until nothing of it is left.
+pub(super) fn to_the_end(
+    begun: Begun,
+    isolation: Isolation,
+    program: &Program<'_>,
+    layout: &Layout,
+    start: Instant,
+    cancel: &AtomicBool,
+) -> Result<Ran, SandboxError> {
+    let (mut log, mut said) = (Log::default(), Said::default());
+    let killed = watch(&begun, program, start, cancel, &mut log, &mut said);
+    if !matches!(killed, Ok(None)) {
+        let _ = kill_process(begun.pid, Signal::KILL); // it is ours until it is waited for, so this is nobody else
+    }
+    // Comes back when the last process of its namespace is gone.
+    while let Err(rustix::io::Errno::INTR) = waitpid(Some(begun.pid), WaitOptions::empty()) {}
+    if isolation == Isolation::Bubblewrap {
+        drain(&begun.printed);
+    }
+    let killed = killed?;
+    let proc = !said.messages().any(|(word, _)| word == Word::NoProc as u32);
+    let milliseconds = start.elapsed().as_millis() as u64;
+    let ended = match killed {
+        Some(ended) => ended,
+        None => end(&said, isolation, program, layout)?,
+    };
+    Ok(Ran { ended, log, isolation, proc, milliseconds })
+}
+
+/// Reads until both pipes are closed; says why it must be killed, if it must.
+fn watch(
+    begun: &Begun,
+    program: &Program<'_>,
+    start: Instant,
+    cancel: &AtomicBool,
+    log: &mut Log,
+    said: &mut Said,
+) -> Result<Option<Ended>, SandboxError> {
+    let mut chunk = vec![0; 64 * 1024];
+    let (mut printing, mut saying) = (true, true);
+    let mut looked = Instant::now();
+    while printing || saying {
+        let mut fds = [
+            PollFd::new(&begun.printed, if printing { PollFlags::IN } else { PollFlags::empty() }),
+            PollFd::new(&begun.status, if saying { PollFlags::IN } else { PollFlags::empty() }),
+        ];
+        // What is closed would be ready all the time: it is not asked about any more.
+        let asked = match (printing, saying) {
+            (true, true) => &mut fds[..],
+            (true, false) => &mut fds[..1],
+            _ => &mut fds[1..],
+        };
+        let wait = Timespec { tv_sec: 0, tv_nsec: GLANCE.subsec_nanos().into() };
+        match poll(asked, Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(failed("its output cannot be read", errno)),
+        }
+        let ready = [fds[0].revents(), fds[1].revents()].map(|events| !events.is_empty());
+        if printing && ready[0] {
+            let read = take(&begun.printed, &mut chunk)?;
+            log.add(&chunk[..read]);
+            printing = read > 0;
+        }
+        if saying && ready[1] {
+            let read = take(&begun.status, &mut chunk)?;
+            said.bytes.extend_from_slice(&chunk[..read]);
+            saying = read > 0;
+        }
+        if cancel.load(Ordering::Relaxed) {
+            return Ok(Some(Ended::Cancelled));
+        }
+        if start.elapsed() > program.limits.time {
+            return Ok(Some(Ended::TimeLimit(program.limits.time)));
+        }
+        if looked.elapsed() > GLANCE {
+            if let Some(over) = too_much(program.output, program.limits) {
+                return Ok(Some(over));
+            }
+            looked = Instant::now();
+        }
+    }
+    Ok(too_much(program.output, program.limits))
+}
+
+/// Waits until nobody can print any more. The namespace is not ours, so `waitpid` has not told.
+fn drain(printed: &OwnedFd) {
+    let (mut chunk, start) = (vec![0; 64 * 1024], Instant::now());
+    while start.elapsed() < LAST_WORDS {
+        let wait = Timespec { tv_sec: 0, tv_nsec: GLANCE.subsec_nanos().into() };
+        let ready = poll(&mut [PollFd::new(printed, PollFlags::IN)], Some(&wait));
+        if ready.is_ok_and(|ready| ready > 0)
+            && !rustix::io::read(printed, &mut chunk).is_ok_and(|read| read > 0)
+        {
+            return;
+        }
+    }
+}
+
+fn take(from: &OwnedFd, chunk: &mut [u8]) -> Result<usize, SandboxError> {
+    loop {
+        match rustix::io::read(from, &mut *chunk) {
+            Ok(read) => return Ok(read),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(failed("its output cannot be read", errno)),
+        }
+    }
+}
+
+fn failed(what: &str, errno: rustix::io::Errno) -> SandboxError {
+    SandboxError::Failed { what: what.to_owned(), source: errno.into() }
+}
+
+/// Whether the output is larger than it may be. While a program writes, files come and go: what cannot be looked at
+/// counts nothing.
+fn too_much(output: &Path, limits: Limits) -> Option<Ended> {
+    let (mut bytes, mut entries) = (0, 0);
+    let mut open = vec![output.to_owned()];
+    while let Some(dir) = open.pop() {
+        for name in fs::list(&dir).unwrap_or_default() {
+            let path = dir.join(name);
+            entries += 1;
+            match fs::metadata(&path) {
+                Ok(found) if found.is_dir() => open.push(path),
+                Ok(found) => bytes += found.len(),
+                Err(_) => {}
+            }
+            if bytes > limits.output {
+                return Some(Ended::OutputLimit(limits.output));
+            }
+            if entries > limits.entries {
+                return Some(Ended::EntryLimit(limits.entries));
+            }
+        }
+    }
+    None
+}
+
+/// How it ended by itself, from what the first process said.
+fn end(
+    said: &Said,
+    isolation: Isolation,
+    program: &Program<'_>,
+    layout: &Layout,
+) -> Result<Ended, SandboxError> {
+    let failed = said.messages().find(|(word, _)| *word > Word::NoProc as u32);
+    if let Some((word, errno)) = failed {
+        let errno = rustix::io::Errno::from_raw_os_error(errno);
+        return Err(match word == Word::Execute as u32 {
+            true => program::not_executed(program, errno),
+            false => obstacle::of_child(isolation, layout, word, errno),
+        });
+    }
+    let status = said.messages().find(|(word, _)| *word == Word::Ended as u32).map(|(_, status)| status);
+    match status {
+        Some(status) if libc::WIFEXITED(status) => Ok(Ended::Exited(libc::WEXITSTATUS(status))),
+        Some(status) => Ok(Ended::Signalled(libc::WTERMSIG(status))),
+        // Somebody killed the first process itself.
+        None => Ok(Ended::Signalled(Signal::KILL.as_raw())),
+    }
+}
+
+impl Said {
+    fn messages(&self) -> impl Iterator<Item = (u32, i32)> {
+        self.bytes.chunks_exact(MESSAGE).map(|message| {
+            let number = |at: usize| {
+                let mut four = [0; 4];
+                four.copy_from_slice(&message[at..at + 4]);
+                four
+            };
+            (u32::from_le_bytes(number(0)), i32::from_le_bytes(number(4)))
+        })
+    }
+}

@@ -1,0 +1,271 @@
+//! Garbage collection: a plan first, then exactly that plan.
+//!
+//! Live is what a root names (the generations and last build of every cluster directory that still exists) and what a
+//! running session has claimed. The plan is made and carried out under the exclusive gc lock; trees are only renamed
+//! away under it and removed afterwards, so that builds wait for moments, not for the disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use super::{ObjectName, Result, Roots, Session, Store};
+use crate::base::digest::{DrvId, ObjectId};
+use crate::base::fs;
+
+/// No download takes longer: what is older was left behind by a process that is gone.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+
+/// What to collect. The default removes everything that no root needs.
+#[derive(Debug, Clone, Default)]
+pub struct GcOptions {
+    /// Forget all but the newest generations of each cluster; the current one always stays.
+    pub keep_last: Option<usize>,
+    /// Forget generations older than this, and keep unneeded objects that are younger.
+    pub older_than: Option<Duration>,
+    /// Remove unneeded objects, oldest first, only until the store's objects take no more than this many bytes.
+    pub max_size: Option<u64>,
+    /// The time to count ages from.
+    pub now: Option<SystemTime>,
+}
+
+/// What gc removes, and what that frees.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct GcPlan {
+    /// Cluster directories that are gone; their roots go too.
+    pub gone: Vec<PathBuf>,
+    /// Generations to forget: cluster directory and number.
+    pub generations: Vec<(PathBuf, u64)>,
+    pub objects: Vec<Doomed>,
+    /// Bytes that become free, files shared with living objects not counted.
+    pub freed: u64,
+    /// Downloaded blobs to remove: they can be had again.
+    pub blobs: usize,
+    pub kept: usize,
+}
+
+/// An object to remove.
+#[derive(Debug, Clone, Serialize)]
+pub struct Doomed {
+    pub name: String,
+    /// Bytes in its files.
+    pub size: u64,
+    #[serde(skip)]
+    object: ObjectName,
+}
+
+impl Store {
+    /// What gc would remove.
+    pub fn plan_gc(&self, options: &GcOptions) -> Result<GcPlan> {
+        let _exclusive = self.lock_gc()?;
+        self.plan(options)
+    }
+
+    /// Removes what [`Store::plan_gc`] says, and returns the plan.
+    pub fn gc(&self, options: &GcOptions) -> Result<GcPlan> {
+        let session = Session::open(self, None)?;
+        let exclusive = self.lock_gc()?;
+        let plan = self.plan(options)?;
+        for roots in self.all_roots()? {
+            if plan.gone.contains(&roots.directory) {
+                roots.forget_all()?;
+            }
+            for (_, number) in plan.generations.iter().filter(|(directory, _)| *directory == roots.directory)
+            {
+                roots.forget(*number)?;
+            }
+        }
+        let kept = self.kept_after(&plan)?;
+        // Whatever leads to an object goes before it: killed at any point, nothing is left that leads nowhere.
+        self.drop_realisations(&kept)?;
+        for doomed in &plan.objects {
+            match kept.contains(&doomed.object.id) {
+                false => session.retire(&doomed.object)?,
+                true => session.discard(&self.path_of(&doomed.object))?, // a second directory of that content
+            }
+        }
+        self.drop_manifests(&kept)?;
+        for blob in self.old_blobs(options)? {
+            fs::remove_file(&blob)?; // whoever reads it this moment keeps it until it is read
+        }
+        drop(exclusive);
+        drop(session); // removes the trees
+        self.drop_links()?;
+        Ok(plan)
+    }
+
+    fn plan(&self, options: &GcOptions) -> Result<GcPlan> {
+        let now = options.now.unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut plan = GcPlan::default();
+        let mut live: BTreeSet<ObjectId> = self.claimed()?.into_iter().collect();
+        for roots in self.all_roots()? {
+            if !fs::exists(&roots.directory)? {
+                plan.gone.push(roots.directory.clone());
+                continue;
+            }
+            let forgotten = forgettable(&roots, options, now)?;
+            live.extend(roots.objects(&forgotten)?);
+            plan.generations.extend(forgotten.into_iter().map(|number| (roots.directory.clone(), number)));
+        }
+        let mut dead = Vec::new();
+        let (mut total, mut kept) = (0, 0);
+        for name in self.objects()? {
+            let (size, age) = self.size_and_age(&name, now)?;
+            total += size;
+            let young = options.older_than.is_some_and(|limit| age < limit);
+            if live.contains(&name.id) || young {
+                kept += 1;
+            } else {
+                dead.push((age, Doomed { name: name.to_string(), size, object: name }));
+            }
+        }
+        dead.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.name.cmp(&b.name)));
+        for (_, doomed) in dead {
+            if options.max_size.is_some_and(|limit| total <= limit) {
+                kept += 1;
+                continue;
+            }
+            total -= doomed.size;
+            plan.objects.push(doomed);
+        }
+        let blobs = self.old_blobs(options)?;
+        let sizes = blobs.iter().map(|blob| Ok(fs::metadata(blob)?.len()));
+        plan.blobs = blobs.len();
+        plan.kept = kept;
+        plan.freed = self.freed(&plan.objects)? + sizes.sum::<Result<u64>>()?;
+        Ok(plan)
+    }
+
+    /// Where downloaded blobs are kept, so that releases that share layers download them once.
+    pub fn blobs(&self) -> PathBuf {
+        self.part("blobs")
+    }
+
+    /// Downloaded blobs that may go: all, or those that are old enough; and what killed downloads left behind.
+    fn old_blobs(&self, options: &GcOptions) -> Result<Vec<PathBuf>> {
+        let mut old = self.blobs_older_than(options, "sha256", options.older_than)?;
+        old.append(&mut self.blobs_older_than(options, "tmp", Some(ABANDONED))?);
+        Ok(old)
+    }
+
+    fn blobs_older_than(
+        &self,
+        options: &GcOptions,
+        part: &str,
+        limit: Option<Duration>,
+    ) -> Result<Vec<PathBuf>> {
+        let now = options.now.unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut old = Vec::new();
+        let kept = self.blobs().join(part);
+        for name in fs::optional(fs::list(&kept))?.unwrap_or_default() {
+            let path = kept.join(name);
+            let Some(found) = fs::optional(fs::metadata(&path))?.filter(|found| found.is_file()) else {
+                continue;
+            };
+            let age =
+                found.modified().ok().and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
+            if limit.is_none_or(|limit| age >= limit) {
+                old.push(path);
+            }
+        }
+        Ok(old)
+    }
+
+    /// Bytes of an object and the time since it was published.
+    fn size_and_age(&self, name: &ObjectName, now: SystemTime) -> Result<(u64, Duration)> {
+        // A damaged listing must not keep gc from working: what cannot be read counts as nothing, and is old.
+        let size = self.object(name.id).map_or(0, |object| object.listing.size());
+        let time =
+            fs::optional(fs::metadata(&self.manifest_path(name.id)))?.and_then(|found| found.modified().ok());
+        let age = time.and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
+        Ok((size, age))
+    }
+
+    /// Bytes whose last user is among the doomed.
+    fn freed(&self, doomed: &[Doomed]) -> Result<u64> {
+        let mut inodes: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new(); // links there are, links that go, bytes
+        for doomed in doomed {
+            visit(&self.path_of(&doomed.object), &mut |found| {
+                let entry = inodes.entry(found.ino()).or_insert((found.nlink(), 0, found.len()));
+                entry.1 += 1;
+            })?;
+        }
+        // One more link is the one in `links/`, which goes with the last user.
+        Ok(inodes.values().filter(|(there, gone, _)| gone + 1 >= *there).map(|(_, _, size)| size).sum())
+    }
+
+    /// Ids that still have a directory once the plan is carried out.
+    fn kept_after(&self, plan: &GcPlan) -> Result<BTreeSet<ObjectId>> {
+        let doomed: BTreeSet<&ObjectName> = plan.objects.iter().map(|doomed| &doomed.object).collect();
+        Ok(self.objects()?.into_iter().filter(|name| !doomed.contains(name)).map(|name| name.id).collect())
+    }
+
+    /// Drops realisations that lead to nothing any more. (Keys are small, and a seed would write its own again.)
+    fn drop_realisations(&self, kept: &BTreeSet<ObjectId>) -> Result<()> {
+        for drv in self.realised()? {
+            let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
+            if !outputs.iter().any(|output| kept.contains(&output.object)) {
+                fs::remove_file(&self.realisation_path(drv))?;
+            }
+        }
+        for name in fs::optional(fs::list(&self.part("logs")))?.unwrap_or_default() {
+            let drv = name.to_str().and_then(|name| name.parse::<DrvId>().ok());
+            if !matches!(drv.map(|drv| self.realisation(drv)).transpose()?, Some(Some(_))) {
+                fs::remove_file(&self.part("logs").join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops manifests whose object is not there.
+    fn drop_manifests(&self, kept: &BTreeSet<ObjectId>) -> Result<()> {
+        for name in fs::list(&self.part("manifests"))? {
+            let id = name.to_str().and_then(|name| name.parse::<ObjectId>().ok());
+            if let Some(id) = id.filter(|id| !kept.contains(id)) {
+                fs::remove_file(&self.manifest_path(id))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops file contents that no object has any more.
+    fn drop_links(&self) -> Result<()> {
+        let _exclusive = self.lock_gc()?; // nobody may be about to link to one
+        for name in fs::list(&self.part("links"))? {
+            let path = self.part("links").join(name);
+            if fs::optional(fs::metadata(&path))?.is_some_and(|found| found.nlink() == 1) {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Generations that the options let go; never the current one.
+fn forgettable(roots: &Roots, options: &GcOptions, now: SystemTime) -> Result<Vec<u64>> {
+    let current = roots.current()?;
+    let numbers = roots.numbers()?;
+    let newest = options.keep_last.map(|keep| &numbers[numbers.len().saturating_sub(keep)..]);
+    let mut forgotten = Vec::new();
+    for number in numbers.iter().filter(|number| Some(**number) != current) {
+        let surplus = newest.is_some_and(|newest| !newest.contains(number));
+        let made = fs::metadata(&roots.generation_path(*number))?.modified().ok();
+        let age = made.and_then(|made| now.duration_since(made).ok()).unwrap_or_default();
+        if surplus || options.older_than.is_some_and(|limit| age >= limit) {
+            forgotten.push(*number);
+        }
+    }
+    Ok(forgotten)
+}
+
+/// Calls `see` for every file below `path`.
+fn visit(path: &Path, see: &mut impl FnMut(&std::fs::Metadata)) -> Result<()> {
+    let found = fs::metadata(path)?;
+    if !found.is_dir() {
+        see(&found);
+        return Ok(());
+    }
+    fs::list(path)?.iter().try_for_each(|name| visit(&path.join(name), see))
+}

@@ -1,0 +1,187 @@
+//! The store: objects by content, realisations by derivation, roots by cluster. The format is in `store/README.md`.
+//!
+//! Invariants: an object directory with a manifest is complete and durable; a realisation names an object that was
+//! published before it; whoever uses an object has claimed it first ([`Session::claim`]), and gc removes nothing claimed.
+
+mod gc;
+mod keys;
+mod objects;
+mod realisations;
+mod roots;
+mod scan;
+mod session;
+mod verify;
+
+use std::path::{Path, PathBuf};
+
+pub(crate) use gc::{GcOptions, GcPlan};
+pub(crate) use objects::{Object, ObjectName};
+pub(crate) use realisations::{Output, Realisation, Trace, TraceInput};
+pub(crate) use roots::{Generation, Named, Record, Roots};
+pub(crate) use scan::{Beside, Encoding, Known, Scan};
+pub use session::Session;
+pub(crate) use session::{DrvLock, Staged, Using};
+pub(crate) use verify::Verification;
+
+use crate::base::digest::{DrvId, ObjectId, ParseError};
+use crate::base::fs;
+use crate::base::hint::Hint;
+use crate::engine::tree::{ListingError, TreeError};
+
+/// The format that this program reads and writes.
+pub(crate) const FORMAT: u32 = 1;
+
+const README: &str = include_str!("../../../store/README.md");
+
+/// Directories below `.tinderbox`, in the order in which they are made.
+const PARTS: [&str; 7] = ["realisations", "manifests", "links", "keys", "locks", "tmp", "roots"];
+
+/// A store on disk. Cheap to clone; holds nothing open.
+#[derive(Debug, Clone)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// What can go wrong with a store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system refused.
+    #[error(transparent)]
+    Fs(#[from] fs::Error),
+    /// An output that cannot be stored.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error("`{}` is not a store", path.display())]
+    NotAStore { path: PathBuf },
+    /// A store of another format.
+    #[error("the store `{}` has format `{found}`, and this tinderbox knows format {FORMAT}", path.display())]
+    Format {
+        path: PathBuf,
+        /// What its format file says.
+        found: String,
+    },
+    /// A prefix that fits nothing.
+    #[error("no object in the store begins with `{prefix}`")]
+    NoSuchObject {
+        /// What was asked for.
+        prefix: String,
+    },
+    /// A prefix that fits several objects.
+    #[error("`{prefix}` fits {} objects: {}", found.len(), found.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        prefix: String,
+        /// The directories that it fits.
+        found: Vec<String>,
+    },
+    /// An object whose listing is missing or unreadable.
+    #[error("object `{object}` is damaged")]
+    Damaged {
+        object: ObjectId,
+        /// What is wrong with its listing; none if it has none.
+        source: Option<ListingError>,
+    },
+    /// A realisation, generation or record that cannot be read.
+    #[error("`{}` cannot be understood", path.display())]
+    Unreadable { path: PathBuf, source: serde_json::Error },
+    /// A name that no cluster or object of this store has.
+    #[error("there is no generation {number}")]
+    NoSuchGeneration {
+        /// Which was asked for.
+        number: u64,
+        known: Vec<u64>,
+    },
+    /// Something is to be written into a store that cannot be written to.
+    #[error("the store `{}` is read-only", path.display())]
+    ReadOnly { path: PathBuf },
+    /// A text that is not an id.
+    #[error(transparent)]
+    Id(#[from] ParseError),
+}
+
+impl Hint for StoreError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Fs(error) => error.hint(),
+            Self::Tree(error) => error.hint(),
+            Self::Id(error) => error.hint(),
+            Self::NotAStore { .. } => {
+                Some("`tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE".into())
+            }
+            Self::Format { .. } => {
+                Some("use the tinderbox that made it, or another store (`--store DIR`)".into())
+            }
+            Self::ReadOnly { .. } => {
+                Some("use a store that you may write to: `--store DIR` or TINDERBOX_STORE".into())
+            }
+            Self::NoSuchObject { .. } => Some("`tinderbox store ls` lists all objects".into()),
+            Self::Ambiguous { .. } => Some("give more characters of the id".into()),
+            Self::Damaged { .. } | Self::Unreadable { .. } => Some(
+                "run `tinderbox store verify` to see what else is wrong, then `tinderbox store repair`"
+                    .into(),
+            ),
+            Self::NoSuchGeneration { known, .. } => Some(match known.as_slice() {
+                [] => "there are none yet: `tinderbox build` makes the first".into(),
+                known => {
+                    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+                    format!("there is {}", known.join(", "))
+                }
+            }),
+        }
+    }
+}
+
+/// Result of this module.
+pub(crate) type Result<T> = std::result::Result<T, StoreError>;
+
+impl Store {
+    /// Opens a store that must be there.
+    pub fn open(root: &Path) -> Result<Self> {
+        let Some(format) = fs::optional(fs::read_text(&root.join(".tinderbox/format")))? else {
+            return Err(StoreError::NotAStore { path: root.to_owned() });
+        };
+        if format.trim() != FORMAT.to_string() {
+            let found = format.trim().chars().take(20).collect();
+            return Err(StoreError::Format { path: root.to_owned(), found });
+        }
+        Ok(Self { root: fs::canonical(root)? })
+    }
+
+    /// Opens a store, making it first if there is none.
+    pub fn open_or_create(root: &Path) -> Result<Self> {
+        let inner = root.join(".tinderbox");
+        if !fs::exists(&inner.join("roots"))? {
+            fs::create_dirs(&inner)?;
+            if !fs::exists(&root.join("README.md"))? {
+                fs::replace(&root.join("README.md"), README.as_bytes(), 0o644)?;
+            }
+            if !fs::exists(&inner.join("format"))? {
+                fs::replace(&inner.join("format"), format!("{FORMAT}\n").as_bytes(), 0o644)?;
+            }
+            let store = Self::open(root)?; // before anything is put into a store of another format
+            for part in PARTS {
+                fs::create_dirs(&store.part(part))?;
+            }
+            fs::set_mode(&store.part("keys"), 0o700)?;
+            fs::set_mode(&store.part("tmp"), 0o700)?;
+        }
+        Self::open(root)
+    }
+
+    /// The directory of the store, absolute.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn part(&self, name: &str) -> PathBuf {
+        self.root.join(".tinderbox").join(name)
+    }
+
+    fn realisation_path(&self, drv: DrvId) -> PathBuf {
+        self.part("realisations").join(drv.to_string())
+    }
+
+    fn manifest_path(&self, object: ObjectId) -> PathBuf {
+        self.part("manifests").join(object.to_string())
+    }
+}

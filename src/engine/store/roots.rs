@@ -1,0 +1,221 @@
+//! Roots: what gc keeps. For every cluster directory: its generations, which of them is current, and what the last
+//! build of each derivation was (so that `why` can compare).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Result, Session, Store, StoreError};
+use crate::base::digest::{Digest, DrvId, ObjectId};
+use crate::base::fs;
+
+/// What a derivation name stood for in a build.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    pub drv: DrvId,
+    pub object: ObjectId,
+    /// The identity that it had before this one, if it ever had another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<DrvId>,
+}
+
+/// The last build of every derivation of a cluster directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub names: BTreeMap<String, Named>,
+}
+
+impl Record {
+    /// Takes over the names of a newer build. With `whole`, names that it does not have are gone.
+    pub fn update(&mut self, newer: BTreeMap<String, (DrvId, ObjectId)>, whole: bool) {
+        let mut older = std::mem::take(&mut self.names);
+        for (name, (drv, object)) in newer {
+            let before =
+                older.remove(&name).and_then(|old| if old.drv == drv { old.before } else { Some(old.drv) });
+            self.names.insert(name, Named { drv, object, before });
+        }
+        if !whole {
+            self.names.append(&mut older);
+        }
+    }
+}
+
+/// A build of `cluster` that is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generation {
+    /// Counts from 1.
+    pub number: u64,
+    /// When it was made, RFC 3339.
+    pub time: String,
+    /// The `cluster` object.
+    pub object: ObjectId,
+    /// Every derivation of that build.
+    pub names: BTreeMap<String, Named>,
+}
+
+/// The roots of one cluster directory.
+#[derive(Debug, Clone)]
+pub struct Roots {
+    dir: PathBuf,
+    /// The cluster directory, absolute.
+    pub directory: PathBuf,
+}
+
+impl Store {
+    /// The roots of a cluster directory (absolute path). Nothing is written yet.
+    pub fn roots_of(&self, directory: &Path) -> Roots {
+        let name = directory.file_name().map_or("cluster".into(), |name| name.to_string_lossy());
+        let plain: String =
+            name.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+        let place = Digest::of(directory.as_os_str().as_encoded_bytes()).to_string();
+        Roots {
+            dir: self.part("roots").join(format!("{plain}-{}", &place[..8])),
+            directory: directory.to_owned(),
+        }
+    }
+
+    /// The roots of every cluster directory that ever built into this store.
+    pub fn all_roots(&self) -> Result<Vec<Roots>> {
+        let mut all = Vec::new();
+        for name in fs::list(&self.part("roots"))? {
+            let dir = self.part("roots").join(name);
+            if let Some(directory) = fs::optional(fs::read_text(&dir.join("directory")))? {
+                all.push(Roots { dir, directory: PathBuf::from(directory.trim_end_matches('\n')) });
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Roots {
+    /// Number of the current generation.
+    pub fn current(&self) -> Result<Option<u64>> {
+        Ok(self.current_object()?.map(|(number, _)| number))
+    }
+
+    /// Number and object of the current generation, without reading all of it.
+    pub fn current_object(&self) -> Result<Option<(u64, ObjectId)>> {
+        let text = fs::optional(fs::read_text(&self.dir.join("current")))?;
+        let parse = |text: String| {
+            let (number, object) = text.trim().split_once(' ')?;
+            Some((number.parse().ok()?, object.parse().ok()?))
+        };
+        Ok(text.and_then(parse))
+    }
+
+    /// Numbers of the generations that are kept, oldest first.
+    pub fn numbers(&self) -> Result<Vec<u64>> {
+        let names = fs::optional(fs::list(&self.dir.join("generations")))?.unwrap_or_default();
+        let mut numbers: Vec<u64> =
+            names.iter().filter_map(|name| name.to_str()?.strip_suffix(".json")?.parse().ok()).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    pub fn generation(&self, number: u64) -> Result<Generation> {
+        match read_json(&self.generation_path(number))? {
+            Some(generation) => Ok(generation),
+            None => Err(StoreError::NoSuchGeneration { number, known: self.numbers()? }),
+        }
+    }
+
+    /// All generations, oldest first.
+    pub fn generations(&self) -> Result<Vec<Generation>> {
+        self.numbers()?.into_iter().map(|number| self.generation(number)).collect()
+    }
+
+    /// What the last build of each derivation was.
+    pub fn record(&self) -> Result<Record> {
+        Ok(read_json(&self.dir.join("last.json"))?.unwrap_or_default())
+    }
+
+    /// Whether the record was written for exactly this state; `state` is a digest that the writer chose.
+    pub fn is_recorded(&self, state: Digest) -> Result<bool> {
+        let text = fs::optional(fs::read_text(&self.dir.join("state")))?;
+        Ok(text.is_some_and(|text| text.trim() == state.to_string()))
+    }
+
+    pub fn set_record(&self, session: &Session, record: &Record, state: Digest) -> Result<()> {
+        self.prepare(session)?;
+        session.put(&self.dir.join("last.json"), &to_json(record, &self.dir)?)?;
+        session.put(&self.dir.join("state"), format!("{state}\n").as_bytes())
+    }
+
+    /// Makes a generation current that has this `cluster` object: a kept one, or a new one.
+    pub fn advance(
+        &self,
+        session: &Session,
+        object: ObjectId,
+        time: &str,
+        names: &BTreeMap<String, Named>,
+    ) -> Result<u64> {
+        self.prepare(session)?;
+        let kept = self.generations()?;
+        let number = match kept.iter().rev().find(|generation| generation.object == object) {
+            Some(generation) => generation.number,
+            None => {
+                let number = kept.last().map_or(1, |last| last.number + 1);
+                let generation = Generation { number, time: time.to_owned(), object, names: names.clone() };
+                session.put(&self.generation_path(number), &to_json(&generation, &self.dir)?)?;
+                number
+            }
+        };
+        self.set_current(session, number, object)?;
+        Ok(number)
+    }
+
+    /// Makes a kept generation current.
+    pub fn set_current(&self, session: &Session, number: u64, object: ObjectId) -> Result<()> {
+        session.put(&self.dir.join("current"), format!("{number} {object}\n").as_bytes())
+    }
+
+    /// Every object that these roots keep, but for the generations `without`.
+    pub(super) fn objects(&self, without: &[u64]) -> Result<Vec<ObjectId>> {
+        let mut objects: Vec<ObjectId> = self.record()?.names.values().map(|named| named.object).collect();
+        for number in self.numbers()?.into_iter().filter(|number| !without.contains(number)) {
+            let generation = self.generation(number)?;
+            objects.push(generation.object);
+            objects.extend(generation.names.values().map(|named| named.object));
+        }
+        Ok(objects)
+    }
+
+    /// Whether these roots keep an object.
+    pub fn keeps(&self, object: ObjectId) -> Result<bool> {
+        Ok(self.objects(&[])?.contains(&object))
+    }
+
+    pub(super) fn forget(&self, number: u64) -> Result<()> {
+        Ok(fs::remove_file(&self.generation_path(number))?)
+    }
+
+    /// Forgets the whole cluster directory.
+    pub(super) fn forget_all(&self) -> Result<()> {
+        Ok(fs::remove_all(&self.dir)?)
+    }
+
+    pub(super) fn generation_path(&self, number: u64) -> PathBuf {
+        self.dir.join("generations").join(format!("{number}.json"))
+    }
+
+    fn prepare(&self, session: &Session) -> Result<()> {
+        if !fs::exists(&self.dir.join("directory"))? {
+            fs::create_dirs(&self.dir.join("generations"))?;
+            let text = format!("{}\n", self.directory.display());
+            session.put(&self.dir.join("directory"), text.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let Some(text) = fs::optional(fs::read_text(path))? else { return Ok(None) };
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
+}
+
+fn to_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
+}

@@ -1,0 +1,388 @@
+//! A session: one process at work in a store. It writes below its own directory in `tmp/`, claims what it uses, and
+//! publishes what it made. A session that died is cleaned up by the next one.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{ObjectName, Output, Realisation, Result, Store, StoreError, Trace};
+use crate::base::digest::{DrvId, ObjectId};
+use crate::base::fs::{self, At};
+use crate::base::secret::IdKey;
+use crate::engine::tree::{Hashing, TreeWriter, Written};
+
+/// One process at work in a store, or only looking at it.
+#[derive(Debug)]
+pub struct Session {
+    store: Store,
+    work: Option<Work>,
+    key: Option<IdKey>,
+    next: AtomicU64,
+}
+
+/// Where a session writes.
+#[derive(Debug)]
+struct Work {
+    dir: PathBuf,
+    /// Locked while the process lives; its content is the ids of the objects in use.
+    claims: File,
+}
+
+/// While this lives, gc removes nothing: objects can be looked up and claimed.
+#[derive(Debug)]
+pub struct Using {
+    _shared: Option<File>,
+}
+
+/// The right to build one derivation, across processes.
+#[derive(Debug)]
+pub struct DrvLock {
+    _exclusive: File,
+    path: PathBuf,
+    /// A name in the session's directory.
+    away: PathBuf,
+}
+
+impl Drop for DrvLock {
+    fn drop(&mut self) {
+        // Not removed until the session ends: ext4 without a journal makes new files slowly after many were deleted.
+        let _ = fs::rename(&self.path, &self.away); // left behind it does no harm: nobody holds it
+    }
+}
+
+/// A finished output that is not published yet.
+#[derive(Debug)]
+pub struct Staged {
+    dir: PathBuf,
+    name: ObjectName,
+    mode: u32,
+}
+
+impl Staged {
+    /// The content that it will have in the store.
+    pub fn id(&self) -> ObjectId {
+        self.name.id
+    }
+}
+
+impl Session {
+    /// Starts work: cleans up after sessions that died, and keeps the key of secret ids.
+    pub fn open(store: &Store, key: Option<IdKey>) -> Result<Self> {
+        if let Some(key) = &key {
+            store.keep_key(key)?;
+        }
+        store.clean_up()?;
+        let starting = fs::open_lock(&store.part("locks").join("sessions"))?;
+        starting.lock_shared().at("lock", &store.part("locks"))?;
+        let dir = store.part("tmp").join(format!("session-{}", fs::random_name()));
+        fs::create_dir(&dir, 0o700)?;
+        let claims = fs::open_lock(&dir.join("lock"))?;
+        claims.lock().at("lock", &dir)?;
+        Ok(Self { store: store.clone(), work: Some(Work { dir, claims }), key, next: AtomicU64::new(0) })
+    }
+
+    /// Only looks: nothing is written, so nothing is claimed either.
+    pub fn reading(store: &Store, key: Option<IdKey>) -> Self {
+        Self { store: store.clone(), work: None, key, next: AtomicU64::new(0) }
+    }
+
+    /// Whether this session only looks.
+    pub fn is_reading(&self) -> bool {
+        self.work.is_none()
+    }
+
+    fn dir(&self) -> Result<&Path> {
+        match &self.work {
+            Some(work) => Ok(&work.dir),
+            None => Err(StoreError::ReadOnly { path: self.store.root().to_owned() }),
+        }
+    }
+
+    /// A new name in this session's directory.
+    fn fresh(&self, prefix: &str) -> Result<PathBuf> {
+        Ok(self.dir()?.join(format!("{prefix}{}", self.next.fetch_add(1, Ordering::Relaxed))))
+    }
+
+    /// The store that this session works in.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The key of secret ids, if this session has one.
+    pub fn key(&self) -> Option<&IdKey> {
+        self.key.as_ref()
+    }
+
+    /// Holds gc off for a moment. Waits while gc removes.
+    pub fn using(&self) -> Result<Using> {
+        if self.is_reading() { Ok(Using { _shared: None }) } else { self.store.hold_off_gc() }
+    }
+
+    /// Says that this session uses objects, so that gc leaves them alone until the session ends.
+    pub fn claim(&self, _while: &Using, ids: &[ObjectId]) -> Result<()> {
+        let Some(Work { dir, claims }) = &self.work else { return Ok(()) };
+        let mut claims = claims;
+        let lines: String = ids.iter().flat_map(|id| [id.to_string(), "\n".to_owned()]).collect();
+        Ok(claims.write_all(lines.as_bytes()).at("write", dir)?)
+    }
+
+    /// The right to build a derivation; none if another process has it.
+    pub fn try_lock(&self, drv: DrvId) -> Result<Option<DrvLock>> {
+        self.dir()?;
+        let path = self.store.part("locks").join(drv.to_string());
+        loop {
+            let file = fs::open_lock(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(fs::Error::new("lock", path, error).into()),
+            }
+            // Whoever had it may have removed the file: then ours is not the one that others see.
+            let ours = file.metadata().at("look at", &path)?.ino();
+            if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
+                return Ok(Some(DrvLock { _exclusive: file, path, away: self.fresh("lock-")? }));
+            }
+        }
+    }
+
+    pub fn stage(&self, secret: bool) -> Result<TreeWriter<'_>> {
+        let dir = self.fresh("output-")?;
+        fs::create_dir(&dir, 0o700)?;
+        Ok(TreeWriter::create(dir.join("tree"), Hashing(self.key.as_ref()), secret)?)
+    }
+
+    /// Gives an output up, and its space back: others may need it now.
+    pub fn abandon(&self, tree: TreeWriter<'_>) {
+        if let Some(dir) = tree.root().parent() {
+            let _ = fs::remove_all(dir); // what stays goes with the session
+        }
+    }
+
+    /// Finishes an output: shares equal files, seals it, writes its listing. It is durable after [`Session::sync`].
+    pub fn finish(&self, tree: TreeWriter<'_>, label: &str) -> Result<Staged> {
+        let tree = tree.finish()?;
+        self.store.share(&tree)?;
+        tree.seal()?;
+        let Written { root, listing, .. } = &tree;
+        let dir = root.parent().unwrap_or(root).to_owned();
+        let name = ObjectName { id: listing.id(), name: label.replace('/', "-") };
+        let mode = if listing.root().secret { 0o600 } else { 0o644 };
+        fs::write_new(
+            &dir.join("manifest"),
+            format!("object {name}\n{}", listing.encode()).as_bytes(),
+            mode,
+        )?;
+        Ok(Staged { dir, name, mode: listing.root().mode() })
+    }
+
+    /// Makes everything finished so far durable.
+    pub fn sync(&self) -> Result<()> {
+        Ok(fs::sync_file_system(self.dir()?)?)
+    }
+
+    /// Puts a finished, durable output into the store. The object's name is that of whoever put it there first.
+    pub fn publish(&self, staged: &Staged) -> Result<Output> {
+        let using = self.using()?;
+        let id = staged.name.id;
+        self.claim(&using, &[id])?;
+        // A manifest that cannot be read vouches for nothing: it is replaced below.
+        if let Some((name, _)) = self.store.manifest(id).unwrap_or(None)
+            && fs::exists(&self.store.path_of(&name))?
+        {
+            fs::remove_all(&staged.dir)?;
+            return Ok(Output { object: id, name: name.name });
+        }
+        let path = self.store.path_of(&staged.name);
+        let tree = staged.dir.join("tree");
+        if let Err(error) = fs::rename(&tree, &path) {
+            if !matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists) {
+                return Err(error.into());
+            }
+            // A directory without a manifest: nothing vouches for it, so ours takes its place.
+            fs::set_mode(&path, 0o700)?;
+            fs::rename(&path, &staged.dir.join("stray"))?;
+            fs::rename(&tree, &path)?;
+        }
+        // The empty staging directory stays until the session ends, for the reason that `DrvLock` has.
+        self.store.vouch(&staged.dir.join("manifest"), &staged.name, staged.mode)?;
+        Ok(Output { object: id, name: staged.name.name.clone() })
+    }
+
+    /// Records what a derivation gave. The caller holds the derivation's lock.
+    pub fn record(&self, drv: DrvId, output: &Output, trace: &Trace) -> Result<Realisation> {
+        let (text, realisation) = self.store.with_output(drv, output, trace)?;
+        self.put(&self.store.realisation_path(drv), text.as_bytes())?;
+        Ok(realisation)
+    }
+
+    /// Keeps what the programs of a derivation printed: for its owner only, whatever was masked in it.
+    pub fn keep_log(&self, drv: DrvId, text: &str) -> Result<()> {
+        fs::create_dirs(&self.store.part("logs"))?; // stores of an earlier version have none
+        let beside = self.fresh("log-")?;
+        fs::write_new(&beside, text.as_bytes(), 0o600)?;
+        Ok(fs::rename(&beside, &self.store.log_path(drv))?)
+    }
+
+    /// Puts a small file in place in one step, without waiting for the disk.
+    pub(super) fn put(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let beside = self.fresh("put-")?;
+        fs::write_new(&beside, bytes, 0o644)?;
+        Ok(fs::rename(&beside, path)?)
+    }
+
+    /// Takes an object out of the store, in the reverse order of [`Session::publish`]: if the process dies half-way, the
+    /// clean-up finds a manifest whose tree is still in place, and puts the manifest back.
+    pub(super) fn retire(&self, name: &ObjectName) -> Result<()> {
+        let dir = self.fresh("gone-")?;
+        fs::create_dir(&dir, 0o700)?;
+        fs::optional(fs::rename(&self.store.manifest_path(name.id), &dir.join("manifest")))?;
+        let path = self.store.path_of(name);
+        fs::set_mode(&path, 0o700)?; // moving a directory writes its `..`
+        Ok(fs::rename(&path, &dir.join("tree"))?)
+    }
+
+    /// Moves something out of the way, to be removed when the session ends or is cleaned up.
+    pub(super) fn discard(&self, path: &Path) -> Result<()> {
+        if fs::metadata(path)?.is_dir() {
+            fs::set_mode(path, 0o700)?; // moving a directory writes its `..`
+        }
+        let away = self.fresh("gone-")?;
+        Ok(fs::rename(path, &away)?)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(work) = &self.work {
+            let _ = fs::remove_all(&work.dir); // what stays is cleaned up by the next session
+        }
+    }
+}
+
+impl Store {
+    /// Last step of publishing: the tree is in place, its manifest follows.
+    fn vouch(&self, manifest: &Path, name: &ObjectName, mode: u32) -> Result<()> {
+        let path = self.path_of(name);
+        fs::set_canonical_time(&path)?;
+        fs::set_mode(&path, mode)?;
+        Ok(fs::rename(manifest, &self.manifest_path(name.id))?)
+    }
+
+    /// Cleans up after sessions that died: what they had moved into the store is vouched for, the rest removed.
+    pub(super) fn clean_up(&self) -> Result<()> {
+        let tmp = self.part("tmp");
+        if fs::list(&tmp)?.is_empty() {
+            return Ok(());
+        }
+        let starting = fs::open_lock(&self.part("locks").join("sessions"))?;
+        if starting.try_lock().is_err() {
+            return Ok(()); // somebody starts or cleans up this moment
+        }
+        let _using = self.hold_off_gc()?;
+        for dir in self.sessions(|held| !held)? {
+            // A session that ends this moment removes its directory itself.
+            for entry in fs::optional(fs::list(&dir))?.unwrap_or_default() {
+                self.recover(&dir.join(entry))?;
+            }
+            fs::remove_all(&dir)?;
+        }
+        Ok(())
+    }
+
+    /// Session directories whose lock is held, or is not.
+    pub(super) fn sessions(&self, wanted: impl Fn(bool) -> bool) -> Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        for name in fs::list(&self.part("tmp"))? {
+            let dir = self.part("tmp").join(name);
+            let Some(lock) = fs::optional(fs::open(&dir.join("lock")))? else {
+                if wanted(false) {
+                    found.push(dir); // died before it had a lock; starting sessions are held off by the caller
+                }
+                continue;
+            };
+            let held = matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock));
+            if wanted(held) {
+                found.push(dir);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Finishes the publication of a tree that was moved before its process died.
+    fn recover(&self, dir: &Path) -> Result<()> {
+        let manifest = dir.join("manifest");
+        if !fs::optional(fs::metadata(dir))?.is_some_and(|found| found.is_dir()) {
+            return Ok(()); // the session's lock, or a small file that was not put in place
+        }
+        if fs::exists(&dir.join("tree"))? || !fs::exists(&manifest)? {
+            return Ok(());
+        }
+        let text = fs::read_text(&manifest)?;
+        let Some((first, listing)) = text.split_once('\n') else { return Ok(()) };
+        let Some(name) = first.strip_prefix("object ").and_then(|name| name.parse::<ObjectName>().ok())
+        else {
+            return Ok(());
+        };
+        let Ok(listing) = super::objects::parse_listing(name.id, listing) else { return Ok(()) };
+        if fs::exists(&self.path_of(&name))? && !fs::exists(&self.manifest_path(name.id))? {
+            self.vouch(&manifest, &name, listing.root().mode())?;
+        }
+        Ok(())
+    }
+
+    /// Objects that running sessions have claimed. The caller holds the gc lock exclusively.
+    pub(super) fn claimed(&self) -> Result<Vec<ObjectId>> {
+        let mut claimed = Vec::new();
+        for dir in self.sessions(|held| held)? {
+            let text = fs::optional(fs::read_text(&dir.join("lock")))?.unwrap_or_default();
+            claimed.extend(text.lines().filter_map(|line| line.parse::<ObjectId>().ok()));
+        }
+        Ok(claimed)
+    }
+
+    /// Blocks until nobody builds a derivation any more.
+    pub fn wait_for(&self, drv: DrvId) -> Result<()> {
+        let path = self.part("locks").join(drv.to_string());
+        if let Some(file) = fs::optional(fs::open(&path))? {
+            file.lock_shared().at("lock", &path)?;
+        }
+        Ok(())
+    }
+
+    fn hold_off_gc(&self) -> Result<Using> {
+        let path = self.part("locks").join("gc");
+        let shared = fs::open_lock(&path)?;
+        shared.lock_shared().at("lock", &path)?;
+        Ok(Using { _shared: Some(shared) })
+    }
+
+    /// The gc lock, exclusively: nobody looks objects up while it is held.
+    pub(super) fn lock_gc(&self) -> Result<File> {
+        let path = self.part("locks").join("gc");
+        let file = fs::open_lock(&path)?;
+        file.lock().at("lock", &path).map_err(StoreError::from)?;
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_died_is_cleaned_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path()).unwrap();
+        let dead = store.part("tmp").join("session-dead");
+        fs::create_dirs(&dead.join("output-0")).unwrap();
+        for file in ["lock", "put-1", "lock-2"] {
+            fs::write_new(&dead.join(file), b"", 0o600).unwrap();
+        }
+        let session = Session::open(&store, None).unwrap();
+        assert_eq!(fs::list(&store.part("tmp")).unwrap().len(), 1, "only the new session is there");
+        drop(session);
+        assert!(fs::list(&store.part("tmp")).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,341 @@
+//! Verification: everything is re-hashed, and EVERY bad path is named. An unreadable file is a finding, not the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::objects::parse_listing;
+use super::{ObjectName, Result, Store, StoreError};
+use crate::base::digest::{Digest, ObjectId};
+use crate::base::fs;
+use crate::base::secret::IdKey;
+use crate::engine::tree::{Entry, Hashing, Kind, Listing};
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// Where: a path that a user can look at.
+    pub path: PathBuf,
+    /// What is wrong: a stable code.
+    pub kind: FindingKind,
+    /// The same for people.
+    pub detail: String,
+    /// The object that it is in, if it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectId>,
+}
+
+/// Stable codes of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// A file's bytes are not those that were stored.
+    Changed,
+    /// A path of the listing is not there.
+    Missing,
+    /// A path that the listing does not have.
+    Extra,
+    /// A file where a directory was, a wrong permission bit, a link that says something else.
+    Altered,
+    /// A file that cannot be read.
+    Unreadable,
+    /// An object without a manifest, or one that is not its own.
+    Manifest,
+    /// A secret object whose key is not in the store.
+    Key,
+    /// A manifest or realisation whose object is not there.
+    Dangling,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Verification {
+    pub objects: usize,
+    /// Files hashed (files that share their bytes are hashed once).
+    pub files: usize,
+    pub bytes: u64,
+    /// Everything that is wrong, by path.
+    pub findings: Vec<Finding>,
+}
+
+/// Files that were hashed already, by inode: digest and whether it was keyed with which key.
+type Seen = Mutex<BTreeMap<(u64, bool), std::result::Result<Digest, String>>>;
+
+impl Store {
+    /// Re-hashes everything. Bad content is reported, not returned as an error.
+    pub fn verify(&self) -> Result<Verification> {
+        // What a killed process left half-done is finished first. Where nothing can be written, nothing was left.
+        let _ = self.clean_up();
+        let mut found = self.look(|_| true)?;
+        if found.findings.is_empty() {
+            return Ok(found);
+        }
+        // A build or gc at work beside us looks like damage for a moment: look again at what seems bad, while neither is.
+        let Ok(_exclusive) = self.lock_gc() else { return Ok(found) };
+        let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
+        found.findings = self.look(|name| bad.contains(&name.id))?.findings;
+        Ok(found)
+    }
+
+    /// Hashes the objects that are wanted, and looks at all that leads to objects.
+    fn look(&self, wanted: impl Fn(&ObjectName) -> bool + Sync) -> Result<Verification> {
+        let names = self.objects()?;
+        let seen = Seen::default();
+        let mut findings: Vec<Finding> = names
+            .par_iter()
+            .filter(|name| wanted(name))
+            .flat_map_iter(|name| self.verify_object(name, &seen))
+            .collect();
+        findings.extend(self.dangling(&names)?);
+        findings.extend(self.bad_links(&seen)?);
+        findings.sort();
+        findings.dedup();
+        let seen = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let bytes = names
+            .iter()
+            .filter_map(|name| self.object(name.id).ok())
+            .map(|object| object.listing.size())
+            .sum();
+        Ok(Verification { objects: names.len(), files: seen.len(), bytes, findings })
+    }
+
+    fn verify_object(&self, name: &ObjectName, seen: &Seen) -> Vec<Finding> {
+        let path = self.path_of(name);
+        let finding =
+            |kind, detail: String| vec![Finding { path: path.clone(), kind, detail, object: Some(name.id) }];
+        let listing = match self.manifest(name.id) {
+            Ok(Some((_, text))) => parse_listing(name.id, &text),
+            Ok(None) => {
+                return finding(FindingKind::Manifest, "nothing vouches for it: it has no manifest".into());
+            }
+            Err(error) => Err(error),
+        };
+        let listing = match listing {
+            Ok(listing) => listing,
+            Err(error) => return finding(FindingKind::Manifest, describe(&error)),
+        };
+        let key = match listing.key.map(|id| self.key(id)) {
+            None => None,
+            Some(Ok(Some(key))) => Some(key),
+            Some(Ok(None)) => {
+                return finding(FindingKind::Key, "the key of its digests is not in the store".into());
+            }
+            Some(Err(error)) => return finding(FindingKind::Key, describe(&error)),
+        };
+        let mut check = Check { path: &path, id: name.id, key: key.as_ref(), seen, findings: Vec::new() };
+        check.tree(&listing);
+        check.findings
+    }
+
+    /// File contents under `links/` that are not what their name says: the next equal file would be linked to them.
+    fn bad_links(&self, seen: &Seen) -> Result<Vec<Finding>> {
+        let seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let keys: Vec<IdKey> = fs::list(&self.part("keys"))?
+            .iter()
+            .filter_map(|name| self.key(name.to_str()?.parse().ok()?).ok()?)
+            .collect();
+        let mut findings = Vec::new();
+        for name in fs::list(&self.part("links"))? {
+            let path = self.part("links").join(&name);
+            let Some(found) = fs::optional(fs::metadata(&path))? else { continue }; // collected this moment
+            let wanted = name
+                .to_str()
+                .map(|name| name.trim_end_matches(".x"))
+                .and_then(|name| name.parse::<Digest>().ok());
+            let is = |(_, digest): &(bool, std::result::Result<Digest, String>)| {
+                digest.as_ref().is_ok_and(|digest| Some(*digest) == wanted)
+            };
+            let known = [false, true].map(|secret| (secret, seen.get(&(found.ino(), secret)).cloned()));
+            let known = known.into_iter().filter_map(|(secret, digest)| Some((secret, digest?)));
+            let hashes = || {
+                std::iter::once((false, hash(&path, Hashing(None), false)))
+                    .chain(keys.iter().map(|key| (true, hash(&path, Hashing(Some(key)), true))))
+            };
+            let Some((secret, _)) = known.into_iter().find(is).or_else(|| hashes().find(is)) else {
+                let detail = "its bytes are not those that its name says".to_owned();
+                findings.push(Finding { path, kind: FindingKind::Changed, detail, object: None });
+                continue;
+            };
+            let exec = name.to_str().is_some_and(|name| name.ends_with(".x"));
+            let kind = Kind::File { exec, size: found.len() };
+            let wanted = Entry { kind, secret, digest: wanted.unwrap_or([0; 32].into()) }.mode();
+            let mode = found.mode() & 0o7777;
+            if mode != wanted {
+                let detail = format!("its mode is {mode:04o}, not {wanted:04o}");
+                findings.push(Finding { path, kind: FindingKind::Altered, detail, object: None });
+            }
+        }
+        Ok(findings)
+    }
+
+    /// Takes bad objects and file contents out of the store, so that they are made again.
+    pub fn remove_bad(&self, found: &Verification) -> Result<()> {
+        let session = super::Session::open(self, None)?;
+        let _exclusive = self.lock_gc()?;
+        let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
+        for name in self.objects()?.into_iter().filter(|name| bad.contains(&name.id)) {
+            session.discard(&self.path_of(&name))?;
+        }
+        for id in bad {
+            fs::optional(fs::remove_file(&self.manifest_path(id)))?;
+        }
+        for finding in found.findings.iter().filter(|finding| finding.path.starts_with(self.part("links"))) {
+            fs::optional(fs::remove_file(&finding.path))?;
+        }
+        for drv in self.realised()? {
+            let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
+            if !outputs
+                .iter()
+                .any(|output| self.find(output.object, &output.name).is_ok_and(|path| path.is_some()))
+            {
+                fs::remove_file(&self.realisation_path(drv))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Manifests and realisations that lead nowhere.
+    fn dangling(&self, names: &[ObjectName]) -> Result<Vec<Finding>> {
+        let there: BTreeSet<ObjectId> = names.iter().map(|name| name.id).collect();
+        let mut findings = Vec::new();
+        let mut found = |path: PathBuf, object: ObjectId| {
+            let detail = format!("its object {object} is not in the store");
+            findings.push(Finding { path, kind: FindingKind::Dangling, detail, object: Some(object) });
+        };
+        for name in fs::list(&self.part("manifests"))? {
+            let id = name.to_str().and_then(|name| name.parse::<ObjectId>().ok());
+            if let Some(id) = id.filter(|id| !there.contains(id)) {
+                found(self.manifest_path(id), id);
+            }
+        }
+        for drv in self.realised()? {
+            let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
+            // One of several outputs may have been collected; a derivation that has none left is worth a word.
+            if let Some(first) =
+                outputs.first().filter(|_| !outputs.iter().any(|one| there.contains(&one.object)))
+            {
+                found(self.realisation_path(drv), first.object);
+            }
+        }
+        Ok(findings)
+    }
+}
+
+/// The check of one object.
+struct Check<'a> {
+    path: &'a Path,
+    id: ObjectId,
+    key: Option<&'a IdKey>,
+    seen: &'a Seen,
+    findings: Vec<Finding>,
+}
+
+impl Check<'_> {
+    fn tree(&mut self, listing: &Listing) {
+        for (path, entry) in listing.entries() {
+            let full = self.path.join(path);
+            match fs::optional(fs::metadata(&full)) {
+                Ok(Some(found)) => self.entry(&full, entry, &found),
+                Ok(None) => self.found(&full, FindingKind::Missing, "it is not there".into()),
+                Err(error) => self.found(&full, FindingKind::Unreadable, error.source.to_string()),
+            }
+            if entry.kind == Kind::Dir {
+                self.extras(path, &full, listing);
+            }
+        }
+    }
+
+    fn found(&mut self, path: &Path, kind: FindingKind, detail: String) {
+        self.findings.push(Finding { path: path.to_owned(), kind, detail, object: Some(self.id) });
+    }
+
+    fn entry(&mut self, full: &Path, entry: &Entry, found: &std::fs::Metadata) {
+        let kind = found.file_type();
+        let same_kind = match &entry.kind {
+            Kind::File { .. } => kind.is_file(),
+            Kind::Dir => kind.is_dir(),
+            Kind::Link { target } => {
+                kind.is_symlink()
+                    && fs::read_link(full).is_ok_and(|there| there.as_os_str() == target.as_str())
+            }
+        };
+        if !same_kind {
+            return self.found(full, FindingKind::Altered, "it is not what the listing says".into());
+        }
+        let mode = found.mode() & 0o7777;
+        if !kind.is_symlink() && mode != entry.mode() {
+            self.found(
+                full,
+                FindingKind::Altered,
+                format!("its mode is {mode:04o}, not {:04o}", entry.mode()),
+            );
+        }
+        if let Kind::File { size, .. } = entry.kind {
+            if found.len() != size {
+                return self.found(
+                    full,
+                    FindingKind::Changed,
+                    format!("it has {} bytes, not {size}", found.len()),
+                );
+            }
+            match self.digest(full, found.ino(), entry.secret) {
+                Ok(digest) if digest == entry.digest => {}
+                Ok(_) => {
+                    self.found(full, FindingKind::Changed, "its bytes are not those that were stored".into())
+                }
+                Err(error) => self.found(full, FindingKind::Unreadable, error),
+            }
+        }
+    }
+
+    fn digest(&self, path: &Path, inode: u64, secret: bool) -> std::result::Result<Digest, String> {
+        let lock = || self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(known) = lock().get(&(inode, secret)) {
+            return known.clone();
+        }
+        let digest = hash(path, Hashing(self.key), secret);
+        lock().insert((inode, secret), digest.clone());
+        digest
+    }
+
+    fn extras(&mut self, path: &str, full: &Path, listing: &Listing) {
+        let Ok(names) = fs::list(full) else { return }; // reported as missing or unreadable already
+        for name in names {
+            let below = match (path, name.to_str()) {
+                (_, None) => None,
+                ("", Some(name)) => Some(name.to_owned()),
+                (path, Some(name)) => Some(format!("{path}/{name}")),
+            };
+            if below.is_none_or(|below| listing.get(&below).is_none()) {
+                self.found(&full.join(&name), FindingKind::Extra, "the listing does not have it".into());
+            }
+        }
+    }
+}
+
+fn hash(path: &Path, hashing: Hashing<'_>, secret: bool) -> std::result::Result<Digest, String> {
+    let mut hasher = hashing.content(secret).ok_or("there is no key to hash it with")?;
+    let mut file = fs::open(path).map_err(|error| error.source.to_string())?;
+    let mut chunk = vec![0; 128 * 1024];
+    loop {
+        match file.read(&mut chunk) {
+            Ok(0) => return Ok(hasher.finalize().into()),
+            Ok(read) => hasher.update(&chunk[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error.to_string()),
+        };
+    }
+}
+
+fn describe(error: &StoreError) -> String {
+    match error {
+        StoreError::Damaged { source: Some(source), .. } => source.to_string(),
+        StoreError::Damaged { source: None, .. } => "its manifest is not its own".into(),
+        StoreError::Fs(error) => error.source.to_string(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,274 @@
+//! Trees of files: what may be in one, and how one becomes an id.
+//!
+//! | what | digest |
+//! |---|---|
+//! | public file | plain BLAKE3 of its bytes (`b3sum` agrees) |
+//! | secret file | keyed BLAKE3 of its bytes |
+//! | link | like a file whose bytes are its target |
+//! | directory | BLAKE3 over its sorted entries: kind with exec bit, secret bit, name, digest |
+//!
+//! A directory is secret when anything below it is; its digest is keyed then. The digest of the root is the object's
+//! id. Times, owners and the remaining permission bits are canonical in the store and not part of any digest.
+
+mod listing;
+mod patched;
+mod scratch;
+mod writer;
+
+use std::collections::BTreeMap;
+
+pub(crate) use listing::{Listing, ListingError};
+pub(crate) use scratch::{FillError, Scratch};
+pub(crate) use writer::{TreeError, TreeWriter, Written};
+
+use crate::base::digest::Digest;
+use crate::base::secret::IdKey;
+
+/// What an entry of a tree is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A file; the exec bit is the only permission bit that counts.
+    File {
+        /// Whether it can be executed.
+        exec: bool,
+        /// Length in bytes.
+        size: u64,
+    },
+    Dir,
+    /// A symbolic link that stays inside the tree.
+    Link {
+        /// What it says, relative.
+        target: String,
+    },
+}
+
+/// One entry of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub kind: Kind,
+    /// Whether it is for the owner's eyes only, and its digest keyed.
+    pub secret: bool,
+    /// Digest of its content.
+    pub digest: Digest,
+}
+
+impl Entry {
+    /// The permission bits that this entry has in the store.
+    pub fn mode(&self) -> u32 {
+        match (&self.kind, self.secret) {
+            (Kind::File { exec: false, .. }, false) => 0o444,
+            (Kind::File { exec: true, .. } | Kind::Dir, false) => 0o555,
+            (Kind::File { exec: false, .. }, true) => 0o400,
+            (Kind::File { exec: true, .. } | Kind::Dir, true) => 0o500,
+            (Kind::Link { .. }, _) => 0o777,
+        }
+    }
+
+    /// Length in bytes; zero for what is not a file.
+    pub fn size(&self) -> u64 {
+        match self.kind {
+            Kind::File { size, .. } => size,
+            _ => 0,
+        }
+    }
+
+    fn tag(&self) -> u8 {
+        match self.kind {
+            Kind::File { exec: false, .. } => b'f',
+            Kind::File { exec: true, .. } => b'x',
+            Kind::Dir => b'd',
+            Kind::Link { .. } => b'l',
+        }
+    }
+}
+
+/// How the contents of one tree are hashed: plain for public entries, keyed for secret ones.
+#[derive(Debug, Clone, Copy)]
+pub struct Hashing<'a>(pub Option<&'a IdKey>);
+
+impl Hashing<'_> {
+    /// A hasher for a file's bytes or a link's target. None if the entry is secret and there is no key.
+    pub fn content(&self, secret: bool) -> Option<blake3::Hasher> {
+        match (secret, self.0) {
+            (false, _) => Some(blake3::Hasher::new()),
+            (true, Some(key)) => Some(key.hasher("tinderbox 2026-11-16 secret file v1")),
+            (true, None) => None,
+        }
+    }
+
+    fn directory(&self, secret: bool) -> Option<blake3::Hasher> {
+        match (secret, self.0) {
+            (false, _) => Some(blake3::Hasher::new_derive_key("tinderbox 2026-11-16 directory v1")),
+            (true, Some(key)) => Some(key.hasher("tinderbox 2026-11-16 secret directory v1")),
+            (true, None) => None,
+        }
+    }
+
+    /// Digest of a directory with these entries, by name. None if one is secret and there is no key.
+    fn digest_directory(&self, entries: &BTreeMap<&str, &Entry>) -> Option<Entry> {
+        let secret = entries.values().any(|entry| entry.secret);
+        let mut hasher = self.directory(secret)?;
+        hasher.update(&(entries.len() as u64).to_le_bytes());
+        for (name, entry) in entries {
+            hasher.update(&[entry.tag(), u8::from(entry.secret)]);
+            hasher.update(&(name.len() as u64).to_le_bytes());
+            hasher.update(name.as_bytes());
+            hasher.update(entry.digest.as_bytes());
+        }
+        Some(Entry { kind: Kind::Dir, secret, digest: hasher.finalize().into() })
+    }
+
+    /// Adds the entries of all directories, the root (`""`) included, to a map of files and links by path.
+    ///
+    /// Empty directories are in the map already, with any digest; parents that nobody mentioned are added.
+    fn close(&self, entries: &mut BTreeMap<String, Entry>) -> Option<()> {
+        let mut directories: BTreeMap<String, Vec<String>> = BTreeMap::from([(String::new(), Vec::new())]);
+        for (path, entry) in entries.iter() {
+            if matches!(entry.kind, Kind::Dir) {
+                directories.entry(path.clone()).or_default();
+            }
+            let mut child = path.as_str();
+            while !child.is_empty() {
+                let (parent, name) = child.rsplit_once('/').unwrap_or(("", child));
+                let known = directories.contains_key(parent);
+                directories.entry(parent.to_owned()).or_default().push(name.to_owned());
+                if known {
+                    break;
+                }
+                child = parent;
+            }
+        }
+        // Deepest first: a path sorts before what is below it, so reverse order closes children before parents.
+        for (path, names) in directories.iter().rev() {
+            let children: BTreeMap<&str, &Entry> = names
+                .iter()
+                .map(|name| {
+                    let child = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+                    entries.get(&child).map(|entry| (name.as_str(), entry))
+                })
+                .collect::<Option<_>>()?;
+            let closed = self.digest_directory(&children)?;
+            entries.insert(path.clone(), closed);
+        }
+        Some(())
+    }
+}
+
+/// Why a name cannot be in a tree.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub(crate) struct PathError {
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+/// The last part of a path.
+pub(crate) fn leaf(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Refuses paths that are absolute, climb, are empty, or would be misread on a terminal.
+pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
+    let refuse = |reason| Err(PathError { reason });
+    if path.is_empty() {
+        return refuse("a path may not be empty");
+    }
+    if path.starts_with('/') {
+        return refuse("a path may not be absolute");
+    }
+    if path.chars().any(char::is_control) {
+        return refuse("a path may not contain control characters");
+    }
+    for segment in path.split('/') {
+        match segment {
+            "" => return refuse("a path may not have empty parts"),
+            "." | ".." => return refuse("a path may not contain `.` or `..`"),
+            long if long.len() > 255 => return refuse("a part of a path may not be longer than 255 bytes"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses link targets that are absolute or lead out of the tree. `path` is where the link is.
+pub(crate) fn check_link(path: &str, target: &str) -> Result<(), PathError> {
+    if target.is_empty() || target.chars().any(char::is_control) {
+        return Err(PathError { reason: "a link's target may not be empty or contain control characters" });
+    }
+    if target.starts_with('/') {
+        return Err(PathError { reason: "a link may not be absolute: it would point out of the store" });
+    }
+    let mut depth = path.split('/').count() as i64 - 1;
+    for segment in target.split('/') {
+        match segment {
+            ".." => depth -= 1,
+            "" | "." => {}
+            _ => depth += 1,
+        }
+        if depth < 0 {
+            return Err(PathError { reason: "a link may not lead out of its tree" });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(content: &[u8]) -> Entry {
+        Entry {
+            kind: Kind::File { exec: false, size: content.len() as u64 },
+            secret: false,
+            digest: Digest::of(content),
+        }
+    }
+
+    fn close(entries: &[(&str, Entry)]) -> BTreeMap<String, Entry> {
+        let mut map = entries.iter().map(|(path, entry)| ((*path).to_owned(), entry.clone())).collect();
+        Hashing(Some(&IdKey::from_seed(&[7; 32]))).close(&mut map).unwrap();
+        map
+    }
+
+    /// Literal digests: a change here changes the id of every object in every store.
+    #[test]
+    fn object_ids_are_pinned() {
+        let root = |entries: &[(&str, Entry)]| close(entries)[""].digest.to_string();
+        let secret = Entry { secret: true, ..file(b"key") };
+        insta::assert_debug_snapshot!([
+            root(&[]),
+            root(&[("a", file(b"x"))]),
+            root(&[("a/b", file(b"x")), ("a.b", file(b"y")), ("a/c/d", file(b""))]),
+            root(&[("a", file(b"x")), ("key", secret)]),
+        ], @r#"
+        [
+            "ujfrrntkuti56b4rdptm2ea2tm3laqmwuovaamq2bk2yfi3y7wzq",
+            "esgaymecy6g6f3axeu2pqzs7iiumu6sprmp2gaxq6jdu5poz5dda",
+            "brexmtkkwewgfoxpw5lqtwmdvqxzdqdzfz4pvv5v4lqksj6kd2bq",
+            "qoer6bc7mtcx3zmovxo4og2upjhnejegpfhut7llsctj2n22qbma",
+        ]
+        "#);
+    }
+
+    #[test]
+    fn secrecy_climbs_to_the_root_and_not_sideways() {
+        let secret = Entry { secret: true, ..file(b"key") };
+        let map = close(&[("pki/ca.crt", file(b"x")), ("auth/deep/key", secret)]);
+        assert!(map[""].secret && map["auth"].secret && map["auth/deep"].secret);
+        assert!(!map["pki"].secret);
+    }
+
+    #[test]
+    fn paths_and_links_stay_inside() {
+        for good in ["a", "a/b.c", "x-1/ü"] {
+            assert_eq!(check_path(good), Ok(()), "{good}");
+        }
+        for bad in ["", "/a", "a//b", "a/../b", ".", "a/", "a\nb", "\u{1b}[31m"] {
+            assert!(check_path(bad).is_err(), "{bad:?}");
+        }
+        assert!(check_link("a/b", "../c").is_ok());
+        assert!(check_link("a/b", "../../c").is_err());
+        assert!(check_link("a", "b/../../c").is_err());
+        assert!(check_link("a", "/etc/passwd").is_err());
+    }
+}

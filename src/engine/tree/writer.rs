@@ -1,0 +1,371 @@
+//! Writes a tree and hashes it on the way: one pass over the bytes, nothing in it that a store could not hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
+
+use super::scratch::Scratch;
+use super::{Entry, Hashing, Kind, Listing, PathError, check_link, check_path};
+use crate::base::fs::{self, At};
+use crate::base::hint::Hint;
+
+/// Bytes that are read, hashed and written at a time: large enough for BLAKE3's wide lanes, small enough for a cache.
+pub(super) const CHUNK: usize = 128 * 1024;
+
+/// Why a tree could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// The file system refused.
+    #[error(transparent)]
+    Fs(#[from] fs::Error),
+    /// Something that a tree cannot hold.
+    #[error("the output has `{}`, which cannot be stored: {reason}", path.escape_debug())]
+    Refused {
+        /// Path in the tree.
+        path: String,
+        reason: &'static str,
+    },
+    /// Two writers of one path.
+    #[error("the output has `{path}` twice")]
+    Twice {
+        /// Path in the tree.
+        path: String,
+    },
+    /// A file that was started and never finished.
+    #[error("the output's `{path}` was started and not finished")]
+    Unfinished {
+        /// Path in the tree.
+        path: String,
+    },
+    /// A secret without a key to hash it with.
+    #[error("the output is secret, and there is no seed to derive its ids from")]
+    NoKey,
+}
+
+impl Hint for TreeError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Fs(error) => error.hint(),
+            Self::NoKey => Some("run `tinderbox lock` to make the seed".into()),
+            Self::Refused { .. } => Some(
+                "an output holds files, directories and links that stay inside it, under plain names".into(),
+            ),
+            Self::Twice { .. } | Self::Unfinished { .. } => None,
+        }
+    }
+}
+
+/// A tree that is being written. Usable from several threads.
+#[derive(Debug)]
+pub struct TreeWriter<'a> {
+    root: PathBuf,
+    hashing: Hashing<'a>,
+    /// Whether what is written here is secret unless said otherwise.
+    secret: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: BTreeMap<String, Entry>,
+    /// Paths of files and links that somebody writes or has written.
+    claimed: BTreeSet<String>,
+    /// Paths whose bytes came from another object.
+    shared: BTreeSet<String>,
+    dirs: BTreeSet<String>,
+}
+
+/// A finished tree, still where it was written.
+#[derive(Debug)]
+pub struct Written {
+    /// Where it is. The root directory itself is still writable, so that it can be moved.
+    pub root: PathBuf,
+    /// What is in it.
+    pub listing: Listing,
+    shared: BTreeSet<String>,
+}
+
+impl Written {
+    /// Files whose bytes were written here and not linked from another object: what the store may want to share.
+    pub fn fresh(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.listing
+            .leaves("")
+            .filter(|(path, entry)| matches!(entry.kind, Kind::File { .. }) && !self.shared.contains(*path))
+    }
+
+    /// Makes every directory but the root read-only and dateless. The root stays writable, so that it can be moved.
+    pub fn seal(&self) -> Result<(), TreeError> {
+        for (path, entry) in self.listing.entries().filter(|(_, entry)| entry.kind == Kind::Dir) {
+            if !path.is_empty() {
+                let full = self.root.join(path);
+                fs::set_canonical_time(&full)?;
+                fs::set_mode(&full, entry.mode())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> TreeWriter<'a> {
+    /// Starts a tree in the new directory `root`. With `secret`, everything written is.
+    pub fn create(root: PathBuf, hashing: Hashing<'a>, secret: bool) -> Result<Self, TreeError> {
+        if secret && hashing.0.is_none() {
+            return Err(TreeError::NoKey);
+        }
+        fs::create_dir(&root, 0o700)?;
+        Ok(Self { root, hashing, secret, state: Mutex::default() })
+    }
+
+    /// Where the tree is written.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn write(&self, path: &str, bytes: &[u8], exec: bool) -> Result<(), TreeError> {
+        self.start(path, exec, self.secret)?.put(bytes)
+    }
+
+    /// Writes one file that is secret although the tree is not.
+    pub fn write_secret(&self, path: &str, bytes: &[u8], exec: bool) -> Result<(), TreeError> {
+        self.start(path, exec, true)?.put(bytes)
+    }
+
+    /// Starts a file that is written piece by piece. It is part of the tree once it is finished.
+    pub fn file(&self, path: &str, exec: bool) -> Result<FileWriter<'_>, TreeError> {
+        self.start(path, exec, self.secret)
+    }
+
+    fn start(&self, path: &str, exec: bool, secret: bool) -> Result<FileWriter<'_>, TreeError> {
+        self.claim(path)?;
+        let entry = Entry { kind: Kind::File { exec, size: 0 }, secret, digest: [0; 32].into() };
+        let full = self.root.join(path);
+        let file = fs::create_new(&full, entry.mode())?;
+        let hasher = self.hashing.content(secret).ok_or(TreeError::NoKey)?;
+        Ok(FileWriter { tree: self, path: path.to_owned(), full, file, hasher, exec, secret, size: 0 })
+    }
+
+    /// An empty directory (others appear by themselves).
+    pub fn dir(&self, path: &str) -> Result<(), TreeError> {
+        check_path(path).map_err(|error| refused(path, error))?;
+        let mut state = self.state();
+        self.make_dirs(&mut state, path)?;
+        let entry = Entry { kind: Kind::Dir, secret: false, digest: [0; 32].into() };
+        state.entries.entry(path.to_owned()).or_insert(entry);
+        Ok(())
+    }
+
+    pub fn link(&self, path: &str, target: &str) -> Result<(), TreeError> {
+        check_link(path, target).map_err(|error| refused(path, error))?;
+        if path.contains(" -> ") {
+            return Err(refused(path, PathError { reason: "a link's name may not contain ` -> `" }));
+        }
+        self.claim(path)?;
+        let full = self.root.join(path);
+        fs::symlink(Path::new(target), &full)?;
+        fs::set_canonical_time(&full)?;
+        let mut hasher = self.hashing.content(self.secret).ok_or(TreeError::NoKey)?;
+        let digest = hasher.update(target.as_bytes()).finalize().into();
+        let entry = Entry { kind: Kind::Link { target: target.to_owned() }, secret: self.secret, digest };
+        self.state().entries.insert(path.to_owned(), entry);
+        Ok(())
+    }
+
+    /// The file or link `from` of another object, whose entry is known: no bytes are read.
+    pub fn share(&self, path: &str, from: &Path, entry: &Entry) -> Result<(), TreeError> {
+        if let Kind::Link { target } = &entry.kind {
+            return self.link(path, target);
+        }
+        self.claim(path)?;
+        let full = self.root.join(path);
+        match fs::hard_link(from, &full) {
+            Ok(()) => {}
+            // Too many links, or another file system: a copy is as good.
+            Err(_) => copy(from, &full, entry)?,
+        }
+        let mut state = self.state();
+        state.entries.insert(path.to_owned(), entry.clone());
+        state.shared.insert(path.to_owned());
+        Ok(())
+    }
+
+    /// A file of this tree's own scratch space, whose entry is known: no bytes are read.
+    pub fn share_fresh(&self, path: &str, from: &Path, entry: &Entry) -> Result<(), TreeError> {
+        self.claim(path)?;
+        let full = self.root.join(path);
+        if fs::hard_link(from, &full).is_err() {
+            copy(from, &full, entry)?; // too many links
+        }
+        self.state().entries.insert(path.to_owned(), entry.clone());
+        Ok(())
+    }
+
+    /// A new directory beside the tree, on the same file system, that is gone when it is dropped.
+    pub fn scratch(&self, name: &str) -> Result<Scratch<'_>, TreeError> {
+        check_path(name).map_err(|error| refused(name, error))?;
+        let dir = self.root.with_file_name(format!("scratch-{name}"));
+        Scratch::create(dir, self.hashing, self.secret)
+    }
+
+    /// Copies a foreign file or directory below `path` (`""`: the root), in parallel, hashing on the way.
+    pub fn copy_from(&self, source: &Path, path: &str) -> Result<(), TreeError> {
+        let found = fs::metadata(source)?;
+        let kind = found.file_type();
+        if kind.is_dir() {
+            if !path.is_empty() {
+                self.dir(path)?;
+            }
+            return fs::list(source)?.into_par_iter().try_for_each(|name| {
+                let name = name.to_str().ok_or_else(|| TreeError::Refused {
+                    path: name.to_string_lossy().into_owned(),
+                    reason: "its name is not UTF-8",
+                })?;
+                let below = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+                self.copy_from(&source.join(name), &below)
+            });
+        }
+        let path = match path {
+            "" => source.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
+            path => path,
+        };
+        if kind.is_symlink() {
+            let target = fs::read_link(source)?;
+            let target = target.to_str().ok_or_else(|| TreeError::Refused {
+                path: path.to_owned(),
+                reason: "its target is not UTF-8",
+            })?;
+            return self.link(path, target);
+        }
+        if !kind.is_file() {
+            let reason = if kind.is_fifo() {
+                "it is a named pipe"
+            } else if kind.is_socket() {
+                "it is a socket"
+            } else {
+                "it is a device"
+            };
+            return Err(TreeError::Refused { path: path.to_owned(), reason });
+        }
+        let mut file = self.file(path, found.mode() & 0o100 != 0)?;
+        file.fill(&mut fs::open(source)?, source)?;
+        file.finish()
+    }
+
+    /// Hashes the directories. Nothing is read-only yet but the files: see [`Written::seal`].
+    pub fn finish(self) -> Result<Written, TreeError> {
+        let State { entries, claimed, shared, .. } =
+            self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = claimed.iter().find(|path| !entries.contains_key(*path)) {
+            return Err(TreeError::Unfinished { path: path.clone() });
+        }
+        let listing = Listing::close(entries, self.hashing).ok_or(TreeError::NoKey)?;
+        Ok(Written { root: self.root, listing, shared })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves a path for one writer and makes its parents.
+    fn claim(&self, path: &str) -> Result<(), TreeError> {
+        check_path(path).map_err(|error| refused(path, error))?;
+        let mut state = self.state();
+        if state.dirs.contains(path) || !state.claimed.insert(path.to_owned()) {
+            return Err(TreeError::Twice { path: path.to_owned() });
+        }
+        match path.rsplit_once('/') {
+            Some((parent, _)) => self.make_dirs(&mut state, parent),
+            None => Ok(()),
+        }
+    }
+
+    fn make_dirs(&self, state: &mut State, path: &str) -> Result<(), TreeError> {
+        if state.dirs.contains(path) {
+            return Ok(());
+        }
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            self.make_dirs(state, parent)?;
+        }
+        if state.claimed.contains(path) {
+            return Err(TreeError::Twice { path: path.to_owned() });
+        }
+        fs::create_dir(&self.root.join(path), 0o700)?;
+        state.dirs.insert(path.to_owned());
+        Ok(())
+    }
+}
+
+fn refused(path: &str, error: PathError) -> TreeError {
+    TreeError::Refused { path: path.to_owned(), reason: error.reason }
+}
+
+fn copy(from: &Path, to: &Path, entry: &Entry) -> Result<(), TreeError> {
+    let mut file = fs::create_new(to, entry.mode())?;
+    io::copy(&mut fs::open(from)?, &mut file).at("copy", to)?;
+    fs::set_canonical_time_of(&file, to)?;
+    Ok(())
+}
+
+/// One file of a tree in the making. Dropped without [`FileWriter::finish`], it makes the tree unusable.
+#[derive(Debug)]
+pub struct FileWriter<'a> {
+    tree: &'a TreeWriter<'a>,
+    path: String,
+    pub(super) full: PathBuf,
+    pub(super) file: File,
+    pub(super) hasher: blake3::Hasher,
+    exec: bool,
+    secret: bool,
+    pub(super) size: u64,
+}
+
+impl FileWriter<'_> {
+    /// Writes the whole content, and finishes.
+    fn put(mut self, bytes: &[u8]) -> Result<(), TreeError> {
+        self.write_all(bytes).at("write", &self.full)?;
+        self.finish()
+    }
+
+    /// Copies everything from `source`, which is called `name` in errors.
+    pub fn fill(&mut self, source: &mut impl Read, name: &Path) -> Result<(), TreeError> {
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let read = match source.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(fs::Error::new("read", name, error).into()),
+            };
+            self.write_all(&chunk[..read]).at("write", &self.full)?;
+        }
+    }
+
+    /// Makes the file part of the tree.
+    pub fn finish(self) -> Result<(), TreeError> {
+        fs::set_canonical_time_of(&self.file, &self.full)?;
+        let entry = Entry {
+            kind: Kind::File { exec: self.exec, size: self.size },
+            secret: self.secret,
+            digest: self.hasher.finalize().into(),
+        };
+        self.tree.state().entries.insert(self.path, entry);
+        Ok(())
+    }
+}
+
+impl Write for FileWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        self.size += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

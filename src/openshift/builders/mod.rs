@@ -1,0 +1,45 @@
+//! The builders that know what they build: releases, keys and certificates, manifests, Ignition, checks, media.
+//!
+//! [`ALL`] is the whole set that recipes can name, those of the engine among them.
+
+mod error;
+mod identity;
+mod ignition;
+mod iso;
+mod machine_config;
+mod objects;
+mod only;
+mod patch;
+mod pki;
+mod release;
+mod secrets;
+mod tree;
+pub(crate) mod validate;
+
+pub(crate) use error::ArtifactError;
+
+// What every builder here works with.
+use crate::engine::builders::{
+    BuildError, Builder, Builders, DigestOf, Grants, Image, InputTree, Job, JobError, Run, Template,
+};
+
+pub const ALL: Builders = Builders(&[
+    &Image,
+    &release::Payload,
+    &release::Images,
+    &release::Crds,
+    &identity::Identity,
+    &pki::Keypair,
+    &pki::Authority,
+    &pki::SelfSigned,
+    &pki::Certificate,
+    &Template,
+    &Run { inspect: secrets::empty },
+    &machine_config::MachineConfig,
+    &ignition::Ignition,
+    &tree::Tree,
+    &patch::Patches,
+    &validate::Validate,
+    &iso::Iso,
+    &DigestOf,
+]);

@@ -1,0 +1,165 @@
+//! `patch`: Kubernetes objects of one tree, changed. Files that no patch is for are shared; in the others, lines that a
+//! patch does not change stay as they are, with their comments.
+//!
+//! The input is `tree`, `files` holds patch files; the format is in [`crate::openshift::patch`]. A patch that matches nothing, more
+//! than it says, or changes nothing is an error: after an update of what it was written for, nobody would notice.
+
+use std::collections::BTreeMap;
+
+use super::objects::{Found, Objects};
+use super::{BuildError, Builder, Job, JobError};
+use crate::base::hint::{Problems, did_you_mean};
+use crate::base::yaml::{Node, Source};
+use crate::engine::drv::BuilderId;
+use crate::engine::tree::{Kind, TreeWriter};
+use crate::openshift::patch::{self, Fault, Identity, Patch, Target};
+
+pub(super) struct Patches;
+
+impl Builder for Patches {
+    fn id(&self) -> BuilderId {
+        BuilderId::new("patch", 1)
+    }
+
+    /// Every file stays what it was, public or secret.
+    fn declassifies(&self, _: &Job<'_>) -> bool {
+        true
+    }
+
+    fn changes(&self) -> Option<&'static str> {
+        Some("tree")
+    }
+
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
+        job.only(&["files"])?;
+        job.exactly(&["tree"])?;
+        if job.text_map("files")?.is_empty() {
+            return Err(
+                JobError::Expected { name: "files".into(), expected: "a table with a patch file" }.into()
+            );
+        }
+        read(job).map(drop)
+    }
+
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let input = job.input("tree")?;
+        let mut objects = Objects::read("tree", input)?;
+        let mut changed: BTreeMap<String, String> = BTreeMap::new();
+        for (file, patches) in read(job)? {
+            for patch in patches {
+                let new = run(&objects, &patch).map_err(|fault| in_file(file, fault))?;
+                for (path, at, document) in new {
+                    changed.insert(path.clone(), objects.replace(&path, at, &document));
+                }
+            }
+        }
+        for (path, full, entry) in input.leaves() {
+            let exec = matches!(entry.kind, Kind::File { exec: true, .. });
+            match changed.get(path) {
+                None => out.share(path, &full, entry)?,
+                Some(text) if entry.secret => out.write_secret(path, text.as_bytes(), exec)?,
+                Some(text) => out.write(path, text.as_bytes(), exec)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The patches of all files, in order.
+fn read<'a>(job: &'a Job<'_>) -> Result<Vec<(&'a str, Vec<Patch>)>, BuildError> {
+    let mut read = Vec::new();
+    for (file, text) in job.text_map("files")? {
+        let mut problems = Problems::default();
+        let patches = patch::parse(Source { name: file, text }, &mut problems);
+        if let Err(Problems(mut problems)) = problems.or(()) {
+            let first = problems.swap_remove(0);
+            let field =
+                if first.place.field.is_empty() { String::new() } else { format!("{}: ", first.place.field) };
+            let message = field + &first.message;
+            return Err(in_file(
+                file,
+                Fault { line: first.place.line.unwrap_or(1), message, hint: first.hint },
+            ));
+        }
+        read.push((file, patches));
+    }
+    Ok(read)
+}
+
+fn in_file(file: &str, fault: Fault) -> BuildError {
+    let Fault { line, message, hint } = fault;
+    BuildError::Text { file: file.to_owned(), line, message, hint }
+}
+
+/// One patch at work: file, number and new content of every document that it changes.
+fn run(objects: &Objects, patch: &Patch) -> Result<Vec<(String, usize, Node)>, Fault> {
+    let fault = |message: String, hint: Option<String>| Fault { line: patch.line, message, hint };
+    let found: Vec<Found<'_>> =
+        objects.iter().filter(|found| patch.target.matches(found.file, &found.identity)).collect();
+    match found.as_slice() {
+        [] => return Err(nothing(objects, patch)),
+        [_, _, ..] if !patch.target.all => {
+            let list: Vec<String> = found.iter().map(ToString::to_string).collect();
+            let message = format!("{} is not one object, but {}", patch.target, list.join(", "));
+            let hint = "say more about the one that is meant, or `all: true` in `target`".to_owned();
+            return Err(fault(message, Some(hint)));
+        }
+        _ => {}
+    }
+    let mut changed = Vec::new();
+    for one in &found {
+        let place = |fault: Fault| Fault { message: format!("{one}: {}", fault.message), ..fault };
+        let new = patch::apply(&patch.change, one.document, one.secret).map_err(place)?;
+        if new.means(one.document) {
+            continue;
+        }
+        let identity = Identity::of(&new);
+        if let Some(field) = identity.missing() {
+            let message = format!("{one}: without `{field}`, what the patch leaves is no object");
+            return Err(fault(message, None));
+        }
+        let twin =
+            |other: &Found<'_>| (other.file, other.at) != (one.file, one.at) && other.identity.is(&identity);
+        if let Some(twin) = objects.iter().filter(|_| !identity.is(&one.identity)).find(twin) {
+            return Err(fault(format!("{one}: the patch makes it the same object as {twin}"), None));
+        }
+        changed.push((one.file.to_owned(), one.at, new));
+    }
+    if changed.is_empty() {
+        let all: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let message = format!("{}: the patch changes nothing: it is so already", all.join(", "));
+        return Err(fault(
+            message,
+            Some("delete the patch, or look whether it still does what it is for".into()),
+        ));
+    }
+    Ok(changed)
+}
+
+/// What is there instead of what a patch is for.
+fn nothing(objects: &Objects, patch: &Patch) -> Fault {
+    let target = &patch.target;
+    let kinds: Vec<String> = objects.iter().map(|found| found.identity.kind).collect();
+    let names: Vec<String> = objects.iter().map(|found| found.identity.name).collect();
+    let message = format!("the patch is for {target}, which is not there");
+    let hint = match target {
+        Target { file: Some(file), .. } => did_you_mean(file, objects.files())
+            .or_else(|| Some("the files are those of `tinderbox show assembled`".into())),
+        Target { kind: Some(kind), .. } => {
+            let same: Vec<Found<'_>> = objects.iter().filter(|found| found.identity.kind == *kind).collect();
+            let list: Vec<String> = same.iter().map(ToString::to_string).collect();
+            match same.is_empty() {
+                true => did_you_mean(kind, kinds.iter().map(String::as_str))
+                    .or_else(|| Some("`tinderbox show assembled` lists the files".into())),
+                false => Some(format!(
+                    "of that kind, there {} {}",
+                    if list.len() == 1 { "is" } else { "are" },
+                    list.join(", ")
+                )),
+            }
+        }
+        Target { name: Some(name), .. } => did_you_mean(name, names.iter().map(String::as_str)),
+        _ => None,
+    };
+    Fault { line: patch.line, message, hint }
+}

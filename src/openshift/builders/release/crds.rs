@@ -1,0 +1,232 @@
+//! `crds`: what applies to this cluster of what a release carries in variants: CRDs, one of each name, or the FeatureGate.
+//!
+//! `select = "crds"`: inputs `api` (cluster-config-api's files), `own` (the release image's files: the CVO's own CRDs are
+//! there) and `payload`; of each name one variant survives, the payload's before the others. Output: one file a CRD.
+//! `select = "featuregate"`: input `payload`; the FeatureGate of the profile and set, its status given this version.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::{BuildError, Builder, Job, JobError};
+use super::select::{Manifest, documents};
+use crate::base::yaml::{self, Data, Node, Source};
+use crate::engine::drv::BuilderId;
+use crate::engine::tree::{TreeWriter, leaf};
+
+/// The profile of every cluster of ours; a single node has it too.
+const PROFILE: &str = "self-managed-high-availability";
+
+pub(crate) struct Crds;
+
+impl Builder for Crds {
+    fn id(&self) -> BuilderId {
+        BuilderId::new("crds", 2)
+    }
+
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
+        job.only(&["select", "config"])?;
+        if let Some(name) = job.config().keys().find(|alias| **alias != "feature_set") {
+            return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the selection".into() }.into());
+        }
+        match select(job)? {
+            Select::Crds => Ok(job.exactly(&["api", "own", "payload"])?),
+            Select::FeatureGate => Ok(job.exactly(&["payload"])?),
+        }
+    }
+
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let config = job.config();
+        let set = config.get("feature_set").and_then(|value| value.as_text()).filter(|set| !set.is_empty());
+        let set = set.unwrap_or("Default");
+        match select(job)? {
+            Select::Crds => crds(job, set, out),
+            Select::FeatureGate => feature_gate(job, set, out),
+        }
+    }
+}
+
+enum Select {
+    Crds,
+    FeatureGate,
+}
+
+fn select(job: &Job<'_>) -> Result<Select, JobError> {
+    match job.params.get("select").and_then(|value| value.as_text()) {
+        Some("crds") => Ok(Select::Crds),
+        Some("featuregate") => Ok(Select::FeatureGate),
+        _ => Err(JobError::Expected { name: "select".into(), expected: "`crds` or `featuregate`" }),
+    }
+}
+
+fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+    let mut chosen: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let payload = manifests(job, "payload")?;
+    let gates = gates(&payload, set)?;
+    // Later ones win: what the CVO will apply is the payload's.
+    for (alias, texts) in
+        [("api", manifests(job, "api")?), ("own", manifests(job, "own")?), ("payload", payload)]
+    {
+        let wrong = |problem: String| JobError::Input { alias: alias.to_owned(), problem };
+        let mut here: BTreeMap<String, (String, String)> = BTreeMap::new();
+        for (file, text) in texts {
+            for manifest in documents(&file, &text).map_err(wrong)? {
+                let applies = manifest.kind == "CustomResourceDefinition"
+                    && manifest.is_in_profile(PROFILE)
+                    && manifest.is_in_feature_set(set)
+                    && manifest.is_in_gates(&gates);
+                if !applies {
+                    continue;
+                }
+                let kept = (file.clone(), manifest.text.to_owned());
+                if let Some((other, _)) = here.insert(manifest.name.clone(), kept) {
+                    let problem = format!(
+                        "has two variants of CRD `{}` for {set}: `{other}` and `{file}`",
+                        manifest.name
+                    );
+                    return Err(wrong(problem).into());
+                }
+            }
+        }
+        chosen.append(&mut here);
+    }
+    let mut of_file: BTreeMap<&str, usize> = BTreeMap::new();
+    chosen.values().for_each(|(file, _)| *of_file.entry(file).or_default() += 1);
+    for (name, (file, text)) in &chosen {
+        // The file's own name keeps the order in which a release applies them.
+        let leaf = leaf(file);
+        let path = match of_file.get(file.as_str()) {
+            Some(1) => leaf.to_owned(),
+            _ => format!("{}.{name}.yaml", leaf.rsplit_once('.').map_or(leaf, |(stem, _)| stem)),
+        };
+        out.write(&path, text.as_bytes(), false)?;
+    }
+    Ok(())
+}
+
+/// The texts of the YAML and JSON files among an input's manifests, by file name.
+fn manifests(job: &Job<'_>, alias: &str) -> Result<BTreeMap<String, String>, JobError> {
+    let mut texts = BTreeMap::new();
+    for (path, _, _) in job.input(alias)?.leaves() {
+        let Some(file) = path.strip_prefix("manifests/") else { continue };
+        if yaml::is_manifest(file) {
+            texts.insert(file.to_owned(), job.input(alias)?.text(alias, path)?);
+        }
+    }
+    Ok(texts)
+}
+
+fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+    let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
+    let version = job.input("payload")?.text("payload", "version")?;
+    let texts = manifests(job, "payload")?;
+    let mut found: Option<(String, String)> = None;
+    for (file, text) in &texts {
+        for manifest in
+            documents(file, text).map_err(wrong)?.iter().filter(|manifest| has_gates(manifest, set))
+        {
+            if let Some((other, _)) = &found {
+                let problem = format!("has two FeatureGates for {set}: `{other}` and `{}`", manifest.file);
+                return Err(wrong(problem).into());
+            }
+            let filled = with_version(manifest.text, version.trim()).ok_or_else(|| {
+                wrong(format!(
+                    "has the FeatureGate `{}`, whose status has no version to fill in",
+                    manifest.file
+                ))
+            })?;
+            found = Some((manifest.file.to_owned(), filled));
+        }
+    }
+    let Some((_, text)) = found else {
+        return Err(
+            wrong(format!("has no FeatureGate with gates for {PROFILE} and feature set {set}")).into()
+        );
+    };
+    Ok(out.write("featuregate.yaml", text.as_bytes(), false)?)
+}
+
+/// The gates that are on in a feature set, as the payload's FeatureGate has them; none if it has none.
+fn gates(payload: &BTreeMap<String, String>, set: &str) -> Result<BTreeSet<String>, BuildError> {
+    let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
+    let mut enabled = BTreeSet::new();
+    for (file, text) in payload.iter().filter(|(_, text)| text.contains("FeatureGate")) {
+        for manifest in
+            documents(file, text).map_err(wrong)?.iter().filter(|manifest| has_gates(manifest, set))
+        {
+            let root = whole(manifest.text);
+            let gates =
+                root.as_ref().and_then(|root| root.get("status")?.get("featureGates")).map(Node::items);
+            let on = gates
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|gates| gates.get("enabled"))
+                .flat_map(Node::items);
+            enabled.extend(on.filter_map(|gate| gate.get("name")?.text().map(str::to_owned)));
+        }
+    }
+    Ok(enabled)
+}
+
+/// Whether it is the FeatureGate that says which gates a feature set has in our profile.
+fn has_gates(manifest: &Manifest<'_>, set: &str) -> bool {
+    manifest.kind == "FeatureGate"
+        && has_profile_key(manifest)
+        && feature_set_of(manifest) == set
+        && !is_empty(manifest)
+}
+
+/// A FeatureGate belongs to the profile whose annotation it has, whatever the value says.
+fn has_profile_key(manifest: &Manifest<'_>) -> bool {
+    manifest.annotation(&format!("include.release.openshift.io/{PROFILE}")).is_some()
+}
+
+/// A release also carries an object without gates, for the CVO to create where nobody else has.
+fn is_empty(manifest: &Manifest<'_>) -> bool {
+    let root = whole(manifest.text);
+    root.as_ref()
+        .and_then(|root| root.get("status"))
+        .is_none_or(|status| status.get("featureGates").is_none())
+}
+
+/// `spec.featureSet`; absent means Default.
+fn feature_set_of(manifest: &Manifest<'_>) -> String {
+    let root = whole(manifest.text);
+    let set = root.as_ref().and_then(|root| root.get("spec")?.get("featureSet")?.text());
+    set.filter(|set| !set.is_empty()).unwrap_or("Default").to_owned()
+}
+
+fn whole(text: &str) -> Option<Node> {
+    crate::base::yaml::documents(
+        Source { name: "manifest", text },
+        &mut crate::base::hint::Problems::default(),
+    )
+    .pop()
+}
+
+/// The text with `status.featureGates[].version` filled in where it is empty; the rest stays byte for byte.
+fn with_version(text: &str, version: &str) -> Option<String> {
+    let root = whole(text)?;
+    let gates = root.get("status")?.get("featureGates")?;
+    let Data::List(gates) = &gates.data else { return None };
+    let empty: Vec<usize> = gates
+        .iter()
+        .filter_map(|gate| gate.get("version"))
+        .filter(|node| node.text() == Some(""))
+        .map(|node| node.line)
+        .collect();
+    let known = gates.iter().any(|gate| gate.get("version").and_then(Node::text) == Some(version));
+    if empty.is_empty() && !known {
+        return None;
+    }
+    if text.trim_start().starts_with('{') {
+        return Some(text.replacen("\"version\": \"\"", &format!("\"version\": {version:?}"), 1).replacen(
+            "\"version\":\"\"",
+            &format!("\"version\":{version:?}"),
+            1,
+        ));
+    }
+    let lines = text.split_inclusive('\n').enumerate().map(|(at, line)| match empty.contains(&(at + 1)) {
+        true => line.replacen("\"\"", &format!("{version:?}"), 1).replacen("''", &format!("{version:?}"), 1),
+        false => line.to_owned(),
+    });
+    Some(lines.collect())
+}

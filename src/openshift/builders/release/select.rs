@@ -1,0 +1,123 @@
+//! Manifests of a release, and which of their variants apply: said by annotations, not by file names.
+
+use std::collections::BTreeSet;
+
+use crate::base::hint::Problems;
+use crate::base::yaml::{self, Node, Source};
+
+/// One document of a manifest file, its head understood.
+#[derive(Debug)]
+pub(super) struct Manifest<'a> {
+    pub(super) file: &'a str,
+    /// Its text, without the separators around it.
+    pub(super) text: &'a str,
+    /// `kind`.
+    pub(super) kind: String,
+    /// `metadata.name`.
+    pub(super) name: String,
+    head: Node,
+}
+
+impl Manifest<'_> {
+    pub(super) fn annotation(&self, key: &str) -> Option<&str> {
+        self.head.get("metadata")?.get("annotations")?.get(key)?.text()
+    }
+
+    /// Whether the CVO applies it under a profile.
+    pub(super) fn is_in_profile(&self, profile: &str) -> bool {
+        self.annotation(&format!("include.release.openshift.io/{profile}")) == Some("true")
+    }
+
+    /// Whether it applies to a feature set; without the annotation it applies to all.
+    pub(super) fn is_in_feature_set(&self, set: &str) -> bool {
+        self.annotation("release.openshift.io/feature-set")
+            .is_none_or(|sets| sets.split(',').any(|one| one.trim() == set))
+    }
+
+    /// Whether it applies with these gates on; it may ask for some, or with `-` for some to be off.
+    pub(super) fn is_in_gates(&self, enabled: &BTreeSet<String>) -> bool {
+        self.annotation("release.openshift.io/feature-gate").is_none_or(|gates| {
+            gates.split(',').map(str::trim).all(|gate| match gate.strip_prefix('-') {
+                Some(gate) => !enabled.contains(gate),
+                None => enabled.contains(gate),
+            })
+        })
+    }
+}
+
+/// The documents of a file. Only their heads are read: a schema may be megabytes.
+pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest<'a>>, String> {
+    let mut found = Vec::new();
+    for document in split(text) {
+        let head = head_of(document);
+        let mut problems = Problems::default();
+        let Some(head) = yaml::documents(Source { name: file, text: &head }, &mut problems).pop() else {
+            match problems.0.first() {
+                None => continue, // nothing but comments
+                Some(problem) => return Err(format!("`{file}` is not YAML: {}", problem.message)),
+            }
+        };
+        let text_of = |node: Option<&Node>| node.and_then(Node::text).unwrap_or_default().to_owned();
+        let kind = text_of(head.get("kind"));
+        let name = text_of(head.get("metadata").and_then(|metadata| metadata.get("name")));
+        found.push(Manifest { file, text: document, kind, name, head });
+    }
+    Ok(found)
+}
+
+/// Documents between `---` lines.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let current = rest?;
+        let mut at = 0;
+        for line in current.split_inclusive('\n') {
+            if line.trim_end() == "---" {
+                rest = Some(&current[at + line.len()..]);
+                return Some(&current[..at]);
+            }
+            at += line.len();
+        }
+        rest = None;
+        Some(current)
+    })
+    .filter(|document| !document.trim().is_empty())
+}
+
+/// The text with only `apiVersion`, `kind` and `metadata` of its top-level fields.
+fn head_of(document: &str) -> String {
+    if document.trim_start().starts_with('{') {
+        return document.to_owned(); // JSON has no lines to choose from
+    }
+    let mut keep = true;
+    let mut head = String::new();
+    for line in document.split_inclusive('\n') {
+        if line.starts_with(|c: char| !c.is_whitespace() && !"#-]}".contains(c)) {
+            keep = ["apiVersion:", "kind:", "metadata:"].iter().any(|field| line.starts_with(field));
+        }
+        if keep {
+            head.push_str(line);
+        }
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read_and_bodies_left_alone() {
+        let text = "# comment\n---\napiVersion: v1\nspec:\n  bad: [\nkind: A\nmetadata:\n  name: x\n  annotations:\n    \
+                    include.release.openshift.io/p: \"true\"\n    release.openshift.io/feature-set: Default,Tech\n---\n\
+                    {\"kind\":\"B\",\"metadata\":{\"name\":\"y\"}}\n";
+        let found = documents("f.yaml", text).unwrap();
+        assert_eq!(
+            found.iter().map(|m| (m.kind.as_str(), m.name.as_str())).collect::<Vec<_>>(),
+            [("A", "x"), ("B", "y")]
+        );
+        assert!(found[0].is_in_profile("p") && !found[0].is_in_profile("q") && !found[1].is_in_profile("p"));
+        assert!(found[0].is_in_feature_set("Tech") && !found[0].is_in_feature_set("Custom"));
+        assert!(found[1].is_in_feature_set("Custom"));
+    }
+}

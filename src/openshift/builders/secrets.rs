@@ -1,0 +1,69 @@
+//! A Secret that holds nothing: operators' renders end with 0 and write one when an input was not what they wanted.
+
+use std::path::Path;
+
+use super::BuildError;
+use crate::base::fs;
+use crate::base::hint::Problems;
+use crate::base::yaml::{self, Data, Node, Source};
+
+/// What is wrong with a file that a program made: a Secret that holds nothing.
+pub(super) fn empty(path: &str, place: &Path) -> Result<Option<String>, BuildError> {
+    if !yaml::is_manifest(path) {
+        return Ok(None);
+    }
+    let Ok(text) = String::from_utf8(fs::read(place)?) else { return Ok(None) };
+    if !text.contains("Secret") {
+        return Ok(None);
+    }
+    let documents = yaml::documents(Source { name: path, text: &text }, &mut Problems::default());
+    let empty = documents
+        .iter()
+        .filter(|document| document.get("kind").and_then(Node::text) == Some("Secret"))
+        .find_map(nothing);
+    Ok(empty.map(|what| format!("made `{path}`, a Secret {what}")))
+}
+
+/// What a Secret lacks.
+fn nothing(secret: &Node) -> Option<String> {
+    let entries: Vec<(&str, &Node)> = ["data", "stringData"]
+        .iter()
+        .filter_map(|field| secret.get(field))
+        .flat_map(|map| match &map.data {
+            Data::Map(entries) => entries.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect(),
+            _ => Vec::new(),
+        })
+        .collect();
+    if entries.is_empty() {
+        return Some("without data".into());
+    }
+    let empty = entries.iter().find(|(_, value)| value.text().is_none_or(|text| text.trim().is_empty()));
+    empty.map(|(key, _)| format!("whose `{key}` is empty"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(text: &str) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("secret.yaml");
+        fs::write_new(&place, text.as_bytes(), 0o600).unwrap();
+        empty("secret.yaml", &place).unwrap()
+    }
+
+    #[test]
+    fn a_secret_that_holds_nothing_is_found() {
+        let says = |problem: &str| Some(format!("made `secret.yaml`, a Secret {problem}"));
+        assert_eq!(secret("kind: Secret\ndata:\n  tls.crt: YQ==\n"), None);
+        assert_eq!(secret("kind: Secret\nstringData:\n  tls.crt: a\n"), None);
+        assert_eq!(secret("kind: ConfigMap\ndata: {Secret: ''}\n"), None);
+        assert_eq!(
+            secret("kind: Secret\ndata:\n  tls.crt: YQ==\n  tls.key: \"\"\n"),
+            says("whose `tls.key` is empty")
+        );
+        assert_eq!(secret("kind: Secret\ndata:\n  tls.key:\n"), says("whose `tls.key` is empty"));
+        assert_eq!(secret("kind: Secret\ndata: {}\n"), says("without data"));
+        assert_eq!(secret("a: b\n---\nkind: Secret\n"), says("without data"));
+    }
+}

@@ -1,0 +1,185 @@
+//! Checks of certificates: what they are for, whom they name, and whether a chain of them holds.
+//!
+//! Private keys are not here: certificates are public, and so is everything that these checks say.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+
+use super::artifacts::{Artifacts, File};
+use super::{Check, Report};
+use crate::base::pki::Certificate;
+
+/// The input with certificates.
+pub(super) const INPUT: &str = "pki";
+
+/// etcd is a client of itself.
+pub(super) const ETCD_USAGE: Check = Check {
+    name: "etcd-server-usage",
+    rule: "the etcd server and peer certificates carry serverAuth AND clientAuth",
+    breaks: "etcd connects to itself for its health check with its serving certificate; with serverAuth alone it never becomes healthy",
+    config: &[],
+    run: |artifacts, report| {
+        for name in ["etcd-server.crt", "etcd-peer-bootstrap.crt"] {
+            find(artifacts, name, report);
+        }
+        let ours = |file: &&File| file.path == "etcd-server.crt" || file.path.starts_with("etcd-peer-");
+        for file in artifacts.of(INPUT).filter(ours) {
+            let Some(certificate) = read(file, report) else { continue };
+            for (has, usage) in
+                [(certificate.is_server(), "serverAuth"), (certificate.is_client(), "clientAuth")]
+            {
+                if !has {
+                    report.add(&file.path, None, "extendedKeyUsage", format!("it has no {usage}"));
+                    report.hint("its recipe needs `usages = [\"server\", \"client\"]`");
+                }
+            }
+        }
+    },
+};
+
+/// Everyone finds the API server under a name that its certificate has.
+pub(super) const APISERVER_SANS: Check = Check {
+    name: "apiserver-sans",
+    rule: "the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses",
+    breaks: "bootkube talks to localhost, pods talk to the service address: a missing name is a cryptic TLS failure",
+    config: &["bootstrap", "domain", "loopbacks", "masters", "service_networks", "vips"],
+    run: |artifacts, report| {
+        let Some((file, certificate)) = find(artifacts, "kube-apiserver.crt", report) else { return };
+        let domain = artifacts.config_text("domain");
+        let mut names: Vec<String> =
+            ["localhost", "kubernetes", "kubernetes.default"].map(str::to_owned).into();
+        names.extend(["kubernetes.default.svc", "kubernetes.default.svc.cluster.local"].map(str::to_owned));
+        names.extend(["api", "api-int"].map(|name| format!("{name}.{domain}")));
+        for name in names.iter().filter(|name| !certificate.dns().contains(name)) {
+            report.add(&file.path, None, "subjectAltName", format!("the name `{name}` is missing"));
+        }
+        let given = ["loopbacks", "bootstrap", "masters", "vips"];
+        let given = given.into_iter().flat_map(|alias| artifacts.config_texts(alias));
+        let wanted = given.filter_map(|text| text.parse().ok()).chain(first_service_addresses(artifacts));
+        missing(file, &certificate, wanted, report);
+    },
+};
+
+/// The address at which every pod looks for the API.
+pub(super) const SERVICE_IP: Check = Check {
+    name: "service-ip",
+    rule: "the first address of every service network is in the API server's certificate",
+    breaks: "no pod trusts the API at the address that Kubernetes gives it: every operator fails with a TLS error",
+    config: &["service_networks"],
+    run: |artifacts, report| {
+        if let Some((file, certificate)) = find(artifacts, "kube-apiserver.crt", report) {
+            missing(file, &certificate, first_service_addresses(artifacts), report);
+        }
+    },
+};
+
+/// An administrator who may do something.
+pub(super) const ADMIN_GROUP: Check = Check {
+    name: "admin-group",
+    rule: "the admin client certificate has O=system:masters",
+    breaks: "the admin kubeconfig authenticates but may do nothing",
+    config: &[],
+    run: |artifacts, report| {
+        let Some((file, certificate)) = find(artifacts, "admin.crt", report) else { return };
+        if !certificate.organizations().iter().any(|group| group == "system:masters") {
+            let message = format!("it is for `{}`", certificate.subject());
+            report.add(&file.path, None, "subject", message);
+            report.hint("its recipe needs `organizations = [\"system:masters\"]`");
+        }
+        if !certificate.is_client() {
+            report.add(&file.path, None, "extendedKeyUsage", "it has no clientAuth");
+        }
+    },
+};
+
+/// Chains that verifiers accept.
+pub(super) const PATH_LENGTH: Check = Check {
+    name: "ca-path-length",
+    rule: "kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root",
+    breaks: "\"path length constraint exceeded\"; OpenSSL clients refuse an intermediate alone",
+    config: &[],
+    run: |artifacts, report| {
+        if let Some((file, authority)) = find(artifacts, "kubernetes-ca.crt", report)
+            && authority.path_length() == Some(0)
+        {
+            report.add(
+                &file.path,
+                None,
+                "basicConstraints",
+                "its path length is 0: nothing may stand below it",
+            );
+        }
+        for file in artifacts.of(INPUT).filter(|file| file.path.ends_with("-bundle.crt")) {
+            match Certificate::chain_from_pem(&file.text) {
+                Ok(bundle) => bundle.iter().for_each(|one| climb(file, &bundle, one, report)),
+                Err(error) => report.add(&file.path, None, "", error.to_string()),
+            }
+        }
+    },
+};
+
+/// Goes up from one certificate of a bundle to its root.
+fn climb(file: &File, bundle: &[Certificate], from: &Certificate, report: &mut Report<'_>) {
+    let mut at = from;
+    // More steps than certificates would be a circle.
+    for below in 0..bundle.len() {
+        if let Some(length) = at.path_length().filter(|length| usize::from(*length) < below) {
+            let message = format!("`{}` allows {length} authorities below it, and has {below}", at.subject());
+            report.add(&file.path, None, "basicConstraints", message);
+        }
+        if at.is_issued_by(at) {
+            return;
+        }
+        let Some(above) = bundle.iter().find(|above| at.is_issued_by(above)) else {
+            let message = format!("it has `{}`, and not its issuer `{}`", at.subject(), at.issuer());
+            report.add(&file.path, None, "", message);
+            return report.hint("a bundle goes on up to a certificate that has signed itself");
+        };
+        at = above;
+    }
+}
+
+/// The certificate of a file that must be there.
+pub(super) fn find<'a>(
+    artifacts: &'a Artifacts<'_>,
+    name: &str,
+    report: &mut Report<'_>,
+) -> Option<(&'a File, Certificate)> {
+    let Some(file) = artifacts.of(INPUT).find(|file| file.path == name) else {
+        report.add(name, None, "", "there is no such certificate");
+        return None;
+    };
+    Some((file, read(file, report)?))
+}
+
+fn read(file: &File, report: &mut Report<'_>) -> Option<Certificate> {
+    // What a server shows may have its issuers behind it.
+    match Certificate::chain_from_pem(&file.text) {
+        Ok(chain) => chain.into_iter().next(),
+        Err(error) => {
+            report.add(&file.path, None, "", error.to_string());
+            None
+        }
+    }
+}
+
+fn missing(
+    file: &File,
+    certificate: &Certificate,
+    wanted: impl Iterator<Item = IpAddr>,
+    report: &mut Report<'_>,
+) {
+    for address in wanted.filter(|address| !certificate.ips().contains(address)) {
+        report.add(&file.path, None, "subjectAltName", format!("the address `{address}` is missing"));
+    }
+}
+
+/// Counted from the networks themselves, and not taken from the field that the recipe takes them from.
+fn first_service_addresses(artifacts: &Artifacts<'_>) -> impl Iterator<Item = IpAddr> {
+    let networks = artifacts.config_texts("service_networks").into_iter();
+    networks.filter_map(|network| network.parse::<IpNet>().ok()).map(|network| match network {
+        IpNet::V4(network) => Ipv4Addr::from(u32::from(network.network()).saturating_add(1)).into(),
+        IpNet::V6(network) => Ipv6Addr::from(u128::from(network.network()).saturating_add(1)).into(),
+    })
+}

@@ -1,0 +1,81 @@
+//! Checks of what nodes boot with: the configs of the input `ignition`, with the lists of their entries in `lists`.
+//!
+//! Messages have paths, names and lines in them, and nothing of what a file says: configs are secret.
+
+mod boot;
+mod programs;
+mod storage;
+mod units;
+
+pub(super) use boot::{APISERVER_URL, BOOTKUBE, KUBELET_CA, MASTER_LABEL, PAUSE_IMAGE, STANDALONE};
+pub(super) use programs::{flag_files, kube_proxy};
+pub(super) use storage::{DUPLICATES, MODES, PATHS, PINNED, READABLE, SIZES, SPEC};
+pub(super) use units::UNITS;
+
+use super::Report;
+use super::artifacts::{Artifacts, File};
+use crate::base::value::Value;
+use crate::engine::tree::leaf;
+use crate::openshift::ignition::{Config, Contents, Manifest};
+
+/// The input with configs, `<node>.ign`.
+const INPUT: &str = "ignition";
+/// The input with the lists of their entries.
+const LISTS: &str = "lists";
+
+/// One node's config, if it is one at all.
+struct Node<'a> {
+    name: &'a str,
+    /// `bootstrap`, `master` or `worker`.
+    role: &'a str,
+    file: &'a File,
+    config: &'a Config,
+}
+
+impl Node<'_> {
+    /// The bytes of a file; none if it has none of its own.
+    fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        match Contents::of(self.config.files.get(path)?) {
+            Ok(Contents::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The text of a file.
+    fn text(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.bytes(path)?).ok()
+    }
+
+    /// A finding in it.
+    fn report(&self, report: &mut Report<'_>, field: &str, message: impl Into<String>) {
+        report.add(&self.file.path, None, field, message);
+    }
+
+    /// The list of its entries.
+    fn manifest(&self, artifacts: &Artifacts<'_>) -> Option<Manifest> {
+        let file = artifacts.of(LISTS).find(|file| leaf(&file.path) == self.name)?;
+        serde_json::from_str(&file.text).ok()
+    }
+}
+
+/// Whether there are configs to look at.
+fn are_there(artifacts: &Artifacts<'_>) -> bool {
+    artifacts.of(INPUT).next().is_some()
+}
+
+/// Every config that can be read. The others are found by two checks of their own.
+fn nodes<'a>(artifacts: &'a Artifacts<'_>) -> Vec<Node<'a>> {
+    let role = |name: &str| match artifacts.config.get("nodes") {
+        Some(Value::List(nodes)) => {
+            let word = |node: &'a Value, key: &str| node.get(key).and_then(Value::as_text);
+            nodes.iter().find(|node| word(node, "name") == Some(name)).and_then(|node| word(node, "role"))
+        }
+        _ => None,
+    };
+    let of = |file: &'a File| {
+        let name = leaf(&file.path);
+        let config = file.ignition().as_ref().ok()?;
+        Some(Node { name, role: role(name).unwrap_or_default(), file, config })
+    };
+    artifacts.of(INPUT).filter_map(of).collect()
+}

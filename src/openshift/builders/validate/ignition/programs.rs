@@ -1,0 +1,105 @@
+//! Static pods that a config writes, and the files of the node that they need.
+
+use super::super::Report;
+use super::super::artifacts::Artifacts;
+use super::{Node, are_there, nodes};
+use crate::base::hint::Problems;
+use crate::base::yaml::{self, Source};
+use crate::engine::tree::leaf;
+use crate::openshift::pod::{Container, containers};
+
+const MANIFESTS: &str = "/etc/kubernetes/manifests/";
+/// What the operating system has, or makes while it boots.
+const SYSTEM: [&str; 6] = ["/lib/", "/usr/", "/dev/", "/proc/", "/run/", "/sys/"];
+
+/// What the kubelet of a node that joins writes itself, once its first request for a certificate is granted: MCO's own
+/// pods wait for it. The bootstrap node's joins nothing.
+const KUBELET: [&str; 2] = ["/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki/"];
+
+/// A static pod as the node gets it.
+struct Pod {
+    path: String,
+    root: yaml::Node,
+    containers: Vec<Container>,
+}
+
+fn pods(node: &Node<'_>) -> Vec<Pod> {
+    let mut found = Vec::new();
+    for path in node.config.files.keys().filter(|path| path.starts_with(MANIFESTS)) {
+        let Some(text) = node.text(path) else { continue };
+        let documents = yaml::documents(Source { name: path, text: &text }, &mut Problems::default());
+        for root in documents {
+            let containers = containers(&root, &text);
+            found.push(Pod { path: path.clone(), root, containers });
+        }
+    }
+    found
+}
+
+/// Every file that a static pod's flag names, and everything that it mounts, is on the node.
+pub(in super::super) fn flag_files(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
+    for node in &nodes(artifacts) {
+        for pod in &pods(node) {
+            for container in &pod.containers {
+                for flag in &container.flags {
+                    for host in flag.files().filter_map(|path| container.on_node(path)) {
+                        let later =
+                            node.role != "bootstrap" && KUBELET.iter().any(|path| host.starts_with(path));
+                        if !node.config.has(&host) && !is_system(&host) && !is_made(pod, &host) && !later {
+                            let message = format!("`{host}` of `--{}` is not written", flag.name);
+                            node.report(report, &format!("{}:{}", pod.path, flag.line), message);
+                        }
+                    }
+                }
+            }
+            for (host, kind, line) in volumes(pod) {
+                let below = format!("{}/", host.trim_end_matches('/'));
+                let written = match kind {
+                    "File" => node.config.files.contains_key(host),
+                    "Directory" => {
+                        node.config.directories.contains_key(host)
+                            || node.config.files.keys().any(|path| path.starts_with(&below))
+                    }
+                    _ => true,
+                };
+                if !written && !is_system(host) {
+                    let message = format!("`{host}` is mounted as a {kind}, and is not written");
+                    node.report(report, &format!("{}:{line}", pod.path), message);
+                }
+            }
+        }
+    }
+}
+
+/// Every master has the pod that makes service addresses work. Whether there are configs to look at.
+pub(in super::super) fn kube_proxy(artifacts: &Artifacts<'_>, report: &mut Report<'_>) -> bool {
+    for node in nodes(artifacts).iter().filter(|node| node.role == "master") {
+        let runs = |container: &Container| container.program.iter().any(|word| leaf(word) == "kube-proxy");
+        if !pods(node).iter().flat_map(|pod| &pod.containers).any(runs) {
+            node.report(report, MANIFESTS, "no static pod runs kube-proxy");
+        }
+    }
+    are_there(artifacts)
+}
+
+/// Volumes of the node: path, type, line.
+fn volumes(pod: &Pod) -> impl Iterator<Item = (&str, &str, usize)> {
+    let volumes = pod.root.get("spec").and_then(|spec| spec.get("volumes"));
+    volumes.map(yaml::Node::items).unwrap_or_default().iter().filter_map(|volume| {
+        let host = volume.get("hostPath")?;
+        let kind = host.get("type").and_then(yaml::Node::text).unwrap_or_default();
+        Some((host.get("path")?.text()?, kind, host.line))
+    })
+}
+
+/// Whether a path is in a volume that is made when it is not there.
+fn is_made(pod: &Pod, path: &str) -> bool {
+    volumes(pod).any(|(host, kind, _)| {
+        let rest = path.strip_prefix(host.trim_end_matches('/'));
+        kind.ends_with("OrCreate") && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+fn is_system(path: &str) -> bool {
+    SYSTEM.iter().any(|system| path.starts_with(system))
+}

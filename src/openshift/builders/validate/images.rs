@@ -1,0 +1,105 @@
+//! Checks of the images that containers run.
+
+use super::ignition;
+use super::manifests::bound;
+use super::pods::{Program, programs};
+use super::references::{containers, pod_specs};
+use super::{Check, Report};
+use crate::base::yaml::Node;
+
+/// The CVO's image is the release itself.
+pub(super) const CVO_IMAGE: Check = Check {
+    name: "cvo-image",
+    rule: "the CVO container runs the RELEASE image, not the cluster-version-operator image",
+    breaks: "only the release image has /release-manifests",
+    config: &["release"],
+    run: |artifacts, report| {
+        let release = artifacts.config_text("release");
+        for program in programs(artifacts).iter().filter(|program| program.runs("cluster-version-operator")) {
+            wanted(program, release, report);
+            let flag = program.flag("release-image");
+            if flag.and_then(|flag| flag.value.as_deref()) != Some(release) {
+                let line = flag.map_or(program.node.line, |flag| flag.line);
+                let message = format!("`--release-image` is not `{release}`");
+                report.at(program.document, line, &program.field("args"), message);
+            }
+        }
+    },
+};
+
+/// What carries the first service address until OVN does.
+pub(super) const KUBE_PROXY: Check = Check {
+    name: "kube-proxy",
+    rule: "masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged; its user is bound to system:node-proxier",
+    breaks: "every operator reaches the API at the first service address, a virtual one: without rules for it they all time out, the network operator too",
+    config: &[],
+    run: |artifacts, report| {
+        if ignition::kube_proxy(artifacts, report) {
+            return;
+        }
+        let programs = programs(artifacts);
+        let mut found = programs.iter().filter(|program| program.runs("kube-proxy")).peekable();
+        if found.peek().is_none() {
+            report.add("static-pods", None, "", "no static pod runs kube-proxy");
+        }
+        let image = artifacts.of("images").find(|file| file.path == "kube-proxy");
+        let image = image.map(|file| file.text.trim()).unwrap_or_default();
+        for program in found {
+            wanted(program, image, report);
+            if !program.is_privileged() {
+                program.report(report, "securityContext", "it is not privileged");
+            }
+        }
+        // It uses the kubeconfig with which the kubelet of a new master first comes.
+        bound(artifacts, report, "system:bootstrapper", "system:node-proxier");
+    },
+};
+
+/// Images that are what they were when this was built.
+pub(super) const NOT_EMPTY: Check = Check {
+    name: "image-not-empty",
+    rule: "no image reference is empty, none is by tag",
+    breaks: "a component that was renamed between versions becomes \"\" and fails on the node, minutes later; a tag is another image tomorrow",
+    config: &[],
+    run: |artifacts, report| {
+        for document in artifacts.subjects() {
+            for (path, spec) in pod_specs(document) {
+                for (field, container) in containers(&path, spec) {
+                    let image = container.get("image");
+                    let text = image.and_then(Node::text).unwrap_or_default();
+                    if let Some(problem) = problem(text) {
+                        let line = image.unwrap_or(container).line;
+                        report.at(document, line, &format!("{field}.image"), problem);
+                    }
+                }
+            }
+        }
+        for program in &programs(artifacts) {
+            for flag in program.container.flags.iter().filter(|flag| flag.name.ends_with("image")) {
+                if let Some(problem) = problem(flag.value.as_deref().unwrap_or_default()) {
+                    let message = format!("`--{}`: {problem}", flag.name);
+                    report.at(program.document, flag.line, &program.field("args"), message);
+                }
+            }
+        }
+    },
+};
+
+fn wanted(program: &Program<'_>, image: &str, report: &mut Report<'_>) {
+    let found = &program.container.image;
+    if found != image {
+        program.report(report, "image", format!("it is `{found}`, not `{image}`"));
+    }
+}
+
+/// What is wrong with a reference.
+fn problem(reference: &str) -> Option<String> {
+    let digest = reference.rsplit_once("@sha256:").map(|(_, digest)| digest);
+    let whole = |digest: &str| digest.len() == 64 && digest.bytes().all(|c| c.is_ascii_hexdigit());
+    match digest {
+        _ if reference.is_empty() => Some("it is empty".into()),
+        Some(digest) if whole(digest) => None,
+        Some(_) => Some(format!("`{reference}` has a digest that is none")),
+        None => Some(format!("`{reference}` has no digest")),
+    }
+}

@@ -1,0 +1,283 @@
+//! Checks of cluster manifests.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+
+use super::artifacts::{Artifacts, Document, meaning};
+use super::{Check, Report};
+use crate::base::yaml::{self, Node, Source};
+
+/// What cannot be read is refused by the API server, late.
+pub(super) const PARSES: Check = Check {
+    name: "manifest-parses",
+    rule: "every manifest is valid YAML with apiVersion, kind and metadata.name",
+    breaks: "bootkube stops at the first file that the API refuses",
+    config: &[],
+    run: |artifacts, report| {
+        for problem in artifacts.problems() {
+            report.add(
+                &problem.place.file,
+                problem.place.line,
+                &problem.place.field,
+                problem.message.clone(),
+            );
+        }
+        for document in artifacts.documents() {
+            for field in ["apiVersion", "kind", "metadata.name"] {
+                if document.text(field).is_none_or(str::is_empty) {
+                    report.add(&document.file, document.line(field), field, "it is missing");
+                }
+            }
+        }
+    },
+};
+
+/// The cluster's domain, not the base domain of the company.
+pub(super) const DNS_BASE_DOMAIN: Check = Check {
+    name: "dns-base-domain",
+    rule: "DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it",
+    breaks: "wrong names for everything",
+    config: &["domain"],
+    run: |artifacts, report| {
+        let wanted = artifacts.config_text("domain");
+        one(artifacts, report, "config.openshift.io/v1", "DNS", |document, report| {
+            let found = document.text("spec.baseDomain").unwrap_or_default();
+            if found != wanted {
+                let message = format!("it is `{found}`, not `{wanted}`");
+                report.add(&document.file, document.line("spec.baseDomain"), "spec.baseDomain", message);
+            }
+        });
+    },
+};
+
+/// The network operator reads its own Network, everybody else the other one.
+pub(super) const OPERATOR_NETWORK: Check = Check {
+    name: "operator-network",
+    rule: "both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs",
+    breaks: "the network operator reports that no operator Network exists and never deploys OVN",
+    config: &[],
+    run: |artifacts, report| {
+        let mut seen: Vec<(&Document, [String; 2])> = Vec::new();
+        for version in ["config.openshift.io/v1", "operator.openshift.io/v1"] {
+            match artifacts.kind(version, "Network").next() {
+                Some(document) => {
+                    let cidrs = ["spec.clusterNetwork", "spec.serviceNetwork"]
+                        .map(|path| document.get(path).map(meaning).unwrap_or_default());
+                    seen.push((document, cidrs));
+                }
+                None => report.add("manifests", None, "", format!("there is no {version} Network")),
+            }
+        }
+        if let [(_, one), (document, other)] = seen.as_slice() {
+            for (at, field) in ["spec.clusterNetwork", "spec.serviceNetwork"].into_iter().enumerate() {
+                if one[at] != other[at] {
+                    report.add(
+                        &document.file,
+                        document.line(field),
+                        field,
+                        "it is not that of the other Network",
+                    );
+                }
+            }
+        }
+    },
+};
+
+/// Operators read the status, and the network operator, which writes it, comes late.
+pub(super) const NETWORK_STATUS: Check = Check {
+    name: "network-status",
+    rule: "config.openshift.io/v1 Network has a service network in its spec, and the same in its status",
+    breaks: "without the first the etcd operator never makes a revision; without the second the kube-apiserver operator panics until the network operator writes it",
+    config: &[],
+    run: |artifacts, report| {
+        one(artifacts, report, "config.openshift.io/v1", "Network", |document, report| {
+            let [spec, status] = ["spec.serviceNetwork", "status.serviceNetwork"];
+            for field in [spec, status].into_iter().filter(|field| document.list(field).is_empty()) {
+                report.add(&document.file, document.line(field), field, "it is empty or missing");
+            }
+            let mean = |field: &str| document.get(field).map(meaning);
+            if !document.list(status).is_empty() && mean(spec) != mean(status) {
+                report.add(&document.file, document.line(status), status, "it is not that of the spec");
+            }
+        });
+    },
+};
+
+/// The CRDs take any text here: nothing before the network operator looks at it.
+pub(super) const NETWORK_CIDRS: Check = Check {
+    name: "network-cidrs",
+    rule: "every CIDR of both Networks is an address with a prefix, and no address inside of that",
+    breaks: "the API accepts it, the network operator is degraded, and no pod gets an address",
+    config: &[],
+    run: |artifacts, report| {
+        for version in ["config.openshift.io/v1", "operator.openshift.io/v1"] {
+            for document in artifacts.kind(version, "Network") {
+                let pods = document
+                    .list("spec.clusterNetwork")
+                    .iter()
+                    .map(|entry| entry.get("cidr").unwrap_or(entry));
+                let pods =
+                    pods.enumerate().map(|(at, node)| (format!("spec.clusterNetwork[{at}].cidr"), node));
+                let services = document.list("spec.serviceNetwork").iter().enumerate();
+                let services = services.map(|(at, node)| (format!("spec.serviceNetwork[{at}]"), node));
+                for (field, node) in pods.chain(services) {
+                    let text = node.text().unwrap_or_default();
+                    let network = text.parse::<IpNet>().ok().filter(|network| network.trunc() == *network);
+                    if network.is_none() {
+                        report.add(
+                            &document.file,
+                            Some(node.line),
+                            &field,
+                            format!("`{text}` is not a network"),
+                        );
+                    }
+                }
+            }
+        }
+    },
+};
+
+/// The network operator reads the install-config from the cluster.
+pub(super) const CLUSTER_CONFIG: Check = Check {
+    name: "cluster-config-v1",
+    rule: "ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret",
+    breaks: "the network operator cannot start; a pull secret in a ConfigMap is there for every user to read",
+    config: &[],
+    run: |artifacts, report| {
+        let mut maps = artifacts.kind("v1", "ConfigMap").filter(|document| {
+            document.text("metadata.name") == Some("cluster-config-v1")
+                && document.text("metadata.namespace") == Some("kube-system")
+        });
+        let Some(document) = maps.next() else {
+            return report.add("manifests", None, "", "there is no ConfigMap kube-system/cluster-config-v1");
+        };
+        let field = "data.install-config";
+        let text = document.text(field).unwrap_or_default();
+        let mut problems = crate::base::hint::Problems::default();
+        let inner = yaml::parse(Source { name: &document.file, text }, &mut problems);
+        let has = |inner: &Node, key: &str| inner.get(key).is_some();
+        match inner {
+            None => report.add(&document.file, document.line(field), field, "it is not YAML"),
+            Some(inner) => {
+                for key in ["apiVersion", "baseDomain", "metadata", "platform"]
+                    .into_iter()
+                    .filter(|key| !has(&inner, key))
+                {
+                    report.add(&document.file, document.line(field), field, format!("it has no `{key}`"));
+                }
+                let replicas = inner.get("controlPlane").and_then(|plane| plane.get("replicas"));
+                if replicas.is_none_or(Node::is_null) {
+                    let message =
+                        "it has no `controlPlane.replicas`: the etcd operator never makes a revision";
+                    report.add(&document.file, document.line(field), field, message);
+                }
+                if has(&inner, "pullSecret") {
+                    report.add(&document.file, document.line(field), field, "it has the pull secret in it");
+                }
+            }
+        }
+    },
+};
+
+/// Kubelets that may ask for certificates.
+pub(super) const BOOTSTRAPPER_RBAC: Check = Check {
+    name: "bootstrapper-rbac",
+    rule: "User system:bootstrapper is bound to ClusterRole system:node-bootstrapper",
+    breaks: "kubelets cannot create CSRs",
+    config: &[],
+    run: |artifacts, report| bound(artifacts, report, "system:bootstrapper", "system:node-bootstrapper"),
+};
+
+/// An API server that may ask kubelets.
+pub(super) const KUBELET_ACCESS: Check = Check {
+    name: "kubelet-access",
+    rule: "User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin",
+    breaks: "logs, exec and port-forward are refused",
+    config: &[],
+    run: |artifacts, report| bound(artifacts, report, "system:kube-apiserver", "system:kubelet-api-admin"),
+};
+
+/// Looks at the one object of a kind; it must be there.
+pub(super) fn one(
+    artifacts: &Artifacts<'_>,
+    report: &mut Report<'_>,
+    version: &str,
+    kind: &str,
+    look: impl Fn(&Document, &mut Report<'_>),
+) {
+    let mut found = artifacts.kind(version, kind).peekable();
+    if found.peek().is_none() {
+        report.add("manifests", None, "", format!("there is no {version} {kind}"));
+    }
+    found.for_each(|document| look(document, report));
+}
+
+/// Whether a ClusterRoleBinding gives `role` to the user `user`.
+pub(super) fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &str) {
+    let mut bindings = artifacts.kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
+    let given = bindings.any(|binding| {
+        binding.text("roleRef.kind") == Some("ClusterRole")
+            && binding.text("roleRef.name") == Some(role)
+            && binding.list("subjects").iter().any(|subject| {
+                subject.get("kind").and_then(Node::text) == Some("User")
+                    && subject.get("name").and_then(Node::text) == Some(user)
+            })
+    });
+    if !given {
+        report.add("manifests", None, "", format!("no ClusterRoleBinding gives `{role}` to user `{user}`"));
+    }
+}
+
+/// What the cluster-version operator reads and writes of itself, before it brings anything.
+const CVO_OWN: [&str; 2] = ["clusteroperators.config.openshift.io", "clusterversions.config.openshift.io"];
+
+/// Custom resources that the API server knows.
+pub(super) const CRDS: Check = Check {
+    name: "crds-before-cvo",
+    rule: "every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant",
+    breaks: "our own resources cannot be created, and the CVO only retries; with several variants the last one wins, and a TechPreview schema goes live",
+    config: &[],
+    run: |artifacts, report| {
+        let mut known: BTreeMap<(String, String), &Document> = BTreeMap::new();
+        let mut names: BTreeMap<&str, &Document> = BTreeMap::new();
+        for crd in artifacts.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition") {
+            let text = |path: &str| crd.text(path).unwrap_or_default().to_owned();
+            known.insert((text("spec.group"), text("spec.names.kind")), crd);
+            if let Some(other) = names.insert(crd.text("metadata.name").unwrap_or_default(), crd) {
+                let message = format!("`{}` has the same CRD", other.file);
+                report.add(&crd.file, crd.line("metadata.name"), "metadata.name", message);
+            }
+        }
+        for name in CVO_OWN.into_iter().filter(|name| !names.contains_key(name)) {
+            report.add(
+                "crds",
+                None,
+                "",
+                format!("there is no CRD `{name}`: the cluster-version operator needs it"),
+            );
+        }
+        for document in artifacts.documents() {
+            let (group, version) =
+                document.text("apiVersion").and_then(|text| text.split_once('/')).unwrap_or_default();
+            let kind = document.text("kind").unwrap_or_default();
+            if !group.ends_with(".openshift.io") {
+                continue;
+            }
+            match known.get(&(group.to_owned(), kind.to_owned())) {
+                None => {
+                    let message = format!("no CRD of this release has {group} {kind}");
+                    report.add(&document.file, document.line("kind"), "kind", message);
+                }
+                Some(crd) => {
+                    let mut versions = crd.list("spec.versions").iter();
+                    let served = versions.any(|one| one.get("name").and_then(Node::text) == Some(version));
+                    if !served {
+                        let message = format!("`{}` has no version `{version}`", crd.file);
+                        report.add(&document.file, document.line("apiVersion"), "apiVersion", message);
+                    }
+                }
+            }
+        }
+    },
+};

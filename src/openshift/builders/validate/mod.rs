@@ -1,0 +1,299 @@
+//! `validate`: named checks over artifacts. There is an output only if all hold.
+//!
+//! A check is one function with a name, the rule in words and what breaks at boot without it; the table is
+//! [`CHECKS`], and `tinderbox check --list` prints it. Parameter `checks` names those to make, `disabled` those that the
+//! user turned off; every input is looked at, where `crds` holds schemas to look with; config values are known to checks
+//! by their alias. What a check could not decide is in its report: it is no failure, and not silent either.
+
+mod artifacts;
+mod certificates;
+mod handover;
+mod haproxy;
+mod ignition;
+mod images;
+mod manifests;
+mod objects;
+mod pods;
+mod references;
+mod render;
+mod schemas;
+mod scripts;
+mod secrets;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use self::artifacts::{Artifacts, Document};
+use super::{ArtifactError, BuildError, Builder, Job, JobError};
+use crate::base::value::Value;
+use crate::engine::drv::BuilderId;
+use crate::engine::tree::TreeWriter;
+use crate::openshift::schema::Fault;
+
+/// A rule that artifacts keep, or a cluster does not boot.
+pub(crate) struct Check {
+    pub name: &'static str,
+    pub rule: &'static str,
+    /// What happens at boot if it does not.
+    pub breaks: &'static str,
+    /// Config aliases that it needs.
+    config: &'static [&'static str],
+    run: fn(&Artifacts<'_>, &mut Report<'_>),
+}
+
+impl std::fmt::Debug for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// All checks of artifacts.
+pub(crate) const CHECKS: &[Check] = &[
+    certificates::ADMIN_GROUP,
+    certificates::APISERVER_SANS,
+    ignition::APISERVER_URL,
+    ignition::BOOTKUBE,
+    ignition::STANDALONE,
+    handover::COMPLETE,
+    manifests::BOOTSTRAPPER_RBAC,
+    certificates::PATH_LENGTH,
+    manifests::CLUSTER_CONFIG,
+    objects::CLUSTER_VERSION,
+    schemas::CORE_TYPES,
+    schemas::CRD_SCHEMA,
+    manifests::CRDS,
+    pods::CVO_FLAGS,
+    images::CVO_IMAGE,
+    handover::OVERRIDES,
+    pods::CVO_STATIC_POD,
+    manifests::DNS_BASE_DOMAIN,
+    ignition::DUPLICATES,
+    objects::ETCD_ENDPOINTS,
+    certificates::ETCD_USAGE,
+    objects::FEATURE_GATE,
+    pods::FLAG_FILES,
+    pods::FRONT_PROXY,
+    handover::OBJECTS,
+    handover::TRUST,
+    haproxy::TCP_CHECKS,
+    ignition::MODES,
+    ignition::PATHS,
+    ignition::PINNED,
+    ignition::SIZES,
+    ignition::SPEC,
+    images::NOT_EMPTY,
+    objects::INFRASTRUCTURE,
+    images::KUBE_PROXY,
+    secrets::KUBEADMIN,
+    manifests::KUBELET_ACCESS,
+    ignition::KUBELET_CA,
+    manifests::PARSES,
+    ignition::MASTER_LABEL,
+    references::MOUNTS,
+    references::NAMESPACES,
+    manifests::NETWORK_CIDRS,
+    manifests::NETWORK_STATUS,
+    manifests::OPERATOR_NETWORK,
+    ignition::PAUSE_IMAGE,
+    references::SUBJECTS,
+    render::DRIFT,
+    ignition::READABLE,
+    certificates::SERVICE_IP,
+    secrets::SIGNER,
+    handover::SIGNERS_RSA,
+    scripts::STRICT_APPLY,
+    ignition::UNITS,
+];
+
+/// Something that does not hold.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Finding {
+    pub check: &'static str,
+    /// The file that it is in.
+    pub artifact: String,
+    /// Where the file is from: a derivation or a file of the user's, and the patches that changed it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub derivation: String,
+    /// Line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Path of the field.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+    pub message: String,
+    pub rule: &'static str,
+    /// What happens at boot.
+    pub breaks: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// Findings below the error that they make.
+pub(super) fn list(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
+        let field = if finding.field.is_empty() { String::new() } else { format!(" {}:", finding.field) };
+        let _ = write!(
+            text,
+            "\n  {}{line}:{field} {} [{}]\n    rule: {}\n    at boot: {}",
+            finding.artifact, finding.message, finding.check, finding.rule, finding.breaks
+        );
+        if let Some(hint) = &finding.hint {
+            let _ = write!(text, "\n    hint: {hint}");
+        }
+        if !finding.derivation.is_empty() {
+            let _ = write!(text, "\n    from: {}", finding.derivation);
+        }
+    }
+    text
+}
+
+/// Where a check puts what it finds.
+struct Report<'a> {
+    check: &'a Check,
+    findings: Vec<Finding>,
+    open: BTreeSet<Open>,
+}
+
+/// A rule that nobody evaluated: the API server will.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Open {
+    file: String,
+    field: String,
+    rule: String,
+    why: &'static str,
+}
+
+impl Report<'_> {
+    fn add(&mut self, artifact: &str, line: Option<usize>, field: &str, message: impl Into<String>) {
+        self.findings.push(Finding {
+            check: self.check.name,
+            artifact: artifact.to_owned(),
+            derivation: String::new(),
+            line,
+            field: field.to_owned(),
+            message: message.into(),
+            rule: self.check.rule,
+            breaks: self.check.breaks,
+            hint: None,
+        });
+    }
+
+    /// The same at a node of a document, which has the line.
+    fn at(&mut self, document: &Document, line: usize, field: &str, message: impl Into<String>) {
+        self.add(&document.file, Some(line), field, message);
+        if let Some(finding) = self.findings.last_mut() {
+            finding.derivation.clone_from(&document.derivation);
+        }
+    }
+
+    /// What to do about the last finding.
+    fn hint(&mut self, hint: impl Into<String>) {
+        if let Some(finding) = self.findings.last_mut() {
+            finding.hint = Some(hint.into());
+        }
+    }
+
+    /// What a schema says of a document.
+    fn fault(&mut self, document: &Document, fault: Fault) {
+        self.add(&document.file, Some(fault.line), &fault.path, fault.message);
+        if let Some(finding) = self.findings.last_mut() {
+            finding.hint = fault.hint;
+            finding.derivation.clone_from(&document.derivation);
+        }
+    }
+}
+
+/// What an output says about one check.
+#[derive(Serialize)]
+struct Passed {
+    name: &'static str,
+    rule: &'static str,
+    status: &'static str,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    not_evaluated: BTreeSet<Open>,
+}
+
+pub(super) struct Validate;
+
+impl Builder for Validate {
+    fn id(&self) -> BuilderId {
+        BuilderId::new("validate", 5)
+    }
+
+    /// Its report says which rules hold, nothing of what was looked at.
+    fn declassifies(&self, _: &Job<'_>) -> bool {
+        true
+    }
+
+    fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
+        job.only(&["checks", "config"])?;
+        let checks = chosen(job)?;
+        let needed: BTreeSet<&str> =
+            checks.iter().flat_map(|check| check.config).copied().chain(["disabled"]).collect();
+        let config = job.config();
+        if let Some(name) = config.keys().find(|alias| !needed.contains(**alias)) {
+            return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the checks".into() }.into());
+        }
+        match needed.iter().find(|alias| !config.contains_key(**alias)) {
+            Some(alias) => Err(JobError::Expected {
+                name: format!("config.{alias}"),
+                expected: "given: a check needs it",
+            }
+            .into()),
+            None => Ok(()),
+        }
+    }
+
+    fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let artifacts = Artifacts::read(job)?;
+        let disabled: Vec<&str> = match job.config().get("disabled") {
+            Some(Value::List(names)) => names.iter().filter_map(Value::as_text).collect(),
+            _ => Vec::new(),
+        };
+        let (mut passed, mut findings) = (Vec::new(), Vec::new());
+        let checks = chosen(job)?;
+        for check in &checks {
+            let skip = disabled.contains(&check.name);
+            let mut report = Report { check, findings: Vec::new(), open: BTreeSet::new() };
+            if !skip {
+                (check.run)(&artifacts, &mut report);
+            }
+            for finding in report.findings.iter_mut().filter(|finding| finding.derivation.is_empty()) {
+                artifacts.derivation(&finding.artifact).clone_into(&mut finding.derivation);
+            }
+            findings.append(&mut report.findings);
+            passed.push(Passed {
+                name: check.name,
+                rule: check.rule,
+                status: if skip { "disabled" } else { "passed" },
+                not_evaluated: report.open,
+            });
+        }
+        if !findings.is_empty() {
+            return Err(ArtifactError::Checks { checked: checks.len(), findings }.into());
+        }
+        let wrong = |_| JobError::Expected { name: "checks".into(), expected: "writable as JSON" };
+        out.write(
+            "report.json",
+            (serde_json::to_string_pretty(&passed).map_err(wrong)? + "\n").as_bytes(),
+            false,
+        )?;
+        Ok(())
+    }
+}
+
+/// The checks that a job names.
+fn chosen(job: &Job<'_>) -> Result<Vec<&'static Check>, JobError> {
+    let known = || CHECKS.iter().map(|check| check.name).collect();
+    job.text_list("checks")?
+        .into_iter()
+        .map(|name| {
+            let found = CHECKS.iter().find(|check| check.name == name);
+            found.ok_or_else(|| JobError::Unknown { name: format!("checks: {name}"), known: known() })
+        })
+        .collect()
+}

@@ -1,0 +1,142 @@
+//! Objects against their types: custom resources against the CRDs of this release, the others against Kubernetes' own.
+//!
+//! Schemas are compiled once a run, and only those that an object needs. Values of secret files and of Secrets are in no
+//! message.
+
+mod objects;
+
+use std::collections::BTreeMap;
+
+use super::artifacts::{Artifacts, Document};
+use super::{Check, Open, Report};
+use crate::base::hint::did_you_mean;
+use crate::base::yaml::Node;
+use crate::openshift::schema::meta::{self, Name};
+use crate::openshift::schema::{Fault, How, Outcome, Schema, core};
+
+/// Custom resources that the API server takes.
+pub(super) const CRD_SCHEMA: Check = Check {
+    name: "crd-schema",
+    rule: "every custom resource fits the schema that its CRD has in this release",
+    breaks: "the API server refuses it (400 for unknown fields, 422 for wrong values), and bootkube never gets past it",
+    config: &[],
+    run: |artifacts, report| {
+        let mut known = BTreeMap::new();
+        for document in artifacts.subjects() {
+            let (Some(version), Some(kind)) = (document.text("apiVersion"), document.text("kind")) else {
+                continue;
+            };
+            let found = known.entry((version, kind)).or_insert_with(|| {
+                let crd = crd_of(artifacts, version, kind)?;
+                Some((crd, compile(crd, version)))
+            });
+            match found {
+                Some((_, Some(schema))) => look(document, schema, Name::Subdomain, report),
+                Some((crd, None)) => not_served(document, crd, version, report),
+                // What has no CRD is the business of other checks.
+                None => {}
+            }
+        }
+    },
+};
+
+/// Objects of Kubernetes itself that the API server takes.
+pub(super) const CORE_TYPES: Check = Check {
+    name: "core-types",
+    rule: "every object of Kubernetes itself fits its type, and every other one has a CRD",
+    breaks: "the API server refuses it (404 for unknown kinds, 400 for unknown fields and wrong types), and bootkube never gets past it",
+    config: &[],
+    run: |artifacts, report| {
+        let mut schemas: BTreeMap<(&str, &str), Option<Schema>> = BTreeMap::new();
+        for document in artifacts.subjects() {
+            let (Some(version), Some(kind)) = (document.text("apiVersion"), document.text("kind")) else {
+                continue;
+            };
+            match schemas.entry((version, kind)).or_insert_with(|| core::schema(version, kind)) {
+                Some(schema) => {
+                    look(document, schema, core::name_of(version, kind), report);
+                    objects::look(document, kind, report);
+                }
+                None => unknown(artifacts, document, version, kind, report),
+            }
+        }
+    },
+};
+
+/// The CRD of a kind that is not Kubernetes' own.
+fn crd_of<'a>(artifacts: &'a Artifacts<'_>, version: &str, kind: &str) -> Option<&'a Document> {
+    let (group, _) = version.split_once('/')?;
+    artifacts.crd(group, kind)
+}
+
+/// The schema of a version that is served.
+fn compile(crd: &Document, version: &str) -> Option<Schema> {
+    let (_, version) = version.split_once('/')?;
+    let found = crd.list("spec.versions").iter().find(|one| text(one, "name") == Some(version))?;
+    let served = text(found, "served") == Some("true");
+    let schema = found.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
+    schema.filter(|_| served).map(Schema::compile)
+}
+
+fn text<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    node.get(key).and_then(Node::text)
+}
+
+fn not_served(document: &Document, crd: &Document, version: &str, report: &mut Report<'_>) {
+    let short = version.rsplit('/').next().unwrap_or_default();
+    let versions = crd.list("spec.versions");
+    // A version that does not exist at all is what `crds-before-cvo` reports.
+    if versions.iter().any(|one| text(one, "name") == Some(short)) {
+        let served = versions.iter().filter(|one| text(one, "served") == Some("true"));
+        let served: Vec<&str> = served.filter_map(|one| text(one, "name")).collect();
+        let message = format!("this release does not serve version `{short}`");
+        let hint = served.first().map(|one| format!("it serves `{one}`"));
+        report.fault(document, at(document, "apiVersion", message, hint));
+    }
+}
+
+fn unknown(
+    artifacts: &Artifacts<'_>,
+    document: &Document,
+    version: &str,
+    kind: &str,
+    report: &mut Report<'_>,
+) {
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    // `crds-before-cvo` reports what is missing of OpenShift's own.
+    if group.ends_with(".openshift.io") || crd_of(artifacts, version, kind).is_some() {
+        return;
+    }
+    let same_kind = core::kinds().find(|(one, other)| *other == kind && *one != version);
+    let hint = match same_kind {
+        _ if (version, kind) == ("v1", "List") => Some("write its items as documents of their own".into()),
+        Some((right, _)) => Some(format!("`{kind}` is in `{right}`")),
+        None => did_you_mean(kind, core::kinds().filter(|(one, _)| *one == version).map(|(_, kind)| kind))
+            .or_else(|| Some(format!("a CRD for `{group}` would have to be among the manifests"))),
+    };
+    let field = if same_kind.is_some() { "apiVersion" } else { "kind" };
+    let message = format!("neither Kubernetes nor this release has {version} {kind}");
+    report.fault(document, at(document, field, message, hint));
+}
+
+/// Everything that a schema and the grammar of metadata say of a document.
+fn look(document: &Document, schema: &Schema, name: Name, report: &mut Report<'_>) {
+    let how = How { masked: is_secret(document) };
+    let Outcome { mut faults, skipped } = schema.check(&document.root, how);
+    faults.extend(meta::check(&document.root, name, how));
+    faults.into_iter().for_each(|fault| report.fault(document, fault));
+    report.open.extend(skipped.into_iter().map(|skipped| Open {
+        file: document.file.clone(),
+        field: skipped.path,
+        rule: skipped.rule,
+        why: skipped.why,
+    }));
+}
+
+fn is_secret(document: &Document) -> bool {
+    document.secret || document.text("kind") == Some("Secret")
+}
+
+fn at(document: &Document, field: &str, message: String, hint: Option<String>) -> Fault {
+    Fault { path: field.to_owned(), line: document.line(field).unwrap_or(1), message, hint }
+}

@@ -1,0 +1,125 @@
+//! The field table of `cluster.yaml`: what install-config has no place for.
+//!
+//! The texts are what editors show (see [`super::schema()`]), so they say what a field is for, not what it is called.
+
+use super::spec::{Field, Kind, Unit, choice, field};
+use super::syntax;
+use crate::base::pki::Algorithm;
+
+/// Key algorithms of certificates.
+const ALGORITHMS: &[&str] = &{
+    let [a, b, c, d, e] = Algorithm::ALL;
+    [a.as_str(), b.as_str(), c.as_str(), d.as_str(), e.as_str()]
+};
+
+pub(super) const FIELDS: &[Field] = &[
+    field(
+        "release",
+        Kind::Text(&syntax::RELEASE),
+        "The release image: `demo:4.18`, `registry/repo:tag`, `registry/repo@sha256:…`, `oci:DIR:TAG` or `oci:DIR@sha256:…`.",
+    )
+    .required(),
+    field(
+        "architecture",
+        choice(&["amd64", "arm64", "ppc64le", "s390x"]),
+        "Instruction set of all nodes; by default that of controlPlane, else amd64.",
+    ),
+    field("channel", Kind::Text(&syntax::TEXT), "Update channel of the installed cluster, for example `stable-4.18`."),
+    field("vips", Kind::Map(VIPS), "Virtual addresses in front of the nodes.").required(),
+    field("network", Kind::Map(NETWORK), "What the nodes' interfaces need.").required(),
+    field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.").required(),
+    field("libvirt", Kind::Map(LIBVIRT), "Where `realize` makes the machines."),
+    field("pki", Kind::Map(PKI), "Keys and certificates."),
+    field("rhcos", Kind::Map(RHCOS), "Local copies of the operating system's images."),
+    field("checks", Kind::Map(CHECKS), "Which checks of `tinderbox check` are run."),
+];
+
+const VIPS: &[Field] = &[
+    field("api", Kind::OneOrMore(&syntax::ADDRESS), "Address of the API, or one per IP family.").required(),
+    field("ingress", Kind::OneOrMore(&syntax::ADDRESS), "Address of all routes, or one per IP family.")
+        .required(),
+];
+
+const NETWORK: &[Field] = &[
+    field("gateway", Kind::OneOrMore(&syntax::ADDRESS), "Default gateway, one per machine network.")
+        .required(),
+    field("dns", Kind::OneOrMore(&syntax::ADDRESS), "DNS servers of the nodes; by default the gateways."),
+    field("dhcp", Kind::Map(DHCP), "Addresses that DHCP hands out, to the live ISO only."),
+];
+
+const DHCP: &[Field] = &[
+    field("start", Kind::Text(&syntax::ADDRESS), "First address.").required(),
+    field("end", Kind::Text(&syntax::ADDRESS), "Last address.").required(),
+];
+
+const NODES: &[Field] = &[
+    field("name", Kind::Text(&syntax::NAME), "First label of the node's host name.").required(),
+    field("role", choice(&["bootstrap", "master", "worker"]), "What the node becomes.").required(),
+    field("ip", Kind::OneOrMore(&syntax::ADDRESS), "Static address, or one per IP family.").required(),
+    field("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed."),
+    field("vcpus", Kind::Int { min: 1, max: 1024 }, "Virtual CPUs; 4 by default."),
+    field(
+        "memory",
+        Kind::Size(Unit::MiB),
+        "Memory in MiB, or a text such as `16GiB`; 16 GiB by default, workers 8 GiB.",
+    ),
+    field("disk", Kind::Size(Unit::GB), "Disk in GB, or a text such as `120GB`; 100 GB by default."),
+    field(
+        "installDevice",
+        Kind::Text(&syntax::DEVICE),
+        "The disk that the node's live ISO installs to; by default `/dev/vda`, the first of a virtual machine.",
+    ),
+];
+
+const LIBVIRT: &[Field] = &[
+    field("uri", Kind::Text(&syntax::TEXT), "Connection; by default `qemu:///system`."),
+    field("pool", Kind::Text(&syntax::OBJECT), "Storage pool; by default the cluster's name."),
+    field(
+        "path",
+        Kind::Text(&syntax::DIRECTORY),
+        "Directory of that pool on the host; by default `/var/lib/libvirt/images/` and the pool's name.",
+    ),
+    field("network", Kind::Text(&syntax::OBJECT), "Virtual network; by default the cluster's name."),
+    field(
+        "bridge",
+        Kind::Text(&syntax::INTERFACE),
+        "Bridge of that network; by default `virbr-` and the cluster's name.",
+    ),
+    field("domainType", choice(&["kvm", "qemu"]), "`kvm`, or `qemu` to emulate where there is no KVM."),
+];
+
+const PKI: &[Field] = &[
+    field("keyAlgorithm", choice(ALGORITHMS), "Keys of leaf certificates; by default ecdsa-p256."),
+    field(
+        "authorityKeyAlgorithm",
+        choice(ALGORITHMS),
+        "Keys of authorities; by default rsa-2048, which operators adopt.",
+    ),
+    field("validity", Kind::Map(VALIDITY), "How long certificates are valid from the epoch of the lock."),
+    field(
+        "authorities",
+        Kind::Named(AUTHORITY),
+        "Authorities of your own, by name (`root-ca`), in place of generated ones.",
+    ),
+];
+
+const VALIDITY: &[Field] = &[
+    field("authorities", Kind::Text(&syntax::SPAN), "Of authorities; by default 10y."),
+    field("leaves", Kind::Text(&syntax::SPAN), "Of all other certificates; by default 1y."),
+];
+
+const AUTHORITY: &[Field] = &[
+    field("certificate", Kind::Text(&syntax::TEXT), "File of the certificate, PEM.").required(),
+    field("key", Kind::Text(&syntax::TEXT), "File of the private key, PEM.").required(),
+];
+
+const RHCOS: &[Field] = &[
+    field("iso", Kind::Text(&syntax::TEXT), "File of the live ISO."),
+    field("qcow2", Kind::Text(&syntax::TEXT), "File of the QEMU image."),
+];
+
+const CHECKS: &[Field] = &[field(
+    "disabled",
+    Kind::Texts(&syntax::TEXT),
+    "Names of checks that are not run; `tinderbox check --list` has them.",
+)];

@@ -1,0 +1,156 @@
+//! What follows from the cluster's data: names, URLs, service addresses, topology. Derived here and nowhere else, so that
+//! no two artifacts can disagree about it.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+
+use super::model::{Cluster, Node};
+use super::words::Role;
+
+/// How many replicas operators run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Topology {
+    HighlyAvailable,
+    SingleReplica,
+}
+
+impl Topology {
+    /// As Infrastructure's status has it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::HighlyAvailable => "HighlyAvailable",
+            Self::SingleReplica => "SingleReplica",
+        }
+    }
+}
+
+/// An address of a node with what its interface needs beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NodeAddress {
+    pub ip: IpAddr,
+    /// The machine network it is in; none only with the check `addresses` disabled.
+    pub network: Option<IpNet>,
+    /// The gateway in that network.
+    pub gateway: Option<IpAddr>,
+}
+
+impl Cluster {
+    pub(crate) fn domain(&self) -> String {
+        format!("{}.{}", self.name, self.base_domain)
+    }
+
+    /// The domain of all routes.
+    pub(crate) fn apps_domain(&self) -> String {
+        format!("apps.{}", self.domain())
+    }
+
+    /// The API, for people.
+    pub(crate) fn api_url(&self) -> String {
+        format!("https://api.{}:6443", self.domain())
+    }
+
+    /// The API, for nodes.
+    pub(crate) fn internal_api_url(&self) -> String {
+        format!("https://api-int.{}:6443", self.domain())
+    }
+
+    /// Where pods find the API: the first address of every service network.
+    pub(crate) fn kubernetes_ips(&self) -> Vec<IpAddr> {
+        self.networks.service.iter().filter_map(|network| nth(network, 1)).collect()
+    }
+
+    /// Where pods find DNS: the tenth address of every service network.
+    pub(crate) fn dns_ips(&self) -> Vec<IpAddr> {
+        self.networks.service.iter().filter_map(|network| nth(network, 10)).collect()
+    }
+
+    /// Where a node finds itself. Programs of an IPv6 cluster still use 127.0.0.1, so that is always there.
+    pub(crate) fn loopbacks(&self) -> Vec<IpAddr> {
+        let v6 = self.networks.machine.iter().any(|network| matches!(network, IpNet::V6(_)));
+        let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
+        if v6 { vec![v4, Ipv6Addr::LOCALHOST.into()] } else { vec![v4] }
+    }
+
+    /// What never goes through the proxy, sorted: the cluster itself, and what the user excepts. None without a proxy.
+    /// The network operator works it out in the same way, but only once it runs, and others need it before.
+    pub(crate) fn proxy_exceptions(&self) -> Option<String> {
+        let given = self.proxy.as_ref()?.none.iter().flat_map(|none| none.split(','));
+        let mut all: BTreeSet<String> = given.map(|one| one.trim().to_owned()).collect();
+        all.extend(["127.0.0.1", "localhost", ".svc", ".cluster.local"].map(str::to_owned));
+        all.insert(format!("api-int.{}", self.domain()));
+        all.extend(self.networks.machine.iter().chain(&self.networks.service).map(ToString::to_string));
+        all.extend(self.networks.cluster.iter().map(|network| network.cidr.to_string()));
+        all.remove("");
+        Some(all.into_iter().collect::<Vec<_>>().join(","))
+    }
+
+    /// The nodes of a role, in the order written.
+    pub(crate) fn nodes_of(&self, role: Role) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(move |node| node.role == role)
+    }
+
+    /// Of the control plane.
+    pub(crate) fn control_plane_topology(&self) -> Topology {
+        topology(self.nodes_of(Role::Master).count())
+    }
+
+    /// Of everything else: workers decide, and the masters where there are none.
+    pub(crate) fn infrastructure_topology(&self) -> Topology {
+        match self.nodes_of(Role::Worker).count() {
+            0 => self.control_plane_topology(),
+            workers => topology(workers),
+        }
+    }
+
+    /// Whether workloads run on masters: when there is nowhere else.
+    pub(crate) fn masters_schedulable(&self) -> bool {
+        self.nodes_of(Role::Worker).next().is_none()
+    }
+
+    /// A node's full host name.
+    pub(crate) fn fqdn(&self, node: &Node) -> String {
+        format!("{}.{}", node.name, self.domain())
+    }
+
+    /// A node's addresses with their networks.
+    pub(crate) fn addresses(&self, node: &Node) -> Vec<NodeAddress> {
+        let of = |ip: &IpAddr| {
+            let network = self.networks.machine.iter().find(|network| network.contains(ip)).copied();
+            let gateway = self
+                .gateways
+                .iter()
+                .find(|gateway| network.is_some_and(|network| network.contains(*gateway)));
+            NodeAddress { ip: *ip, network, gateway: gateway.copied() }
+        };
+        node.ips.iter().map(of).collect()
+    }
+}
+
+fn topology(replicas: usize) -> Topology {
+    if replicas == 1 { Topology::SingleReplica } else { Topology::HighlyAvailable }
+}
+
+/// The nth address of a network, counting the network's own as 0; none if the network is smaller.
+pub(super) fn nth(network: &IpNet, n: u32) -> Option<IpAddr> {
+    let ip: IpAddr = match network.network() {
+        IpAddr::V4(ip) => Ipv4Addr::from(u32::from(ip).checked_add(n)?).into(),
+        IpAddr::V6(ip) => Ipv6Addr::from(u128::from(ip).checked_add(n.into())?).into(),
+    };
+    network.contains(&ip).then_some(ip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nth_stays_inside() {
+        let nth = |network: &str, n| nth(&network.parse().unwrap(), n).map(|ip| ip.to_string());
+        assert_eq!(nth("172.30.0.0/16", 10).as_deref(), Some("172.30.0.10"));
+        assert_eq!(nth("fd02::/112", 10).as_deref(), Some("fd02::a"));
+        assert_eq!(nth("10.0.0.0/30", 10), None);
+        assert_eq!(nth("255.255.255.255/32", 1), None);
+    }
+}

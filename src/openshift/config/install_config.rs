@@ -1,0 +1,209 @@
+//! The field table of `install-config.yaml`: everything that the installers of 4.18 to 4.22 know.
+//!
+//! What is honoured reaches the model; what the installer accepts and tinderbox cannot honour is refused with the reason.
+//! Nothing is silently ignored.
+
+use super::spec::{Field, Kind, choice, field, refused};
+use super::syntax;
+
+const ONLY_NONE: &str = "tinderbox builds clusters for `platform: {none: {}}`";
+const CLOUD: &str = "it concerns cloud platforms; tinderbox builds clusters for `platform: {none: {}}`";
+const OS: &str = "the operating system is the one of the release, or `rhcos` in cluster.yaml";
+const ARCHITECTURES: &[&str] = &["amd64", "arm64", "ppc64le", "s390x"];
+
+pub(super) const FIELDS: &[Field] = &[
+    field("apiVersion", choice(&["v1"]), "Version of this file's format.").required(),
+    field("kind", choice(&["InstallConfig"]), "Kind of this file; usually left out."),
+    field("metadata", Kind::Map(METADATA), "Names the cluster.").required(),
+    field("baseDomain", Kind::Text(&syntax::DOMAIN), "The domain below which the cluster's domain is.")
+        .required(),
+    field("networking", Kind::Map(NETWORKING), "Networks of machines, pods and services."),
+    field("controlPlane", Kind::Map(CONTROL_PLANE), "How many masters."),
+    field("compute", Kind::List(COMPUTE), "How many workers."),
+    refused("arbiter", "arbiter nodes are not supported: use 1, 3, 4 or 5 masters"),
+    field("platform", Kind::Map(PLATFORM), "Where the cluster runs: `none`.").required(),
+    field("pullSecret", Kind::Text(&syntax::PULL_SECRET), "Credentials of the registries.")
+        .required()
+        .secret(),
+    field("sshKey", Kind::Text(&syntax::SSH_KEYS), "Public keys of the user `core`, one a line."),
+    field("proxy", Kind::Map(PROXY), "The proxy to the outside."),
+    field(
+        "additionalTrustBundle",
+        Kind::Text(&syntax::CERTIFICATES),
+        "More certificate authorities to trust.",
+    ),
+    field(
+        "additionalTrustBundlePolicy",
+        choice(&["Proxyonly", "Always"]),
+        "Whether the bundle is trusted only for the proxy.",
+    ),
+    field("imageContentSources", Kind::List(MIRRORS), "Old name of imageDigestSources."),
+    field("imageDigestSources", Kind::List(MIRRORS), "Mirrors of image repositories."),
+    field(
+        "publish",
+        Kind::Choice { values: &["External"], refused: &["Internal", "Mixed"] },
+        "Who can reach the cluster's endpoints.",
+    ),
+    field("fips", Kind::Bool, "FIPS mode on all nodes."),
+    field("cpuPartitioningMode", choice(&["None", "AllNodes"]), "Workload partitioning."),
+    refused("credentialsMode", CLOUD),
+    refused(
+        "bootstrapInPlace",
+        "a single node gets a bootstrap node too: list one with `role: bootstrap` in cluster.yaml",
+    ),
+    field("capabilities", Kind::Map(CAPABILITIES), "Which optional components are installed."),
+    field(
+        "featureSet",
+        choice(&["", "Default", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade"]),
+        "Features beyond the default ones.",
+    ),
+    field(
+        "featureGates",
+        Kind::Texts(&syntax::FEATURE_GATE),
+        "Single gates; with featureSet CustomNoUpgrade only.",
+    ),
+    refused("operatorPublishingStrategy", CLOUD),
+    refused("osImageStream", OS),
+    refused("pki", "set `pki` in cluster.yaml"),
+];
+
+const METADATA: &[Field] = &[
+    field("name", Kind::Text(&syntax::NAME), "First label of the cluster's domain.").required(),
+    refused("annotations", "they reach no artifact: remove them"),
+    refused("labels", "they reach no artifact: remove them"),
+    refused("namespace", "it reaches no artifact: remove it"),
+    refused("creationTimestamp", "it reaches no artifact: remove it"),
+];
+
+const NETWORKING: &[Field] = &[
+    field(
+        "networkType",
+        Kind::Choice { values: &["OVNKubernetes"], refused: &["OpenShiftSDN", "Calico", "Cilium", "Kuryr"] },
+        "The pod network.",
+    ),
+    field("machineNetwork", Kind::List(MACHINE_NETWORK), "Networks of the nodes and VIPs."),
+    field("clusterNetwork", Kind::List(CLUSTER_NETWORK), "Networks of the pods."),
+    field("serviceNetwork", Kind::Texts(&syntax::NETWORK), "Networks of the services."),
+    field("ovnKubernetesConfig", Kind::Map(OVN), "Internal networks of OVN-Kubernetes."),
+    refused("clusterNetworkMTU", "the MTU follows the nodes' interfaces"),
+    field(
+        "type",
+        Kind::Choice { values: &["OVNKubernetes"], refused: &["OpenShiftSDN"] },
+        "Old name of networkType.",
+    ),
+    field("machineCIDR", Kind::Text(&syntax::NETWORK), "Old form of machineNetwork."),
+    field("serviceCIDR", Kind::Text(&syntax::NETWORK), "Old form of serviceNetwork."),
+    field("clusterNetworks", Kind::List(CLUSTER_NETWORK), "Old name of clusterNetwork."),
+];
+
+const MACHINE_NETWORK: &[Field] = &[field("cidr", Kind::Text(&syntax::NETWORK), "The network.").required()];
+
+const CLUSTER_NETWORK: &[Field] = &[
+    field("cidr", Kind::Text(&syntax::NETWORK), "The network.").required(),
+    field("hostPrefix", Kind::Int { min: 1, max: 128 }, "Prefix length of each node's part."),
+    field(
+        "hostSubnetLength",
+        Kind::Int { min: 1, max: 128 },
+        "Old form of hostPrefix: address bits of each node's part.",
+    ),
+];
+
+const OVN: &[Field] = &[field("ipv4", Kind::Map(OVN_IPV4), "Of IPv4.")];
+const OVN_IPV4: &[Field] =
+    &[field("internalJoinSubnet", Kind::Text(&syntax::NETWORK), "The network that joins OVN's routers.")];
+
+const HYPERTHREADING: Field = field(
+    "hyperthreading",
+    Kind::Choice { values: &["Enabled"], refused: &["Disabled"] },
+    "Simultaneous multithreading of the pool's machines.",
+);
+const REPLICAS: Field = field(
+    "replicas",
+    Kind::Int { min: 0, max: 10_000 },
+    "How many machines; must agree with the nodes of cluster.yaml.",
+);
+const ARCHITECTURE: Field =
+    field("architecture", choice(ARCHITECTURES), "Instruction set of the pool's machines.");
+
+const CONTROL_PLANE: &[Field] = &[
+    field("name", choice(&["master"]), "Always `master`."),
+    REPLICAS,
+    ARCHITECTURE,
+    HYPERTHREADING,
+    field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
+    refused("fencing", "two-node clusters are not supported: use 1, 3, 4 or 5 masters"),
+    refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
+    refused("management", CLOUD),
+    refused("osImageStream", OS),
+];
+
+const COMPUTE: &[Field] = &[
+    field("name", Kind::Choice { values: &["worker"], refused: &["edge"] }, "Always `worker`.").required(),
+    REPLICAS,
+    ARCHITECTURE,
+    HYPERTHREADING,
+    field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
+    refused("fencing", "it concerns control planes of two nodes"),
+    refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
+    refused("management", CLOUD),
+    refused("osImageStream", OS),
+];
+
+/// The fields of a platform map: `own` ones, and every platform that only the installer builds for.
+macro_rules! platforms {
+    ($($own:expr),*) => {
+        &[
+            $($own,)*
+            refused("alibabacloud", ONLY_NONE),
+            refused("aws", ONLY_NONE),
+            refused("azure", ONLY_NONE),
+            refused("baremetal", ONLY_NONE),
+            refused("external", ONLY_NONE),
+            refused("gcp", ONLY_NONE),
+            refused("ibmcloud", ONLY_NONE),
+            refused("libvirt", ONLY_NONE),
+            refused("nutanix", ONLY_NONE),
+            refused("openstack", ONLY_NONE),
+            refused("ovirt", ONLY_NONE),
+            refused("powervc", ONLY_NONE),
+            refused("powervs", ONLY_NONE),
+            refused("vsphere", ONLY_NONE),
+        ]
+    };
+}
+
+const PLATFORM: &[Field] =
+    platforms!(field("none", Kind::Map(&[]), "No platform integration: `none: {}`.").required());
+const POOL_PLATFORM: &[Field] = platforms!();
+
+const PROXY: &[Field] = &[
+    field("httpProxy", Kind::Text(&syntax::PROXY), "Proxy of http requests."),
+    field("httpsProxy", Kind::Text(&syntax::PROXY), "Proxy of https requests."),
+    field(
+        "noProxy",
+        Kind::Text(&syntax::OPTIONAL_TEXT),
+        "Comma-separated domains and networks that need no proxy.",
+    ),
+];
+
+const MIRRORS: &[Field] = &[
+    field("source", Kind::Text(&syntax::REPOSITORY), "The repository as images name it.").required(),
+    field("mirrors", Kind::Texts(&syntax::REPOSITORY), "Where else its images are."),
+    field(
+        "sourcePolicy",
+        choice(&["NeverContactSource", "AllowContactingSource"]),
+        "Whether the source itself is asked when no mirror answers.",
+    ),
+];
+
+const CAPABILITIES: &[Field] = &[
+    field(
+        "baselineCapabilitySet",
+        choice(&[
+            "None", "vCurrent", "v4.11", "v4.12", "v4.13", "v4.14", "v4.15", "v4.16", "v4.17", "v4.18",
+            "v4.19", "v4.20", "v4.21", "v4.22",
+        ]),
+        "The set to start from.",
+    ),
+    field("additionalEnabledCapabilities", Kind::Texts(&syntax::TEXT), "Components beyond that set."),
+];

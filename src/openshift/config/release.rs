@@ -1,0 +1,136 @@
+//! Where the release image comes from, as users write it. Parsed once; printed as it was written.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::syntax;
+
+/// A source of a release image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Release {
+    /// The release built from the project's own files, of one minor version: `demo:4.18`.
+    Demo { version: String },
+    /// An image in a registry.
+    Registry {
+        /// `host[:port]/path`.
+        repository: String,
+        reference: Reference,
+    },
+    /// An image in an OCI layout on disk.
+    Layout {
+        /// The layout's directory, relative to the cluster directory.
+        directory: String,
+        reference: Reference,
+    },
+}
+
+/// Which image of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// A name that can move.
+    Tag(String),
+    /// `sha256:` and 64 hexadecimal digits.
+    Digest(String),
+}
+
+/// The text is none of the known forms.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a release")]
+pub struct ReleaseError {
+    pub text: String,
+}
+
+impl FromStr for Release {
+    type Err = ReleaseError;
+
+    fn from_str(text: &str) -> Result<Self, ReleaseError> {
+        parse(text).ok_or_else(|| ReleaseError { text: text.to_owned() })
+    }
+}
+
+fn parse(text: &str) -> Option<Release> {
+    if let Some(version) = text.strip_prefix("demo:") {
+        let minor = version.strip_prefix("4.")?;
+        let number = !minor.is_empty() && minor.len() <= 3 && minor.bytes().all(|b| b.is_ascii_digit());
+        return number.then(|| Release::Demo { version: version.to_owned() });
+    }
+    let layout = text.strip_prefix("oci:");
+    let (place, reference) = split(layout.unwrap_or(text))?;
+    match layout {
+        Some(_) => (!place.is_empty()).then(|| Release::Layout { directory: place.to_owned(), reference }),
+        None => {
+            let named = place.contains('/') && !place.contains('*') && syntax::is_repository(place);
+            named.then(|| Release::Registry { repository: place.to_owned(), reference })
+        }
+    }
+}
+
+/// `PLACE@sha256:…` or `PLACE:TAG`.
+fn split(text: &str) -> Option<(&str, Reference)> {
+    if let Some((place, digest)) = text.split_once('@') {
+        let hex = digest.strip_prefix("sha256:")?;
+        let valid = hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        return valid.then(|| (place, Reference::Digest(digest.to_owned())));
+    }
+    let (place, tag) = text.rsplit_once(':')?;
+    let word = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    let valid = (1..=128).contains(&tag.len()) && tag.bytes().all(word) && !tag.starts_with(['.', '-']);
+    valid.then(|| (place, Reference::Tag(tag.to_owned())))
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tag(tag) => write!(f, ":{tag}"),
+            Self::Digest(digest) => write!(f, "@{digest}"),
+        }
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Demo { version } => write!(f, "demo:{version}"),
+            Self::Registry { repository, reference } => write!(f, "{repository}{reference}"),
+            Self::Layout { directory, reference } => write!(f, "oci:{directory}{reference}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_five_forms_are_read_and_printed_alike() {
+        let digest = format!("sha256:{}", "0a".repeat(32));
+        for text in [
+            "demo:4.18".to_owned(),
+            "quay.io/openshift-release-dev/ocp-release:4.18.1-x86_64".to_owned(),
+            "localhost:5000/ocp:v1".to_owned(),
+            format!("quay.io/openshift-release-dev/ocp-release@{digest}"),
+            "oci:images/release:4.18.1".to_owned(),
+            format!("oci:../images@{digest}"),
+        ] {
+            assert_eq!(text.parse::<Release>().map(|release| release.to_string()), Ok(text));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "demo:",
+            "demo:4",
+            "demo:4.x",
+            "ocp:4.18",
+            "quay.io/ocp",
+            "quay.io/ocp@sha256:12",
+            "oci::x",
+            "oci:dir",
+            "quay.io/a:b c",
+        ] {
+            assert!(text.parse::<Release>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The syntax of single values: names, addresses, URLs, references. Each is a constant that the field tables name.
+//!
+//! Invariant: a check says what is wrong and never repeats the value, because some values are secret.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// A kind of text.
+#[derive(Debug)]
+pub(super) struct Syntax {
+    /// With its article, as in "`x` is not a network".
+    pub(super) name: &'static str,
+    /// What to write, for hints and the schema.
+    pub(super) example: &'static str,
+    /// The regular expression of the schema, where one says enough.
+    pub(super) pattern: Option<&'static str>,
+    /// Whether a text is of this kind.
+    pub(super) check: fn(&str) -> bool,
+}
+
+const LABEL: &str = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$";
+const DOMAIN_PATTERN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+
+/// Any text that is not empty.
+pub(super) const TEXT: Syntax =
+    Syntax { name: "a text", example: "some text", pattern: None, check: |text| !text.is_empty() };
+/// Any text at all.
+pub(super) const OPTIONAL_TEXT: Syntax =
+    Syntax { name: "a text", example: "some text", pattern: None, check: |_| true };
+/// A name of one DNS label.
+pub(super) const NAME: Syntax = Syntax {
+    name: "a DNS label (lower-case letters, digits and `-`, at most 63)",
+    example: "master-0",
+    pattern: Some(LABEL),
+    check: is_label,
+};
+/// A domain of several labels.
+pub(super) const DOMAIN: Syntax =
+    Syntax { name: "a domain name", example: "example.com", pattern: Some(DOMAIN_PATTERN), check: is_domain };
+/// An address without prefix length.
+pub(super) const ADDRESS: Syntax = Syntax {
+    name: "an IP address",
+    example: "192.168.126.10",
+    pattern: None,
+    check: |text| text.parse::<IpAddr>().is_ok(),
+};
+/// A network in CIDR notation.
+pub(super) const NETWORK: Syntax = Syntax {
+    name: "a network",
+    example: "192.168.126.0/24",
+    pattern: None,
+    check: |text| text.parse::<IpNet>().is_ok(),
+};
+pub(super) const MAC: Syntax = Syntax {
+    name: "a MAC address of one interface",
+    example: "52:54:00:12:34:56",
+    pattern: Some("^[0-9A-Fa-f][02468ACEace](:[0-9A-Fa-f]{2}){5}$"),
+    check: is_mac,
+};
+/// The URL of a proxy.
+pub(super) const PROXY: Syntax = Syntax {
+    name: "a proxy URL",
+    example: "http://proxy.example.com:3128",
+    pattern: Some("^https?://[^/ ]+/?$"),
+    check: is_proxy,
+};
+/// Public SSH keys, one a line.
+pub(super) const SSH_KEYS: Syntax = Syntax {
+    name: "a public SSH key",
+    example: "ssh-ed25519 AAAA… you@example.com (one key a line)",
+    pattern: None,
+    check: |text| ssh_keys(text).next().is_some() && ssh_keys(text).all(is_ssh_key),
+};
+/// Certificates in PEM.
+pub(super) const CERTIFICATES: Syntax = Syntax {
+    name: "a PEM bundle of certificates",
+    example: "-----BEGIN CERTIFICATE-----",
+    pattern: None,
+    check: is_pem,
+};
+/// What `podman login` writes.
+pub(super) const PULL_SECRET: Syntax = Syntax {
+    name: "a pull secret: JSON with `auths`, each with an `auth` or a `credsStore`",
+    example: r#"{"auths":{"registry.example.com":{"auth":"…"}}}"#,
+    pattern: None,
+    check: is_pull_secret,
+};
+/// A repository, without tag.
+pub(super) const REPOSITORY: Syntax = Syntax {
+    name: "an image repository (without tag or digest)",
+    example: "mirror.example.com:5000/ocp/release",
+    pattern: None,
+    check: is_repository,
+};
+/// A source of a release image; parsed by `Release`.
+pub(super) const RELEASE: Syntax = Syntax {
+    name: "a release",
+    example: "demo:4.18, registry/repo:tag, registry/repo@sha256:…, oci:DIR:TAG or oci:DIR@sha256:…",
+    pattern: None,
+    check: |text| text.parse::<super::release::Release>().is_ok(),
+};
+/// A time span in whole hours, days or years.
+pub(super) const SPAN: Syntax = Syntax {
+    name: "a time span",
+    example: "24h, 30d or 10y (of 365 days)",
+    pattern: Some("^[1-9][0-9]{0,6}[hdy]$"),
+    check: |text| hours(text).is_some(),
+};
+/// `Gate=true`.
+pub(super) const FEATURE_GATE: Syntax = Syntax {
+    name: "a feature gate",
+    example: "SomeGate=true",
+    pattern: Some("^[A-Za-z0-9]+=(true|false)$"),
+    check: |text| matches!(text.split_once('='), Some((gate, "true" | "false")) if !gate.is_empty() && gate.bytes().all(|b| b.is_ascii_alphanumeric())),
+};
+/// A Linux interface name.
+pub(super) const INTERFACE: Syntax = Syntax {
+    name: "a network interface name of at most 15 characters",
+    example: "virbr-ocp4",
+    pattern: Some("^[A-Za-z0-9_.-]{1,15}$"),
+    check: |text| {
+        (1..=15).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+    },
+};
+/// What a network or a pool is called: it stands in XML, in file names and on command lines.
+pub(super) const OBJECT: Syntax = Syntax {
+    name: "a name of letters, digits, `_`, `.` and `-`, at most 63",
+    example: "ocp4",
+    pattern: Some("^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"),
+    check: |text| {
+        text.len() <= 63
+            && text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+    },
+};
+/// A directory of the host, absolute.
+pub(super) const DIRECTORY: Syntax = Syntax {
+    name: "an absolute path of letters, digits, `_`, `.` and `-`",
+    example: "/var/lib/libvirt/images/ocp4",
+    pattern: Some("^(/[A-Za-z0-9_.-]+)+$"),
+    check: |text| {
+        let part = |part: &str| {
+            !matches!(part, "" | "." | "..")
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+        };
+        text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part))
+    },
+};
+/// A disk, as the live system calls it.
+pub(super) const DEVICE: Syntax = Syntax {
+    name: "a device",
+    example: "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3",
+    pattern: Some("^/dev/[A-Za-z0-9/_.:+@=,-]+$"),
+    check: |text| {
+        let known = |b: u8| b.is_ascii_alphanumeric() || b"/_.:+@=,-".contains(&b);
+        text.strip_prefix("/dev/").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(known))
+    },
+};
+
+fn is_label(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let word = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    bytes.len() <= 63
+        && bytes.first().is_some_and(word)
+        && bytes.last().is_some_and(word)
+        && bytes.iter().all(|b| word(b) || *b == b'-')
+}
+
+fn is_domain(text: &str) -> bool {
+    // The installer allows the dot of a fully qualified name at the end.
+    let text = text.strip_suffix('.').unwrap_or(text);
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+fn is_mac(text: &str) -> bool {
+    let octets: Vec<Option<u8>> = text
+        .split(':')
+        .map(|octet| if octet.len() == 2 { u8::from_str_radix(octet, 16).ok() } else { None })
+        .collect();
+    // An odd first octet is a group address: no interface can have it.
+    octets.len() == 6
+        && octets.iter().all(Option::is_some)
+        && octets[0].is_some_and(|first| first & 1 == 0)
+        && !text.contains('+')
+}
+
+fn is_proxy(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) else {
+        return false;
+    };
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    !host.is_empty() && !host.starts_with(':') && !authority.contains(['/', '?', '#', ' ', '\n'])
+}
+
+/// The keys of an `sshKey` text: one a line, blank lines aside.
+pub(super) fn ssh_keys(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+fn is_ssh_key(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let kind = words.next().unwrap_or_default();
+    let known = ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"].iter().any(|prefix| kind.starts_with(prefix));
+    let base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=".contains(&b);
+    known
+        && words
+            .next()
+            .is_some_and(|key| key.len() >= 16 && key.starts_with("AAAA") && key.bytes().all(base64))
+}
+
+fn is_pem(text: &str) -> bool {
+    let (begin, end) = ("-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----");
+    let mut rest = text.trim();
+    while let Some(body) = rest.strip_prefix(begin) {
+        let Some((inside, after)) = body.split_once(end) else { return false };
+        if inside.trim().is_empty()
+            || !inside.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=\r\n ".contains(&b))
+        {
+            return false;
+        }
+        rest = after.trim_start();
+        if rest.is_empty() {
+            return true;
+        }
+    }
+    false
+}
+
+fn is_pull_secret(text: &str) -> bool {
+    let Ok(serde_json::Value::Object(secret)) = serde_json::from_str(text) else { return false };
+    let Some(serde_json::Value::Object(auths)) = secret.get("auths") else { return false };
+    !auths.is_empty()
+        && auths.values().all(|entry| entry.get("auth").is_some() || entry.get("credsStore").is_some())
+}
+
+/// Whether this is `host[:port]/path` or `host[:port]`, without tag or digest.
+pub(super) fn is_repository(text: &str) -> bool {
+    let mut parts = text.split('/');
+    let host = parts.next().unwrap_or_default();
+    let (name, port) = host.split_once(':').unwrap_or((host, "443"));
+    let component = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b))
+            && part.as_bytes()[0].is_ascii_alphanumeric()
+    };
+    !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b".-*".contains(&b))
+        && port.parse::<u16>().is_ok()
+        && parts.all(component)
+}
+
+/// Hours of a time span such as `24h`, `30d` or `10y`.
+pub(super) fn hours(text: &str) -> Option<i64> {
+    let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "h" => 1,
+        "d" => 24,
+        "y" => 24 * 365,
+        _ => return None,
+    };
+    let digits = !count.is_empty() && count.len() <= 7 && count.bytes().all(|b| b.is_ascii_digit());
+    let count: i64 = count.parse().ok().filter(|count| digits && *count > 0)?;
+    // A certificate's last second must fit a date of four digits.
+    count.checked_mul(unit).filter(|hours| *hours <= 100 * 24 * 365)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_syntax_knows_its_own() {
+        let cases: &[(&Syntax, &[&str], &[&str])] = &[
+            (&NAME, &["a", "master-0", "0a"], &["", "-a", "a-", "A", "a.b", "ä"]),
+            (&DOMAIN, &["example.com", "example.com.", "lab"], &["", ".", "a..b", "a_b.c", "EXAMPLE.com"]),
+            (
+                &MAC,
+                &["52:54:00:12:34:56"],
+                &["53:54:00:12:34:56", "52:54:00:12:34", "52-54-00-12-34-56", "+2:54:00:12:34:56"],
+            ),
+            (
+                &PROXY,
+                &["http://p:3128", "https://u:p@h/"],
+                &["p:3128", "ftp://p", "http://", "http://:1", "http://a/b"],
+            ),
+            (
+                &SSH_KEYS,
+                &["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 me", "\nssh-rsa AAAAB3NzaC1yc2EAAAA\n"],
+                &["", "hello", "ssh-rsa short"],
+            ),
+            (
+                &CERTIFICATES,
+                &["-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"],
+                &["", "-----BEGIN CERTIFICATE-----\n"],
+            ),
+            (
+                &PULL_SECRET,
+                &[r#"{"auths":{"a":{"auth":"x"}}}"#],
+                &["", "{}", r#"{"auths":{}}"#, r#"{"auths":{"a":{}}}"#],
+            ),
+            (
+                &REPOSITORY,
+                &["quay.io/a/b", "m:5000/x", "*.example.com"],
+                &["", "a:x/b", "a/B", "a/b:tag", "a//b"],
+            ),
+            (&SPAN, &["24h", "30d", "10y"], &["", "10", "0d", "-1d", "+1d", "1w", "101y", "dé"]),
+            (&FEATURE_GATE, &["A=true"], &["A", "=true", "A=yes"]),
+            (&INTERFACE, &["virbr-ocp4"], &["", "a name", "sixteencharacter"]),
+            (&OBJECT, &["ocp4", "Lab_1.a-b"], &["", "-ocp4", "a/b", "a<b", "a b"]),
+            (
+                &DIRECTORY,
+                &["/srv/ocp4", "/a"],
+                &["", "/", "srv", "/srv/", "/srv//a", "/srv/../etc", "/a b", "/a'b"],
+            ),
+        ];
+        for (syntax, good, bad) in cases {
+            for text in *good {
+                assert!((syntax.check)(text), "{text:?} is {}", syntax.name);
+            }
+            for text in *bad {
+                assert!(!(syntax.check)(text), "{text:?} is not {}", syntax.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The config as a whole. Here: what the tests share, and what clusters come out of the examples and of `init`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod fields;
+mod init;
+mod problems;
+mod schema;
+
+use std::fmt::Write;
+
+use super::derived::Topology;
+use super::*;
+
+const INSTALL: &str = include_str!("../../../../examples/ocp4/install-config.yaml");
+const CLUSTER: &str = include_str!("../../../../examples/ocp4/cluster.yaml");
+
+fn try_load(install: &str, cluster: &str) -> Result<Cluster, Problems> {
+    load(
+        Source { name: "install-config.yaml", text: install },
+        Source { name: "cluster.yaml", text: cluster },
+    )
+}
+
+fn example() -> Cluster {
+    try_load(INSTALL, CLUSTER).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// The example with texts replaced in either file.
+fn edited(edits: &[(&str, &str)]) -> Result<Cluster, Problems> {
+    let (mut install, mut cluster) = (INSTALL.to_owned(), CLUSTER.to_owned());
+    for (from, to) in edits {
+        assert!(install.contains(from) || cluster.contains(from), "{from:?} is in neither file");
+        install = install.replace(from, to);
+        cluster = cluster.replace(from, to);
+    }
+    try_load(&install, &cluster)
+}
+
+fn report(edits: &[(&str, &str)]) -> String {
+    edited(edits).map_or_else(|problems| problems.to_string(), |_| "no problems".to_owned())
+}
+
+/// An install-config of the given counts and networks, and the `cluster.yaml` that `init` makes for it.
+fn generated(masters: usize, workers: usize, machine: &[&str]) -> (String, Result<String, Problems>) {
+    let has = |v4: bool| machine.iter().any(|network| network.contains('.') == v4);
+    let mut networks = [("10.128.0.0/12", 23, "172.30.0.0/16"), ("fd01::/48", 64, "fd02::/112")];
+    if machine[0].contains(':') {
+        networks.reverse();
+    }
+    let used = networks.iter().filter(|(pods, ..)| has(pods.contains('.')));
+    let (mut machines, mut pods, mut services) = (String::new(), String::new(), String::new());
+    for network in machine {
+        writeln!(machines, "  - cidr: {network}").unwrap();
+    }
+    for (cidr, prefix, service) in used {
+        writeln!(pods, "  - {{cidr: '{cidr}', hostPrefix: {prefix}}}").unwrap();
+        writeln!(services, "  - '{service}'").unwrap();
+    }
+    let text = format!(
+        "apiVersion: v1\nmetadata: {{name: lab}}\nbaseDomain: example.com\nplatform: {{none: {{}}}}\n\
+         controlPlane: {{name: master, replicas: {masters}}}\ncompute:\n- {{name: worker, replicas: {workers}}}\n\
+         networking:\n  machineNetwork:\n{machines}  clusterNetwork:\n{pods}  serviceNetwork:\n{services}\
+         pullSecret: '{{\"auths\":{{\"example.invalid\":{{\"auth\":\"ZGVtbzpkZW1v\"}}}}}}'\n"
+    );
+    let cluster = cluster_yaml_for(Source { name: "install-config.yaml", text: &text });
+    (text, cluster)
+}
+
+fn lab(masters: usize, workers: usize, machine: &[&str]) -> Cluster {
+    let (install, cluster) = generated(masters, workers, machine);
+    try_load(&install, &cluster.unwrap_or_else(|problems| panic!("{problems}"))).unwrap()
+}
+
+#[test]
+fn the_example_is_a_highly_available_cluster() {
+    let cluster = example();
+    assert_eq!(cluster.domain(), "ocp4.example.com");
+    assert_eq!(cluster.api_url(), "https://api.ocp4.example.com:6443");
+    assert_eq!(cluster.internal_api_url(), "https://api-int.ocp4.example.com:6443");
+    assert_eq!(cluster.control_plane_topology(), Topology::HighlyAvailable);
+    assert_eq!(cluster.infrastructure_topology(), Topology::HighlyAvailable);
+    assert!(!cluster.masters_schedulable());
+    assert_eq!(cluster.kubernetes_ips()[0].to_string(), "172.30.0.1");
+    assert_eq!(cluster.dns_ips()[0].to_string(), "172.30.0.10");
+    let sizes: Vec<_> =
+        cluster.nodes.iter().map(|node| (node.vcpus, node.memory_mib, node.disk_gb)).collect();
+    assert_eq!(sizes[0], (4, 16384, 100));
+    assert_eq!(sizes[5], (4, 8192, 100));
+    assert!(!format!("{cluster:?}").contains("ZGVtbzpkZW1v"));
+}
+
+#[test]
+fn topologies_follow_the_replicas() {
+    let of = |masters, workers| {
+        let cluster = lab(masters, workers, &["192.168.126.0/24"]);
+        let topologies =
+            (cluster.control_plane_topology().as_str(), cluster.infrastructure_topology().as_str());
+        (topologies.0, topologies.1, cluster.masters_schedulable())
+    };
+    assert_eq!(of(3, 0), ("HighlyAvailable", "HighlyAvailable", true));
+    assert_eq!(of(1, 0), ("SingleReplica", "SingleReplica", true));
+    assert_eq!(of(1, 2), ("SingleReplica", "HighlyAvailable", false));
+    assert_eq!(of(5, 1), ("HighlyAvailable", "SingleReplica", false));
+}
+
+#[test]
+fn ipv6_and_dual_stack() {
+    let v6 = lab(3, 2, &["fd00:1::/64"]);
+    assert_eq!(v6.kubernetes_ips()[0].to_string(), "fd02::1");
+    assert_eq!(v6.api_vips[0].to_string(), "fd00:1::a");
+    let both = lab(3, 2, &["192.168.126.0/24", "fd00:1::/64"]);
+    let node = both.nodes_of(Role::Worker).next().unwrap();
+    let addresses = both.addresses(node);
+    let seen: Vec<String> = addresses
+        .iter()
+        .map(|a| format!("{}/{} via {}", a.ip, a.network.unwrap().prefix_len(), a.gateway.unwrap()))
+        .collect();
+    assert_eq!(seen, ["192.168.126.110/24 via 192.168.126.1", "fd00:1::6e/64 via fd00:1::1"]);
+    assert_eq!(both.dns_ips().len(), 2);
+}
+
+#[test]
+fn old_field_names_are_read() {
+    let old = "networking:\n  type: OVNKubernetes\n  machineCIDR: 192.168.126.0/24\n  serviceCIDR: 172.31.0.0/16\n  \
+               clusterNetworks:\n  - {cidr: 10.64.0.0/14, hostSubnetLength: 9}\n";
+    let start = INSTALL.find("networking:").unwrap();
+    let end = INSTALL.find("# No integration").unwrap();
+    let install = format!("{}{old}{}", &INSTALL[..start], &INSTALL[end..]);
+    let cluster = try_load(&install, CLUSTER).unwrap();
+    assert_eq!(cluster.networks.cluster[0].host_prefix, 23);
+    assert_eq!(cluster.kubernetes_ips()[0].to_string(), "172.31.0.1");
+    let fields = cluster.fields();
+    let machine = fields.project("networks.machine").unwrap();
+    assert_eq!(machine.reads[0].origins[0].field, "networking.machineCIDR");
+    assert!(machine.reads[0].origins[0].line.is_some());
+}

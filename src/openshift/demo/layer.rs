@@ -1,0 +1,126 @@
+//! Layers and manifests from files: the same files always give the same bytes.
+//!
+//! Entries are sorted, belong to root, carry the time 0; directories come before what is in them. gzip has no name, no time
+//! and one level.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use flate2::{Compression, GzBuilder};
+use serde_json::json;
+use tar::{Builder, EntryType, Header};
+
+use crate::engine::registry::Sha256;
+
+pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+
+/// Bytes that a digest names.
+pub(super) type Blob = Vec<u8>;
+
+/// What stands at a path of a layer.
+pub(super) enum Entry {
+    /// A file and its mode.
+    File(Vec<u8>, u32),
+    /// Another name of a file in this layer.
+    Link(&'static str),
+}
+
+/// A layer, with the digest of its tar beside its gzip.
+#[derive(Clone)]
+pub(super) struct Layer {
+    bytes: Blob,
+    plain: Sha256,
+}
+
+/// An image: its manifest, its config and its layers.
+pub(super) struct Image {
+    pub(super) manifest: Vec<u8>,
+    pub(super) blobs: Vec<(Sha256, Blob)>,
+}
+
+/// The architecture that the programs were compiled for, as OCI names it.
+pub(super) fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "powerpc64" => "ppc64le",
+        other => other,
+    }
+}
+
+/// A layer of these files, with the directories that they need (mode 0755, or what `directories` says).
+pub(super) fn layer(entries: &BTreeMap<String, Entry>, directories: &BTreeMap<&str, u32>) -> Layer {
+    // Writing to memory cannot fail, and the paths are our own.
+    let plain = archive(entries, directories).unwrap_or_default();
+    let bytes = compress(&plain).unwrap_or_default();
+    Layer { plain: Sha256::of(&plain), bytes }
+}
+
+fn archive(entries: &BTreeMap<String, Entry>, directories: &BTreeMap<&str, u32>) -> io::Result<Vec<u8>> {
+    let mut tar = Builder::new(Vec::new());
+    let mut made = BTreeSet::new();
+    for (path, entry) in entries {
+        for (slash, _) in path.match_indices('/') {
+            let parent = &path[..slash];
+            if made.insert(parent) {
+                let mut header =
+                    header(EntryType::Directory, directories.get(parent).copied().unwrap_or(0o755));
+                tar.append_data(&mut header, format!("{parent}/"), io::empty())?;
+            }
+        }
+        match entry {
+            Entry::File(bytes, mode) => {
+                let mut header = header(EntryType::Regular, *mode);
+                header.set_size(bytes.len() as u64);
+                tar.append_data(&mut header, path, bytes.as_slice())?;
+            }
+            Entry::Link(target) => tar.append_link(&mut header(EntryType::Link, 0o755), path, target)?,
+        }
+    }
+    tar.into_inner()
+}
+
+fn header(kind: EntryType, mode: u32) -> Header {
+    let mut header = Header::new_ustar();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header.set_size(0);
+    header
+}
+
+fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::new(6));
+    gzip.write_all(bytes)?;
+    gzip.finish()
+}
+
+/// An image of these layers, lowest first.
+pub(super) fn image(layers: &[&Layer], labels: &BTreeMap<&str, String>) -> Image {
+    let config = json!({
+        "architecture": architecture(),
+        "config": {"Labels": labels},
+        "created": "1970-01-01T00:00:00Z",
+        "history": layers.iter().map(|_| json!({"created": "1970-01-01T00:00:00Z", "created_by": "tinderbox demo release"})).collect::<Vec<_>>(),
+        "os": "linux",
+        "rootfs": {"type": "layers", "diff_ids": layers.iter().map(|layer| layer.plain.to_string()).collect::<Vec<_>>()},
+    });
+    let config = config.to_string().into_bytes();
+    let descriptor = |media_type: &str, bytes: &[u8]| json!({"mediaType": media_type, "digest": Sha256::of(bytes).to_string(), "size": bytes.len()});
+    let manifest = json!({
+        "schemaVersion": 2,
+        "mediaType": MANIFEST,
+        "config": descriptor(CONFIG, &config),
+        "layers": layers.iter().map(|layer| descriptor(LAYER, &layer.bytes)).collect::<Vec<_>>(),
+        "annotations": {"org.opencontainers.image.description": "demo release of tinderbox"},
+    });
+    let blobs = layers.iter().map(|layer| layer.bytes.clone()).chain([config]);
+    Image {
+        manifest: manifest.to_string().into_bytes(),
+        blobs: blobs.map(|bytes| (Sha256::of(&bytes), bytes)).collect(),
+    }
+}

@@ -1,0 +1,215 @@
+//! The demo release: two versions, assembled in memory from this project's own files, so that everything can be tried
+//! without a network, a pull secret or root. Real shapes, small content; it says that it is a demo wherever it is shown.
+//!
+//! ```text
+//! files/common, files/<version>      a version's file wins over the common one
+//! ├── release/                       the release image's own base layer: the cluster-version operator's manifests
+//! ├── payload/                       manifests that stand in the payload alone
+//! ├── cluster-config-api/            that image; its manifests stand in the payload too
+//! └── machine-config-operator/       that image's templates; its programs are compiled from mco/ by the build script
+//! ```
+//!
+//! Assembly is deterministic: fixed times and owners, sorted entries, one compression. The digests change when these
+//! files or the compiler do, so nothing may pin one.
+
+mod files;
+mod layer;
+#[cfg(test)]
+#[path = "mco/main.rs"]
+#[expect(
+    dead_code,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of its own: it is here so that its readers and writers are tested and checked like the rest"
+)]
+mod mco;
+mod payload;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::LazyLock;
+
+use crate::engine::registry::{
+    self, Descriptor, ImageName, Images, MediaType, Reference, RegistryError, Result, Sha256, Target,
+};
+use layer::{Blob, Image};
+
+/// One of the demo's versions.
+#[derive(Clone, Copy)]
+pub struct Demo {
+    about: &'static Version,
+}
+
+/// What a version is, and its images once somebody asked for them.
+struct Version {
+    name: &'static str,
+    program: &'static [u8],
+    content: &'static LazyLock<Content>,
+}
+
+/// All images of one version.
+struct Content {
+    release: Sha256,
+    /// Every component, also those without content.
+    components: BTreeMap<&'static str, Sha256>,
+    manifests: BTreeMap<Sha256, Vec<u8>>,
+    blobs: BTreeMap<Sha256, Blob>,
+}
+
+const NAMES: [&str; 2] = ["4.18", "4.19"];
+
+static FIRST: LazyLock<Content> = LazyLock::new(|| payload::assemble(&VERSIONS[0]));
+static SECOND: LazyLock<Content> = LazyLock::new(|| payload::assemble(&VERSIONS[1]));
+static VERSIONS: [Version; 2] = [
+    Version {
+        name: NAMES[0],
+        program: include_bytes!(concat!(env!("OUT_DIR"), "/demo-mco-4.18")),
+        content: &FIRST,
+    },
+    Version {
+        name: NAMES[1],
+        program: include_bytes!(concat!(env!("OUT_DIR"), "/demo-mco-4.19")),
+        content: &SECOND,
+    },
+];
+
+/// The versions there are, as `demo:VERSION` names them.
+pub fn versions() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// The demo release of this version (`4.18`), if there is one. Nothing is assembled yet.
+pub fn open(version: &str) -> Option<Demo> {
+    VERSIONS.iter().find(|known| known.name == version).map(|about| Demo { about })
+}
+
+impl Version {
+    /// As the release calls itself.
+    fn full(&self) -> String {
+        format!("{}.0-demo", self.name)
+    }
+
+    /// The repository of a component; `release` is the release itself. The registry exists nowhere, by RFC 2606.
+    fn image(&self, component: &str, digest: Sha256) -> ImageName {
+        let repository = if component == "release" { "release" } else { "components" };
+        ImageName {
+            registry: "demo.invalid".to_owned(),
+            repository: format!("openshift/{repository}"),
+            reference: Reference::Digest(digest),
+        }
+    }
+}
+
+impl Demo {
+    /// Which version this is: `4.18`.
+    pub fn version(&self) -> &'static str {
+        self.about.name
+    }
+
+    pub fn release(&self) -> (ImageName, Sha256) {
+        let digest = self.content().release;
+        (self.about.image("release", digest), digest)
+    }
+
+    /// Every image that has content, `release` first: what a copy of this release is made of.
+    pub fn images(&self) -> Vec<(String, ImageName, Sha256)> {
+        let content = self.content();
+        let components =
+            content.components.iter().filter(|(_, digest)| content.manifests.contains_key(digest));
+        std::iter::once(("release", &content.release))
+            .chain(components.map(|(name, digest)| (*name, digest)))
+            .map(|(name, digest)| (name.to_owned(), self.about.image(name, *digest), *digest))
+            .collect()
+    }
+
+    /// Every component that the release names, with or without content.
+    pub fn components(&self) -> Vec<(String, ImageName)> {
+        let components = &self.content().components;
+        components
+            .iter()
+            .map(|(name, digest)| ((*name).to_owned(), self.about.image(name, *digest)))
+            .collect()
+    }
+
+    /// Copies every image that has content; the release gets its version as its tag, components their name.
+    pub fn copy_to(&self, target: &dyn Target) -> Result<()> {
+        let mut images = self.images();
+        // The release names the others, so it comes last.
+        images.rotate_left(1);
+        for (component, name, digest) in images {
+            let manifest = registry::image(self, &name, &digest, layer::architecture())?;
+            for blob in std::iter::once(&manifest.config).chain(&manifest.layers) {
+                if !target.has_blob(&name, blob)? {
+                    target.put_blob(&name, blob, &mut self.blob(&name, blob)?)?;
+                }
+            }
+            let tag = if component == "release" { self.about.full() } else { component };
+            target.put_manifest(&name, &manifest.media_type, &manifest.bytes, Some(&tag))?;
+        }
+        Ok(())
+    }
+
+    fn content(&self) -> &'static Content {
+        self.about.content
+    }
+
+    fn missing(&self, image: &ImageName, digest: &Sha256, what: &str) -> RegistryError {
+        let component = self.content().components.iter().find(|(_, known)| *known == digest);
+        RegistryError::NotFound {
+            image: image.to_string(),
+            what: what.to_owned(),
+            place: match component {
+                Some((name, _)) => format!("the demo release has no content for this component, {name}"),
+                // The demo is part of the program: another build of it may have other digests.
+                None => format!(
+                    "the demo release of this build is another; `tinderbox lock --update release=demo:{}` takes it",
+                    self.about.name
+                ),
+            },
+        }
+    }
+}
+
+impl Images for Demo {
+    fn resolve(&self, image: &ImageName) -> Result<Sha256> {
+        let content = self.content();
+        match &image.reference {
+            Reference::Digest(digest) => Ok(*digest),
+            Reference::Tag(tag) if *tag == self.about.full() || tag == self.about.name => Ok(content.release),
+            Reference::Tag(tag) => {
+                content.components.get(tag.as_str()).copied().ok_or_else(|| RegistryError::NotFound {
+                    image: image.to_string(),
+                    what: format!("tag {tag}"),
+                    place: format!("the demo release {}", self.about.full()),
+                })
+            }
+        }
+    }
+
+    fn manifest(&self, image: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)> {
+        match self.content().manifests.get(digest) {
+            Some(bytes) => Ok((layer::MANIFEST.to_owned(), bytes.clone())),
+            None => Err(self.missing(image, digest, &format!("manifest {digest}"))),
+        }
+    }
+
+    fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>> {
+        match self.content().blobs.get(&blob.digest) {
+            // Verified by construction: it is kept under the digest of these very bytes.
+            Some(bytes) => Ok(Box::new(bytes.as_slice())),
+            None => Err(self.missing(image, &blob.digest, &format!("blob {}", blob.digest))),
+        }
+    }
+}
+
+impl Content {
+    fn add(&mut self, image: Image) -> Sha256 {
+        self.blobs.extend(image.blobs);
+        let digest = Sha256::of(&image.manifest);
+        self.manifests.insert(digest, image.manifest);
+        digest
+    }
+}

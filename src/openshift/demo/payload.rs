@@ -1,0 +1,230 @@
+//! The release: its components, image-references, release-metadata and manifests.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::layer::{Entry, Layer, image, layer};
+use super::{Content, Version, files};
+use crate::engine::registry::Sha256;
+
+/// Components of both versions. What has content is put in place of its digest here.
+const COMPONENTS: [&str; 29] = [
+    "baremetal-runtimecfg",
+    "cli",
+    "cloud-credential-operator",
+    "cluster-authentication-operator",
+    "cluster-bootstrap",
+    "cluster-config-api",
+    "cluster-config-operator",
+    "cluster-etcd-operator",
+    "cluster-ingress-operator",
+    "cluster-kube-apiserver-operator",
+    "cluster-kube-controller-manager-operator",
+    "cluster-kube-scheduler-operator",
+    "cluster-network-operator",
+    "cluster-policy-controller",
+    "cluster-version-operator",
+    "coredns",
+    "docker-registry",
+    "etcd",
+    "haproxy-router",
+    "hyperkube",
+    "keepalived-ipfailover",
+    "kube-proxy",
+    "kube-rbac-proxy",
+    "machine-config-operator",
+    "oauth-proxy",
+    "ovn-kubernetes",
+    "pod",
+    "rhel-coreos",
+    "rhel-coreos-extensions",
+];
+
+/// Renamed between the versions, as it happens.
+fn renamed(version: &Version) -> &'static str {
+    if version.name == "4.18" { "olm-rukpak" } else { "olm-operator-controller" }
+}
+
+/// All images of a version.
+pub(super) fn assemble(version: &Version) -> Content {
+    let mut content = Content {
+        release: Sha256::of(b""),
+        components: BTreeMap::new(),
+        manifests: BTreeMap::new(),
+        blobs: BTreeMap::new(),
+    };
+    for name in COMPONENTS.into_iter().chain([renamed(version)]) {
+        let text = format!("tinderbox demo release {} has no content for {name}", version.full());
+        content.components.insert(name, Sha256::of(text.as_bytes()));
+    }
+    let api = files::of(version.name, "cluster-config-api");
+    let base = base(version);
+    for (name, layers, operator) in [
+        ("cluster-config-api", plain(&api), true),
+        ("cluster-version-operator", base.clone(), false),
+        ("machine-config-operator", machine_config(version), true),
+    ] {
+        let mut labels = labels(version, name);
+        if operator {
+            labels.insert("io.openshift.release.operator", "true".to_owned());
+        }
+        let digest = content.add(image(&[&layers], &labels));
+        content.components.insert(name, digest);
+    }
+    let mut labels = labels(version, "release");
+    labels.insert("io.openshift.release", version.full());
+    let operator = content.components["cluster-version-operator"];
+    labels.insert("io.openshift.release.base-image-digest", operator.to_string());
+    let payload = payload(version, &api, &content.components);
+    content.release = content.add(image(&[&base, &payload], &labels));
+    content
+}
+
+fn labels(version: &Version, name: &str) -> BTreeMap<&'static str, String> {
+    BTreeMap::from([
+        ("description", format!("demo release of tinderbox, {}: {name}", version.full())),
+        ("io.k8s.display-name", format!("{name} (demo)")),
+        ("io.tinderbox.demo", "true".to_owned()),
+        ("version", format!("v{}", version.full())),
+    ])
+}
+
+fn plain(files: &BTreeMap<String, &'static [u8]>) -> Layer {
+    let entries = files.iter().map(|(path, bytes)| (path.clone(), Entry::File(bytes.to_vec(), 0o644)));
+    layer(&entries.collect(), &BTreeMap::new())
+}
+
+/// The cluster-version operator's image: what the release image stands on.
+fn base(version: &Version) -> Layer {
+    let entries = files::of(version.name, "release").into_iter().map(|(path, bytes)| {
+        let text = String::from_utf8_lossy(bytes).replace(SNAPSHOT, &version.full());
+        (path, Entry::File(text.into_bytes(), 0o644))
+    });
+    layer(&entries.collect(), &BTreeMap::new())
+}
+
+/// The machine-config programs and their templates. The two programs are one file with two names.
+fn machine_config(version: &Version) -> Layer {
+    let files = files::of(version.name, "machine-config-operator").into_iter();
+    let mut entries: BTreeMap<_, _> =
+        files.map(|(path, bytes)| (path, Entry::File(bytes.to_vec(), 0o644))).collect();
+    entries.insert("usr/bin/machine-config-controller".into(), Entry::File(version.program.to_vec(), 0o755));
+    entries
+        .insert("usr/bin/machine-config-operator".into(), Entry::Link("usr/bin/machine-config-controller"));
+    layer(&entries, &BTreeMap::new())
+}
+
+/// Stands for the version in source files, as in those of real operators.
+const SNAPSHOT: &str = "0.0.1-snapshot";
+
+/// `release-manifests/`: modes and directory as the real tool leaves them.
+fn payload(
+    version: &Version,
+    api: &BTreeMap<String, &'static [u8]>,
+    components: &BTreeMap<&'static str, Sha256>,
+) -> Layer {
+    let mut entries = BTreeMap::new();
+    let mut put = |name: &str, text: String| {
+        entries.insert(format!("release-manifests/{name}"), Entry::File(text.into_bytes(), 0o444));
+    };
+    put("image-references", pretty(&image_references(version, components)));
+    put("release-metadata", pretty(&metadata(version)));
+    for (path, bytes) in files::of(version.name, "payload") {
+        put(&path, fill(bytes, version, components));
+    }
+    for (path, bytes) in api {
+        let name = path.strip_prefix("manifests/").unwrap_or(path);
+        // A manifest without a run level gets that of operators, and its component's name.
+        let name = if name.starts_with("0000_") {
+            name.to_owned()
+        } else {
+            format!("0000_50_cluster-config-api_{name}")
+        };
+        put(&name, String::from_utf8_lossy(bytes).into_owned());
+    }
+    layer(&entries, &BTreeMap::from([("release-manifests", 0o777)]))
+}
+
+/// A manifest with the version and the images filled in. The longest name goes first: some begin like others.
+fn fill(bytes: &[u8], version: &Version, components: &BTreeMap<&'static str, Sha256>) -> String {
+    let mut text = String::from_utf8_lossy(bytes).replace(SNAPSHOT, &version.full());
+    let mut names: Vec<_> = components.iter().collect();
+    names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    for (name, digest) in names {
+        text = text.replace(&format!("demo.image/{name}"), &version.image(name, *digest).to_string());
+    }
+    text
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+fn image_references(version: &Version, components: &BTreeMap<&'static str, Sha256>) -> Value {
+    let tag = |(name, digest): (&&'static str, &Sha256)| {
+        let commit = Sha256::of(format!("commit {} {name}", version.full()).as_bytes()).hex();
+        let mut annotations = json!({
+            "io.openshift.build.commit.id": commit[..40],
+            "io.openshift.build.commit.ref": format!("release-{}", version.name),
+            "io.openshift.build.source-location": format!("https://demo.invalid/source/{name}"),
+        });
+        if let Some((versions, names)) = versions(version, name) {
+            annotations["io.openshift.build.versions"] = versions.into();
+            annotations["io.openshift.build.version-display-names"] = names.into();
+        }
+        json!({
+            "name": name,
+            "annotations": annotations,
+            "from": {"kind": "DockerImage", "name": version.image(name, *digest).to_string()},
+            "generation": 2,
+            "importPolicy": {},
+            "referencePolicy": {"type": "Source"},
+        })
+    };
+    json!({
+        "kind": "ImageStream",
+        "apiVersion": "image.openshift.io/v1",
+        "metadata": {
+            "name": version.full(),
+            "creationTimestamp": "1970-01-01T00:00:00Z",
+            "annotations": {
+                "release.openshift.io/from-image-stream": format!("demo/{}", version.full()),
+                "tinderbox/demo": "this is the demo release",
+            },
+        },
+        "spec": {
+            "lookupPolicy": {"local": false},
+            "tags": components.iter().map(tag).collect::<Vec<_>>(),
+        },
+        "status": {"dockerImageRepository": ""},
+    })
+}
+
+/// What a component says that it holds.
+fn versions(version: &Version, component: &str) -> Option<(String, &'static str)> {
+    let first = version.name == "4.18";
+    match component {
+        "hyperkube" | "kube-proxy" => {
+            Some((format!("kubernetes={}", if first { "1.31.4" } else { "1.32.3" }), "kubernetes=Kubernetes"))
+        }
+        "rhel-coreos" => {
+            let system = if first { "418.94.202501010000-0" } else { "9.6.20250501-0" };
+            Some((format!("machine-os={system}"), "machine-os=Red Hat Enterprise Linux CoreOS"))
+        }
+        _ => None,
+    }
+}
+
+fn metadata(version: &Version) -> Value {
+    let previous: &[&str] = if version.name == "4.18" { &[] } else { &["4.18.0-demo"] };
+    json!({
+        "kind": "cincinnati-metadata-v0",
+        "version": version.full(),
+        "previous": previous,
+        "metadata": {
+            "description": "demo release of tinderbox: real shapes, small content",
+            "url": format!("https://demo.invalid/release/{}", version.full()),
+        },
+    })
+}

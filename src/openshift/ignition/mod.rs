@@ -1,0 +1,202 @@
+//! Ignition configs: read strictly, merged by meaning, written in one canonical form.
+//!
+//! | part | rule |
+//! |---|---|
+//! | reading | specs 3.0 to 3.5; a key that the spec does not have is an error, and so is a path or name twice |
+//! | inside | the types of spec 3.5, which has every field of the older ones; null and empty things are not there |
+//! | contents | text is a percent-encoded data URL as the machine-config operator writes it, anything else base64 |
+//! | merging | files, directories and links by path, units and their drop-ins by name, users and groups by name |
+//! | writing | keys sorted, lists sorted by path or name, no spaces, one newline at the end |
+//!
+//! Invariant: of two configs that mean the same there is one text, and `parse(emit(x)) = x`. Errors name places and
+//! never values, because configs hold secrets.
+
+mod dataurl;
+mod emit;
+mod manifest;
+mod merge;
+mod parse;
+mod served;
+#[cfg(test)]
+mod tests;
+mod unit;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+pub use dataurl::encode;
+#[cfg(test)]
+pub(crate) use dataurl::gzip;
+pub(crate) use dataurl::{Compression, Contents, decode};
+pub(crate) use emit::canonical;
+pub(crate) use ignition_config::v3_5 as spec;
+pub(crate) use manifest::{Manifest, Origin, OriginKind, UNITS, Written, unit_path};
+pub(crate) use served::{CONTENT_PATH, ENCAPSULATED_PATH, served};
+pub(crate) use unit::{Unit, unit};
+
+use crate::base::hint::Hint;
+
+/// A version of the spec that we know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    minor: u8,
+}
+
+impl Version {
+    pub const LAST: Self = Self { minor: 5 };
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "3.{}.0", self.minor)
+    }
+}
+
+impl FromStr for Version {
+    type Err = IgnitionError;
+
+    fn from_str(text: &str) -> Result<Self, IgnitionError> {
+        let minor = text.strip_prefix("3.").and_then(|rest| rest.strip_suffix(".0"));
+        let minor = minor.and_then(|minor| minor.parse().ok()).filter(|minor| *minor <= Self::LAST.minor);
+        minor.map(|minor| Self { minor }).ok_or_else(|| IgnitionError::Version { found: text.to_owned() })
+    }
+}
+
+/// A config. What has a path or a name is found by it, so nothing can be there twice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The spec that it is written for.
+    pub version: Version,
+    pub files: BTreeMap<String, spec::File>,
+    pub directories: BTreeMap<String, spec::Directory>,
+    pub links: BTreeMap<String, spec::Link>,
+    /// Units by name; their drop-ins are sorted.
+    pub units: BTreeMap<String, spec::Unit>,
+    /// Users by name; their keys and groups are sorted.
+    pub users: BTreeMap<String, spec::User>,
+    pub groups: BTreeMap<String, spec::Group>,
+    /// Everything else: other configs to fetch, kernel arguments, disks, file systems.
+    pub rest: spec::Config,
+}
+
+impl Config {
+    /// A config with nothing in it.
+    pub fn new(version: Version) -> Self {
+        Self {
+            version,
+            files: BTreeMap::new(),
+            directories: BTreeMap::new(),
+            links: BTreeMap::new(),
+            units: BTreeMap::new(),
+            users: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            rest: spec::Config::default(),
+        }
+    }
+
+    /// Adds a file with these bytes, which takes the place of what is at that path on the node.
+    pub fn write(
+        &mut self,
+        path: &str,
+        mode: u32,
+        bytes: &[u8],
+        compression: Compression,
+    ) -> Result<&mut spec::File, IgnitionError> {
+        let mut file = spec::File::new(path.to_owned());
+        file.mode = Some(i64::from(mode));
+        file.overwrite = Some(true);
+        file.contents = Some(dataurl::resource(bytes, compression));
+        self.claim(path)?;
+        Ok(self.files.entry(path.to_owned()).or_insert(file))
+    }
+
+    pub fn directory(&mut self, path: &str, mode: u32) -> Result<(), IgnitionError> {
+        let mut directory = spec::Directory::new(path.to_owned());
+        directory.mode = Some(i64::from(mode));
+        self.claim(path)?;
+        self.directories.insert(path.to_owned(), directory);
+        Ok(())
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&mut self, path: &str, target: &str) -> Result<(), IgnitionError> {
+        let mut link = spec::Link::new(path.to_owned());
+        link.target = Some(target.to_owned());
+        link.overwrite = Some(true);
+        self.claim(path)?;
+        self.links.insert(path.to_owned(), link);
+        Ok(())
+    }
+
+    /// Whether a file, directory or link of that path is in it.
+    pub fn has(&self, path: &str) -> bool {
+        self.files.contains_key(path) || self.directories.contains_key(path) || self.links.contains_key(path)
+    }
+
+    fn claim(&self, path: &str) -> Result<(), IgnitionError> {
+        match self.has(path) {
+            true => Err(IgnitionError::Twice { what: path.to_owned() }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Why something is not a config, or two are not one. No message has a value of a config in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IgnitionError {
+    /// Not JSON, or not of the spec's shape.
+    #[error("line {line}, column {column}: this is not what spec {version} has there")]
+    Shape {
+        /// The spec, or `3.x` while it is not known.
+        version: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+    /// A spec that we do not know.
+    #[error("there is no spec version `{}` that is known here", found.escape_debug())]
+    Version {
+        /// What the config says.
+        found: String,
+    },
+    /// A key that the spec does not have.
+    #[error("spec {version} has no `{}`", field.escape_debug())]
+    Unknown { field: String, version: Version },
+    /// A path or name that is there twice.
+    #[error("`{}` is there twice", what.escape_debug())]
+    Twice {
+        /// The path, or the unit's or user's name.
+        what: String,
+    },
+    /// A part that only one of two merged configs can have.
+    #[error("both configs have `{what}`")]
+    Both { what: &'static str },
+    /// Contents that cannot be read.
+    #[error("the contents of `{}` {problem}", path.escape_debug())]
+    Contents {
+        path: String,
+        /// What is wrong with them.
+        problem: &'static str,
+    },
+    /// A MachineConfig that is none.
+    #[error("the MachineConfig {problem}")]
+    MachineConfig {
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+impl Hint for IgnitionError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Version { .. } => Some(format!("known: 3.0.0 to {}", Version::LAST)),
+            Self::Twice { .. } => Some(
+                "keep one of them; a recipe that means to replace what its base has says so with `replace`"
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+}

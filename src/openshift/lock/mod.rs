@@ -1,0 +1,286 @@
+//! `cluster.lock`: what the outside world said, pinned. Written by `tinderbox lock`, never by hand; pure in here.
+//!
+//! | field | what it pins |
+//! |---|---|
+//! | `version` | the format of this file |
+//! | `epoch` | the one point in time that a derivation may see |
+//! | `release.asked` | what cluster.yaml said when this was pinned: a build notices when it says something else |
+//! | `release.reference` | where the release comes from; the same, unless `lock --update release=…` moved on |
+//! | `release.image` | the release image by digest |
+//! | `release.version`, `release.architecture` | what that image says it is |
+//! | `rhcos.iso`, `rhcos.qcow2` | the node OS that goes with it: where it is, and its sha256 |
+//! | `certificates.NAME` | a certificate that was renewed by itself: its own epoch, and how many keys it has had |
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use toml::Spanned;
+
+use crate::base::hint::{Place, Problem, Problems, line_of};
+use crate::base::time::rfc3339;
+use crate::base::value::Value;
+
+/// The format that this program reads and writes.
+const VERSION: i64 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lock {
+    /// The one point in time that a derivation may see, in whole seconds, UTC.
+    pub epoch: OffsetDateTime,
+    /// The release; none in a lock that was made before there was one.
+    pub release: Option<LockedRelease>,
+    pub rhcos: Rhcos,
+    /// Certificates that were renewed by themselves, by name.
+    pub certificates: BTreeMap<String, Renewed>,
+}
+
+/// What is special about one certificate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Renewed {
+    /// From when on it is valid, if not from the epoch of all.
+    pub epoch: Option<OffsetDateTime>,
+    /// Which key it has, counted from 1: every generation is another key.
+    pub generation: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRenewed {
+    epoch: Option<Spanned<String>>,
+    generation: Option<u32>,
+}
+
+/// The node OS, pinned: each image is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rhcos {
+    pub iso: Option<Artifact>,
+    /// The image for QEMU.
+    pub qcow2: Option<Artifact>,
+}
+
+/// A file outside of the store, pinned.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Artifact {
+    /// A URL, or a path relative to the cluster directory.
+    pub location: String,
+    /// 64 hex digits.
+    pub sha256: String,
+}
+
+impl Artifact {
+    /// Its path, relative to the cluster directory; none if it is at a URL.
+    pub(crate) fn path(&self) -> Option<&str> {
+        (!self.location.contains("://")).then_some(self.location.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LockedRelease {
+    /// What cluster.yaml said when this was pinned.
+    pub asked: String,
+    /// Where the release comes from.
+    pub reference: String,
+    /// The image by digest.
+    pub image: String,
+    /// The version that it says it is.
+    pub version: String,
+    /// Whose images of it are used: `amd64`.
+    pub architecture: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    version: Spanned<i64>,
+    epoch: Spanned<String>,
+    release: Option<LockedRelease>,
+    #[serde(default)]
+    rhcos: Rhcos,
+    #[serde(default)]
+    certificates: BTreeMap<String, RawRenewed>,
+}
+
+impl Lock {
+    /// A lock that pins nothing but the time.
+    pub(crate) fn new(epoch: OffsetDateTime) -> Self {
+        Self { epoch, release: None, rhcos: Rhcos::default(), certificates: BTreeMap::new() }
+    }
+
+    /// Reads the file's text; `name` is the file as the user knows it.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Problems> {
+        let place = |offset: Option<usize>, field: &str| {
+            let line = offset.map(|offset| line_of(text, offset));
+            Place { file: name.to_owned(), line, field: field.to_owned() }
+        };
+        let one = |problem: Problem| Problems(vec![problem]);
+        let hint = || "`tinderbox lock` writes this file; delete it to pin anew".to_owned();
+        let raw: Raw = toml::from_str(text).map_err(|error| {
+            let place = place(error.span().map(|span| span.start), "");
+            one(Problem::new(place, error.message()).hint(hint()))
+        })?;
+        if *raw.version.get_ref() != VERSION {
+            let message =
+                format!("format {} is not known; this tinderbox knows {VERSION}", raw.version.get_ref());
+            let problem = Problem::new(place(Some(raw.version.span().start), "version"), message);
+            return Err(one(problem.hint("use the tinderbox that wrote it".to_owned())));
+        }
+        let time = |text: &Spanned<String>, field: &str| {
+            let time = OffsetDateTime::parse(text.get_ref(), &Rfc3339).ok();
+            let time =
+                time.filter(|time| time.nanosecond() == 0).map(|time| time.to_offset(time::UtcOffset::UTC));
+            time.ok_or_else(|| {
+                let message = format!("`{}` is not a time", text.get_ref());
+                let problem = Problem::new(place(Some(text.span().start), field), message);
+                one(problem.hint("write it as 2026-11-16T00:00:00Z".to_owned()))
+            })
+        };
+        let mut certificates = BTreeMap::new();
+        for (name, RawRenewed { epoch, generation }) in raw.certificates {
+            let field = format!("certificates.{name}.epoch");
+            let epoch = epoch.map(|epoch| time(&epoch, &field)).transpose()?;
+            certificates.insert(name, Renewed { epoch, generation });
+        }
+        Ok(Self { epoch: time(&raw.epoch, "epoch")?, release: raw.release, rhcos: raw.rhcos, certificates })
+    }
+
+    pub(crate) fn encode(&self) -> String {
+        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
+        let mut text = format!(
+            "# What the outside world said, pinned by `tinderbox lock`. Commit this file: with it, the configuration and the\n\
+             # seed, every artifact can be made again, byte for byte. `tinderbox lock --update` changes what is here.\n\
+             version = {VERSION}\n\
+             \n\
+             # The one point in time that a build may see; certificates are valid from here on.\n\
+             epoch = \"{}\"\n",
+            rfc3339(*epoch)
+        );
+        if let Some(LockedRelease { asked, reference, image, version, architecture }) = release {
+            text.push_str("\n# What `release` in cluster.yaml meant.\n[release]\n");
+            for (field, value) in [
+                ("asked", asked),
+                ("reference", reference),
+                ("image", image),
+                ("version", version),
+                ("architecture", architecture),
+            ] {
+                // JSON's quoting is TOML's.
+                let _ = writeln!(text, "{field} = {}", Value::from(value.as_str()));
+            }
+        }
+        for (name, artifact) in [("iso", iso), ("qcow2", qcow2)] {
+            if let Some(Artifact { location, sha256 }) = artifact {
+                let (location, sha256) = (Value::from(location.as_str()), Value::from(sha256.as_str()));
+                let _ = write!(text, "\n[rhcos.{name}]\nlocation = {location}\nsha256 = {sha256}\n");
+            }
+        }
+        if !certificates.is_empty() {
+            text.push_str("\n# Certificates that `tinderbox renew` gave a date or a key of their own.\n");
+        }
+        for (name, Renewed { epoch, generation }) in certificates {
+            let _ = writeln!(text, "[certificates.{}]", Value::from(name.as_str()));
+            if let Some(epoch) = epoch {
+                let _ = writeln!(text, "epoch = \"{}\"", rfc3339(*epoch));
+            }
+            if let Some(generation) = generation {
+                let _ = writeln!(text, "generation = {generation}");
+            }
+        }
+        text
+    }
+
+    /// What recipes see below `lock`. Everything is there in every lock, so that every recipe can be read.
+    pub(crate) fn value(&self) -> Value {
+        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
+        let of = |get: fn(&LockedRelease) -> &String| {
+            Value::from(release.as_ref().map(|release| get(release).clone()))
+        };
+        let file = |artifact: &Option<Artifact>| {
+            let of = |get: fn(&Artifact) -> &String| {
+                Value::from(artifact.as_ref().map(|artifact| get(artifact).clone()))
+            };
+            Value::Map(BTreeMap::from([
+                (
+                    "local".to_owned(),
+                    Value::Bool(artifact.as_ref().is_some_and(|file| file.path().is_some())),
+                ),
+                ("location".to_owned(), of(|artifact| &artifact.location)),
+                ("sha256".to_owned(), of(|artifact| &artifact.sha256)),
+            ]))
+        };
+        let image = release.as_ref().map(|release| release.image.as_str());
+        let digest =
+            Value::from(image.and_then(|image| image.split_once('@')).map(|(_, digest)| digest.to_owned()));
+        let release = BTreeMap::from([
+            ("architecture".to_owned(), of(|release| &release.architecture)),
+            ("digest".to_owned(), digest),
+            ("image".to_owned(), of(|release| &release.image)),
+            ("reference".to_owned(), of(|release| &release.reference)),
+            ("version".to_owned(), of(|release| &release.version)),
+        ]);
+        let renewed = certificates.iter().map(|(name, Renewed { epoch, generation })| {
+            let epoch = epoch.map(|epoch| ("epoch".to_owned(), Value::from(rfc3339(epoch))));
+            let generation = generation.map(|number| ("generation".to_owned(), Value::Int(number.into())));
+            (name.clone(), Value::Map(epoch.into_iter().chain(generation).collect()))
+        });
+        Value::Map(BTreeMap::from([
+            ("certificates".to_owned(), Value::Map(renewed.collect())),
+            ("epoch".to_owned(), Value::from(rfc3339(*epoch))),
+            ("release".to_owned(), Value::Map(release)),
+            (
+                "rhcos".to_owned(),
+                Value::Map(BTreeMap::from([
+                    ("iso".to_owned(), file(iso)),
+                    ("qcow2".to_owned(), file(qcow2)),
+                ])),
+            ),
+        ]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use time::macros::datetime;
+
+    use super::*;
+
+    #[test]
+    fn text_round_trips() {
+        let mut lock = Lock::new(datetime!(2026-11-16 02:03:04 UTC));
+        assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
+        lock.release = Some(LockedRelease {
+            asked: "demo:4.18".into(),
+            reference: "oci:dir with \"quotes\":1".into(),
+            image: "quay.io/a/b@sha256:0".into(),
+            version: "4.18.1".into(),
+            architecture: "amd64".into(),
+        });
+        lock.certificates.insert("admin".into(), Renewed { epoch: None, generation: Some(2) });
+        let epoch = Some(datetime!(2026-12-01 00:00:00 UTC));
+        lock.certificates.insert("installer-tls/root-ca".into(), Renewed { epoch, generation: None });
+        lock.rhcos.qcow2 = Some(Artifact { location: "rhcos.qcow2".into(), sha256: "0".repeat(64) });
+        assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
+    }
+
+    #[test]
+    fn problems_name_line_and_field() {
+        let problem = |text: &str| Lock::parse("cluster.lock", text).unwrap_err().to_string();
+        insta::assert_snapshot!(problem("version = 1\nepoch = 'yesterday'\n"), @r"
+        cluster.lock:2: epoch: `yesterday` is not a time
+          hint: write it as 2026-11-16T00:00:00Z
+        ");
+        insta::assert_snapshot!(problem("version = 9\nepoch = 'yesterday'\n"), @r"
+        cluster.lock:1: version: format 9 is not known; this tinderbox knows 1
+          hint: use the tinderbox that wrote it
+        ");
+        insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @r"
+        cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `release`, `rhcos`, `certificates`
+          hint: `tinderbox lock` writes this file; delete it to pin anew
+        ");
+    }
+}

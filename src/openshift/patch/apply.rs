@@ -1,0 +1,212 @@
+//! Patches at work on one document. A fault says what is there instead; of a secret document it shows no value.
+
+use super::pointer::index;
+use super::{Action, Change, Fault, Operation, Pointer};
+use crate::base::hint::near;
+use crate::base::yaml::{Data, Entry, Node, flow};
+
+/// Longer values are not shown in errors.
+const SHOWN: usize = 60;
+
+/// The document after a change. With `secret`, no fault repeats what the document says.
+pub(crate) fn apply(change: &Change, document: &Node, secret: bool) -> Result<Node, Fault> {
+    let mut document = document.clone();
+    match change {
+        Change::Merge(patch) => merge(&mut document, patch),
+        Change::Operations(operations) => {
+            for operation in operations {
+                Work { document: &mut document, secret, operation }.run()?;
+            }
+        }
+    }
+    Ok(document)
+}
+
+/// RFC 7396: maps are merged, null removes, everything else replaces.
+fn merge(target: &mut Node, patch: &Node) {
+    let Data::Map(changes) = &patch.data else {
+        target.data = patch.data.clone();
+        return;
+    };
+    if !matches!(target.data, Data::Map(_)) {
+        target.data = Data::Map(Vec::new());
+    }
+    let Data::Map(entries) = &mut target.data else { return };
+    for change in changes {
+        if change.value.is_null() {
+            entries.retain(|entry| entry.key != change.key);
+            continue;
+        }
+        let at = entries.iter().position(|entry| entry.key == change.key).unwrap_or_else(|| {
+            let nothing = Data::Scalar { text: String::new(), plain: true };
+            let value = Node { line: change.line, span: 0..0, data: nothing };
+            entries.push(Entry { key: change.key.clone(), line: change.line, at: 0, value });
+            entries.len() - 1
+        });
+        merge(&mut entries[at].value, &change.value);
+    }
+}
+
+/// One operation of a JSON patch on its document.
+struct Work<'a> {
+    document: &'a mut Node,
+    secret: bool,
+    operation: &'a Operation,
+}
+
+impl Work<'_> {
+    fn run(mut self) -> Result<(), Fault> {
+        let Operation { path, action, .. } = self.operation;
+        match action {
+            Action::Test(wanted) => self.test(path, wanted),
+            Action::Add(value) => self.add(path, value.clone()),
+            Action::Remove => self.remove(path).map(drop),
+            Action::Replace(value) => {
+                self.find(path)?;
+                self.put(path, value.clone())
+            }
+            Action::Copy(from) => {
+                let value = self.find(from)?.clone();
+                self.add(path, value)
+            }
+            Action::Move(from) => {
+                if from != path && from.holds(path) {
+                    return Err(self.fault(format!("`{from}` cannot be moved into itself"), None));
+                }
+                let value = self.remove(from)?;
+                self.add(path, value)
+            }
+        }
+    }
+
+    fn test(&self, path: &Pointer, wanted: &Node) -> Result<(), Fault> {
+        let found = self.find(path)?;
+        if found.means(wanted) {
+            return Ok(());
+        }
+        let message = match self.secret {
+            true => format!("the test of `{path}` fails: it is something else, and secret"),
+            false => {
+                // Quotes count only where nothing else tells the two apart: `10` and `"10"`.
+                let bare = found.text().zip(wanted.text()).filter(|(one, two)| one != two);
+                let texts =
+                    bare.map_or_else(|| (shown(found), shown(wanted)), |(one, two)| (short(one), short(two)));
+                format!("the test of `{path}` fails: it is {}, not {}", texts.0, texts.1)
+            }
+        };
+        let hint = "look whether the patch is still right, then change what it tests".to_owned();
+        Err(self.fault(message, Some(hint)))
+    }
+
+    fn add(&mut self, path: &Pointer, value: Node) -> Result<(), Fault> {
+        let Some((parent, step)) = path.split() else { return self.put(path, value) };
+        self.find(&parent)?;
+        let length = match parent.find_mut(self.document).map(|node| &mut node.data) {
+            Some(Data::Map(entries)) => {
+                match entries.iter_mut().find(|entry| entry.key == step) {
+                    Some(entry) => entry.value = value,
+                    None => entries.push(Entry { key: step.to_owned(), line: value.line, at: 0, value }),
+                }
+                return Ok(());
+            }
+            Some(Data::List(items)) => {
+                let at = if step == "-" { Some(items.len()) } else { index(step) };
+                if let Some(at) = at.filter(|at| *at <= items.len()) {
+                    items.insert(at, value);
+                    return Ok(());
+                }
+                items.len()
+            }
+            _ => {
+                return Err(
+                    self.fault(format!("`{parent}` is no map or list: nothing can be below it"), None)
+                );
+            }
+        };
+        let message = format!("there is no place `{step}` in `{parent}`, {}", items(length));
+        Err(self.fault(message, Some("an index, or `-` for the end of the list".into())))
+    }
+
+    fn remove(&mut self, path: &Pointer) -> Result<Node, Fault> {
+        self.find(path)?;
+        let removed =
+            path.split().and_then(|(parent, step)| match &mut parent.find_mut(self.document)?.data {
+                Data::Map(entries) => {
+                    let at = entries.iter().position(|entry| entry.key == step)?;
+                    Some(entries.remove(at).value)
+                }
+                Data::List(items) => Some(items.remove(index(step)?)),
+                Data::Scalar { .. } => None,
+            });
+        removed.ok_or_else(|| self.fault("the whole document cannot be removed".into(), None))
+    }
+
+    fn put(&mut self, path: &Pointer, value: Node) -> Result<(), Fault> {
+        if let Some(node) = path.find_mut(self.document) {
+            node.data = value.data;
+        }
+        Ok(())
+    }
+
+    /// The node at a path, or a fault that says how far the path goes and what is there.
+    fn find(&self, path: &Pointer) -> Result<&Node, Fault> {
+        let (mut node, mut so_far): (&Node, Pointer) = (&*self.document, Pointer(Vec::new()));
+        for step in &path.0 {
+            let next = Pointer(vec![step.clone()]).find(node);
+            match next {
+                Some(next) => (node, so_far) = (next, so_far.below(step)),
+                None => return Err(self.nothing(path, &so_far, node, step)),
+            }
+        }
+        Ok(node)
+    }
+
+    fn nothing(&self, path: &Pointer, so_far: &Pointer, node: &Node, step: &str) -> Fault {
+        let place = if so_far.0.is_empty() { "the document".to_owned() } else { format!("`{so_far}`") };
+        let (there, hint) = match &node.data {
+            Data::Map(entries) => {
+                let keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+                let meant = near(step, keys.iter().copied()).map(|key| {
+                    let rest = &path.0[so_far.0.len() + 1..];
+                    let meant = rest.iter().fold(so_far.below(key), |path, step| path.below(step));
+                    format!("did you mean `{meant}`?")
+                });
+                let keys = keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+                (if keys.is_empty() { "is empty".to_owned() } else { format!("has {keys}") }, meant)
+            }
+            Data::List(list) => (format!("is a list {}", items(list.len())), None),
+            Data::Scalar { .. } if self.secret => ("is a single value".to_owned(), None),
+            Data::Scalar { .. } => (format!("is {}", shown(node)), None),
+        };
+        self.fault(format!("there is no `{path}`: {place} {there}"), hint)
+    }
+
+    fn fault(&self, message: String, hint: Option<String>) -> Fault {
+        Fault { line: self.operation.line, message, hint }
+    }
+}
+
+fn items(length: usize) -> String {
+    format!("of {length} {}", if length == 1 { "item" } else { "items" })
+}
+
+/// A value for an error: short, or only its kind.
+fn shown(node: &Node) -> String {
+    let text = flow(node);
+    match &node.data {
+        Data::Scalar { text: written, plain: true } if !node.is_null() => short(written),
+        Data::List(list) if text.len() > SHOWN => format!("a list {}", items(list.len())),
+        Data::Map(entries) if text.len() > SHOWN => {
+            let keys: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.key)).collect();
+            format!("a map with {}", keys.join(", "))
+        }
+        _ => short(&text),
+    }
+}
+
+/// The beginning of a text, in one line.
+fn short(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { '·' } else { c };
+    let shown: String = text.chars().take(SHOWN).map(clean).collect();
+    format!("`{shown}{}`", if text.chars().count() > SHOWN { "…" } else { "" })
+}

@@ -1,0 +1,57 @@
+//! From `release:` in cluster.yaml to a source of images and the release's name in it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::config::{self, Release};
+use super::demo;
+use crate::engine::registry::{
+    Access, DEMO, ImageName, LAYOUT, Layout, NameError, Opened, Reference, RegistryError, Remote, Result,
+};
+
+/// Opens the source that a release names. Nothing is asked of a registry yet.
+///
+/// A layout's path is relative to `directory`. An `Access` is needed for registries only.
+pub fn open(release: &Release, directory: &Path, access: Access) -> Result<Opened> {
+    match release {
+        Release::Registry { repository, reference } => {
+            let name = format!("{repository}{reference}").parse().map_err(|error: NameError| {
+                RegistryError::Malformed { image: release.to_string(), problem: error.reason.to_owned() }
+            })?;
+            Ok(Opened { images: Arc::new(Remote::new(access)?), name })
+        }
+        Release::Layout { directory: path, reference } => Ok(Opened {
+            images: Arc::new(Layout::open(&directory.join(path))?),
+            name: ImageName {
+                registry: LAYOUT.to_owned(),
+                repository: path.clone(),
+                reference: of(release, reference)?,
+            },
+        }),
+        Release::Demo { version } => demo(version),
+    }
+}
+
+fn of(release: &Release, reference: &config::Reference) -> Result<Reference> {
+    match reference {
+        config::Reference::Tag(tag) => Ok(Reference::Tag(tag.clone())),
+        config::Reference::Digest(digest) => {
+            digest.parse().map(Reference::Digest).map_err(|error: NameError| RegistryError::Malformed {
+                image: release.to_string(),
+                problem: error.reason.to_owned(),
+            })
+        }
+    }
+}
+
+fn demo(version: &str) -> Result<Opened> {
+    let Some(demo) = demo::open(version) else {
+        return Err(RegistryError::NotFound {
+            image: format!("{DEMO}:{version}"),
+            what: format!("a demo release of this version (there is {})", demo::versions().join(" and ")),
+            place: "this tinderbox".into(),
+        });
+    };
+    let (name, digest) = demo.release();
+    Ok(Opened { images: Arc::new(demo), name: name.at(digest) })
+}

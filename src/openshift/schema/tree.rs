@@ -1,0 +1,221 @@
+//! A YAML value as the API server gets it: `kubectl` and `oc` turn YAML into JSON before anything is checked.
+//!
+//! That step has YAML 1.1's habits (`on` is true, `0777` is octal), and they decide whether a type is right. Lines stay.
+
+use std::collections::BTreeMap;
+
+use crate::base::yaml::{Data, Node};
+
+/// A JSON value and the line of its key, or of itself in a list.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    pub(super) line: usize,
+    pub(super) json: Json,
+    /// As written, for scalars that are no text: `4.10`, not `4.1`.
+    pub(super) raw: String,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Json {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Tree>),
+    Map(BTreeMap<String, Tree>),
+}
+
+impl Tree {
+    /// Depth is bounded by the YAML reader.
+    pub(super) fn of(node: &Node) -> Self {
+        Self::at(node, node.line)
+    }
+
+    fn at(node: &Node, line: usize) -> Self {
+        let json = match &node.data {
+            Data::Scalar { text, plain } => scalar(text, *plain),
+            Data::List(items) => Json::List(items.iter().map(Self::of).collect()),
+            Data::Map(entries) => {
+                let fields =
+                    entries.iter().map(|entry| (entry.key.clone(), Self::at(&entry.value, entry.line)));
+                Json::Map(fields.collect())
+            }
+        };
+        let raw = match (&json, &node.data) {
+            (Json::Bool(_) | Json::Int(_) | Json::Float(_), Data::Scalar { text, .. }) => text.clone(),
+            _ => String::new(),
+        };
+        Self { line, json, raw }
+    }
+
+    /// The same value on another line: a default stands where the object that lacks it stands.
+    pub(super) fn moved(&self, line: usize) -> Self {
+        let json = match &self.json {
+            Json::List(items) => Json::List(items.iter().map(|item| item.moved(line)).collect()),
+            Json::Map(map) => {
+                Json::Map(map.iter().map(|(key, value)| (key.clone(), value.moved(line))).collect())
+            }
+            other => other.clone(),
+        };
+        Self { line, json, raw: self.raw.clone() }
+    }
+
+    pub(super) fn is_null(&self) -> bool {
+        matches!(self.json, Json::Null)
+    }
+
+    /// What it is, in words.
+    pub(super) fn kind(&self) -> &'static str {
+        match &self.json {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Int(_) => "an integer",
+            Json::Float(_) => "a number",
+            Json::Text(_) => "a string",
+            Json::List(_) => "a list",
+            Json::Map(_) => "a map",
+        }
+    }
+
+    /// Canonical text: equal for equal JSON, whatever the layout and the order.
+    pub(super) fn meaning(&self) -> String {
+        match &self.json {
+            Json::Null => "null".into(),
+            Json::Bool(value) => value.to_string(),
+            Json::Int(value) => value.to_string(),
+            // 1.0 and 1 are one JSON number; f64 prints the first as `1`.
+            Json::Float(value) => value.to_string(),
+            Json::Text(text) => format!("{text:?}"),
+            Json::List(items) => {
+                format!("[{}]", items.iter().map(Self::meaning).collect::<Vec<_>>().join(","))
+            }
+            Json::Map(map) => {
+                let fields = map.iter().map(|(key, value)| format!("{key:?}:{}", value.meaning()));
+                format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+
+    /// For a message: short, and never across lines.
+    pub(super) fn shown(&self) -> String {
+        const MOST: usize = 60;
+        match &self.json {
+            Json::Text(text) => {
+                let line = text.lines().next().unwrap_or_default();
+                match line.char_indices().nth(MOST) {
+                    Some((end, _)) => format!("`{}…`", &line[..end]),
+                    None if line.len() < text.trim_end().len() => format!("`{line}…`"),
+                    None => format!("`{line}`"),
+                }
+            }
+            Json::Null => "`null`".into(),
+            Json::Bool(_) | Json::Int(_) | Json::Float(_) => format!("`{}`", self.raw),
+            Json::List(_) | Json::Map(_) => self.kind().into(),
+        }
+    }
+}
+
+/// What a scalar is in JSON.
+fn scalar(text: &str, plain: bool) -> Json {
+    if !plain {
+        return Json::Text(text.to_owned());
+    }
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Json::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Json::Bool(true);
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Json::Bool(false);
+        }
+        _ => {}
+    }
+    let number = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
+    if !number {
+        return Json::Text(text.to_owned());
+    }
+    let plain = text.replace('_', "");
+    if let Some(value) = integer(&plain) {
+        return Json::Int(value);
+    }
+    // `1e3` and `.5`, but neither `inf` nor `1.2.3`: only these letters occur in a decimal number.
+    let decimal = plain.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E'));
+    match plain.parse::<f64>() {
+        Ok(value) if decimal => Json::Float(value),
+        _ => Json::Text(text.to_owned()),
+    }
+}
+
+/// Go's `ParseInt` with base 0: `0x`, `0b`, `0o`, and `0` for octal.
+fn integer(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (radix, digits) = if let Some(rest) = lower.strip_prefix("0x") {
+        (16, rest)
+    } else if let Some(rest) = lower.strip_prefix("0b") {
+        (2, rest)
+    } else if let Some(rest) = lower.strip_prefix("0o") {
+        (8, rest)
+    } else if lower.len() > 1 && lower.starts_with('0') {
+        (8, &lower[1..])
+    } else {
+        (10, lower.as_str())
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    i64::from_str_radix(&format!("{sign}{digits}"), radix).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_are_what_the_api_server_gets() {
+        for (text, wanted) in [
+            ("on", "true"),
+            ("No", "false"),
+            ("y", "true"),
+            ("~", "null"),
+            ("", "null"),
+            ("0777", "511"),
+            ("0x10", "16"),
+            ("0o17", "15"),
+            ("1_000", "1000"),
+            ("-5", "-5"),
+            ("+5", "5"),
+            ("4.10", "4.1"),
+            ("1e3", "1000"),
+            (".5", "0.5"),
+            ("08", "8"),
+            ("1.0", "1"),
+            ("10.0.0.1", "\"10.0.0.1\""),
+            ("10.0.0.0/8", "\"10.0.0.0/8\""),
+            ("0x", "\"0x\""),
+            ("+", "\"+\""),
+            ("-", "\"-\""),
+            (".", "\".\""),
+            ("2024-01-01", "\"2024-01-01\""),
+            ("4.18.0", "\"4.18.0\""),
+            ("1e", "\"1e\""),
+            ("9223372036854775808", "9223372036854776000"),
+        ] {
+            let tree = Tree { line: 1, json: scalar(text, true), raw: text.into() };
+            assert_eq!(tree.meaning(), wanted, "{text}");
+            assert!(matches!(scalar(text, false), Json::Text(same) if same == text));
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_short() {
+        let shown = |text: &str| Tree { line: 1, json: Json::Text(text.into()), raw: String::new() }.shown();
+        assert_eq!(shown("a"), "`a`");
+        assert_eq!(shown("a\nb"), "`a…`");
+        assert_eq!(shown(&"é".repeat(100)), format!("`{}…`", "é".repeat(60)));
+    }
+}

@@ -1,0 +1,197 @@
+//! The outcome as a picture: mermaid, Graphviz or SVG. Plain lines hold; dashed red ones are refusals, each with its reason
+//! and what follows. The order is that of the table.
+
+use std::fmt::Write as _;
+
+use super::{Moment, Presentation, Trust};
+
+const RED: &str = "#c0392b";
+/// Names of times, and what they are called in pictures.
+const TIMES: [(&str, &str); 2] = [
+    ("before", "before the pivot: the bootstrap node serves the API"),
+    ("after", "after the pivot: operators have taken over"),
+];
+
+/// One verification of a picture.
+struct Line<'a> {
+    one: &'a Presentation,
+    moment: &'a Moment,
+}
+
+impl Line<'_> {
+    /// What is shown, and as what.
+    fn shown(&self) -> String {
+        format!("{} ({})", self.moment.short, self.one.role.as_str())
+    }
+
+    /// What stands beside it, in lines.
+    fn label(&self) -> Vec<String> {
+        let Self { one, moment } = self;
+        let mut label = vec![self.shown(), short(&moment.by)];
+        if !moment.holds {
+            label.extend([format!("REFUSED: {}", moment.why), one.breaks.to_owned()]);
+        }
+        label
+    }
+}
+
+/// A text without the directories that most files are in.
+fn short(text: &str) -> String {
+    let directories = ["/etc/kubernetes/bootstrap-secrets/", "/etc/kubernetes/kubeconfigs/"];
+    directories.iter().fold(text.to_owned(), |text, directory| text.replace(directory, ""))
+}
+
+/// The verifications of one time, and everyone who takes part, in the order of their first appearance.
+fn at<'a>(trust: &'a Trust, when: &str) -> (Vec<Line<'a>>, Vec<&'a str>) {
+    let of = |one: &'a Presentation| {
+        let moment = one.moments().find(|(time, _)| *time == when).map(|(_, moment)| moment)?;
+        Some(Line { one, moment })
+    };
+    let lines: Vec<Line<'a>> = trust.presentations.iter().filter_map(of).collect();
+    let mut actors = Vec::new();
+    for actor in lines.iter().flat_map(|line| [line.one.presenter, line.one.verifier]) {
+        if !actors.contains(&actor) {
+            actors.push(actor);
+        }
+    }
+    (lines, actors)
+}
+
+/// What the lines mean: from, label, to, and whether it holds.
+const LEGEND: [(&str, &str, &str, bool); 2] = [
+    ("who shows", "what is shown (as what)\nwhat it is verified with", "who verifies", true),
+    ("who shows ", "REFUSED: why\nwhat follows", "who verifies ", false),
+];
+
+/// For code hosts and documentation.
+pub(crate) fn mermaid(trust: &Trust) -> String {
+    let clean = |text: &str| {
+        let text = text.replace('&', "&amp;").replace('"', "#quot;").replace('`', "'");
+        text.replace('<', "&lt;").replace('>', "&gt;").replace('\n', "<br/>")
+    };
+    let mut text = String::from("graph LR\n");
+    let mut edges = String::new();
+    let mut red = Vec::new();
+    let mut count = 0;
+    let mut edge = |from: &str, to: &str, label: &str, holds: bool| {
+        let (open, close) = if holds { ("--", "-->") } else { ("-.", ".->") };
+        let _ = writeln!(edges, "  {from} {open} \"{}\" {close} {to}", clean(label));
+        if !holds {
+            red.push(count.to_string());
+        }
+        count += 1;
+    };
+    for (when, title) in TIMES {
+        let (lines, actors) = at(trust, when);
+        let id = |actor: &str| {
+            let place = actors.iter().position(|known| *known == actor).unwrap_or_default();
+            format!("{when}{place}")
+        };
+        let _ = writeln!(text, "  subgraph {when}[\"{title}\"]");
+        for actor in &actors {
+            let _ = writeln!(text, "    {}[\"{actor}\"]", id(actor));
+        }
+        text.push_str("  end\n");
+        for line in lines {
+            edge(
+                &id(line.one.presenter),
+                &id(line.one.verifier),
+                &line.label().join("\n"),
+                line.moment.holds,
+            );
+        }
+    }
+    text.push_str("  subgraph legend\n");
+    for (place, (from, label, to, holds)) in LEGEND.into_iter().enumerate() {
+        let _ = writeln!(text, "    from{place}[\"{}\"]\n    to{place}[\"{}\"]", from.trim(), to.trim());
+        edge(&format!("from{place}"), &format!("to{place}"), label, holds);
+    }
+    text.push_str("  end\n");
+    text.push_str(&edges);
+    let _ = writeln!(text, "  linkStyle {} stroke:{RED},color:{RED}", red.join(","));
+    text
+}
+
+pub(crate) fn dot(trust: &Trust) -> String {
+    let clean = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let mut text = String::from(
+        "digraph trust {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n  edge [fontsize=10];\n",
+    );
+    let style = |holds: bool| {
+        if holds { String::new() } else { format!(", style=dashed, color=\"{RED}\", fontcolor=\"{RED}\"") }
+    };
+    for (when, title) in TIMES {
+        let (lines, actors) = at(trust, when);
+        let _ = writeln!(text, "  subgraph \"cluster_{when}\" {{\n    label=\"{title}\";");
+        for actor in actors {
+            let _ = writeln!(text, "    \"{when} {actor}\" [label=\"{actor}\"];");
+        }
+        for line in lines {
+            let (from, to) = (line.one.presenter, line.one.verifier);
+            let (label, style) = (clean(&line.label().join("\n")), style(line.moment.holds));
+            let _ = writeln!(text, "    \"{when} {from}\" -> \"{when} {to}\" [label=\"{label}\"{style}];");
+        }
+        text.push_str("  }\n");
+    }
+    text.push_str("  subgraph \"cluster_legend\" {\n    label=\"legend\";\n");
+    for (from, label, to, holds) in LEGEND {
+        let (label, style) = (clean(label), style(holds));
+        let _ = writeln!(text, "    \"{from}\" -> \"{to}\" [label=\"{label}\"{style}];");
+    }
+    text.push_str("  }\n}\n");
+    text
+}
+
+const ROW: usize = 46;
+/// Characters that fit below a line.
+const WIDTH: usize = 74;
+const COLUMNS: [usize; 4] = [20, 270, 830, 1080];
+const STYLE: &str = "text{font:12px monospace;fill:#222}.bad text{fill:#c0392b}path{stroke:#555;fill:none}\
+.bad path{stroke:#c0392b;stroke-dasharray:5 4}@media(prefers-color-scheme:dark){.good text,svg>text{fill:#eee}\
+.good path{stroke:#bbb}}";
+
+/// For people: one line for every verification, with what is known about it as a tooltip.
+pub(crate) fn svg(trust: &Trust) -> String {
+    let mut rows = String::new();
+    let mut y = 10;
+    for (when, title) in TIMES {
+        y += ROW;
+        let _ = writeln!(rows, "<text x=\"{}\" y=\"{y}\" font-weight=\"bold\">{title}</text>", COLUMNS[0]);
+        for line in at(trust, when).0 {
+            y += ROW;
+            rows.push_str(&row(&line, y));
+        }
+    }
+    y += ROW;
+    let legend = "plain: accepted; dashed and red: refused, with what follows";
+    let _ = writeln!(rows, "<text x=\"{}\" y=\"{y}\">{legend}</text>", COLUMNS[0]);
+    let (width, height) = (COLUMNS[3], y + 20);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
+         <style>{STYLE}</style>\n{rows}</svg>\n"
+    )
+}
+
+fn row(line: &Line<'_>, y: usize) -> String {
+    let clean = |text: &str| {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    };
+    let Line { one, moment } = line;
+    let (class, verdict) = if moment.holds { ("good", "") } else { ("bad", "refused: ") };
+    let Moment { shows, by, why, .. } = moment;
+    let about = clean(&format!("{}: shows {shows}; verified with {by}; {why}", one.id));
+    let above = clean(&format!("{verdict}{}", line.shown()));
+    let below = if moment.holds { short(by) } else { one.breaks.to_owned() };
+    let below = match below.char_indices().nth(WIDTH) {
+        Some((end, _)) => clean(&below[..end]) + "…",
+        None => clean(&below),
+    };
+    let [x, from, to, _] = COLUMNS;
+    let ([middle, high, low], inside, right) = ([y - 4, y - 9, y + 11], from + 8, to + 12);
+    let (presenter, verifier) = (clean(one.presenter), clean(one.verifier));
+    format!(
+        "<g class=\"{class}\"><title>{about}</title><text x=\"{x}\" y=\"{y}\">{presenter}</text>\
+         <path d=\"M{from} {middle}H{to}l-7 -4m7 4l-7 4\"/><text x=\"{inside}\" y=\"{high}\">{above}</text>\
+         <text x=\"{inside}\" y=\"{low}\" opacity=\".7\">{below}</text><text x=\"{right}\" y=\"{y}\">{verifier}</text></g>\n"
+    )
+}

@@ -1,0 +1,296 @@
+//! What is at a place: in the file that a flag names, in a kubeconfig, in an object of the hand-over.
+//!
+//! An error is a sentence that says what is not there. None has a value in it, because some places are secret.
+
+use super::meeting::{Called, Kubeconfigs, Object, Shown, Trusted};
+use super::texts::{Kubeconfig, belongs, certificates, documents, held, host, is_object};
+use super::{Machine, Pool};
+use crate::base::pki::{Certificate, PrivateKey};
+use crate::base::yaml::{self, Node};
+use crate::openshift::pod::{Container, containers};
+
+const STATIC_PODS: &str = "/etc/kubernetes/manifests/";
+const MANIFESTS: &str = "/opt/openshift/manifests/";
+const KUBECONFIGS: &str = "/etc/kubernetes/kubeconfigs/";
+/// What nodes join with.
+const JOINING: &str = "/etc/kubernetes/kubeconfig";
+const KUBELET_CONFIG: &str = "/etc/kubernetes/kubelet.conf";
+/// What a kubelet reads if its configuration does not say otherwise.
+const KUBELET_CLIENTS: &str = "/etc/kubernetes/kubelet-ca.crt";
+
+pub(super) type Found<T> = Result<T, String>;
+
+/// Something that is shown.
+pub(super) struct Case {
+    pub(super) from: String,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// A certificate, and what is sent along with it.
+    Leaf(Vec<Certificate>),
+    /// An authority that signs a certificate later, with what stands above it; whether it is sent along.
+    Signer { chain: Vec<Certificate>, sent: bool },
+    /// The key of tokens.
+    Key(Box<PrivateKey>),
+}
+
+/// What a verifier goes by.
+pub(super) struct Basis {
+    pub(super) from: String,
+    pub(super) what: Accepts,
+    /// Under which name it calls a server, if that stands beside it.
+    pub(super) host: Option<String>,
+}
+
+pub(super) enum Accepts {
+    /// What these vouch for; whether a chain must end in a root.
+    Authorities { all: Vec<Certificate>, to_root: bool },
+    /// Tokens whose public key is among these.
+    Keys(Vec<String>),
+}
+
+/// All machines, with the bootstrap node's static pods understood.
+pub(super) struct Site<'a> {
+    machines: &'a [Machine],
+    programs: Vec<Container>,
+}
+
+impl<'a> Site<'a> {
+    pub(super) fn new(machines: &'a [Machine]) -> Self {
+        let bootstrap = machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
+        let pods = bootstrap.flat_map(|machine| &machine.files);
+        let pods = pods.filter(|(path, _)| path.starts_with(STATIC_PODS) && yaml::is_manifest(path));
+        let programs = pods.flat_map(|(path, text)| {
+            documents(path, text).iter().flat_map(|root| containers(root, text)).collect::<Vec<_>>()
+        });
+        Self { machines, programs: programs.collect() }
+    }
+
+    pub(super) fn shown(&self, shown: Shown) -> Found<Vec<Case>> {
+        match shown {
+            Shown::Flag(pod, [flag, key_flag]) => {
+                let (path, text) = self.flag_file(pod, flag)?;
+                let chain = certificates(&path, &text)?;
+                let (key_path, key) = self.flag_file(pod, key_flag)?;
+                belongs(&chain, &key_path, &key)?;
+                Ok(vec![Case { from: path, what: What::Leaf(chain) }])
+            }
+            Shown::Kubeconfig(kubeconfigs) => {
+                let all = self.kubeconfigs(kubeconfigs)?.into_iter();
+                all.map(|one| {
+                    let chain = certificates(&one.path, &one.of("client-certificate-data")?)?;
+                    belongs(&chain, &one.path, &one.of("client-key-data")?)?;
+                    Ok(Case { from: one.path, what: What::Leaf(chain) })
+                })
+                .collect()
+            }
+            Shown::Object(object) => {
+                Ok(vec![Case { from: called(object), what: What::Leaf(self.pair(object)?) }])
+            }
+            Shown::SignedBy(object) => {
+                let what = What::Signer { chain: self.pair(object)?, sent: true };
+                Ok(vec![Case { from: called(object), what }])
+            }
+            Shown::SignedByFlag(pod, flag) => {
+                let (path, text) = self.flag_file(pod, flag)?;
+                let what = What::Signer { chain: certificates(&path, &text)?, sent: false };
+                Ok(vec![Case { from: path, what }])
+            }
+            Shown::Key(pod, flag) => {
+                let (path, text) = self.flag_file(pod, flag)?;
+                let key = PrivateKey::from_pem(&text)
+                    .map_err(|_| format!("`{path}` has no private key that can be read"))?;
+                Ok(vec![Case { from: path, what: What::Key(Box::new(key)) }])
+            }
+        }
+    }
+
+    /// What it is verified with.
+    pub(super) fn trusted(&self, trusted: Trusted) -> Found<Vec<Basis>> {
+        let authorities = |from: String, text: &str, to_root| {
+            let what = Accepts::Authorities { all: certificates(&from, text)?, to_root };
+            Ok(Basis { from, what, host: None })
+        };
+        match trusted {
+            Trusted::Flag(pod, flag) | Trusted::FlagToRoot(pod, flag) => {
+                let (path, text) = self.flag_file(pod, flag)?;
+                Ok(vec![authorities(path, &text, matches!(trusted, Trusted::FlagToRoot(..)))?])
+            }
+            Trusted::File(path) => {
+                let text = self.file(path)?;
+                Ok(vec![authorities(path.to_owned(), text, true)?])
+            }
+            Trusted::Kubeconfig(kubeconfigs) => {
+                let all = self.kubeconfigs(kubeconfigs)?.into_iter();
+                all.map(|one| {
+                    let text = one.of("certificate-authority-data")?;
+                    let host = one.of("server").ok().map(|server| host(&server).to_owned());
+                    Ok(Basis { host, ..authorities(one.path, &text, false)? })
+                })
+                .collect()
+            }
+            Trusted::Object(object) => {
+                let (from, text) = (called(object), self.object(object)?);
+                if text.contains("-----BEGIN PUBLIC KEY-----") {
+                    return Ok(vec![Basis { from, what: Accepts::Keys(vec![text]), host: None }]);
+                }
+                Ok(vec![authorities(from, &text, false)?])
+            }
+            Trusted::Kubelets => self
+                .nodes()
+                .map(|machine| {
+                    let path = client_ca(machine);
+                    let from = on(machine, &path);
+                    let text = machine.files.get(&path).ok_or_else(|| absent(&path, &machine.name))?;
+                    authorities(from, text, false)
+                })
+                .collect(),
+            Trusted::Keys(pod, flag) => {
+                let mut keys = Vec::new();
+                let paths = self.flag_paths(pod, flag)?;
+                for path in &paths {
+                    keys.push(self.file(path)?.to_owned());
+                }
+                Ok(vec![Basis { from: paths.join(" and "), what: Accepts::Keys(keys), host: None }])
+            }
+        }
+    }
+
+    /// The names that count: all of them for a server, one of them for a client. None if nobody looks.
+    pub(super) fn names(&self, called: Called, basis: &Basis) -> Found<Option<Vec<String>>> {
+        Ok(Some(match called {
+            Called::Unasked => return Ok(None),
+            Called::Names(names) => names.iter().map(|name| (*name).to_owned()).collect(),
+            Called::Kubeconfig => {
+                vec![basis.host.clone().ok_or_else(|| format!("`{}` names no server", basis.from))?]
+            }
+            Called::Joining => {
+                let all = self.kubeconfigs(Kubeconfigs::Joining)?.into_iter();
+                all.map(|one| Ok(host(&one.of("server")?).to_owned())).collect::<Found<_>>()?
+            }
+            Called::Urls(pod, flag) => {
+                self.flag(pod, flag)?.split(',').map(|url| host(url).to_owned()).collect()
+            }
+            Called::Allowed(pod, flag) => self.flag(pod, flag)?.split(',').map(str::to_owned).collect(),
+            Called::Annotated(object) => {
+                let document = self.document(object)?;
+                let found = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
+                let found = found.and_then(|annotations| annotations.get(object.key)).and_then(Node::text);
+                vec![found.ok_or_else(|| format!("{} is not there", self::called(object)))?.to_owned()]
+            }
+        }))
+    }
+
+    fn program(&self, name: &str) -> Found<&Container> {
+        let runs = |one: &&Container| one.program.iter().any(|word| word.rsplit('/').next() == Some(name));
+        let found = self.programs.iter().find(runs);
+        found.ok_or_else(|| format!("no static pod of the bootstrap node runs `{name}`"))
+    }
+
+    /// The value of a flag; of several the last one counts.
+    fn flag(&self, pod: &str, flag: &str) -> Found<&str> {
+        let all = self.program(pod)?.flags.iter().rev();
+        let found = all.filter(|one| one.name == flag).find_map(|one| one.value.as_deref());
+        found.ok_or_else(|| format!("`{pod}` has no flag `--{flag}`"))
+    }
+
+    /// Where on the node the files are that a flag names, all of them if it is there several times.
+    pub(super) fn flag_paths(&self, pod: &str, flag: &str) -> Found<Vec<String>> {
+        let program = self.program(pod)?;
+        self.flag(pod, flag)?;
+        let values =
+            program.flags.iter().filter(|one| one.name == flag).filter_map(|one| one.value.as_deref());
+        let on_node = |path: &str| {
+            program
+                .on_node(path)
+                .ok_or_else(|| format!("`--{flag}` of {pod} names `{path}`, which is not mounted"))
+        };
+        values.map(on_node).collect()
+    }
+
+    fn flag_file(&self, pod: &str, flag: &str) -> Found<(String, String)> {
+        let path = self.flag_paths(pod, flag)?.pop().unwrap_or_default();
+        let text = self.file(&path)?.to_owned();
+        Ok((path, text))
+    }
+
+    /// A file of the bootstrap node.
+    fn file(&self, path: &str) -> Found<&'a str> {
+        let mut all = self.machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
+        let found = all.find_map(|machine| machine.files.get(path));
+        found.map(String::as_str).ok_or_else(|| absent(path, "the bootstrap node"))
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &'a Machine> {
+        self.machines.iter().filter(|machine| machine.pool != Pool::Bootstrap)
+    }
+
+    fn document(&self, object: Object) -> Found<Node> {
+        let bootstrap = self.machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
+        let files = bootstrap.flat_map(|machine| &machine.files);
+        let files = files.filter(|(path, _)| path.starts_with(MANIFESTS) && yaml::is_manifest(path));
+        let name = object.name.rsplit('/').next().unwrap_or_default();
+        let files = files.filter(|(_, text)| text.contains(name));
+        let mut documents = files.flat_map(|(path, text)| documents(path, text));
+        let found = documents.find(|document| is_object(document, object.kind, object.name));
+        found.ok_or_else(|| format!("there is no {} {}", object.kind, object.name))
+    }
+
+    fn object(&self, object: Object) -> Found<String> {
+        held(&self.document(object)?, object.key).ok_or_else(|| format!("{} is empty", called(object)))
+    }
+
+    /// The certificates of a Secret that has their key beside them.
+    fn pair(&self, object: Object) -> Found<Vec<Certificate>> {
+        let chain = certificates(&called(object), &self.object(object)?)?;
+        let key = Object { key: "tls.key", ..object };
+        belongs(&chain, &called(key), &self.object(key)?)?;
+        Ok(chain)
+    }
+
+    fn kubeconfigs(&self, which: Kubeconfigs) -> Found<Vec<Kubeconfig>> {
+        match which {
+            Kubeconfigs::Named(names) => {
+                let paths = names.iter().map(|name| format!("{KUBECONFIGS}{name}.kubeconfig"));
+                paths.map(|path| Kubeconfig::read(self.file(&path)?, path)).collect()
+            }
+            Kubeconfigs::Flagged(pods) => {
+                let files = pods.iter().map(|pod| self.flag_file(pod, "kubeconfig"));
+                files.map(|file| file.and_then(|(path, text)| Kubeconfig::read(&text, path))).collect()
+            }
+            Kubeconfigs::Joining => {
+                let of = |machine: &Machine| {
+                    let path = on(machine, JOINING);
+                    Kubeconfig::read(
+                        machine.files.get(JOINING).ok_or_else(|| absent(JOINING, &machine.name))?,
+                        path,
+                    )
+                };
+                self.nodes().map(of).collect()
+            }
+        }
+    }
+}
+
+/// What an object's key is called.
+pub(super) fn called(Object { kind, name, key }: Object) -> String {
+    format!("{kind} {name} [{key}]")
+}
+
+fn on(machine: &Machine, path: &str) -> String {
+    format!("{path} on {}", machine.name)
+}
+
+fn absent(path: &str, machine: &str) -> String {
+    format!("there is no file `{path}` on {machine}")
+}
+
+/// The file that a kubelet knows its clients by.
+fn client_ca(machine: &Machine) -> String {
+    let config = machine.files.get(KUBELET_CONFIG).map(|text| documents(KUBELET_CONFIG, text));
+    let root = config.and_then(|documents| documents.into_iter().next());
+    let named =
+        root.as_ref().and_then(|root| root.get("authentication")?.get("x509")?.get("clientCAFile")?.text());
+    named.unwrap_or(KUBELET_CLIENTS).to_owned()
+}

@@ -1,0 +1,200 @@
+//! Whether a verification holds, as Go's TLS does it, which nearly all of these programs use: any certificate of a bundle is
+//! an end of the chain, a root or not. Programs with OpenSSL go on to a root.
+
+use std::net::IpAddr;
+
+use super::meeting::{Called, Encounter, Kubeconfigs, Meeting, Shown, Trusted};
+use super::places::{Accepts, Basis, Case, Site, What, called};
+use super::{Moment, Role};
+use crate::base::pki::{Certificate, PrivateKey};
+
+/// More authorities than any chain has.
+const DEPTH: usize = 8;
+
+/// One verification: what is shown, what it is verified with, and what comes of it.
+pub(super) fn moment(site: &Site<'_>, meeting: &Meeting, encounter: &Encounter) -> Moment {
+    let outcome = outcome(site, meeting.role, encounter);
+    let holds = outcome.is_ok();
+    let (Ok(why) | Err(why)) = outcome;
+    let short = match encounter.shown {
+        Shown::SignedBy(object) => {
+            format!("signed by {}", object.name.rsplit('/').next().unwrap_or_default())
+        }
+        Shown::SignedByFlag(..) => format!("signed by {}", meeting.credential),
+        _ => meeting.credential.to_owned(),
+    };
+    Moment { shows: shows(site, encounter.shown), by: by(site, encounter.trusted), holds, why, short }
+}
+
+/// Everything that is shown must be accepted by everyone. The last one's reason, or the first refusal.
+fn outcome(site: &Site<'_>, role: Role, encounter: &Encounter) -> Result<String, String> {
+    let cases = site.shown(encounter.shown)?;
+    let bases = site.trusted(encounter.trusted)?;
+    let several = cases.len() > 1 || bases.len() > 1;
+    let mut reason = Err("there is nobody to ask".to_owned());
+    for case in &cases {
+        for basis in &bases {
+            let names = site.names(encounter.called, basis)?;
+            let checked = accepted(case, basis, role, encounter.called, names.as_deref());
+            let place = || if bases.len() > 1 { &basis.from } else { &case.from };
+            let refused = |why| if several { format!("{}: {why}", place()) } else { why };
+            reason = Ok(checked.map_err(refused)?);
+        }
+    }
+    reason
+}
+
+fn accepted(
+    case: &Case,
+    basis: &Basis,
+    role: Role,
+    called: Called,
+    names: Option<&[String]>,
+) -> Result<String, String> {
+    match (&case.what, &basis.what) {
+        (What::Key(key), Accepts::Keys(all)) => token(key, all),
+        (What::Leaf(chain), Accepts::Authorities { all, to_root }) => {
+            let Some((leaf, sent)) = chain.split_first() else { return Err("nothing is shown".into()) };
+            purpose(leaf, role)?;
+            named(leaf, called, names)?;
+            let anchor = path(leaf, sent, all, *to_root);
+            anchor.map(|anchor| format!("`{anchor}` is in it")).ok_or_else(|| refusal(leaf, all, *to_root))
+        }
+        (What::Signer { chain, sent }, Accepts::Authorities { all, to_root }) => {
+            let Some((signer, above)) = chain.split_first() else { return Err("nothing is shown".into()) };
+            if !signer.may_sign() {
+                return Err(format!("`{}` may not sign certificates", signer.subject()));
+            }
+            // Operators give servers the authority along, and clients nothing but their certificate.
+            let anchor = match *sent && role != Role::Client {
+                true => anchored(signer, 0, above, all, *to_root),
+                false => all.iter().any(|one| same(one, signer)).then(|| signer.subject()),
+            };
+            let missing = || format!("`{}`, which signs it, is not vouched for", signer.subject());
+            anchor.map(|anchor| format!("`{anchor}` is in it")).ok_or_else(missing)
+        }
+        (_, Accepts::Authorities { .. }) => Err("a key is shown where a certificate must be".into()),
+        (_, Accepts::Keys(_)) => Err("it has a public key where authorities must be".into()),
+    }
+}
+
+fn token(key: &PrivateKey, all: &[String]) -> Result<String, String> {
+    let public = key.public_pem();
+    match all.iter().any(|one| one.trim() == public.trim()) {
+        true => Ok("it has the public half of the key".into()),
+        false => Err("it does not have the public half of the key".into()),
+    }
+}
+
+fn purpose(leaf: &Certificate, role: Role) -> Result<(), String> {
+    let lacks = |what| Err(format!("`{}` is not for {what}", leaf.subject()));
+    match role {
+        Role::Client | Role::Peer if !leaf.is_client() => lacks("clients"),
+        Role::Server | Role::Peer if !leaf.is_server() => lacks("servers"),
+        _ => Ok(()),
+    }
+}
+
+fn named(leaf: &Certificate, called: Called, names: Option<&[String]>) -> Result<(), String> {
+    let Some(names) = names else { return Ok(()) };
+    if let Called::Allowed(_, flag) = called {
+        let known = leaf.common_name().is_some_and(|own| names.iter().any(|name| name == own));
+        return known.then_some(()).ok_or_else(|| format!("`{}` is not in `--{flag}`", leaf.subject()));
+    }
+    let covers = |name: &&String| match name.parse::<IpAddr>() {
+        Ok(address) => leaf.ips().contains(&address),
+        Err(_) => leaf.dns().contains(name),
+    };
+    match names.iter().find(|name| !covers(name)) {
+        Some(name) => Err(format!("`{}` is not for `{name}`", leaf.subject())),
+        None => Ok(()),
+    }
+}
+
+fn refusal(leaf: &Certificate, all: &[Certificate], to_root: bool) -> String {
+    match all.iter().any(|one| leaf.is_issued_by(one)) {
+        true if to_root => format!("it has `{}`, and not the root above it", leaf.issuer()),
+        true => format!("it has `{}`, which may not vouch for it", leaf.issuer()),
+        false => format!("`{}` is signed by `{}`, which is not in it", leaf.subject(), leaf.issuer()),
+    }
+}
+
+/// The authority that a chain from a leaf ends in.
+fn path(leaf: &Certificate, sent: &[Certificate], all: &[Certificate], to_root: bool) -> Option<String> {
+    let above = all.iter().chain(sent).filter(|one| leaf.is_issued_by(one));
+    above.into_iter().find_map(|one| anchored(one, 0, sent, all, to_root))
+}
+
+/// The authority that a chain from this one, which has so many authorities below it, ends in.
+fn anchored(
+    authority: &Certificate,
+    below: usize,
+    sent: &[Certificate],
+    all: &[Certificate],
+    to_root: bool,
+) -> Option<String> {
+    let has_room = authority.path_length().is_none_or(|length| usize::from(length) >= below);
+    if !authority.may_sign() || !has_room || below > DEPTH {
+        return None;
+    }
+    let is_in = all.iter().any(|one| same(one, authority));
+    let is_root = authority.is_issued_by(authority);
+    if is_in && (is_root || !to_root) {
+        return Some(authority.subject());
+    }
+    if is_root {
+        return None;
+    }
+    let above = all.iter().chain(sent).filter(|one| authority.is_issued_by(one));
+    above.into_iter().find_map(|one| anchored(one, below + 1, sent, all, to_root))
+}
+
+/// The same authority, perhaps with other dates.
+fn same(one: &Certificate, other: &Certificate) -> bool {
+    one == other || (one.subject() == other.subject() && one.public_pem() == other.public_pem())
+}
+
+/// What is shown, in words.
+fn shows(site: &Site<'_>, shown: Shown) -> String {
+    match shown {
+        Shown::Flag(pod, [flag, _]) | Shown::Key(pod, flag) => flagged(site, pod, flag),
+        Shown::Kubeconfig(which) => format!("client-certificate-data in {}", files(site, which)),
+        Shown::Object(object) => called(object),
+        Shown::SignedBy(object) => format!("what {} signs", called(object)),
+        Shown::SignedByFlag(pod, flag) => format!("what {} signs", flagged(site, pod, flag)),
+    }
+}
+
+/// What it is verified with, in words.
+fn by(site: &Site<'_>, trusted: Trusted) -> String {
+    match trusted {
+        Trusted::Flag(pod, flag) | Trusted::FlagToRoot(pod, flag) | Trusted::Keys(pod, flag) => {
+            flagged(site, pod, flag)
+        }
+        Trusted::Kubeconfig(which) => format!("certificate-authority-data in {}", files(site, which)),
+        Trusted::Object(object) => called(object),
+        Trusted::File(path) => path.to_owned(),
+        Trusted::Kubelets => "clientCAFile in /etc/kubernetes/kubelet.conf of every node".into(),
+    }
+}
+
+fn flagged(site: &Site<'_>, pod: &str, flag: &str) -> String {
+    match site.flag_paths(pod, flag) {
+        Ok(paths) => format!("{pod} --{flag} {}", paths.join(" and ")),
+        Err(_) => format!("{pod} --{flag}"),
+    }
+}
+
+fn files(site: &Site<'_>, which: Kubeconfigs) -> String {
+    match which {
+        Kubeconfigs::Named(names) => {
+            let names = names.iter().map(|name| format!("{name}.kubeconfig"));
+            names.collect::<Vec<_>>().join(", ")
+        }
+        Kubeconfigs::Flagged(pods) => {
+            let flags = pods.iter().map(|pod| flagged(site, pod, "kubeconfig"));
+            flags.collect::<Vec<_>>().join(" and ")
+        }
+        Kubeconfigs::Joining => "/etc/kubernetes/kubeconfig of every node".into(),
+    }
+}
