@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -396,6 +397,10 @@ pub(crate) fn left_out(part: &str, missing: &str) {
     let required = std::env::var_os("TINDERBOX_REQUIRE_REAL").is_some_and(|value| value == "1");
     assert!(!required, "{part} is required, and cannot be tested: {missing}");
     eprintln!("left out: {part}: {missing}");
+    if let Some(list) = std::env::var_os("TINDERBOX_LEFT_OUT") {
+        let mut list = fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        writeln!(list, "{part}: {missing}").unwrap();
+    }
 }
 
 /// How to run a script where it may mount: as root of a new mount namespace. None, and a word about it, if it may not.

@@ -9,7 +9,7 @@
 //! | `recipes` | every mistake in a recipe is named with its place |
 //! | `store` | a damaged, full, read-only or foreign store: a clear error, and a way back |
 //! | `collect` | gc frees what no root needs, and nothing else |
-//! | `crash` | `kill -9`, Ctrl-C, and several processes at once |
+//! | `host::crash` | `kill -9`, Ctrl-C, and several processes at once |
 //! | `scan` | secrets stay where they belong; one that does not is found, named and not shown |
 //! | `seed` | the seed at rest, plain or encrypted: the same cluster, and never lost |
 //! | `schemas` | each way to break a manifest is found before boot, by its field |
@@ -27,10 +27,13 @@
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
 //! | `delta` | the CRDs of two real releases, compared by field |
-//! | `page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
+//! | `host::page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
-//! | `realize` | a real libvirt: what would be done, what stands in the way, and machines that boot there |
+//! | `host::realize` | a real libvirt: what would be done, what stands in the way, and machines that boot there |
 //! | `layers` | no module of `src/` uses one above it |
+//!
+//! A module `host` has tests with real parts, `boot` those with machines that boot, `long` what is never run by default; all
+//! others are the tier `fast` (`.ci/test`).
 //!
 //! A part that needs something the machine does not have says so and is left out; with TINDERBOX_REQUIRE_REAL=1 that is
 //! a failure.
@@ -46,18 +49,17 @@
 
 mod api;
 mod bootkube;
-mod browser;
 mod checks;
 mod collect;
 mod control_plane;
 #[cfg(feature = "core-types")]
 mod core_types;
-mod crash;
 mod delta;
 mod diff;
 mod docs;
 mod handover;
 mod harness;
+mod host;
 mod identity;
 mod ignition;
 mod infra;
@@ -65,10 +67,8 @@ mod iso;
 mod layers;
 mod manifests;
 mod mco;
-mod page;
 mod patches;
 mod pki;
-mod realize;
 mod recipes;
 mod registry;
 mod release;

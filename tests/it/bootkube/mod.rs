@@ -1,7 +1,7 @@
 //! bootkube.sh: what shellcheck says, call by call (`played`), and through good and bad days against an API server that
 //! knows paths, types and certificates (`live`, on a `node`).
 
-mod live;
+mod host;
 pub(crate) mod node;
 mod played;
 

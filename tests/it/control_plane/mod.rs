@@ -3,7 +3,7 @@
 //!
 //! A real kube-apiserver is left out: nothing that a plain machine has brings one.
 
-mod etcd;
+mod host;
 mod explain;
 mod flags;
 mod pods;

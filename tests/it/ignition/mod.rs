@@ -1,7 +1,7 @@
 //! What nodes boot with.
 
 mod nodes;
-mod real;
+mod host;
 mod refused;
 mod tell;
 

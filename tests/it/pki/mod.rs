@@ -1,9 +1,8 @@
 //! Keys, certificates and kubeconfigs: what follows from the seed, what does not, and what real programs make of it.
 
 mod chains;
-mod etcd;
 mod installer;
-mod kubeconfig;
+mod host;
 mod names;
 mod own;
 mod renew;

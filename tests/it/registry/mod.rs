@@ -7,7 +7,7 @@ mod copy;
 mod layout;
 mod mirrors;
 mod proxy;
-pub(crate) mod real;
+pub(crate) mod host;
 pub(crate) mod sample;
 mod server;
 mod suite;

@@ -3,5 +3,5 @@
 mod bad;
 pub(crate) mod data;
 pub(crate) mod pack;
-mod real;
+mod host;
 mod story;

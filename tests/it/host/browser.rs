@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::harness::left_out;
+use crate::harness::left_out;
 
 /// The longest that one answer may take, on a machine that does ten other things.
 const PATIENCE: Duration = Duration::from_secs(120);

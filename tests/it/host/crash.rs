@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::harness::{Workspace, list, names, tree};
+use crate::harness::{Workspace, list, names, tree};
 
 /// Derivations in layers, each of two of the layer below; the first layer is of `salt.j2`, but for one of `single.j2`.
 fn load(layers: usize, width: usize, pad: usize) -> Workspace {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::browser::Browser;
-use super::harness::{Workspace, left_out, mode, source};
+use crate::harness::{Workspace, left_out, mode, source};
 
 /// Two directories of files, and the page of what differs.
 fn files(ws: &Workspace, pairs: &[(&str, &str, &str)]) -> PathBuf {
@@ -325,7 +325,7 @@ fn a_report_opens_in_the_users_browser() {
     fs::create_dir_all(&runtime).unwrap();
     let program = programs.join("xdg-open");
     fs::write(&program, "#!/bin/sh\ncp \"$1\" \"$HOME/opened.html\"\n").unwrap();
-    super::harness::set_mode(&program, 0o755);
+    crate::harness::set_mode(&program, 0o755);
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let mut command = ws.command(&["report", "--open"]);
     let output = command.env("PATH", &path).env("XDG_RUNTIME_DIR", &runtime).output().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::built;
+use super::super::built;
 use crate::harness::{Workspace, left_out};
 
 /// One running member; gone with the test.

@@ -8,7 +8,7 @@ use tinderbox::internals::demo;
 use tinderbox::internals::registry::Directory;
 
 use crate::harness::{Workspace, names};
-use crate::registry::real::{Registry, have};
+use crate::registry::host::{Registry, have};
 
 const TAG: &str = "4.18.0-demo";
 const TARGETS: [&str; 3] = ["release/images", "release/crds", "release/featuregate"];

@@ -1,0 +1,7 @@
+//! Tests with real parts of the host, or that take long: libvirt, a browser, processes that are killed. Tests of one theme
+//! with a real part are in a module `host` of that theme.
+
+mod browser;
+mod crash;
+mod page;
+mod realize;

@@ -1,0 +1,4 @@
+//! What real programs make of our certificates and kubeconfigs.
+
+mod etcd;
+mod kubeconfig;
