@@ -269,6 +269,13 @@ pub(crate) fn without_sizes(text: &str) -> String {
     SIZE.replace_all(text, "[SIZE]$1").into_owned()
 }
 
+/// Replaces counts of objects, files and secrets as well: every new recipe adds to them.
+pub(crate) fn without_counts(text: &str) -> String {
+    static COUNT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\b[0-9]+ (objects|files|secrets|stay)\b").unwrap());
+    COUNT.replace_all(&without_sizes(text), "[N] $1").into_owned()
+}
+
 /// Replaces ids, times and durations.
 fn words(text: &str) -> String {
     let mut out = String::new();

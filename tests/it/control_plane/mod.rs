@@ -3,9 +3,9 @@
 //!
 //! A real kube-apiserver is left out: nothing that a plain machine has brings one.
 
-mod host;
 mod explain;
 mod flags;
+mod host;
 mod pods;
 
 use std::fs;

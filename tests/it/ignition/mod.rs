@@ -1,7 +1,7 @@
 //! What nodes boot with.
 
-mod nodes;
 mod host;
+mod nodes;
 mod refused;
 mod tell;
 

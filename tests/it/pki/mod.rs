@@ -1,8 +1,8 @@
 //! Keys, certificates and kubeconfigs: what follows from the seed, what does not, and what real programs make of it.
 
 mod chains;
-mod installer;
 mod host;
+mod installer;
 mod names;
 mod own;
 mod renew;

@@ -4,10 +4,10 @@
 mod bad;
 mod cache;
 mod copy;
+pub(crate) mod host;
 mod layout;
 mod mirrors;
 mod proxy;
-pub(crate) mod host;
 pub(crate) mod sample;
 mod server;
 mod suite;

@@ -2,6 +2,6 @@
 
 mod bad;
 pub(crate) mod data;
-pub(crate) mod pack;
 mod host;
+pub(crate) mod pack;
 mod story;
