@@ -6,13 +6,15 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use crate::base::hint::{Hint, chain};
-use crate::cli::ops::OpsError;
+use crate::cli::ops::{OpsError, WorkspaceError};
 
 /// Prints an error and says how to exit.
 pub(super) fn print(error: &OpsError, json: bool) -> ExitCode {
     if json {
         let problems = match error {
-            OpsError::Problems { problems } => serde_json::to_value(problems).unwrap_or_default(),
+            OpsError::Workspace(WorkspaceError::Problems { problems }) => {
+                serde_json::to_value(problems).unwrap_or_default()
+            }
             _ => serde_json::Value::Null,
         };
         let mut document = serde_json::json!({"error": chain(error), "hint": error.hint()});

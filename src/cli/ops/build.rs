@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::directory::RESULT;
-use super::{Env, Missing, OpsError, Result, Workspace};
+use super::{Env, Missing, OpsError, Result, Workspace, workspace};
 use crate::base::digest::{Digest, DrvId, ObjectId};
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::chain;
 use crate::engine::exec::{self, Context, Done, ExecError, Options, Outcome, Recheck};
 use crate::engine::store::{ObjectName, Session, Store};
+use crate::openshift::workspace::RESULT;
 
 /// What to build, and how.
 #[derive(Debug, Clone)]
@@ -161,7 +161,7 @@ pub(crate) fn dry_run(env: Env<'_>, request: &BuildRequest) -> Result<BuildRepor
     let nodes = workspace.graph.nodes();
     let names =
         |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>();
-    let Some(store) = super::workspace::open_if_there(env.store, workspace.directory.path())? else {
+    let Some(store) = workspace::open_store_if_there(env.store, workspace.directory.path())? else {
         // No store yet: nothing is in it.
         let would_build = names(&mut workspace.graph.closure(&targets).iter());
         return Ok(BuildReport { would_build: Some(would_build), ..BuildReport::default() });

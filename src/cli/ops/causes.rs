@@ -2,11 +2,11 @@
 //! recipe, the builder.
 
 use super::Workspace;
-use super::directory::SEED;
 use super::why::{Cause, CauseKind};
 use crate::base::hint::Place;
 use crate::engine::drv::{Change, Fact};
 use crate::engine::recipe::Node;
+use crate::openshift::workspace::SEED;
 
 /// What a difference between two identities of a derivation is called.
 pub(super) fn name(workspace: &Workspace, node: &Node, change: &Change) -> Cause {

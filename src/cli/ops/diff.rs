@@ -11,13 +11,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::directory::{CLUSTER, INSTALL_CONFIG};
-use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace, causes, release, why, workspace};
+use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace, WorkspaceError, causes, why, workspace};
 use crate::base::fs;
 use crate::compare::diff::{self, Cause, CauseKind, Diff, Part, Side, Tree};
 use crate::engine::drv;
 use crate::engine::exec::{self, Options};
 use crate::engine::store::{Generation, Roots, Store};
+use crate::openshift::workspace::{CLUSTER, INSTALL_CONFIG};
 
 /// The target that stands for everything.
 const EVERYTHING: &str = "cluster";
@@ -41,7 +41,7 @@ pub(crate) fn diff(env: Env<'_>, request: &DiffRequest) -> Result<Diff> {
         if !known().any(|name| is_below(name, only)) {
             let folders = known().filter_map(|name| Some(name.split_once('/')?.0));
             let near = crate::base::hint::near(only, known().chain(folders)).map(str::to_owned);
-            return Err(OpsError::NoTarget { target: only.clone(), near });
+            return Err(WorkspaceError::NoTarget { target: only.clone(), near }.into());
         }
     }
     let only = |name: &str| request.only.is_empty() || request.only.iter().any(|only| is_below(name, only));
@@ -187,7 +187,7 @@ impl Asked {
 /// The store, and this directory's roots in it.
 fn kept(env: Env<'_>) -> Result<(Store, Roots)> {
     let directory = ClusterDir::open(env.directory)?;
-    let store = workspace::open(env.store, directory.path())?;
+    let store = workspace::open_store(env.store, directory.path())?;
     let roots = store.roots_of(directory.path());
     Ok((store, roots))
 }
@@ -205,7 +205,7 @@ fn of_generation(store: &Store, generation: Generation) -> Side {
 
 /// The same cluster on a release: all of it, or what is asked for and what that needs.
 fn of_release(env: Env<'_>, reference: &str, request: &DiffRequest) -> Result<Side> {
-    let release = release::named(env, Some(reference))?;
+    let release = workspace::release_named(env, Some(reference))?;
     let workspace = Workspace::load_release(env, &release)?;
     let title = match release.version.as_str() {
         "" => reference.to_owned(),

@@ -9,7 +9,6 @@ use serde::Serialize;
 use time::{Duration, OffsetDateTime};
 
 use super::adoption::{Adoption, adoptions};
-use super::workspace::this_second;
 use super::{Env, Missing, OpsError, Result, Workspace};
 use crate::base::digest::ObjectId;
 use crate::base::event::Event;
@@ -18,6 +17,7 @@ use crate::base::pki::Certificate;
 use crate::base::time::rfc3339;
 use crate::engine::exec::{self, Done};
 use crate::engine::store::{Session, Store};
+use crate::openshift::workspace::{self, this_second};
 
 /// How long a boot takes at most, from the first machine to the last operator: a set that ends sooner is of no use.
 const BOOT: Duration = Duration::hours(2);
@@ -68,7 +68,7 @@ pub(crate) fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let selected = workspace.select(targets)?;
     let not_built = |at: usize| OpsError::NotBuilt { target: workspace.graph.nodes()[at].name.clone() };
-    let store = super::workspace::open_if_there(env.store, workspace.directory.path())?;
+    let store = workspace::open_store_if_there(env.store, workspace.directory.path())?;
     let store = store.ok_or_else(|| not_built(selected.first().copied().unwrap_or_default()))?;
     let session = Session::reading(&store, Some(workspace.id_key()));
     let plan = exec::plan(workspace.context(env, &session), &selected)?;

@@ -27,7 +27,7 @@ pub(crate) fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Resu
         let message = format!("`{target}` is {} derivations", report.targets.len());
         return Err(OpsError::Usage { message, advice: Some("export one, for example `cluster`".into()) });
     };
-    let store = workspace::open(env.store, env.directory)?;
+    let store = workspace::open_store(env.store, env.directory)?;
     let object = store.object(built.object)?;
     fs::create_dirs(to)?;
     let (mut files, mut secret) = (0, 0);

@@ -45,7 +45,7 @@ pub(crate) fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Pat
 /// Every secret that is known here: of this cluster's files, and of all closures in the store, because a node may run an
 /// earlier one.
 fn veil(env: Env<'_>, workspace: &Workspace) -> Result<Veil> {
-    let store = workspace::open(env.store, env.directory)?;
+    let store = workspace::open_store(env.store, env.directory)?;
     Ok(Veil::new(store.needles(&scan::known(env, &workspace.directory)?)?))
 }
 
@@ -72,7 +72,7 @@ fn known(env: Env<'_>, hands: Hands<'_>, workspace: &Workspace, when: &str) -> V
 
 /// Every derivation of the closure with its ids; no contents.
 fn artifacts(env: Env<'_>, workspace: &Workspace) -> Result<serde_json::Value> {
-    let store = workspace::open(env.store, env.directory)?;
+    let store = workspace::open_store(env.store, env.directory)?;
     let session = Session::reading(&store, Some(workspace.id_key()));
     let plan = exec::plan(workspace.context(env, &session), &[workspace.find("cluster")?])?;
     let rows = plan.done.iter().map(|(at, done)| {

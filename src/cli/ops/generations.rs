@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::build::{object_path, point};
-use super::directory::RESULT;
 use super::{ClusterDir, Env, OpsError, Result, workspace};
 use crate::base::digest::ObjectId;
 use crate::engine::store::{Roots, Session, Store, StoreError};
+use crate::openshift::workspace::RESULT;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Listed {
@@ -27,7 +27,7 @@ pub(crate) struct Listed {
 
 fn open(env: Env<'_>) -> Result<(ClusterDir, Store, Roots)> {
     let directory = ClusterDir::open(env.directory)?;
-    let store = workspace::open(env.store, directory.path())?;
+    let store = workspace::open_store(env.store, directory.path())?;
     let roots = store.roots_of(directory.path());
     Ok((directory, store, roots))
 }

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::directory::{CLUSTER, INSTALL_CONFIG, SEED};
-use super::seed;
 use super::{OpsError, Result};
 use crate::base::fs;
 use crate::openshift::config::{self, Source};
+use crate::openshift::workspace::{CLUSTER, INSTALL_CONFIG, SEED, seed};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Initialised {

@@ -4,16 +4,13 @@ use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::directory::LOCK;
-use super::release::{self, Origin};
-use super::rhcos;
-use super::seed;
-use super::workspace::{read_cluster, this_second};
-use super::{ClusterDir, Env, OpsError, Result};
+use super::{OpsError, Result};
 use crate::base::fs;
 use crate::base::time::rfc3339;
-use crate::openshift::config::Cluster;
 use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
+use crate::openshift::workspace::{
+    ClusterDir, Env, LOCK, parse_release, pin_boot_images, pin_release, read_cluster, seed, this_second,
+};
 
 /// What `lock` is asked for.
 #[derive(Debug, Clone, Default)]
@@ -62,18 +59,18 @@ pub(crate) fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
             Update::Epoch(epoch) => after.epoch = epoch,
             Update::Release(reference) => {
                 let reference = reference.unwrap_or_else(|| cluster.release.to_string());
-                after.release = Some(pin(env, &directory, &cluster, &reference)?);
+                after.release = Some(pin_release(env, &directory, &cluster, &reference)?);
             }
             Update::Rhcos => {}
         }
     }
     let release = match after.release.take() {
         Some(release) => release,
-        None => pin(env, &directory, &cluster, &cluster.release.to_string())?,
+        None => pin_release(env, &directory, &cluster, &cluster.release.to_string())?,
     };
     let moved_on = before.as_ref().and_then(|before| before.release.as_ref()) != Some(&release);
     if moved_on || wants_rhcos || after.rhcos == Rhcos::default() {
-        after.rhcos = rhcos::pin(env, &release)?;
+        after.rhcos = pin_boot_images(env, &release)?;
     }
     after.release = Some(release);
     if before.as_ref() != Some(&after) {
@@ -84,18 +81,6 @@ pub(crate) fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
         seed::make(directory.path())?;
     }
     Ok(Locked { moved: moved(before.as_ref(), &after), seed_made })
-}
-
-/// A lock for a directory that has none.
-pub(super) fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
-    let release = pin(env, directory, cluster, &cluster.release.to_string())?;
-    let rhcos = rhcos::pin(env, &release)?;
-    Ok(Lock { release: Some(release), rhcos, ..Lock::new(this_second()) })
-}
-
-fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, reference: &str) -> Result<LockedRelease> {
-    let origin = Origin::new(env, directory.path(), cluster, reference)?;
-    origin.pin(&cluster.release.to_string(), reference, cluster.architecture.as_str())
 }
 
 pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
@@ -146,7 +131,7 @@ fn parse_update(update: &str) -> Result<Update> {
             Err(_) => usage(format!("`{update}` does not give a time"), "write epoch=2026-11-16T00:00:00Z"),
         },
         ("release", value) => {
-            value.map(release::parse).transpose()?;
+            value.map(parse_release).transpose()?;
             Ok(Update::Release(value.map(str::to_owned)))
         }
         ("rhcos", None) => Ok(Update::Rhcos),

@@ -1,163 +1,17 @@
 //! The release: where it comes from, what it is (`release info`), and copies of it (`release mirror`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::workspace::read_cluster;
 use super::{Env, OpsError, Result, Workspace};
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::engine::exec::{self, Options};
-use crate::engine::registry::{
-    self, Access, Cached, ImageName, Manifest, MirrorRule, Opened, Platforms, Reference, RegistryError,
-    Sha256, Target, copy_image,
-};
+use crate::engine::registry::{self, ImageName, Platforms, Reference, Sha256, Target, copy_image};
 use crate::engine::store::Object;
-use crate::openshift::config::{Cluster, Release, SourcePolicy};
 use crate::openshift::lock::LockedRelease;
-use crate::openshift::release;
-
-/// Says that an image is a release, and of which version.
-const RELEASE_LABEL: &str = "io.openshift.release";
-
-/// No configuration of an image is larger.
-const CONFIG_LIMIT: u64 = 8 << 20;
-
-/// Where a release comes from, and how to get there.
-pub(super) struct Origin {
-    release: Release,
-    directory: PathBuf,
-    access: Access,
-    /// Where downloaded blobs are kept; none before there is a store.
-    blobs: Option<PathBuf>,
-}
-
-/// What the configuration of a release image says.
-#[derive(Debug, Deserialize)]
-struct ImageConfig {
-    #[serde(default)]
-    architecture: String,
-    #[serde(default)]
-    created: Option<String>,
-    #[serde(default)]
-    config: ImageSettings,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct ImageSettings {
-    #[serde(rename = "Labels", default)]
-    labels: Option<std::collections::BTreeMap<String, String>>,
-}
-
-/// A release reference, or why it is none.
-pub(super) fn parse(reference: &str) -> Result<Release> {
-    reference.parse().map_err(|error: crate::openshift::config::ReleaseError| OpsError::Usage {
-        message: error.to_string(),
-        advice: Some(
-            "write demo:4.18, registry/repository:tag, registry/repository@sha256:…, or oci:DIR:TAG".into(),
-        ),
-    })
-}
-
-/// The access that the cluster's files give.
-fn access(env: Env<'_>, cluster: &Cluster) -> Access {
-    let mirrors = cluster.mirrors.iter().map(|mirror| MirrorRule {
-        source: mirror.source.clone(),
-        mirrors: mirror.mirrors.clone(),
-        never_contact_source: mirror.policy == Some(SourcePolicy::Never),
-    });
-    Access {
-        pull_secret: Some(cluster.pull_secret.clone()),
-        ca: cluster.trust_bundle.clone(),
-        mirrors: mirrors.collect(),
-        proxy: env.proxy.clone(),
-        ..Access::default()
-    }
-}
-
-impl Origin {
-    /// What a reference names, with the access that the cluster's files give. Nothing is asked yet.
-    pub(super) fn new(env: Env<'_>, directory: &Path, cluster: &Cluster, reference: &str) -> Result<Self> {
-        Ok(Self {
-            release: parse(reference)?,
-            directory: directory.to_owned(),
-            access: access(env, cluster),
-            blobs: super::workspace::open(env.store, directory).ok().map(|store| store.blobs()),
-        })
-    }
-
-    /// Opens it. What comes over a network is kept, so that releases that share layers download them once.
-    fn open(&self) -> registry::Result<Opened> {
-        let opened = release::open(&self.release, &self.directory, self.access.clone())?;
-        match (&self.release, &self.blobs) {
-            (Release::Registry { .. }, Some(blobs)) => {
-                Ok(Opened { images: Arc::new(Cached::new(blobs.clone(), opened.images)?), name: opened.name })
-            }
-            _ => Ok(opened),
-        }
-    }
-
-    /// Opens it for a build: a demo release of another tinderbox is refused with a word about how to go on.
-    pub(super) fn open_pinned(&self, pinned: &str) -> registry::Result<Opened> {
-        let opened = self.open()?;
-        if let Release::Demo { version } = &self.release {
-            let digest = opened.images.resolve(&opened.name)?;
-            if pinned.split_once('@').is_none_or(|(_, pinned)| pinned != digest.to_string()) {
-                return Err(RegistryError::Malformed {
-                    image: pinned.to_owned(),
-                    problem: format!(
-                        "cluster.lock pins the demo release {version} of another tinderbox; \
-                         `tinderbox lock --update release` pins this one's"
-                    ),
-                });
-            }
-        }
-        Ok(opened)
-    }
-
-    /// What the release is now, by digest.
-    pub(super) fn pin(&self, asked: &str, reference: &str, architecture: &str) -> Result<LockedRelease> {
-        let opened = self.open()?;
-        let digest = opened.images.resolve(&opened.name)?;
-        let (_, config) = read(&opened, &digest, architecture)?;
-        Ok(LockedRelease {
-            asked: asked.to_owned(),
-            reference: reference.to_owned(),
-            image: opened.name.at(digest).to_string(),
-            version: config.config.labels.unwrap_or_default().remove(RELEASE_LABEL).unwrap_or_default(),
-            architecture: architecture.to_owned(),
-        })
-    }
-}
-
-/// The release image's manifest and configuration; an error if it is not a release for this architecture.
-fn read(opened: &Opened, digest: &Sha256, architecture: &str) -> Result<(Manifest, ImageConfig)> {
-    let Opened { images, name } = opened;
-    let manifest = registry::image(images.as_ref(), name, digest, architecture)?;
-    let malformed = |problem: String| RegistryError::Malformed { image: name.to_string(), problem };
-    let mut bytes = Vec::new();
-    let mut blob = images.blob(name, &manifest.config)?.take(CONFIG_LIMIT);
-    blob.read_to_end(&mut bytes).map_err(|error| {
-        let unreadable = |error| malformed(format!("its configuration cannot be read: {error}"));
-        RegistryError::from_io(error).unwrap_or_else(unreadable)
-    })?;
-    let config: ImageConfig = serde_json::from_slice(&bytes)
-        .map_err(|error| malformed(format!("its configuration is not JSON: {error}")))?;
-    if !config.architecture.is_empty() && config.architecture != architecture {
-        let (image, wanted) = (name.to_string(), architecture.to_owned());
-        let found = vec![format!("linux/{}", config.architecture)];
-        return Err(RegistryError::Architecture { image, wanted, found }.into());
-    }
-    let labels = config.config.labels.as_ref();
-    if labels.and_then(|labels| labels.get(RELEASE_LABEL)).is_none_or(String::is_empty) {
-        return Err(malformed(format!("it is not a release image: it has no label {RELEASE_LABEL}")).into());
-    }
-    Ok((manifest, config))
-}
+use crate::openshift::workspace::{access, read_release_image, release_named};
 
 /// What a release is.
 #[derive(Debug, Serialize)]
@@ -184,29 +38,12 @@ pub(crate) struct Info {
     pub components: BTreeMap<String, String>,
 }
 
-/// The pinned release, or the one that a reference names now.
-pub(super) fn named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
-    let directory = super::ClusterDir::open(env.directory)?;
-    let cluster = read_cluster(&directory)?;
-    let pinned = super::workspace::pinned(&directory)?;
-    match (reference, pinned) {
-        (None, Some(pinned)) => Ok(pinned),
-        // What is pinned is not asked for again: a tag may have moved.
-        (Some(reference), Some(pinned)) if pinned.reference == reference => Ok(pinned),
-        (reference, _) => {
-            let asked = cluster.release.to_string();
-            let reference = reference.unwrap_or(&asked);
-            let origin = Origin::new(env, directory.path(), &cluster, reference)?;
-            origin.pin(&asked, reference, cluster.architecture.as_str())
-        }
-    }
-}
-
 /// Looks into a release; without a reference, into the pinned one.
 pub(crate) fn info(env: Env<'_>, reference: Option<&str>) -> Result<Info> {
-    let release = named(env, reference)?;
+    let release = release_named(env, reference)?;
     let workspace = Workspace::load_release(env, &release)?;
-    let (manifest, config) = read(workspace.opened()?, &digest_of(&release)?, &release.architecture)?;
+    let (manifest, config) =
+        read_release_image(workspace.opened()?, &digest_of(&release)?, &release.architecture)?;
     let session = workspace.session(env)?;
     let context = workspace.context(env, &session);
     let targets =
@@ -271,7 +108,7 @@ pub(crate) fn mirror(
     destination: &str,
     all: bool,
 ) -> Result<Mirrored> {
-    let release = named(env, reference)?;
+    let release = release_named(env, reference)?;
     let workspace = Workspace::load_release(env, &release)?;
     let info = info(env, Some(&release.reference))?;
     let opened = workspace.opened()?;

@@ -6,16 +6,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::directory::LOCK;
 use super::lock::{Moved, moved};
-use super::workspace::this_second;
-use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace};
+use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace, workspace};
 use crate::base::fs;
 use crate::base::hint::near;
 use crate::engine::exec;
 use crate::engine::recipe::Graph;
 use crate::engine::store::Session;
 use crate::openshift::lock::{Lock, Renewed};
+use crate::openshift::workspace::{LOCK, this_second};
 
 /// What `renew` is asked for.
 #[derive(Debug, Clone, Default)]
@@ -125,7 +124,7 @@ fn consequences(env: Env<'_>, workspace: &Workspace) -> Result<(Vec<String>, Vec
     let targets = workspace.select(&[])?;
     let nodes = workspace.graph.nodes();
     let closure = workspace.graph.closure(&targets);
-    let missing = match super::workspace::open_if_there(env.store, workspace.directory.path())? {
+    let missing = match workspace::open_store_if_there(env.store, workspace.directory.path())? {
         Some(store) => {
             let session = Session::reading(&store, Some(workspace.id_key()));
             exec::plan(workspace.context(env, &session), &targets)?.missing

@@ -105,7 +105,7 @@ pub(crate) struct NodeTable {
 pub(crate) fn report(env: Env<'_>) -> Result<Report> {
     let directory = ClusterDir::open(env.directory)?;
     let not_built = || OpsError::NotBuilt { target: "cluster".into() };
-    let store = workspace::open_if_there(env.store, directory.path())?.ok_or_else(not_built)?;
+    let store = workspace::open_store_if_there(env.store, directory.path())?.ok_or_else(not_built)?;
     let roots = store.roots_of(directory.path());
     let generation = roots.generation(roots.current()?.ok_or_else(not_built)?)?;
     let mut earlier = earlier(&roots, &generation)?;

@@ -2,17 +2,16 @@
 
 use std::path::PathBuf;
 
-use super::directory::{CLUSTER, LOCK, RESULT, SEALED};
-use super::workspace::{self, read_cluster};
-use super::{ClusterDir, Env, OpsError, Result, seed};
+use super::{ClusterDir, Env, OpsError, Result, WorkspaceError, seed};
 use crate::base::fs;
 use crate::base::secret::Secret;
 use crate::engine::store::{Beside, Known, Scan};
+use crate::openshift::workspace::{self, CLUSTER, LOCK, RESULT, SEALED, read_cluster};
 
 /// Searches the store, the cluster directory's public files and `more` for all secrets that are known here: those in the
 /// store, and the directory's seed and pull secret if it is a cluster's.
 pub(crate) fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
-    let store = workspace::open(env.store, env.directory)?;
+    let store = workspace::open_store(env.store, env.directory)?;
     for path in more {
         fs::metadata(path)?; // what was named must be there
     }
@@ -26,8 +25,8 @@ pub(crate) fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
             let result = fs::optional(fs::canonical(&directory.file(RESULT)))?;
             beside.mixed.extend(result.filter(|result| !result.starts_with(store.root())));
         }
-        Err(OpsError::NotACluster { .. }) => {}
-        Err(error) => return Err(error),
+        Err(WorkspaceError::NotACluster { .. }) => {}
+        Err(error) => return Err(error.into()),
     }
     store.scan(&known, &beside, env.cancel)?.ok_or(OpsError::Stopped)
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::node::{self, NodeEntry};
-use super::{Env, Missing, OpsError, Result, Workspace};
+use super::{Env, Missing, OpsError, Result, Workspace, workspace};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs;
 use crate::base::hint::near;
@@ -75,7 +75,7 @@ impl Found {
         let at = workspace.find(name)?;
         let not_built = || OpsError::NotBuilt { target: name.to_owned() };
         let store =
-            super::workspace::open_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
+            workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
         let session = Session::reading(&store, Some(workspace.id_key()));
         let plan = exec::plan(workspace.context(env, &session), &[at])?;
         let done = plan.done.get(&at).ok_or_else(not_built)?;

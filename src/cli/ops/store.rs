@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::build::{self, BuildRequest};
-use super::{Env, OpsError, Result, workspace};
+use super::{Env, OpsError, Result, WorkspaceError, workspace};
 use crate::base::digest::ObjectId;
 use crate::base::event::Event;
 use crate::base::fs;
@@ -28,7 +28,7 @@ pub(crate) struct Listed {
 }
 
 fn open(env: Env<'_>) -> Result<Store> {
-    workspace::open(env.store, env.directory)
+    Ok(workspace::open_store(env.store, env.directory)?)
 }
 
 /// All objects, by name.
@@ -141,7 +141,7 @@ pub(crate) fn repair(env: Env<'_>, jobs: usize) -> Result<Repaired> {
             BuildRequest { targets: Vec::new(), jobs, keep_going: true, check: false, no_link: false };
         match build::build(env, &request) {
             Ok(report) => rebuilt = report.built.unwrap_or_default(),
-            Err(OpsError::NotACluster { .. }) => {}
+            Err(OpsError::Workspace(WorkspaceError::NotACluster { .. })) => {}
             Err(error) => return Err(error),
         }
     }

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::graph::Format;
-use super::workspace::open_if_there;
-use super::{Env, Missing, OpsError, Result, Workspace};
+use super::{Env, Missing, OpsError, Result, Workspace, workspace};
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::engine::exec;
@@ -52,7 +51,8 @@ pub(crate) fn draw(trust: &Trust, format: Format) -> String {
 fn machines(env: Env<'_>) -> Result<Vec<Machine>> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let not_built = || OpsError::NotBuilt { target: NODES.to_owned() };
-    let store = open_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
+    let store =
+        workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
     let targets = workspace.select(&[NODES.to_owned()])?;
     let session = Session::reading(&store, Some(workspace.id_key()));
     let plan = exec::plan(workspace.context(env, &session), &targets)?;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Env, Missing, OpsError, Result, Workspace, causes};
+use super::{Env, Missing, OpsError, Result, Workspace, causes, workspace};
 use crate::base::digest::DrvId;
 use crate::base::hint::Place;
 use crate::engine::drv::Explanation;
@@ -83,7 +83,7 @@ pub(crate) fn why(env: Env<'_>, target: &str) -> Result<Why> {
     let at = workspace.find(target)?;
     let not_built = || OpsError::NotBuilt { target: target.to_owned() };
     let store =
-        super::workspace::open_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
+        workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
     let record = workspace.roots(&store).record()?;
     let session = Session::reading(&store, Some(workspace.id_key()));
     let context = workspace.context(env, &session);

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+mod convert;
+
 use super::output::line;
 use super::run::say;
-use crate::cli::ops::seed::{self, Converted, RecipientChoice};
 use crate::cli::ops::{Env, OpsError, Result};
+use convert::{Converted, RecipientChoice};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Seed {
@@ -48,9 +50,9 @@ impl From<Recipients> for RecipientChoice {
 
 pub(super) fn run(env: Env<'_>, json: bool, verb: Seed) -> Result<()> {
     let done = match verb {
-        Seed::Encrypt(recipients) => seed::encrypt(env, &recipients.into())?,
-        Seed::Decrypt => seed::decrypt(env)?,
-        Seed::RotateRecipients(recipients) => seed::rotate_recipients(env, &recipients.into())?,
+        Seed::Encrypt(recipients) => convert::encrypt(env, &recipients.into())?,
+        Seed::Decrypt => convert::decrypt(env)?,
+        Seed::RotateRecipients(recipients) => convert::rotate_recipients(env, &recipients.into())?,
     };
     say(env, json, &done, || show(&done));
     Ok(())

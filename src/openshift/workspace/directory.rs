@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{OpsError, Result};
+use super::{Result, WorkspaceError};
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems};
 use crate::engine::fields::Field;
@@ -14,14 +14,14 @@ pub(crate) struct ClusterDir {
     path: PathBuf,
 }
 
-pub(super) const INSTALL_CONFIG: &str = "install-config.yaml";
+pub(crate) const INSTALL_CONFIG: &str = "install-config.yaml";
 /// The user's cluster file.
-pub(super) const CLUSTER: &str = "cluster.yaml";
-pub(super) const LOCK: &str = "cluster.lock";
-pub(super) const SEED: &str = "cluster.seed";
-pub(super) const SEALED: &str = "cluster.seed.age";
+pub(crate) const CLUSTER: &str = "cluster.yaml";
+pub(crate) const LOCK: &str = "cluster.lock";
+pub(crate) const SEED: &str = "cluster.seed";
+pub(crate) const SEALED: &str = "cluster.seed.age";
 /// The link to the current generation.
-pub(super) const RESULT: &str = "result";
+pub(crate) const RESULT: &str = "result";
 
 impl ClusterDir {
     /// Opens a directory that must have both configuration files.
@@ -29,7 +29,7 @@ impl ClusterDir {
         let path = fs::canonical(path)?;
         for missing in [INSTALL_CONFIG, CLUSTER] {
             if !fs::exists(&path.join(missing))? {
-                return Err(OpsError::NotACluster { path, missing });
+                return Err(WorkspaceError::NotACluster { path, missing });
             }
         }
         Ok(Self { path })
@@ -40,7 +40,7 @@ impl ClusterDir {
     }
 
     /// One of its files.
-    pub(super) fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
@@ -53,7 +53,7 @@ impl ClusterDir {
         if fs::exists(&root)? {
             collect(&root, "", &mut sources, &mut problems)?;
         }
-        let user = super::user::add(self, &mut sources, &mut problems)?;
+        let user = super::user_files::add(self, &mut sources, &mut problems)?;
         Ok(problems.or((sources, user))?)
     }
 }

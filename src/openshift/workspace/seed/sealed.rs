@@ -14,22 +14,22 @@ use super::RESTORE;
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::secret::{KEY_LENGTH, Seed};
-use crate::cli::ops::{Env, OpsError, Result};
+use crate::openshift::workspace::{Env, Result, WorkspaceError};
 
 /// Far more than a seed for a thousand recipients takes.
 const LIMIT: u64 = 1 << 20;
 
 /// The keys that open what was encrypted for their recipients, and the file that they are from.
-pub(super) struct Identities {
+pub(crate) struct Identities {
     path: PathBuf,
     keys: Vec<Box<dyn age::Identity + Send + Sync>>,
 }
 
 impl Identities {
     /// Those of the file that the user named; none if no file is named.
-    pub(super) fn named(env: Env<'_>) -> Result<Option<Self>> {
+    pub(crate) fn named(env: Env<'_>) -> Result<Option<Self>> {
         let Some(path) = env.identity else { return Ok(None) };
-        let wrong = |problem: String| OpsError::Identity { path: path.to_owned(), problem };
+        let wrong = |problem: String| WorkspaceError::Identity { path: path.to_owned(), problem };
         let text = Zeroizing::new(fs::read(path)?);
         if fs::others_may(path).unwrap_or(false) {
             let text = format!("others can read the identity file `{0}`: `chmod 600 {0}`", path.display());
@@ -47,9 +47,12 @@ impl Identities {
     }
 
     /// Opens an encrypted seed; `path` is where it came from.
-    pub(super) fn open(&self, path: &Path, sealed: &[u8]) -> Result<Seed> {
-        let wrong =
-            |problem, advice: &str| OpsError::Seed { path: path.into(), problem, advice: advice.into() };
+    pub(crate) fn open(&self, path: &Path, sealed: &[u8]) -> Result<Seed> {
+        let wrong = |problem, advice: &str| WorkspaceError::Seed {
+            path: path.into(),
+            problem,
+            advice: advice.into(),
+        };
         let damaged = || wrong("is damaged, or breaks off", RESTORE);
         let decryptor = match Decryptor::new_buffered(ArmoredReader::new(sealed)) {
             Ok(decryptor) => decryptor,
@@ -68,7 +71,7 @@ impl Identities {
                 read.map_err(|_| damaged())?;
             }
             Err(DecryptError::NoMatchingKeys) => {
-                return Err(OpsError::Closed { path: path.into(), identity: self.path.clone() });
+                return Err(WorkspaceError::Closed { path: path.into(), identity: self.path.clone() });
             }
             Err(_) => return Err(damaged()),
         }
@@ -77,14 +80,14 @@ impl Identities {
 }
 
 /// Reads an encrypted seed with the identity that the user named.
-pub(super) fn open(env: Env<'_>, path: &Path) -> Result<Seed> {
+pub(crate) fn open(env: Env<'_>, path: &Path) -> Result<Seed> {
     let sealed = read(path)?;
     identities(env, path)?.open(path, &sealed)
 }
 
 /// The identities that the user named, which `path` cannot be opened without.
-pub(super) fn identities(env: Env<'_>, path: &Path) -> Result<Identities> {
-    Identities::named(env)?.ok_or_else(|| OpsError::Seed {
+pub(crate) fn identities(env: Env<'_>, path: &Path) -> Result<Identities> {
+    Identities::named(env)?.ok_or_else(|| WorkspaceError::Seed {
         path: path.into(),
         problem: "is encrypted, and no identity is given",
         advice: "name the file with your age identity: `--identity FILE` or TINDERBOX_AGE_IDENTITY".into(),
@@ -92,17 +95,17 @@ pub(super) fn identities(env: Env<'_>, path: &Path) -> Result<Identities> {
 }
 
 /// The bytes of an encrypted seed.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let found = fs::metadata(path)?;
     if !found.is_file() || found.len() > LIMIT {
         let problem = "is not an age file";
-        return Err(OpsError::Seed { path: path.into(), problem, advice: RESTORE.into() });
+        return Err(WorkspaceError::Seed { path: path.into(), problem, advice: RESTORE.into() });
     }
     Ok(fs::read(path)?)
 }
 
 /// Encrypts a seed, as a text.
-pub(super) fn seal(seed: &Seed, recipients: &[Recipient], path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn seal(seed: &Seed, recipients: &[Recipient], path: &Path) -> Result<Vec<u8>> {
     let write = || -> std::io::Result<Vec<u8>> {
         let all = recipients.iter().map(|recipient| recipient as &dyn age::Recipient);
         let encryptor = Encryptor::with_recipients(all).map_err(std::io::Error::other)?;

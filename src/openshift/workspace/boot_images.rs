@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use sha2::Digest as _;
 
-use super::{Env, OpsError, Result, Workspace};
+use super::{Env, Result, Workspace, WorkspaceError};
 use crate::base::fs;
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source};
@@ -40,7 +40,7 @@ struct StreamDisk {
 }
 
 /// The images of the node OS: the user's own where cluster.yaml names them, else those of the release.
-pub(super) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
+pub(crate) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
     let workspace = Workspace::load_release(env, release)?;
     let own = &workspace.cluster.rhcos;
     let mut pinned = match (&own.iso, &own.qcow2) {
@@ -64,16 +64,13 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     let outcome =
         exec::build(workspace.context(env, &session), &[at], Options { jobs: 2, keep_going: false })?;
     if let Some((_, error)) = outcome.failed.into_iter().next() {
-        return Err(OpsError::Failed(error));
+        return Err(WorkspaceError::Failed(error));
     }
     let Some(done) = outcome.done.get(&at) else { return Ok(Rhcos::default()) };
     let payload = session.store().object(done.output.object)?;
     let found = payload.listing.leaves("manifests").find(|(path, _)| path.contains("coreos-bootimages"));
     let Some((file, _)) = found else { return Ok(Rhcos::default()) };
-    let wrong = |problem: String| OpsError::Usage {
-        message: format!("the release's {file} cannot be understood: {problem}"),
-        advice: Some("name your own files with `rhcos` in cluster.yaml".into()),
-    };
+    let wrong = |problem: String| WorkspaceError::BootImages { file: file.to_owned(), problem };
     let text = fs::read_text(&payload.path.join(file))?;
     let stream = stream_of(file, &text).ok_or_else(|| wrong("it has no data.stream".into()))?;
     let stream: Stream = serde_json::from_str(&stream).map_err(|error| wrong(error.to_string()))?;

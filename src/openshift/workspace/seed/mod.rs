@@ -8,18 +8,14 @@
 //! Made once, never printed, never in the store. Exactly one form is there, but for the moment in which one becomes the
 //! other: the new file is whole and durable before the old one goes, so an interruption leaves at least one good seed.
 
-mod convert;
-mod sealed;
+pub(crate) mod sealed;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use zeroize::Zeroizing;
 
-pub(crate) use convert::{Converted, RecipientChoice, decrypt, encrypt, rotate_recipients};
-
-use super::directory::{SEALED, SEED};
-use super::{Env, OpsError, Result};
+use super::{Env, Result, SEALED, SEED, WorkspaceError};
 use crate::base::fs;
 use crate::base::secret::{KEY_LENGTH, Seed};
 
@@ -31,7 +27,7 @@ const LEFTOVERS: &str = ".cluster.seed.*";
 
 /// In which form a cluster directory has its seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// `cluster.seed`.
     Plain,
     /// `cluster.seed.age`.
@@ -39,12 +35,12 @@ pub(super) enum Form {
 }
 
 /// Which form is there; none if there is no seed. Both are refused: nobody could say which one counts.
-pub(super) fn form(directory: &Path) -> Result<Option<Form>> {
+pub(crate) fn form(directory: &Path) -> Result<Option<Form>> {
     match (fs::exists(&directory.join(SEED))?, fs::exists(&directory.join(SEALED))?) {
         (false, false) => Ok(None),
         (true, false) => Ok(Some(Form::Plain)),
         (false, true) => Ok(Some(Form::Sealed)),
-        (true, true) => Err(OpsError::Seed {
+        (true, true) => Err(WorkspaceError::Seed {
             path: directory.join(SEED),
             problem: "has an encrypted one beside it, cluster.seed.age",
             advice: "`tinderbox seed encrypt -r RECIPIENT` goes on to the encrypted one alone, `tinderbox seed decrypt` \
@@ -55,7 +51,7 @@ pub(super) fn form(directory: &Path) -> Result<Option<Form>> {
 }
 
 /// Reads the seed of a cluster directory in whichever form it is; none if there is none.
-pub(super) fn read(env: Env<'_>, directory: &Path) -> Result<Option<Seed>> {
+pub(crate) fn read(env: Env<'_>, directory: &Path) -> Result<Option<Seed>> {
     match form(directory)? {
         None => Ok(None),
         Some(Form::Plain) => read_plain(directory).map(Some),
@@ -64,7 +60,7 @@ pub(super) fn read(env: Env<'_>, directory: &Path) -> Result<Option<Seed>> {
 }
 
 /// Whether there is a seed, without opening an encrypted one. A plain one that cannot be used is an error.
-pub(super) fn is_there(directory: &Path) -> Result<bool> {
+pub(crate) fn is_there(directory: &Path) -> Result<bool> {
     Ok(match form(directory)? {
         None => false,
         Some(Form::Plain) => read_plain(directory).map(|_| true)?,
@@ -73,10 +69,10 @@ pub(super) fn is_there(directory: &Path) -> Result<bool> {
 }
 
 /// Reads the plain form. One that others can read is refused.
-fn read_plain(directory: &Path) -> Result<Seed> {
+pub(crate) fn read_plain(directory: &Path) -> Result<Seed> {
     let path = directory.join(SEED);
     let found = fs::metadata(&path)?;
-    let wrong = |problem, advice: String| Err(OpsError::Seed { path: path.clone(), problem, advice });
+    let wrong = |problem, advice: String| Err(WorkspaceError::Seed { path: path.clone(), problem, advice });
     if !found.is_file() {
         return wrong("is not a plain file", "put the file itself there".into());
     }
@@ -103,10 +99,10 @@ fn from_bytes(bytes: &[u8]) -> Option<Seed> {
 }
 
 /// Makes the seed of a cluster directory that has none, and keeps git away from it.
-pub(super) fn make(directory: &Path) -> Result<Seed> {
+pub(crate) fn make(directory: &Path) -> Result<Seed> {
     let mut seed = Zeroizing::new([0; KEY_LENGTH]);
     let path = directory.join(SEED);
-    getrandom::fill(seed.as_mut()).map_err(|_| OpsError::Seed {
+    getrandom::fill(seed.as_mut()).map_err(|_| WorkspaceError::Seed {
         path: path.clone(),
         problem: "cannot be made: the system has no randomness",
         advice: "check that getrandom(2) works here".into(),
@@ -117,12 +113,12 @@ pub(super) fn make(directory: &Path) -> Result<Seed> {
 }
 
 /// A seed that nobody keeps, for a dry run in a directory that has none.
-pub(super) fn imagined() -> Seed {
+pub(crate) fn imagined() -> Seed {
     Seed::new(Zeroizing::new([0; KEY_LENGTH]))
 }
 
 /// Makes sure that git ignores what must not be committed.
-pub(super) fn ignore(directory: &Path) -> Result<()> {
+pub(crate) fn ignore(directory: &Path) -> Result<()> {
     let path = directory.join(".gitignore");
     let text = fs::optional(fs::read_text(&path))?.unwrap_or_default();
     let lines: Vec<&str> = text.lines().map(|line| line.trim().trim_start_matches('/')).collect();

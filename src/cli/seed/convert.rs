@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use age::x25519::Recipient;
 use serde::Serialize;
 
-use super::sealed::{self, Identities};
-use super::{ignore, read_plain};
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::secret::Seed;
-use crate::cli::ops::directory::{ClusterDir, SEALED, SEED};
-use crate::cli::ops::{Env, OpsError, Result};
+use crate::cli::ops::{OpsError, Result};
+use crate::openshift::workspace::seed::sealed::{self, Identities};
+use crate::openshift::workspace::seed::{Form, form, ignore, read_plain};
+use crate::openshift::workspace::{self, ClusterDir, Env, SEALED, SEED, WorkspaceError};
 
 /// Where an encrypted seed is kept that could not be compared with the plain one.
 const BEFORE: &str = "cluster.seed.age.before";
@@ -100,36 +100,37 @@ pub(crate) fn rotate_recipients(env: Env<'_>, choice: &RecipientChoice) -> Resul
     let recipients = parse(choice)?;
     let directory = ClusterDir::open(env.directory)?;
     let sealed = directory.file(SEALED);
-    match super::form(directory.path())? {
+    match form(directory.path())? {
         None => return Err(missing(directory.file(SEED))),
-        Some(super::Form::Plain) => {
-            return Err(OpsError::Seed {
+        Some(Form::Plain) => {
+            return Err(WorkspaceError::Seed {
                 path: directory.file(SEED),
                 problem: "is not encrypted",
                 advice: "`tinderbox seed encrypt -r RECIPIENT` encrypts it".into(),
-            });
+            }
+            .into());
         }
-        Some(super::Form::Sealed) => {}
+        Some(Form::Sealed) => {}
     }
     let identities = sealed::identities(env, &sealed)?;
     let seed = identities.open(&sealed, &sealed::read(&sealed)?)?;
     let text = sealed::seal(&seed, &recipients, &sealed)?;
     let proved = match prove(&identities, &seed, &sealed, &text) {
         Ok(()) => true,
-        Err(OpsError::Closed { .. }) => false, // that may be the very purpose
-        Err(error) => return Err(error),
+        Err(WorkspaceError::Closed { .. }) => false, // that may be the very purpose
+        Err(error) => return Err(error.into()),
     };
     replace(directory.path(), &sealed, &text)?;
     Ok(converted(sealed, &recipients, proved))
 }
 
-fn shut_out(error: OpsError) -> OpsError {
+fn shut_out(error: WorkspaceError) -> OpsError {
     match error {
-        OpsError::Closed { identity, .. } => OpsError::Usage {
+        WorkspaceError::Closed { identity, .. } => OpsError::Usage {
             message: format!("no recipient belongs to your identity file `{}`", identity.display()),
             advice: Some("add yours with `-r` (`age-keygen -y FILE` prints it), or name no identity".into()),
         },
-        error => error,
+        error => error.into(),
     }
 }
 
@@ -144,19 +145,19 @@ fn converted(file: PathBuf, recipients: &[Recipient], proved: bool) -> Converted
 
 fn missing(path: PathBuf) -> OpsError {
     let advice = "`tinderbox lock` makes a seed".into();
-    OpsError::Seed { path, problem: "is not there", advice }
+    WorkspaceError::Seed { path, problem: "is not there", advice }.into()
 }
 
 /// Opens what was encrypted.
-fn prove(identities: &Identities, seed: &Seed, path: &Path, text: &[u8]) -> Result<()> {
+fn prove(identities: &Identities, seed: &Seed, path: &Path, text: &[u8]) -> workspace::Result<()> {
     same(seed, &identities.open(path, text)?, path)
 }
 
-fn same(one: &Seed, other: &Seed, path: &Path) -> Result<()> {
+fn same(one: &Seed, other: &Seed, path: &Path) -> workspace::Result<()> {
     if one == other {
         return Ok(());
     }
-    Err(OpsError::Seed {
+    Err(WorkspaceError::Seed {
         path: path.into(),
         problem: "and cluster.seed.age hold different seeds",
         advice: "find out which one is this cluster's, and move the other away yourself".into(),
@@ -171,7 +172,7 @@ fn replace(directory: &Path, sealed: &Path, text: &[u8]) -> Result<()> {
         return Ok(());
     }
     let advice = "check the disk; the seed that was there before is still good".into();
-    Err(OpsError::Seed { path: sealed.into(), problem: "is not what was written", advice })
+    Err(WorkspaceError::Seed { path: sealed.into(), problem: "is not what was written", advice }.into())
 }
 
 /// Keeps an encrypted seed that nobody here can open: it may be the only one of some cluster.

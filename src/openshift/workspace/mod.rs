@@ -1,28 +1,73 @@
 //! A cluster directory, read and understood: model, lock, seed and graph; and the store that it builds into.
+//!
+//! ```text
+//! directory      which files a cluster directory has; the user's own recipes
+//! user_files     manifests/ and patches/, which become derivations
+//! authorities    certificates and keys that the user brings
+//! lock           cluster.lock, read or written for the first time; what a release is, pinned
+//! release        where a release comes from, and how to get there
+//! boot_images    the node OS that goes with a release, pinned
+//! seed           cluster.seed and cluster.seed.age
+//! store          which store a directory builds into
+//! ```
+//!
+//! The user's files are read and never changed; only a lock or a seed that is missing is written.
 
-use std::path::PathBuf;
+mod authorities;
+mod boot_images;
+mod directory;
+mod error;
+mod lock;
+mod release;
+pub(crate) mod seed;
+mod store;
+mod user_files;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use time::OffsetDateTime;
 
-use super::directory::{CLUSTER, INSTALL_CONFIG, LOCK};
-use super::release::Origin;
-use super::seed;
-use super::{ClusterDir, Env, OpsError, Result, StoreChoice};
-use crate::base::event::Event;
+use crate::base::event::{Event, Events};
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems, did_you_mean, near};
+use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
 use crate::base::value::Value;
 use crate::engine::builders::{Files, Location};
 use crate::engine::exec::Context;
 use crate::engine::fields::{Field, Fields, Origins, Projected};
 use crate::engine::recipe::{self, Absent, Graph};
-use crate::engine::registry::{Deferred, Opened};
+use crate::engine::registry::{Deferred, Opened, ProxySettings};
 use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Roots, Session, Store, StoreError};
-use crate::openshift::builders;
+use crate::openshift::builders::{self, validate};
 use crate::openshift::config::{self, Cluster, Source};
 use crate::openshift::lock::{Lock, LockedRelease};
+
+pub(crate) use boot_images::pin as pin_boot_images;
+pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
+pub(crate) use error::{Result, WorkspaceError};
+pub(crate) use lock::{pin_release, release_named};
+pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
+pub(crate) use store::{StoreChoice, open_store, open_store_if_there};
+
+/// What every verb is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Env<'a> {
+    pub directory: &'a Path,
+    pub store: &'a StoreChoice,
+    /// Who is told what happens.
+    pub events: &'a dyn Events,
+    /// Set when the user wants to stop.
+    pub cancel: &'a AtomicBool,
+    /// How to reach registries.
+    pub proxy: &'a ProxySettings,
+    /// Programs of the host.
+    pub programs: &'a Programs,
+    /// The file with the age identity that opens an encrypted seed.
+    pub identity: Option<&'a Path>,
+}
 
 /// What recipes of live ISOs ask for.
 const LOCAL_ISO: &str = "lock.rhcos.iso.local";
@@ -62,21 +107,21 @@ impl Workspace {
         let directory = ClusterDir::open(env.directory)?;
         let cluster = read_cluster(&directory)?;
         check_names(env, &cluster)?;
-        let lock = read_lock(env, &directory, &cluster, missing)?;
+        let lock = lock::read(env, &directory, &cluster, missing)?;
         let seed = read_seed(env, &directory, missing)?;
         Self::assemble(env, directory, cluster, &lock, seed)
     }
 
     /// Reads everything, as if this release were pinned. Nothing is written in the directory.
-    pub(super) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
+    pub(crate) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
         Self::load_changed(env, |lock| lock.release = Some(release.clone()))
     }
 
     /// Reads everything, as if the lock were changed like this. Nothing is written in the directory.
-    pub(super) fn load_changed(env: Env<'_>, change: impl FnOnce(&mut Lock)) -> Result<Self> {
+    pub(crate) fn load_changed(env: Env<'_>, change: impl FnOnce(&mut Lock)) -> Result<Self> {
         let directory = ClusterDir::open(env.directory)?;
         let cluster = read_cluster(&directory)?;
-        let mut lock = read_lock(env, &directory, &cluster, Missing::Imagine)?;
+        let mut lock = lock::read(env, &directory, &cluster, Missing::Imagine)?;
         change(&mut lock);
         let seed = read_seed(env, &directory, Missing::Imagine)?;
         Self::assemble(env, directory, cluster, &lock, seed)
@@ -91,11 +136,11 @@ impl Workspace {
     ) -> Result<Self> {
         let origin: Origins = [Place::file(LOCK)].into();
         let fields = cluster.fields().with("lock", Field::data(lock.value(), &origin));
-        let fields = fields.with("authorities", super::authorities::read(env, &directory, &cluster)?);
+        let fields = fields.with("authorities", authorities::read(env, &directory, &cluster)?);
         let (recipes, user) = directory.recipes()?;
         let fields = fields.with("user", user);
         let graph = recipe::load(&recipes, &fields)?;
-        super::authorities::check(&cluster, &graph)?;
+        authorities::check(&cluster, &graph)?;
         let release = lock.release.as_ref();
         let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
         let files = files(&directory, lock);
@@ -104,20 +149,20 @@ impl Workspace {
     }
 
     /// Where the images of the pinned release come from.
-    pub(super) fn opened(&self) -> Result<&Opened> {
+    pub(crate) fn opened(&self) -> Result<&Opened> {
         let nothing =
-            || OpsError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
+            || WorkspaceError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
         Ok(self.images.as_ref().ok_or_else(nothing)?.get()?)
     }
 
     /// The key of secret ids.
-    pub(super) fn id_key(&self) -> IdKey {
+    pub(crate) fn id_key(&self) -> IdKey {
         self.seed.id_key()
     }
 
     /// Opens the store for work.
     pub(crate) fn session(&self, env: Env<'_>) -> Result<Session> {
-        let store = open_or_create(env.store, self.directory.path())?;
+        let store = store::open_or_create(env.store, self.directory.path())?;
         match Session::open(&store, Some(self.id_key())) {
             // What is in the store can be used all the same.
             Err(StoreError::Fs(error)) if error.is_read_only() => {
@@ -169,26 +214,24 @@ impl Workspace {
         self.graph.find(target).ok_or_else(|| self.no_target(target))
     }
 
-    fn no_target(&self, target: &str) -> OpsError {
+    fn no_target(&self, target: &str) -> WorkspaceError {
         if let Some(why) = self.graph.absent(target) {
             let advice = match why {
                 Absent::Unmet(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
                 Absent::Unmet(condition) => Some(format!("it is there once `{condition}` is set")),
                 Absent::Never(_) => None,
             };
-            return OpsError::Absent { target: target.to_owned(), why: why.to_string(), advice };
+            return WorkspaceError::Absent { target: target.to_owned(), why: why.to_string(), advice };
         }
         let names = self.graph.nodes().iter().flat_map(|node| {
             let folder = node.name.split_once('/').map(|(folder, _)| folder);
             std::iter::once(node.name.as_str()).chain(folder)
         });
-        OpsError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
+        WorkspaceError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
     }
-}
 
-impl Workspace {
     /// What to do so that there are live ISOs.
-    pub(super) fn no_iso(&self) -> String {
+    pub(crate) fn no_iso(&self) -> String {
         match self.fields.project("lock.rhcos.iso.location").map(|found| found.value) {
             Ok(Projected::Plain(Value::Text(url))) => Location::Elsewhere(url).advice("rhcos"),
             _ => {
@@ -200,44 +243,10 @@ impl Workspace {
     }
 }
 
-/// The store that was chosen, if it is there.
-pub(super) fn open(choice: &StoreChoice, directory: &std::path::Path) -> Result<Store> {
-    Ok(Store::open(&locate(choice, directory)?)?)
-}
-
-/// The store that was chosen; none if there is none yet. One that is there and cannot be used is an error.
-pub(super) fn open_if_there(choice: &StoreChoice, directory: &std::path::Path) -> Result<Option<Store>> {
-    match open(choice, directory) {
-        Ok(store) => Ok(Some(store)),
-        Err(OpsError::Store(StoreError::NotAStore { .. })) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn open_or_create(choice: &StoreChoice, directory: &std::path::Path) -> Result<Store> {
-    Ok(Store::open_or_create(&locate(choice, directory)?)?)
-}
-
-fn locate(choice: &StoreChoice, directory: &std::path::Path) -> Result<PathBuf> {
-    if let Some(named) = &choice.named {
-        return Ok(named.clone());
-    }
-    let absolute = fs::canonical(directory)?;
-    for above in absolute.ancestors() {
-        let store = above.join("store");
-        if fs::exists(&store.join(".tinderbox/format")).unwrap_or(false) {
-            return Ok(store);
-        }
-    }
-    choice.data.as_ref().map(|data| data.join("tinderbox/store")).ok_or_else(|| OpsError::Usage {
-        message: "there is no place for a store: HOME is not set".into(),
-        advice: Some("name one with `--store DIR` or TINDERBOX_STORE".into()),
-    })
-}
-
 /// Checks that the user turned off must exist, and are named every time.
 fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
-    let known: Vec<&str> = super::check::list().iter().map(|check| check.name).collect();
+    let on_config = config::CHECKS.iter().map(|check| check.name);
+    let known: Vec<&str> = on_config.chain(validate::CHECKS.iter().map(|check| check.name)).collect();
     let mut problems = Problems::default();
     for name in &cluster.disabled_checks {
         if known.contains(&name.as_str()) {
@@ -254,49 +263,13 @@ fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
 }
 
 /// Both configuration files, understood.
-pub(super) fn read_cluster(directory: &ClusterDir) -> Result<Cluster> {
+pub(crate) fn read_cluster(directory: &ClusterDir) -> Result<Cluster> {
     let install_config = fs::read_text(&directory.file(INSTALL_CONFIG))?;
     let cluster = fs::read_text(&directory.file(CLUSTER))?;
     Ok(config::load(
         Source { name: INSTALL_CONFIG, text: &install_config },
         Source { name: CLUSTER, text: &cluster },
     )?)
-}
-
-/// The lock. One that is there is only read, and must be about the release that cluster.yaml asks for.
-fn read_lock(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<Lock> {
-    let path = directory.file(LOCK);
-    let asked = cluster.release.to_string();
-    if let Some(text) = fs::optional(fs::read_text(&path))? {
-        let lock = Lock::parse(LOCK, &text)?;
-        return match &lock.release {
-            _ if missing == Missing::Imagine => Ok(lock),
-            None => Err(OpsError::Unpinned { asked }),
-            Some(release) if release.asked != asked => {
-                Err(OpsError::Moved { asked, pinned: release.asked.clone() })
-            }
-            Some(_) => Ok(lock),
-        };
-    }
-    match missing {
-        Missing::Imagine => Ok(Lock::new(this_second())),
-        Missing::Make => {
-            let lock = super::lock::first(env, directory, cluster)?;
-            fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;
-            let version = lock.release.as_ref().map(|release| release.version.as_str()).unwrap_or_default();
-            let text = format!("wrote {LOCK}: the epoch and release {version} are pinned; commit this file");
-            env.events.emit(Event::Notice { text });
-            Ok(lock)
-        }
-    }
-}
-
-/// The release that the lock pins, if there is a lock and it pins one.
-pub(super) fn pinned(directory: &ClusterDir) -> Result<Option<LockedRelease>> {
-    match fs::optional(fs::read_text(&directory.file(LOCK)))? {
-        Some(text) => Ok(Lock::parse(LOCK, &text)?.release),
-        None => Ok(None),
-    }
 }
 
 /// The images of a pinned release, opened when the first one is needed.
@@ -306,7 +279,7 @@ fn images(
     cluster: &Cluster,
     release: &LockedRelease,
 ) -> Result<Deferred> {
-    let origin = Origin::new(env, directory.path(), cluster, &release.reference)?;
+    let origin = ReleaseSource::new(env, directory.path(), cluster, &release.reference)?;
     let pinned = release.image.clone();
     Ok(Deferred::new(move || origin.open_pinned(&pinned)))
 }
@@ -342,7 +315,7 @@ fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<S
 
 /// The clock, asked once per lock.
 #[expect(clippy::disallowed_methods, reason = "the epoch is where time enters, and it is pinned")]
-pub(super) fn this_second() -> OffsetDateTime {
+pub(crate) fn this_second() -> OffsetDateTime {
     let now = OffsetDateTime::now_utc();
     now.replace_nanosecond(0).unwrap_or(now)
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::directory::CLUSTER;
-use super::{ClusterDir, Env, Result};
+use super::{CLUSTER, ClusterDir, Env, Result};
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
