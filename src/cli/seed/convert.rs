@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use age::x25519::Recipient;
 use serde::Serialize;
 
+use super::Recipients;
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::secret::Seed;
-use crate::cli::ops::{OpsError, Result};
+use crate::cli::{Error, Result};
 use crate::openshift::workspace::seed::sealed::{self, Identities};
 use crate::openshift::workspace::seed::{Form, form, ignore, read_plain};
 use crate::openshift::workspace::{self, ClusterDir, Env, SEALED, SEED, WorkspaceError};
@@ -17,36 +18,27 @@ use crate::openshift::workspace::{self, ClusterDir, Env, SEALED, SEED, Workspace
 /// Where an encrypted seed is kept that could not be compared with the plain one.
 const BEFORE: &str = "cluster.seed.age.before";
 
-/// For whom to encrypt.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RecipientChoice {
-    /// Recipients, `age1…`.
-    pub recipients: Vec<String>,
-    /// Files with one recipient a line.
-    pub files: Vec<PathBuf>,
-}
-
 /// What became of the seed.
 #[derive(Debug, Serialize)]
-pub(crate) struct Converted {
+pub(super) struct Converted {
     /// The file that holds the seed now.
-    pub file: PathBuf,
+    pub(super) file: PathBuf,
     /// Whether anything had to be done.
-    pub changed: bool,
+    pub(super) changed: bool,
     /// Who can open it; nobody in particular if it is plain.
-    pub recipients: Vec<String>,
+    pub(super) recipients: Vec<String>,
     /// Whether it was opened with the user's identity, and gave the same seed.
-    pub proved: bool,
+    pub(super) proved: bool,
 }
 
 /// Encrypts the plain seed. If both forms are there, the plain one counts, as it did when this was interrupted.
-pub(crate) fn encrypt(env: Env<'_>, choice: &RecipientChoice) -> Result<Converted> {
+pub(super) fn encrypt(env: Env<'_>, choice: &Recipients) -> Result<Converted> {
     let recipients = parse(choice)?;
     let directory = ClusterDir::open(env.directory)?;
     let (plain, sealed) = (directory.file(SEED), directory.file(SEALED));
     if !fs::exists(&plain)? {
         return Err(match fs::exists(&sealed)? {
-            true => OpsError::Exists {
+            true => Error::Exists {
                 path: sealed,
                 advice: "`tinderbox seed rotate-recipients -r RECIPIENT` encrypts it for others",
             },
@@ -73,7 +65,7 @@ pub(crate) fn encrypt(env: Env<'_>, choice: &RecipientChoice) -> Result<Converte
 }
 
 /// Writes the plain seed again. If both forms are there, they must hold the same seed.
-pub(crate) fn decrypt(env: Env<'_>) -> Result<Converted> {
+pub(super) fn decrypt(env: Env<'_>) -> Result<Converted> {
     let directory = ClusterDir::open(env.directory)?;
     let (plain, sealed) = (directory.file(SEED), directory.file(SEALED));
     if !fs::exists(&sealed)? {
@@ -96,7 +88,7 @@ pub(crate) fn decrypt(env: Env<'_>) -> Result<Converted> {
 }
 
 /// Encrypts the seed for others, in one step. It is never on the disk in between.
-pub(crate) fn rotate_recipients(env: Env<'_>, choice: &RecipientChoice) -> Result<Converted> {
+pub(super) fn rotate_recipients(env: Env<'_>, choice: &Recipients) -> Result<Converted> {
     let recipients = parse(choice)?;
     let directory = ClusterDir::open(env.directory)?;
     let sealed = directory.file(SEALED);
@@ -124,9 +116,9 @@ pub(crate) fn rotate_recipients(env: Env<'_>, choice: &RecipientChoice) -> Resul
     Ok(converted(sealed, &recipients, proved))
 }
 
-fn shut_out(error: WorkspaceError) -> OpsError {
+fn shut_out(error: WorkspaceError) -> Error {
     match error {
-        WorkspaceError::Closed { identity, .. } => OpsError::Usage {
+        WorkspaceError::Closed { identity, .. } => Error::Usage {
             message: format!("no recipient belongs to your identity file `{}`", identity.display()),
             advice: Some("add yours with `-r` (`age-keygen -y FILE` prints it), or name no identity".into()),
         },
@@ -143,7 +135,7 @@ fn converted(file: PathBuf, recipients: &[Recipient], proved: bool) -> Converted
     }
 }
 
-fn missing(path: PathBuf) -> OpsError {
+fn missing(path: PathBuf) -> Error {
     let advice = "`tinderbox lock` makes a seed".into();
     WorkspaceError::Seed { path, problem: "is not there", advice }.into()
 }
@@ -179,7 +171,7 @@ fn replace(directory: &Path, sealed: &Path, text: &[u8]) -> Result<()> {
 fn put_aside(env: Env<'_>, sealed: &Path, before: &Path) -> Result<()> {
     if fs::exists(before)? {
         let advice = "it is an encrypted seed that could not be compared: remove it if it is not needed";
-        return Err(OpsError::Exists { path: before.into(), advice });
+        return Err(Error::Exists { path: before.into(), advice });
     }
     fs::hard_link(sealed, before)?;
     let text = format!(
@@ -203,7 +195,7 @@ fn sweep(directory: &Path) -> Result<()> {
 }
 
 /// All recipients, each once. What is not one is never quoted: it might be somebody's identity.
-fn parse(choice: &RecipientChoice) -> Result<Vec<Recipient>> {
+fn parse(choice: &Recipients) -> Result<Vec<Recipient>> {
     let mut texts: Vec<(String, String)> = Vec::new();
     for (at, text) in choice.recipients.iter().enumerate() {
         texts.push((format!("recipient {} of the command line", at + 1), text.clone()));
@@ -224,7 +216,7 @@ fn parse(choice: &RecipientChoice) -> Result<Vec<Recipient>> {
         }
     }
     if found.is_empty() {
-        return Err(OpsError::Usage {
+        return Err(Error::Usage {
             message: "there is no recipient to encrypt for".into(),
             advice: Some(
                 "`-r age1…`, or `-R FILE` with one a line; `age-keygen` makes an identity with its recipient"
@@ -235,7 +227,7 @@ fn parse(choice: &RecipientChoice) -> Result<Vec<Recipient>> {
     Ok(found)
 }
 
-fn not_a_recipient(place: &str, text: &str) -> OpsError {
+fn not_a_recipient(place: &str, text: &str) -> Error {
     let (what, advice) = if text.to_ascii_uppercase().starts_with("AGE-SECRET-KEY-") {
         (
             "an identity, which is secret",
@@ -247,5 +239,5 @@ fn not_a_recipient(place: &str, text: &str) -> OpsError {
             "an X25519 recipient is `age1` and 58 more characters; SSH keys and plugins are not supported",
         )
     };
-    OpsError::Usage { message: format!("{place} is {what}"), advice: Some(advice.into()) }
+    Error::Usage { message: format!("{place} is {what}"), advice: Some(advice.into()) }
 }

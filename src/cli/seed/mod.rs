@@ -1,19 +1,20 @@
 //! `seed …`: arguments, and what became of the seed as text.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+mod convert;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-mod convert;
-
 use super::output::line;
-use super::run::say;
-use crate::cli::ops::{Env, OpsError, Result};
-use convert::{Converted, RecipientChoice};
+use super::{Printer, Result};
+use crate::openshift::workspace::Env;
+use convert::Converted;
 
+/// Encrypt the cluster's seed for named recipients, or decrypt it
 #[derive(Debug, Subcommand)]
-pub(super) enum Seed {
+pub(super) enum Verb {
     /// Encrypt cluster.seed to cluster.seed.age, which can be committed, and remove the plain file
     #[command(after_help = "Examples:
   age-keygen -o ~/.config/tinderbox/identity        prints its recipient, age1…
@@ -42,20 +43,15 @@ pub(super) struct Recipients {
     files: Vec<PathBuf>,
 }
 
-impl From<Recipients> for RecipientChoice {
-    fn from(Recipients { recipients, files }: Recipients) -> Self {
-        Self { recipients, files }
+impl Verb {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let done = match self {
+            Self::Encrypt(recipients) => convert::encrypt(env, &recipients)?,
+            Self::Decrypt => convert::decrypt(env)?,
+            Self::RotateRecipients(recipients) => convert::rotate_recipients(env, &recipients)?,
+        };
+        Ok(printer.answer(&done, || show(&done)))
     }
-}
-
-pub(super) fn run(env: Env<'_>, json: bool, verb: Seed) -> Result<()> {
-    let done = match verb {
-        Seed::Encrypt(recipients) => convert::encrypt(env, &recipients.into())?,
-        Seed::Decrypt => convert::decrypt(env)?,
-        Seed::RotateRecipients(recipients) => convert::rotate_recipients(env, &recipients.into())?,
-    };
-    say(env, json, &done, || show(&done));
-    Ok(())
 }
 
 fn show(done: &Converted) {
@@ -73,20 +69,4 @@ fn show(done: &Converted) {
         true => "opened with your identity: it is the same seed",
         false => "not tried out: no identity of yours opens it",
     });
-}
-
-/// The identity file that was named. A key in its place would be seen by others in the list of processes.
-pub(super) fn identity(named: Option<&OsStr>) -> Result<Option<&Path>> {
-    let Some(name) = named.filter(|name| !name.is_empty()) else { return Ok(None) };
-    let start = name.as_encoded_bytes().get(..15);
-    if start.is_some_and(|start| start.eq_ignore_ascii_case(b"AGE-SECRET-KEY-")) {
-        return Err(OpsError::Usage {
-            message: "`--identity` and TINDERBOX_AGE_IDENTITY take the name of a file, and this is a key itself".into(),
-            advice: Some(
-                "write the key into a file of mode 0600 and name that; others may have seen this one: make a new key"
-                    .into(),
-            ),
-        });
-    }
-    Ok(Some(Path::new(name)))
 }
