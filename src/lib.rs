@@ -23,8 +23,8 @@
 //!
 //! # The life of one build
 //!
-//! 1. [`cli`] reads the cluster directory. [`openshift::config`] turns the two YAML files into a model, in which every leaf
-//!    knows the lines that decided it; all problems are reported at once.
+//! 1. [`openshift::workspace`] reads the cluster directory. [`openshift::config`] turns the two YAML files into a model, in
+//!    which every leaf knows the lines that decided it; all problems are reported at once.
 //! 2. [`engine::recipe`] expands the recipes (built in, under the user's own) for this cluster: `for_each` over nodes,
 //!    inputs by name, config fields projected one by one. The result is a graph in build order.
 //! 3. [`engine::exec`] walks it. A derivation whose inputs are done gets their content digests in place of their names;

@@ -1,18 +1,145 @@
-//! Errors for people: `error:`, `caused by:`, `hint:`; and as JSON.
+//! Why a verb failed: `error:`, `caused by:`, `hint:` for people, a document for programs, and the exit code.
 
 #![expect(clippy::print_stderr, clippy::print_stdout, reason = "this module is the one that prints errors")]
 
-use std::error::Error;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use crate::base::hint::{Hint, chain};
-use crate::cli::ops::OpsError;
+use super::output::{Colour, stderr_paint};
+use crate::base::fs;
+use crate::base::hint::{Hint, Problems, chain};
+use crate::base::pki::PkiError;
+use crate::base::process::ProcessError;
+use crate::compare::diff::DiffError;
+use crate::engine::exec::ExecError;
+use crate::engine::registry::RegistryError;
+use crate::engine::store::StoreError;
+use crate::openshift::workspace::WorkspaceError;
+use crate::realize::RealizeError;
+use crate::realize::api::ApiError;
+
+pub(super) type Result<T> = std::result::Result<T, Error>;
+
+/// Why a verb failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The cluster directory cannot be worked with.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The file system refused.
+    #[error(transparent)]
+    Fs(#[from] fs::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Two sides cannot be compared.
+    #[error(transparent)]
+    Diff(#[from] DiffError),
+    /// A derivation could not be had.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// A derivation that something else needs could not be built.
+    #[error(transparent)]
+    Failed(Arc<ExecError>),
+    /// An image could not be had.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The host could not be looked at.
+    #[error(transparent)]
+    Realize(RealizeError),
+    /// A file that is there already.
+    #[error("`{}` is there already, and is left as it is", path.display())]
+    Exists {
+        path: PathBuf,
+        /// What to do instead.
+        advice: &'static str,
+    },
+    /// Something that is asked about before it was built.
+    #[error("`{target}` is not built")]
+    NotBuilt { target: String },
+    /// An output that should be certificates and cannot be read as such.
+    #[error("the output of `{derivation}` cannot be read")]
+    Certificate { derivation: String, source: PkiError },
+    /// A path that an artifact does not have.
+    #[error("`{target}` has no `{path}`")]
+    NoPath { target: String, path: String, advice: Option<String> },
+    /// An option that makes no sense here.
+    #[error("{message}")]
+    Usage { message: String, advice: Option<String> },
+    /// The artifact set is built, and `result` could not be moved.
+    #[error("everything is built, but `{}` cannot be updated", path.display())]
+    Result { path: PathBuf, source: fs::Error },
+    #[error("interrupted; {kept} finished {} kept in the store, and a new build goes on from there", if *kept == 1 { "output is" } else { "outputs are" })]
+    Interrupted { kept: usize },
+    /// The user stopped something that changes nothing.
+    #[error("interrupted; nothing was changed")]
+    Stopped,
+}
+
+impl Error {
+    /// Whether the user wanted to stop: exit code 130.
+    pub(super) fn is_interrupt(&self) -> bool {
+        matches!(
+            self,
+            Self::Interrupted { .. } | Self::Stopped | Self::Realize(RealizeError::Api(ApiError::Stopped))
+        )
+    }
+
+    /// Whether the user asked for something that cannot be asked for: exit code 2 in place of 1.
+    pub(super) fn is_usage(&self) -> bool {
+        match self {
+            Self::Usage { .. } => true,
+            Self::Workspace(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Workspace(error) => error.hint(),
+            Self::Fs(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::Diff(error) => error.hint(),
+            Self::Exec(error) => error.hint(),
+            Self::Failed(error) => error.hint(),
+            Self::Registry(error) => error.hint(),
+            Self::Realize(error) => error.hint(),
+            Self::Exists { advice, .. } => Some((*advice).into()),
+            Self::Certificate { .. } => Some("`tinderbox store verify` finds what is broken".into()),
+            Self::NotBuilt { target } => Some(format!("run `tinderbox build {target}`")),
+            Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),
+            Self::Result { source, .. } => source
+                .hint()
+                .or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into())),
+            Self::Interrupted { .. } | Self::Stopped => None,
+        }
+    }
+}
+
+impl From<RealizeError> for Error {
+    fn from(error: RealizeError) -> Self {
+        match error {
+            RealizeError::Process(ProcessError::Stopped) => Self::Stopped,
+            error => Self::Realize(error),
+        }
+    }
+}
+
+impl From<Problems> for Error {
+    fn from(problems: Problems) -> Self {
+        Self::Workspace(problems.into())
+    }
+}
 
 /// Prints an error and says how to exit.
-pub(super) fn print(error: &OpsError, json: bool) -> ExitCode {
+pub(super) fn print(error: &Error, json: bool) -> ExitCode {
     if json {
         let problems = match error {
-            OpsError::Problems { problems } => serde_json::to_value(problems).unwrap_or_default(),
+            Error::Workspace(WorkspaceError::Problems { problems }) => {
+                serde_json::to_value(problems).unwrap_or_default()
+            }
             _ => serde_json::Value::Null,
         };
         let mut document = serde_json::json!({"error": chain(error), "hint": error.hint()});
@@ -31,7 +158,7 @@ pub(super) fn print(error: &OpsError, json: bool) -> ExitCode {
 }
 
 /// Prints an error with its causes and what to do.
-pub(super) fn explain(error: &dyn Error, hint: Option<String>) {
+pub(super) fn explain(error: &dyn std::error::Error, hint: Option<String>) {
     eprintln!("{} {error}", paint("error:"));
     let mut shown = error.to_string();
     let mut next = error.source();
@@ -50,8 +177,8 @@ pub(super) fn explain(error: &dyn Error, hint: Option<String>) {
 
 fn paint(word: &str) -> String {
     let colour = match word {
-        "hint:" => super::output::Colour::Cyan,
-        _ => super::output::Colour::Red,
+        "hint:" => Colour::Cyan,
+        _ => Colour::Red,
     };
-    super::output::stderr_paint(word, colour)
+    stderr_paint(word, colour)
 }

@@ -1,33 +1,156 @@
-//! The command line: one argument struct per verb; tables, progress, colour. Data goes to stdout, the rest to stderr.
+//! The command line. One verb, one file: its arguments, its help, the call, and the outcome as text for people.
+//!
+//! Data goes to stdout, the rest to stderr; nothing outside of this room prints or reads the environment. A verb is a
+//! struct of arguments whose doc comment is its help, and a `run`. This file lists them.
+//!
+//! What is not a verb:
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | `arguments` | arguments that several verbs take |
+//! | `environment` | what we read of the environment, and what programs of the host see of it |
+//! | `output`, `progress`, `terminal_filter` | answers, events, and text of others on a terminal |
+//! | `error` | why a verb failed, for people and as an exit code |
+//! | `artifact`, `node_entries` | a derivation that is built, and what a node gets of one |
+//! | `adoption` | until when operators adopt the authorities that they are handed |
+//! | `causes` | what people call a difference between two builds |
+//! | `explain` | what decided a line of an artifact |
 
-mod apply;
-mod approve;
-mod args;
+mod adoption;
+mod affects;
+mod arguments;
+mod artifact;
 mod blame;
+mod build;
+mod causes;
+mod check;
+mod completions;
 mod diff;
+mod environment;
 mod error;
-mod node;
-pub(crate) mod ops;
+mod expiry;
+mod explain;
+mod export;
+mod generations;
+mod graph;
+mod init;
+mod lock;
+mod node_entries;
 mod output;
-mod plain;
 mod progress;
 mod realize;
+mod release;
 mod renew;
 mod report;
-mod run;
-mod scan;
+mod rollback;
+mod schema;
 mod seed;
 mod show;
-mod status;
+mod store;
+mod terminal_filter;
+mod why;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
+
+use arguments::Global;
+use error::{Error, Result};
+use output::Printer;
+use progress::Progress;
+
+use crate::base::fs;
+use crate::openshift::workspace::{Env, StoreChoice};
+
+/// A Nix-style, content-addressed build system for OpenShift bootstrap artifacts.
+///
+/// Every artifact of a cluster is a pure derivation of install-config.yaml, cluster.yaml, cluster.lock and cluster.seed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tinderbox",
+    version,
+    propagate_version = true,
+    max_term_width = 110,
+    after_help = "\
+Examples:
+  tinderbox init mycluster && cd mycluster     a commented cluster directory
+  tinderbox build                              everything; result/ is the artifact tree
+  tinderbox build --dry-run                    what a config edit will rebuild
+  tinderbox why infra/haproxy                  which field made it rebuild
+  tinderbox show manifest/cluster-dns-02-config
+
+Exit codes: 0 done, 1 failure, 2 usage."
+)]
+struct Args {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Init(init::Args),
+    Lock(lock::Args),
+    Build(build::Args),
+    Check(check::Args),
+    Why(why::Args),
+    Affects(affects::Args),
+    Blame(blame::Args),
+    Graph(graph::Args),
+    Show(show::Args),
+    Diff(diff::Args),
+    Report(report::Args),
+    Export(export::Args),
+    Generations(generations::Args),
+    Rollback(rollback::Args),
+    Expiry(expiry::Args),
+    Renew(renew::Args),
+    #[command(subcommand)]
+    Seed(seed::Verb),
+    #[command(subcommand)]
+    Realize(realize::Verb),
+    #[command(subcommand)]
+    Release(release::Verb),
+    #[command(subcommand)]
+    Store(store::Verb),
+    Schema(schema::Args),
+    Completions(completions::Args),
+}
+
+impl Verb {
+    fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        match self {
+            Self::Init(verb) => verb.run(env, printer),
+            Self::Lock(verb) => verb.run(env, printer),
+            Self::Build(verb) => verb.run(env, printer),
+            Self::Check(verb) => verb.run(env, printer),
+            Self::Why(verb) => verb.run(env, printer),
+            Self::Affects(verb) => verb.run(env, printer),
+            Self::Blame(verb) => verb.run(env, printer),
+            Self::Graph(verb) => verb.run(env, printer),
+            Self::Show(verb) => verb.run(env, printer),
+            Self::Diff(verb) => verb.run(env, printer),
+            Self::Report(verb) => verb.run(env, printer),
+            Self::Export(verb) => verb.run(env, printer),
+            Self::Generations(verb) => verb.run(env, printer),
+            Self::Rollback(verb) => verb.run(env, printer),
+            Self::Expiry(verb) => verb.run(env, printer),
+            Self::Renew(verb) => verb.run(env, printer),
+            Self::Seed(verb) => verb.run(env, printer),
+            Self::Realize(verb) => verb.run(env, printer),
+            Self::Release(verb) => verb.run(env, printer),
+            Self::Store(verb) => verb.run(env, printer),
+            Self::Schema(verb) => verb.run(env, printer),
+            Self::Completions(verb) => verb.run(env, printer),
+        }
+    }
+}
 
 pub fn main() -> ExitCode {
-    let args = match args::Args::try_parse() {
+    let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
@@ -46,13 +169,41 @@ pub fn main() -> ExitCode {
         }
     });
     let json = args.global.json;
-    let is_diff = matches!(args.verb, args::Verb::Diff(_));
-    match run::run(args, &cancel) {
+    let is_diff = matches!(args.verb, Verb::Diff(_));
+    match run(args, &cancel) {
         Ok(code) => code,
         Err(error) => {
             let code = error::print(&error, json);
             // Of `diff`, 1 means different.
             if is_diff { ExitCode::from(2) } else { code }
         }
+    }
+}
+
+fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
+    let log = global.events.as_deref().map(fs::create_or_truncate).transpose()?;
+    let progress = Progress::new(global.level(), log);
+    let store = StoreChoice { named: global.store.clone(), data: environment::data_directory() };
+    let env = Env {
+        directory: &global.directory,
+        store: &store,
+        events: &progress,
+        cancel,
+        proxy: &environment::proxy_settings(),
+        programs: &environment::programs(),
+        identity: global.identity()?,
+    };
+    verb.run(env, Printer { json: global.json, events: &progress })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
     }
 }

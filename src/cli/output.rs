@@ -1,8 +1,35 @@
-//! Tables, colours, sizes: how data looks on a terminal.
+//! Answers: text or JSON; tables, colours, sizes.
 
 use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
 
 use serde::Serialize;
+
+use crate::base::event::Events;
+
+/// How a verb answers: with one JSON document, or with text for people.
+#[derive(Clone, Copy)]
+pub(super) struct Printer<'a> {
+    pub(super) json: bool,
+    pub(super) events: &'a dyn Events,
+}
+
+impl Printer<'_> {
+    /// Prints the answer, and nothing of the progress stays with it. A verb that has answered is done.
+    pub(super) fn answer(self, document: &impl Serialize, text: impl FnOnce()) -> ExitCode {
+        self.events.settle();
+        if self.json {
+            json(document)
+        } else {
+            text()
+        }
+        ExitCode::SUCCESS
+    }
+}
+
+pub(super) fn exit_code(success: bool) -> ExitCode {
+    if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
 
 /// Colours that are readable on light and dark.
 #[derive(Debug, Clone, Copy)]

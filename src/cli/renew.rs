@@ -1,58 +1,51 @@
-//! `expiry` and `renew`: certificates and their dates.
+//! `renew`: new dates from now on, with the keys as they are; or, with `--rekey`, a new key for single certificates.
+//!
+//! Both are changes of the lock, so that they can be read in a diff and undone with git. Nothing is built here.
 
-use super::output::{Colour, line, stdout_paint, table};
-use crate::cli::ops::adoption::Adoption;
-use crate::cli::ops::expiry::Expiry;
-use crate::cli::ops::lock::Moved;
-use crate::cli::ops::renew::Renewal;
+use std::collections::BTreeSet;
+use std::process::ExitCode;
 
-pub(super) fn expiry(expiry: &Expiry) {
-    let rows = expiry.certificates.iter().map(|one| {
-        let left = match one.hours_left {
-            hours if hours < 0 => stdout_paint("ended", Colour::Red),
-            hours @ 0..48 => stdout_paint(&format!("{hours} h"), Colour::Yellow),
-            hours => format!("{} d", hours / 24),
-        };
-        let kind = if one.authority { "authority" } else { "" };
-        vec![one.not_after.clone(), left, one.name.clone(), kind.to_owned(), one.subject.clone()]
-    });
-    table(&["ENDS", "LEFT", "CERTIFICATE", "", "SUBJECT"], &rows.collect::<Vec<_>>());
-    match (&expiry.boots_until, expiry.expired) {
-        (None, _) => line("there are no certificates"),
-        (Some(until), true) => {
-            let text = format!(
-                "These artifacts could boot until {until}; that is past. `tinderbox renew` moves the dates."
-            );
-            line(stdout_paint(&text, Colour::Red));
-        }
-        (Some(until), false) => line(format!("These artifacts can boot until {until}.")),
+use serde::Serialize;
+
+use super::lock::{Moved, moved, show_moved};
+use super::output::line;
+use super::{Error, Printer, Result};
+use crate::base::fs;
+use crate::base::hint::near;
+use crate::engine::exec;
+use crate::engine::recipe::Graph;
+use crate::engine::store::Session;
+use crate::openshift::lock::{Lock, Renewed};
+use crate::openshift::workspace::{self, ClusterDir, Env, LOCK, Missing, Workspace, this_second};
+
+/// Give certificates new dates, or single ones a new key; the next build makes them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox renew                              all dates from now on; every key stays
+  tinderbox renew etcd-server                  one certificate
+  tinderbox renew --rekey admin                a new key, and what is made from it
+  tinderbox renew --dry-run                    what would be built again")]
+pub(super) struct Args {
+    /// Certificates by name; default: all
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// New keys too, for the named ones
+    #[arg(long)]
+    rekey: bool,
+    /// Only say what would be built again
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let done = renew(env, &self)?;
+        Ok(printer.answer(&done, || show(&done, self.dry_run)))
     }
-    handed_over(&expiry.handed_over);
 }
 
-/// Authorities that are handed to operators, and until when that works.
-fn handed_over(adoptions: &[Adoption]) {
-    let Some(first) = adoptions.first() else { return };
-    line("");
-    let rows = adoptions.iter().map(|one| {
-        let left = match one.hours_left {
-            hours if hours < 0 => stdout_paint("past", Colour::Red),
-            hours @ 0..48 => stdout_paint(&format!("{hours} h"), Colour::Yellow),
-            hours => format!("{} d", hours / 24),
-        };
-        vec![one.adopted_until.clone(), left, one.object.clone(), one.authority.clone()]
-    });
-    table(&["ADOPTED UNTIL", "LEFT", "HANDED TO OPERATORS AS", "AUTHORITY"], &rows.collect::<Vec<_>>());
-    let text = format!(
-        "Operators adopt all of them unchanged until {}; `tinderbox renew` moves the dates.",
-        first.adopted_until
-    );
-    line(if first.hours_left < 0 { stdout_paint(&text, Colour::Red) } else { text });
-}
-
-/// What a renewal changes.
-pub(super) fn renewal(done: &Renewal, dry_run: bool) {
-    moved(&done.moved);
+fn show(done: &Renewal, dry_run: bool) {
+    show_moved(&done.moved);
     if done.would_build.is_empty() {
         line("nothing is to be built");
         return;
@@ -65,10 +58,112 @@ pub(super) fn renewal(done: &Renewal, dry_run: bool) {
     }
 }
 
-/// Fields of the lock, before and after.
-pub(super) fn moved(fields: &[Moved]) {
-    for field in fields {
-        let from = field.from.as_deref().unwrap_or("(missing)");
-        line(format!("{}: {from} → {}", field.field, field.to.as_deref().unwrap_or("(gone)")));
+#[derive(Debug, Serialize)]
+struct Renewal {
+    /// Fields of the lock that changed, or would.
+    moved: Vec<Moved>,
+    /// Derivations that the next build of `cluster` makes again; fewer if one comes out as it was.
+    would_build: Vec<String>,
+    /// Certificates and keys that stay as they are.
+    kept: Vec<String>,
+}
+
+fn renew(env: Env<'_>, request: &Args) -> Result<Renewal> {
+    let directory = ClusterDir::open(env.directory)?;
+    let path = directory.file(LOCK);
+    let text = fs::optional(fs::read_text(&path))?;
+    let before = text.map(|text| Lock::parse(LOCK, &text)).transpose()?;
+    let before = before.ok_or_else(|| Error::Usage {
+        message: format!("there is no {LOCK} yet, so there is nothing to renew"),
+        advice: Some("`tinderbox build` or `tinderbox lock` writes it".into()),
+    })?;
+    if request.rekey && request.names.is_empty() {
+        return Err(Error::Usage {
+            message: "`--rekey` needs names: new keys everywhere would be another cluster".into(),
+            advice: Some("for example `tinderbox renew --rekey admin`".into()),
+        });
     }
+    let known = Names::of(&Workspace::load(env, Missing::Imagine)?.graph);
+    let mut after = before.clone();
+    change(&mut after, request, &known)?;
+    let workspace = Workspace::load_changed(env, |lock| lock.clone_from(&after))?;
+    let (would_build, kept) = consequences(env, &workspace)?;
+    if !request.dry_run && before != after {
+        fs::replace(&path, after.encode().as_bytes(), 0o644)?;
+    }
+    Ok(Renewal { moved: moved(Some(&before), &after), would_build, kept })
+}
+
+/// Applies the request to a lock.
+fn change(lock: &mut Lock, request: &Args, known: &Names) -> Result<()> {
+    let now = this_second();
+    if request.names.is_empty() {
+        lock.epoch = now;
+        lock.certificates.values_mut().for_each(|one| one.epoch = None);
+        lock.certificates.retain(|_, one| *one != Renewed::default());
+    }
+    for name in &request.names {
+        let has_dates = known.dated.contains(name);
+        if !has_dates && !known.keyed.contains(name) {
+            let names = known.dated.union(&known.keyed).map(String::as_str);
+            return Err(Error::Usage {
+                message: format!("there is no certificate `{name}`"),
+                advice: Some(match near(name, names) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`tinderbox expiry` lists all certificates".into(),
+                }),
+            });
+        }
+        if !has_dates && !request.rekey {
+            return Err(Error::Usage {
+                message: format!("`{name}` is a key without a certificate: it has no dates"),
+                advice: Some(format!("`tinderbox renew --rekey {name}` makes a new one")),
+            });
+        }
+        let renewed = lock.certificates.entry(name.clone()).or_default();
+        if has_dates {
+            renewed.epoch = Some(now);
+        }
+        if request.rekey {
+            renewed.generation = Some(renewed.generation.unwrap_or(1).saturating_add(1));
+        }
+    }
+    Ok(())
+}
+
+/// Names that recipes look for in the lock.
+struct Names {
+    dated: BTreeSet<String>,
+    keyed: BTreeSet<String>,
+}
+
+impl Names {
+    fn of(graph: &Graph) -> Self {
+        let paths = graph.nodes().iter().flat_map(|node| &node.reads);
+        let paths = paths.filter_map(|(_, path, _)| path.strip_prefix("lock.certificates."));
+        let paths = paths.map(|path| path.trim_end_matches('?'));
+        let (keyed, dated): (Vec<_>, Vec<_>) = paths.partition(|path| path.ends_with(".generation"));
+        Self {
+            dated: dated.into_iter().map(str::to_owned).collect(),
+            keyed: keyed.into_iter().map(|path| path.trim_end_matches(".generation").to_owned()).collect(),
+        }
+    }
+}
+
+/// What the next build makes again, and which certificates and keys it does not touch.
+fn consequences(env: Env<'_>, workspace: &Workspace) -> Result<(Vec<String>, Vec<String>)> {
+    let targets = workspace.select(&[])?;
+    let nodes = workspace.graph.nodes();
+    let closure = workspace.graph.closure(&targets);
+    let missing = match workspace::open_store_if_there(env.store, workspace.directory.path())? {
+        Some(store) => {
+            let session = Session::reading(&store, Some(workspace.id_key()));
+            exec::plan(workspace.context(env, &session), &targets)?.missing
+        }
+        None => closure.clone(),
+    };
+    let is_pki =
+        |at: &&usize| ["keypair", "authority", "certificate"].contains(&nodes[**at].builder.0.as_str());
+    let name = |at: &usize| nodes[*at].name.clone();
+    Ok((missing.iter().map(name).collect(), closure.difference(&missing).filter(is_pki).map(name).collect()))
 }

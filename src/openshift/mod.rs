@@ -13,6 +13,7 @@
 //! | `pod` | a static pod's flags, and where the files that they name are on the node |
 //! | `schema` | objects against OpenAPI schemas and Kubernetes' types, as the API server does it |
 //! | `trust` | who shows what to whom, and who trusts it before and after the pivot |
+//! | `workspace` | a cluster directory, read and understood; the store that it builds into |
 
 pub(crate) mod builders;
 pub(crate) mod config;
@@ -25,3 +26,4 @@ pub(crate) mod pod;
 pub(crate) mod release;
 pub(crate) mod schema;
 pub(crate) mod trust;
+pub(crate) mod workspace;

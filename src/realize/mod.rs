@@ -56,7 +56,6 @@ mod xml;
 
 pub(crate) use apply::{Applied, Hands};
 pub(crate) use booted::Booted;
-pub(crate) use destroy::Destroyed;
 pub(crate) use error::RealizeError;
 pub(crate) use gather::{Gathered, Request};
 pub(crate) use host::Host;
@@ -66,7 +65,6 @@ pub(crate) use obstacles::Obstacle;
 pub(crate) use phase::Phase;
 pub(crate) use plan::{Action, Plan, Step, Thing};
 pub(crate) use privileged::{Access, Privileged};
-pub(crate) use reach::Visit;
 pub(crate) use ssh::Way;
 pub(crate) use state::State;
 pub(crate) use status::Status;

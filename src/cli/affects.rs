@@ -1,0 +1,96 @@
+//! `affects`: what follows from a change of one config field.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::output::{Colour, line, stdout_paint};
+use super::{Error, Printer, Result};
+use crate::base::hint::{Place, near};
+use crate::openshift::workspace::{Env, Missing, Workspace};
+
+/// Say which derivations a config field reaches
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox affects nodes.worker-0.ip
+  tinderbox affects networking.serviceNetwork  fields of install-config.yaml work too")]
+pub(super) struct Args {
+    /// A config field: of the cluster model, of install-config.yaml or of cluster.yaml
+    field: String,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let found = affects(env, &self.field)?;
+        Ok(printer.answer(&found, || show(&found)))
+    }
+}
+
+fn show(found: &Affected) {
+    for (field, places) in &found.fields {
+        let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+        line(format!("{} ({})", stdout_paint(field, Colour::Cyan), places.join("; ")));
+    }
+    line(format!("{} derivations name it:", found.direct.len()));
+    found.direct.iter().for_each(|name| line(format!("  {name}")));
+    line(format!(
+        "{} more need those, and are rebuilt if what they need really changes:",
+        found.cascade.len()
+    ));
+    found.cascade.iter().for_each(|name| line(format!("  {name}")));
+}
+
+/// What a field reaches.
+#[derive(Debug, Serialize)]
+struct Affected {
+    /// The field, as it was asked for.
+    field: String,
+    /// The config fields that it decides, with the lines that decide them.
+    fields: BTreeMap<String, Vec<Place>>,
+    /// Derivations that name one of these fields.
+    direct: Vec<String>,
+    /// Derivations that need one of those; they are rebuilt only if what they need really changes.
+    cascade: Vec<String>,
+}
+
+/// Finds what names a field: by its path in the model (`cluster.domain`, `nodes.worker-0.ip`) or in the user's files.
+fn affects(env: Env<'_>, field: &str) -> Result<Affected> {
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let mut fields: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+    for (path, origins) in workspace.fields.leaves() {
+        if is_at_or_below(&path, field) || origins.iter().any(|origin| is_at_or_below(&origin.field, field)) {
+            fields.insert(path, origins.to_vec());
+        }
+    }
+    if fields.is_empty() {
+        let known: Vec<String> = workspace.fields.leaves().map(|(path, _)| path).collect();
+        let advice =
+            near(field, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+        return Err(Error::Usage { message: format!("there is no config field `{field}`"), advice });
+    }
+    let graph = &workspace.graph;
+    let nodes = graph.nodes();
+    let reads = |at: &usize| {
+        nodes[*at].reads.iter().flat_map(|(_, _, reads)| reads).any(|read| fields.contains_key(&read.path))
+    };
+    let direct: BTreeSet<usize> = (0..nodes.len()).filter(reads).collect();
+    let users = graph.users();
+    let mut cascade = BTreeSet::new();
+    let mut open: Vec<usize> = direct.iter().copied().collect();
+    while let Some(at) = open.pop() {
+        open.extend(users[at].iter().filter(|user| cascade.insert(**user)));
+    }
+    let names = |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect();
+    Ok(Affected {
+        field: field.to_owned(),
+        direct: names(&mut direct.iter()),
+        cascade: names(&mut cascade.difference(&direct)),
+        fields,
+    })
+}
+
+/// Whether `path` is `field` or a part of it.
+fn is_at_or_below(path: &str, field: &str) -> bool {
+    path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}

@@ -1,0 +1,127 @@
+//! Arguments that several verbs take.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::progress::Level;
+use super::{Error, Result};
+
+#[derive(Debug, Args)]
+pub(super) struct Global {
+    /// The cluster directory
+    #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".", hide_default_value = true)]
+    pub(super) directory: PathBuf,
+    /// The store; default: the nearest `store/` above the cluster directory, else the user's data directory
+    #[arg(long, value_name = "DIR", global = true, env = "TINDERBOX_STORE", hide_env = true)]
+    pub(super) store: Option<PathBuf>,
+    /// The file with your age identity, to open cluster.seed.age; default: what TINDERBOX_AGE_IDENTITY names
+    #[arg(long, value_name = "FILE", global = true, env = "TINDERBOX_AGE_IDENTITY", hide_env = true)]
+    identity: Option<OsString>,
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Print errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more: every derivation, cached ones too
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// Write what happens as JSON lines
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(super) events: Option<PathBuf>,
+}
+
+impl Global {
+    pub(super) fn level(&self) -> Level {
+        match (self.quiet, self.verbose) {
+            (true, _) => Level::Quiet,
+            (_, true) => Level::Verbose,
+            _ => Level::Normal,
+        }
+    }
+
+    /// The identity file that was named. A key in its place would be seen by others in the list of processes.
+    pub(super) fn identity(&self) -> Result<Option<&Path>> {
+        let Some(name) = self.identity.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
+        let start = name.as_encoded_bytes().get(..15);
+        if start.is_some_and(|start| start.eq_ignore_ascii_case(b"AGE-SECRET-KEY-")) {
+            return Err(Error::Usage {
+                message: "`--identity` and TINDERBOX_AGE_IDENTITY take the name of a file, and this is a key itself".into(),
+                advice: Some(
+                    "write the key into a file of mode 0600 and name that; others may have seen this one: make a new key"
+                        .into(),
+                ),
+            });
+        }
+        Ok(Some(Path::new(name)))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Jobs {
+    /// Derivations built at the same time; default: one per core
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+}
+
+impl Jobs {
+    pub(super) fn count(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, Into::into);
+        self.jobs.map_or_else(cores, usize::from)
+    }
+}
+
+/// `90s`, `15m`, `12h`, `30d`, `2w`.
+pub(super) fn parse_age(text: &str) -> std::result::Result<Duration, String> {
+    let (number, unit) = split_unit(text)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86400,
+        "w" => 604_800,
+        _ => return Err("write it as 90s, 15m, 12h, 30d or 2w".into()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "that is too long".into())
+}
+
+/// `4096`, `500M`, `10G`, with binary units.
+pub(super) fn parse_size(text: &str) -> std::result::Result<u64, String> {
+    let (number, unit) = split_unit(text)?;
+    let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err("write it as 4096, 500M or 10G".into()),
+    };
+    number.checked_mul(1 << shift).ok_or_else(|| "that is too large".into())
+}
+
+fn split_unit(text: &str) -> std::result::Result<(u64, &str), String> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number = text[..end].parse().map_err(|_| "it must begin with a whole number".to_owned())?;
+    Ok((number, &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_and_sizes() {
+        assert_eq!(parse_age("30d"), Ok(Duration::from_secs(30 * 86400)));
+        assert!(
+            parse_age("d").is_err()
+                && parse_age("3y").is_err()
+                && parse_age("99999999999999999999s").is_err()
+        );
+        assert_eq!(parse_size("10G"), Ok(10 << 30));
+        assert_eq!(parse_size("1KiB"), Ok(1024));
+        assert!(parse_size("10X").is_err() && parse_size("99999999999T").is_err());
+    }
+}

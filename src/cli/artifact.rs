@@ -1,0 +1,92 @@
+//! A derivation that is built: its output as the files are now, and the texts in it. Secrets are masked unless they are
+//! asked for.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Error, Result};
+use crate::base::digest::DrvId;
+use crate::base::fs;
+use crate::base::hint::near;
+use crate::base::secret::MASK;
+use crate::engine::exec::{self, Done};
+use crate::engine::recipe::Node;
+use crate::engine::store::{Object, Session, Store};
+use crate::engine::tree::Kind;
+use crate::openshift::workspace::{self, Env, Missing, Workspace};
+
+/// A derivation that is built, and what it is.
+pub(super) struct Artifact {
+    pub(super) workspace: Workspace,
+    at: usize,
+    pub(super) drv: DrvId,
+    pub(super) object: Object,
+    /// The outputs of all that it needs.
+    pub(super) done: BTreeMap<usize, Done>,
+    pub(super) store: Store,
+}
+
+impl Artifact {
+    /// Looks for the output of a derivation as the files are now.
+    pub(super) fn find(env: Env<'_>, name: &str) -> Result<Self> {
+        let workspace = Workspace::load(env, Missing::Imagine)?;
+        let at = workspace.find(name)?;
+        let not_built = || Error::NotBuilt { target: name.to_owned() };
+        let store =
+            workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
+        let session = Session::reading(&store, Some(workspace.id_key()));
+        let plan = exec::plan(workspace.context(env, &session), &[at])?;
+        let done = plan.done.get(&at).ok_or_else(not_built)?;
+        let (drv, object) = (done.drv, store.object(done.output.object)?);
+        drop(session);
+        Ok(Self { workspace, at, drv, object, done: plan.done, store })
+    }
+
+    /// Where it is in the graph.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Its place in the graph.
+    pub(super) fn node(&self) -> &Node {
+        &self.workspace.graph.nodes()[self.at]
+    }
+
+    /// Derivations that use it.
+    pub(super) fn users(&self) -> impl Iterator<Item = &str> {
+        let users = self.workspace.graph.users().swap_remove(self.at);
+        users.into_iter().map(|user| self.workspace.graph.nodes()[user].name.as_str())
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct FileText {
+    pub(super) path: String,
+    /// Its text, or what stands in its place.
+    pub(super) content: String,
+    /// Whether the text is hidden.
+    pub(super) masked: bool,
+}
+
+pub(super) fn file(object: &Object, target: &str, path: &str, reveal: bool) -> Result<FileText> {
+    let no_path = |advice| Error::NoPath { target: target.to_owned(), path: path.to_owned(), advice };
+    if path.starts_with('/') {
+        let advice = "a path with a leading `/` is a path on a node, and only `ignition/…` has those";
+        return Err(no_path(Some(advice.to_owned())));
+    }
+    let Some(entry) = object.listing.get(path) else {
+        let paths = object.listing.leaves("").map(|(path, _)| path);
+        return Err(no_path(near(path, paths).map(|near| format!("did you mean `{near}`?"))));
+    };
+    let (content, masked) = match &entry.kind {
+        Kind::Dir => return Err(no_path(Some("it is a directory: name a file in it".into()))),
+        Kind::Link { target } => (format!("link to {target}"), false),
+        Kind::File { .. } if entry.secret && !reveal => (MASK.to_owned(), true),
+        Kind::File { size, .. } => match String::from_utf8(fs::read(&object.path.join(path))?) {
+            Ok(text) => (text, false),
+            Err(_) => (format!("(binary, {size} bytes)"), false),
+        },
+    };
+    Ok(FileText { path: path.to_owned(), content, masked })
+}

@@ -1,0 +1,234 @@
+//! `build`: the targets and everything that they need. Also the dry run, and `--check`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::arguments::Jobs;
+use super::error::explain;
+use super::output::{Colour, exit_code, line, stdout_paint};
+use super::{Error, Printer, Result, generations};
+use crate::base::digest::{DrvId, ObjectId};
+use crate::base::event::Event;
+use crate::base::hint::{Hint, chain};
+use crate::engine::exec::{self, Context, Done, ExecError, Options, Outcome, Recheck};
+use crate::engine::store::Session;
+use crate::openshift::workspace::{self, Env, Missing, Workspace};
+
+/// Build targets and everything that they need
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox build                              the target `cluster`; result/ points to it
+  tinderbox build infra manifest/cluster-dns-02-config
+  tinderbox build --dry-run --json
+  tinderbox build --check                      build everything twice and compare")]
+pub(super) struct Args {
+    /// Derivations or folders of them; default: cluster
+    targets: Vec<String>,
+    /// Only say what would be built
+    #[arg(long, conflicts_with = "check")]
+    dry_run: bool,
+    /// Build everything a second time and compare byte by byte
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    jobs: Jobs,
+    /// Go on with what does not depend on a failure
+    #[arg(short, long)]
+    keep_going: bool,
+    /// Do not touch the `result` link
+    #[arg(long)]
+    no_link: bool,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        if self.dry_run {
+            let report = dry_run(env, &self.targets)?;
+            return Ok(printer.answer(&report, || report.would_build.iter().flatten().for_each(line)));
+        }
+        let Self { targets, dry_run: _, check, jobs, keep_going, no_link } = self;
+        let report = build(env, &BuildRequest { targets, jobs: jobs.count(), keep_going, check, no_link })?;
+        printer.answer(&report, || show(&report));
+        report.errors.iter().for_each(|error| explain(error, error.hint()));
+        Ok(exit_code(report.is_success()))
+    }
+}
+
+fn show(report: &BuildReport) {
+    report.targets.iter().for_each(|target| line(target.path.display()));
+    for difference in report.check.iter().flat_map(|check| &check.differences) {
+        line(format!("{} {}", stdout_paint("differs", Colour::Red), difference.name));
+        line(format!("  before {}\n  now    {}", difference.before, difference.now));
+        for (path, what) in &difference.paths {
+            line(format!("  {what} {path}"));
+        }
+    }
+}
+
+/// What to build, and how.
+#[derive(Debug, Clone)]
+pub(super) struct BuildRequest {
+    /// Targets; none means `cluster`.
+    pub targets: Vec<String>,
+    /// Derivations built at the same time.
+    pub jobs: usize,
+    /// Go on with what does not depend on a failure.
+    pub keep_going: bool,
+    /// Build everything a second time and compare.
+    pub check: bool,
+    /// Leave the cluster directory alone.
+    pub no_link: bool,
+}
+
+/// How it went; the document of `build --json`.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct BuildReport {
+    /// The targets that are in the store.
+    pub targets: Vec<Target>,
+    /// Names that were built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub built: Option<Vec<String>>,
+    /// Names that would be built, of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would_build: Option<Vec<String>>,
+    /// Names that the store had.
+    pub cached: Vec<String>,
+    /// Names that failed, and why.
+    pub failed: Vec<Failure>,
+    /// Names that were not tried because of a failure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+    /// The generation that is current now, if `cluster` was built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// What building everything twice showed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Recheck>,
+    /// Checks that the user turned off.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disabled_checks: Vec<String>,
+    /// Until when all of this could finish a boot, if that is past.
+    #[serde(skip)]
+    pub expired: Option<String>,
+    /// The errors themselves, for whoever prints them.
+    #[serde(skip)]
+    pub errors: Vec<Arc<ExecError>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Target {
+    pub name: String,
+    pub drv: DrvId,
+    pub object: ObjectId,
+    pub path: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Failure {
+    pub name: String,
+    /// Why, in one line.
+    pub error: String,
+}
+
+impl BuildReport {
+    /// Whether everything that was asked for is there, and the same twice.
+    pub(super) fn is_success(&self) -> bool {
+        self.failed.is_empty() && self.check.as_ref().is_none_or(|check| check.differences.is_empty())
+    }
+}
+
+/// Builds all of these for another verb, and keeps nothing; what failed first is an error.
+pub(super) fn whole(env: Env<'_>, targets: Vec<String>, jobs: usize) -> Result<BuildReport> {
+    let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
+    let report = build(env, &request)?;
+    match report.errors.first() {
+        Some(failure) => Err(Error::Failed(Arc::clone(failure))),
+        None => Ok(report),
+    }
+}
+
+pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
+    let workspace = Workspace::load(env, Missing::Make)?;
+    let targets = workspace.select(&request.targets)?;
+    let session = workspace.session(env)?;
+    let context = workspace.context(env, &session);
+    let options = Options { jobs: request.jobs, keep_going: request.keep_going };
+    let outcome = exec::build(context, &targets, options)?;
+    for (name, outputs) in &outcome.diverged {
+        let shown: Vec<String> = outputs.iter().map(|id| id.to_string()[..12].to_owned()).collect();
+        let text = format!(
+            "`{name}` gave different bytes at different times ({}); the first is used",
+            shown.join(", ")
+        );
+        env.events.emit(Event::Warning { text });
+    }
+    if outcome.cancelled {
+        return Err(Error::Interrupted { kept: outcome.built.len() });
+    }
+    let check = match request.check && outcome.failed.is_empty() {
+        true => Some(exec::recheck(context, &outcome.done, request.jobs)?),
+        false => None,
+    };
+    let generation = match generations::keep(&workspace, context, &outcome, request.no_link) {
+        // What failed first is what the user has to know; this is probably the same full disk.
+        Err(error) if !outcome.failed.is_empty() => {
+            let text = format!("this build is not remembered: {}", chain(&error));
+            env.events.emit(Event::Warning { text });
+            None
+        }
+        kept => kept?,
+    };
+    let expired = super::expiry::warn(env, &workspace, session.store(), &outcome.done)?;
+    let disabled_checks = workspace.cluster.disabled_checks.clone();
+    Ok(BuildReport { generation, check, disabled_checks, expired, ..report(context, &targets, outcome) })
+}
+
+fn report(context: Context<'_>, targets: &[usize], outcome: Outcome) -> BuildReport {
+    let failed = outcome.failed.iter();
+    BuildReport {
+        targets: targets.iter().filter_map(|at| target(context, *at, outcome.done.get(at)?)).collect(),
+        built: Some(outcome.built),
+        cached: outcome.cached,
+        failed: failed.map(|(name, error)| Failure { name: name.clone(), error: chain(error) }).collect(),
+        skipped: outcome.skipped,
+        errors: outcome.failed.into_iter().map(|(_, error)| error).collect(),
+        ..BuildReport::default()
+    }
+}
+
+fn target(context: Context<'_>, at: usize, done: &Done) -> Option<Target> {
+    Some(Target {
+        name: context.graph.nodes().get(at)?.name.clone(),
+        drv: done.drv,
+        object: done.output.object,
+        path: exec::path_of(context, &done.output),
+    })
+}
+
+/// What a build would do. Nothing is written, in the directory or in the store.
+fn dry_run(env: Env<'_>, targets: &[String]) -> Result<BuildReport> {
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let targets = workspace.select(targets)?;
+    let nodes = workspace.graph.nodes();
+    let names =
+        |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>();
+    let Some(store) = workspace::open_store_if_there(env.store, workspace.directory.path())? else {
+        // No store yet: nothing is in it.
+        let would_build = names(&mut workspace.graph.closure(&targets).iter());
+        return Ok(BuildReport { would_build: Some(would_build), ..BuildReport::default() });
+    };
+    let session = Session::reading(&store, Some(workspace.id_key()));
+    let context = workspace.context(env, &session);
+    let plan = exec::plan(context, &targets)?;
+    let mut cached = names(&mut plan.done.keys());
+    cached.sort_unstable();
+    Ok(BuildReport {
+        targets: targets.iter().filter_map(|at| target(context, *at, plan.done.get(at)?)).collect(),
+        would_build: Some(names(&mut plan.missing.iter())),
+        cached,
+        ..BuildReport::default()
+    })
+}

@@ -1,0 +1,201 @@
+//! `check`: all validation, and nothing else. `--list` says which checks there are.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::arguments::Jobs;
+use super::build::{self, BuildRequest, Failure};
+use super::error::explain;
+use super::output::{Colour, exit_code, line, stdout_paint, table};
+use super::{Printer, Result};
+use crate::base::fs;
+use crate::base::hint::Hint;
+use crate::engine::builders::BuildError;
+use crate::engine::exec::ExecError;
+use crate::engine::store::StoreError;
+use crate::openshift::builders::ArtifactError;
+use crate::openshift::builders::validate::{self, Finding};
+use crate::openshift::config;
+use crate::openshift::workspace::Env;
+
+/// Validate: read all files and make every check
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// List all checks, with what breaks at boot without them
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        if self.list {
+            let all = list();
+            return Ok(printer.answer(&all, || all.iter().for_each(show_listed)));
+        }
+        let checked = check(env, self.jobs.count())?;
+        printer.answer(&checked, || {
+            let rows = checked.checks.iter();
+            let rows = rows.map(|one| vec![one.status.clone(), one.name.clone(), one.rule.clone()]);
+            table(&["", "CHECK", "RULE"], &rows.collect::<Vec<_>>());
+            show_not_evaluated(&checked);
+        });
+        checked.errors.iter().for_each(|error| explain(error, error.hint()));
+        Ok(exit_code(checked.failed.is_empty()))
+    }
+}
+
+fn show_listed(check: &Listed) {
+    line(stdout_paint(check.name, Colour::Green));
+    line(format!("  rule:   {}\n  breaks: {}", check.rule, check.breaks));
+}
+
+/// Rules that checks left to the API server.
+fn show_not_evaluated(checked: &Checked) {
+    for check in checked.checks.iter().filter(|check| !check.not_evaluated.is_empty()) {
+        let count = check.not_evaluated.len();
+        let rules = if count == 1 { "rule" } else { "rules" };
+        line(stdout_paint(
+            &format!("{}: {count} {rules} not evaluated; the API server will", check.name),
+            Colour::Yellow,
+        ));
+        for open in &check.not_evaluated {
+            line(format!("  {}: {}: {} ({})", open.file, open.field, open.rule, open.why));
+        }
+    }
+}
+
+/// A check that exists.
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: &'static str,
+    rule: &'static str,
+    /// What happens at boot if it does not.
+    breaks: &'static str,
+    /// When it is made: while the files are read, or on the artifacts.
+    when: &'static str,
+}
+
+/// Every check, by name.
+fn list() -> Vec<Listed> {
+    let config = config::CHECKS.iter().map(|check| Listed {
+        name: check.name,
+        rule: check.rule,
+        breaks: check.breaks,
+        when: "config",
+    });
+    let artifacts = validate::CHECKS.iter().map(|check| Listed {
+        name: check.name,
+        rule: check.rule,
+        breaks: check.breaks,
+        when: "artifacts",
+    });
+    let mut all: Vec<Listed> = config.chain(artifacts).collect();
+    all.sort_by_key(|check| check.name);
+    all
+}
+
+/// How the checks went.
+#[derive(Debug, Serialize)]
+struct Checked {
+    /// Checks that were made, or that the user turned off.
+    checks: Vec<Made>,
+    /// What failed checks found.
+    findings: Vec<Finding>,
+    /// Derivations below `check/` that have no output because a check failed.
+    failed: Vec<Failure>,
+    /// The errors themselves, for whoever prints them.
+    #[serde(skip)]
+    errors: Vec<Arc<ExecError>>,
+}
+
+/// One check that was made.
+#[derive(Debug, Serialize, Deserialize)]
+struct Made {
+    name: String,
+    rule: String,
+    /// `passed`, `failed` or `disabled`.
+    status: String,
+    /// Rules that it leaves to the API server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    not_evaluated: Vec<Open>,
+}
+
+/// A rule that nobody evaluated before boot.
+#[derive(Debug, Serialize, Deserialize)]
+struct Open {
+    /// The file with the object.
+    file: String,
+    /// The field that it is about.
+    field: String,
+    rule: String,
+    why: String,
+}
+
+/// Makes every check of the cluster: reads the files, then builds all of `check/`.
+fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
+    let request =
+        BuildRequest { targets: vec!["check".into()], jobs, keep_going: true, check: false, no_link: true };
+    let report = build::build(env, &request)?;
+    // Checks of the configuration were made when it was read: a failed one does not get this far.
+    let mut checks: Vec<Made> = config::CHECKS
+        .iter()
+        .map(|check| {
+            let disabled = report.disabled_checks.iter().any(|name| name == check.name);
+            let status = if disabled { "disabled" } else { "passed" };
+            let not_evaluated = Vec::new();
+            Made { name: check.name.into(), rule: check.rule.into(), status: status.into(), not_evaluated }
+        })
+        .collect();
+    for target in &report.targets {
+        let path = target.path.join("report.json");
+        let made: Vec<Made> = serde_json::from_str(&fs::read_text(&path)?)
+            .map_err(|source| StoreError::Unreadable { path, source })?;
+        checks.extend(made);
+    }
+    let findings = findings(&report.errors);
+    let broken: BTreeMap<&str, &str> = findings.iter().map(|finding| (finding.check, finding.rule)).collect();
+    checks.extend(broken.into_iter().map(|(name, rule)| Made {
+        name: name.into(),
+        rule: rule.into(),
+        status: "failed".into(),
+        not_evaluated: Vec::new(),
+    }));
+    Ok(Checked { checks: once(checks), findings, failed: report.failed, errors: report.errors })
+}
+
+/// Every check once, by name: several derivations may make the same one on different artifacts.
+fn once(made: Vec<Made>) -> Vec<Made> {
+    let mut checks: BTreeMap<String, Made> = BTreeMap::new();
+    for one in made {
+        match checks.get_mut(&one.name) {
+            Some(known) => {
+                known.not_evaluated.extend(one.not_evaluated);
+                if one.status == "failed" {
+                    known.status = one.status;
+                }
+            }
+            None => drop(checks.insert(one.name.clone(), one)),
+        }
+    }
+    checks.into_values().collect()
+}
+
+/// What the checks of failed derivations found.
+fn findings(errors: &[Arc<ExecError>]) -> Vec<Finding> {
+    let found = errors.iter().filter_map(|error| match &**error {
+        ExecError::Build { source, .. } => match &**source {
+            BuildError::Builder(failure) => match failure.downcast()? {
+                ArtifactError::Checks { findings, .. } => Some(findings.clone()),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    });
+    found.flatten().collect()
+}

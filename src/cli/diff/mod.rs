@@ -1,0 +1,152 @@
+//! `diff`: the comparison on a terminal, as JSON, as Markdown or as a page.
+
+mod hand_over;
+mod sides;
+
+use std::io::{IsTerminal, Write};
+use std::process::{Command, ExitCode, Stdio};
+
+use clap::ValueEnum;
+
+use super::arguments::Jobs;
+use super::output::{self, Colour, exit_code};
+use super::{Error, Printer, Result};
+use crate::compare::report::{self, Mark, Row};
+use crate::openshift::workspace::Env;
+use sides::Request;
+
+/// Say what differs between two builds, configs, releases, artifacts or files, by meaning, and why
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox diff                               the last two generations
+  tinderbox diff result cluster                what a build would change now
+  tinderbox diff gen:3 gen:5 --only ignition/master-0
+  tinderbox diff --release demo:4.18 demo:4.19 the upgrade, on this cluster
+  tinderbox diff . ../other-cluster --format markdown
+  tinderbox diff --format html > diff.html     one file, for a browser
+  tinderbox diff ./old.ign ./new.ign
+  tinderbox diff hand-over render              our objects beside those of the operators' own renders
+
+Secrets are masked; that they changed is said.
+Exit codes: 0 the same, 1 different, 2 trouble.")]
+pub(super) struct Args {
+    /// The old and the new side: `gen:N`, `result`, a path that starts with `/` or `./`, or a target
+    ///
+    /// None: the last two generations. One: that side and `result`. A path is a cluster directory, which is built as
+    /// needed, an object of the store, or any file or directory. A target is what the files say now.
+    #[arg(num_args = 0..=2, value_name = "SIDE")]
+    sides: Vec<String>,
+    /// Build this cluster on two releases, and compare
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with = "sides")]
+    release: Option<Vec<String>>,
+    /// Only these derivations, or folders of them
+    #[arg(long, value_name = "TARGET")]
+    only: Vec<String>,
+    /// How to write it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The page alone, without details
+    #[arg(long)]
+    summary: bool,
+    /// Never start a pager
+    #[arg(long)]
+    no_pager: bool,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Markdown,
+    /// A page: one file, for a browser
+    Html,
+}
+
+impl Args {
+    /// Exit codes are those of `diff`: 0 the same, 1 different; trouble is 2, and the caller's.
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let format = if printer.json { Format::Json } else { self.format };
+        let jobs = self.jobs.count();
+        let releases = match self.release {
+            None => None,
+            Some(releases) => Some(<[String; 2]>::try_from(releases).map_err(|_| Error::Usage {
+                message: "`--release` takes two releases".into(),
+                advice: Some("tinderbox diff --release demo:4.18 demo:4.19".into()),
+            })?),
+        };
+        if self.sides == ["hand-over", "render"] {
+            let found = hand_over::compare(env, jobs)?;
+            let printer = Printer { json: format == Format::Json, ..printer };
+            printer.answer(&found, || hand_over::show(&found));
+            return Ok(exit_code(found.is_alike()));
+        }
+        let found = sides::diff(env, &Request { sides: self.sides, releases, only: self.only, jobs })?;
+        env.events.settle();
+        match format {
+            Format::Json => output::json(&found),
+            Format::Markdown => output::text(&report::markdown(&found)),
+            Format::Html => output::text(&report::html(&found)),
+            Format::Text if found.is_empty() => {}
+            Format::Text => show(&report::rows(&found, !self.summary), self.no_pager),
+        }
+        Ok(exit_code(found.is_empty()))
+    }
+}
+
+/// Prints rows; on a terminal in colour, cut to its width, and through a pager if they are more than fit.
+fn show(rows: &[Row], no_pager: bool) {
+    let is_terminal = std::io::stdout().is_terminal();
+    let size = is_terminal.then(output::terminal).flatten();
+    let text: String = rows.iter().map(|row| painted(row, size.map(|(width, _)| width)) + "\n").collect();
+    let fits = size.is_none_or(|(_, height)| rows.len() < height);
+    if no_pager || fits || !page(&text) {
+        output::text(&text);
+    }
+}
+
+fn painted(row: &Row, width: Option<usize>) -> String {
+    // What artifacts hold must not steer the terminal.
+    let plain = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+    let cut: String = match width {
+        Some(width) if row.text.chars().count() > width => {
+            row.text.chars().take(width.saturating_sub(1)).map(plain).chain(['…']).collect()
+        }
+        Some(_) => row.text.chars().map(plain).collect(),
+        None => row.text.clone(),
+    };
+    let colour = match row.mark {
+        Mark::Title | Mark::Place => Colour::Cyan,
+        Mark::Plain => return cut,
+        Mark::Added => Colour::Green,
+        Mark::Removed | Mark::Breaking => Colour::Red,
+        Mark::Changed => Colour::Yellow,
+        Mark::Dim => Colour::Dim,
+    };
+    output::stdout_paint(&cut, colour)
+}
+
+/// Whether a pager took the text. The user's, else `less`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "PAGER and the pager are about the terminal, which only cli knows"
+)]
+fn page(text: &str) -> bool {
+    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    let pager = pager.unwrap_or_else(|| "less".to_owned());
+    let mut words = pager.split_whitespace();
+    let Some(program) = words.next() else { return false };
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    let Ok(mut child) = command.spawn() else { return false };
+    if let Some(mut input) = child.stdin.take() {
+        // A pager that is left before the end is no error.
+        let _ = input.write_all(text.as_bytes());
+    }
+    let _ = child.wait();
+    true
+}

@@ -1,0 +1,303 @@
+//! What differs between two sides, each a generation, a path, a target or a release.
+//!
+//! | side | means |
+//! |---|---|
+//! | `gen:N` | a generation that is kept |
+//! | `result` | the current generation |
+//! | a path that starts with `/`, `./` or `../` | a cluster directory (built as needed), an object of a store, any file or directory |
+//! | anything else | a target as the files are now, built as needed; `cluster` is everything that it needs too |
+//!
+//! Nothing in the cluster directory is changed: `result` stays, and no generation is made.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::fs;
+use crate::cli::{Error, Result, causes, why};
+use crate::compare::diff::{self, Cause, CauseKind, Diff, Part, Side, Tree};
+use crate::engine::drv;
+use crate::engine::exec::{self, Options};
+use crate::engine::store::{Generation, Roots, Store};
+use crate::openshift::workspace::{
+    self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Workspace, WorkspaceError,
+};
+
+/// The target that stands for everything.
+const EVERYTHING: &str = "cluster";
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Request {
+    /// Sides; none means the last two generations, one means that and `result`.
+    pub sides: Vec<String>,
+    /// Two releases: the same cluster on both.
+    pub releases: Option<[String; 2]>,
+    /// Only these: derivations, or folders of them.
+    pub only: Vec<String>,
+    /// Derivations built at the same time.
+    pub jobs: usize,
+}
+
+pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
+    let (old, new) = sides(env, request)?;
+    for only in &request.only {
+        let known = || old.parts.keys().chain(new.parts.keys()).map(String::as_str);
+        if !known().any(|name| is_below(name, only)) {
+            let folders = known().filter_map(|name| Some(name.split_once('/')?.0));
+            let near = crate::base::hint::near(only, known().chain(folders)).map(str::to_owned);
+            return Err(WorkspaceError::NoTarget { target: only.clone(), near }.into());
+        }
+    }
+    let only = |name: &str| request.only.is_empty() || request.only.iter().any(|only| is_below(name, only));
+    // Without the files of a cluster, causes have the names that recipes give them.
+    let workspace = directories(env, request)
+        .into_iter()
+        .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok());
+    let naming = |artifact: &str, change: &drv::Change| name(workspace.as_ref(), artifact, change);
+    Ok(diff::compare(&old, &new, &only, &naming)?)
+}
+
+/// Cluster directories that know what causes are called: the newer side's first.
+fn directories(env: Env<'_>, request: &Request) -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> = request.sides.iter().rev().map(PathBuf::from).collect();
+    directories.push(env.directory.to_owned());
+    directories.retain(|directory| is_cluster(directory).unwrap_or(false));
+    directories
+}
+
+fn is_cluster(path: &Path) -> Result<bool> {
+    let Some(path) = fs::optional(fs::canonical(path))? else { return Ok(false) };
+    Ok(fs::metadata(&path)?.is_dir()
+        && fs::exists(&path.join(INSTALL_CONFIG))?
+        && fs::exists(&path.join(CLUSTER))?)
+}
+
+fn is_below(name: &str, target: &str) -> bool {
+    let target = target.trim_end_matches('/');
+    name == target || name.strip_prefix(target).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn sides(env: Env<'_>, request: &Request) -> Result<(Side, Side)> {
+    if let Some([old, new]) = &request.releases {
+        // The epoch and the seed must be the same on both sides, so there must be one of each.
+        Workspace::load(env, Missing::Make)?;
+        return Ok((of_release(env, old, request)?, of_release(env, new, request)?));
+    }
+    let asked: Vec<Asked> = request.sides.iter().map(|side| Asked::parse(side)).collect::<Result<_>>()?;
+    match asked.as_slice() {
+        [] => {
+            let (store, roots) = kept(env)?;
+            let numbers = roots.numbers()?;
+            let [.., old, new] = numbers.as_slice() else {
+                let message = format!("there are no two generations to compare, but {}", numbers.len());
+                let advice = "every `tinderbox build` that changes `cluster` makes one; or name two sides: `tinderbox diff --help`";
+                return Err(Error::Usage { message, advice: Some(advice.into()) });
+            };
+            let side = |number: u64| Ok::<_, Error>(of_generation(&store, roots.generation(number)?));
+            Ok((side(*old)?, side(*new)?))
+        }
+        [one] => Ok((one.side(env, request.jobs)?, Asked::Result.side(env, request.jobs)?)),
+        [old, new] => pair(env, old, new, request.jobs),
+        _ => Err(Error::Usage { message: "`diff` compares two sides".into(), advice: None }),
+    }
+}
+
+/// Both sides; one that is a target narrows the other, and two single artifacts are compared with each other.
+fn pair(env: Env<'_>, old: &Asked, new: &Asked, jobs: usize) -> Result<(Side, Side)> {
+    let (mut one, mut other) = (old.side(env, jobs)?, new.side(env, jobs)?);
+    match (old, new) {
+        (Asked::Target(a), Asked::Target(b)) if a != b && one.parts.len() == 1 && other.parts.len() == 1 => {
+            let name = format!("{a} → {b}");
+            one.parts = one.parts.into_values().map(|part| (name.clone(), part)).collect();
+            other.parts = other.parts.into_values().map(|part| (name.clone(), part)).collect();
+        }
+        (Asked::Target(target), _) if target != EVERYTHING => other.narrow(|name| is_below(name, target)),
+        (_, Asked::Target(target)) if target != EVERYTHING => one.narrow(|name| is_below(name, target)),
+        // An object, or files, against a generation: what `result` points to is its `cluster`.
+        (Asked::Path(_), Asked::Generation(_) | Asked::Result) if one.parts.contains_key("") => {
+            whole(&mut other)
+        }
+        (Asked::Generation(_) | Asked::Result, Asked::Path(_)) if other.parts.contains_key("") => {
+            whole(&mut one)
+        }
+        _ => {}
+    }
+    Ok((one, other))
+}
+
+/// Only the tree that `result` points to, with no name.
+fn whole(side: &mut Side) {
+    let cluster = side.parts.remove(EVERYTHING);
+    side.parts = cluster.into_iter().map(|part| (String::new(), part)).collect();
+}
+
+/// What a side was called on the command line.
+#[derive(Debug, Clone)]
+enum Asked {
+    Generation(u64),
+    Result,
+    Path(PathBuf),
+    Target(String),
+}
+
+impl Asked {
+    fn parse(text: &str) -> Result<Self> {
+        if let Some(number) = text.strip_prefix("gen:") {
+            let number = number.parse().map_err(|_| Error::Usage {
+                message: format!("`{text}` names no generation"),
+                advice: Some("`tinderbox generations` lists them; the third is gen:3".into()),
+            })?;
+            return Ok(Self::Generation(number));
+        }
+        if text == "result" {
+            return Ok(Self::Result);
+        }
+        if text.starts_with('/')
+            || text == "."
+            || text == ".."
+            || text.starts_with("./")
+            || text.starts_with("../")
+        {
+            let path = PathBuf::from(text);
+            fs::canonical(&path)?;
+            return Ok(Self::Path(path));
+        }
+        Ok(Self::Target(text.to_owned()))
+    }
+
+    fn side(&self, env: Env<'_>, jobs: usize) -> Result<Side> {
+        match self {
+            Self::Generation(number) => {
+                let (store, roots) = kept(env)?;
+                Ok(of_generation(&store, roots.generation(*number)?))
+            }
+            Self::Result => {
+                let (store, roots) = kept(env)?;
+                let Some(number) = roots.current()? else {
+                    return Err(Error::NotBuilt { target: EVERYTHING.into() });
+                };
+                Ok(Side { title: "result".into(), ..of_generation(&store, roots.generation(number)?) })
+            }
+            Self::Path(path) => of_path(env, path, jobs),
+            Self::Target(target) => {
+                let workspace = Workspace::load(env, Missing::Make)?;
+                let targets = std::slice::from_ref(target);
+                build(env, &workspace, targets, target.clone(), jobs, target == EVERYTHING)
+            }
+        }
+    }
+}
+
+/// The store, and this directory's roots in it.
+fn kept(env: Env<'_>) -> Result<(Store, Roots)> {
+    let directory = ClusterDir::open(env.directory)?;
+    let store = workspace::open_store(env.store, directory.path())?;
+    let roots = store.roots_of(directory.path());
+    Ok((store, roots))
+}
+
+fn of_generation(store: &Store, generation: Generation) -> Side {
+    let part = |(name, named): (String, crate::engine::store::Named)| {
+        (name, Part { drv: Some(named.drv), tree: Tree::Object(named.object) })
+    };
+    Side {
+        title: format!("gen:{}", generation.number),
+        store: Some(store.clone()),
+        parts: generation.names.into_iter().map(part).collect(),
+    }
+}
+
+/// The same cluster on a release: all of it, or what is asked for and what that needs.
+fn of_release(env: Env<'_>, reference: &str, request: &Request) -> Result<Side> {
+    let release = workspace::release_named(env, Some(reference))?;
+    let workspace = Workspace::load_release(env, &release)?;
+    let title = match release.version.as_str() {
+        "" => reference.to_owned(),
+        version => format!("{reference} ({version})"),
+    };
+    let (whole, jobs) = ([EVERYTHING.to_owned()], request.jobs);
+    let targets = if request.only.is_empty() { &whole[..] } else { &request.only };
+    build(env, &workspace, targets, title, jobs, true)
+}
+
+/// A cluster directory, an object, or files.
+fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
+    let title = path.display().to_string();
+    if is_cluster(path)? {
+        let env = Env { directory: path, ..env };
+        let workspace = Workspace::load(env, Missing::Make)?;
+        return build(env, &workspace, &[EVERYTHING.to_owned()], title, jobs, true);
+    }
+    let real = fs::canonical(path)?;
+    let object = real.parent().and_then(|root| Store::open(root).ok()).and_then(|store| {
+        let name: crate::engine::store::ObjectName = real.file_name()?.to_str()?.parse().ok()?;
+        store.find(name.id, &name.name).ok()??;
+        Some((store, name.id))
+    });
+    let (store, tree) = match object {
+        Some((store, id)) => (Some(store), Tree::Object(id)),
+        None => (None, Tree::Loose(path.to_owned())),
+    };
+    Ok(Side { title, store, parts: [(String::new(), Part { drv: None, tree })].into() })
+}
+
+/// Builds targets without a trace in the cluster directory; with `inputs`, what they need is part of the side too.
+fn build(
+    env: Env<'_>,
+    workspace: &Workspace,
+    targets: &[String],
+    title: String,
+    jobs: usize,
+    inputs: bool,
+) -> Result<Side> {
+    let targets = workspace.select(targets)?;
+    let session = workspace.session(env)?;
+    let outcome =
+        exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: false })?;
+    if outcome.cancelled {
+        return Err(Error::Interrupted { kept: outcome.built.len() });
+    }
+    if let Some((_, error)) = outcome.failed.into_iter().next() {
+        return Err(Error::Failed(error));
+    }
+    let nodes = workspace.graph.nodes();
+    let wanted = |at: &usize| inputs || targets.contains(at);
+    let parts = outcome.done.into_iter().filter(|(at, _)| wanted(at)).map(|(at, done)| {
+        let part = Part { drv: Some(done.drv), tree: Tree::Object(done.output.object) };
+        (nodes[at].name.clone(), part)
+    });
+    Ok(Side { title, parts: parts.collect(), store: Some(session.store().clone()) })
+}
+
+/// What people call a cause.
+fn name(workspace: Option<&Workspace>, artifact: &str, change: &drv::Change) -> Cause {
+    let node = workspace.and_then(|workspace| {
+        let at = workspace.graph.find(artifact)?;
+        Some((workspace, &workspace.graph.nodes()[at]))
+    });
+    let Some((workspace, node)) = node else {
+        let show = |fact: &Option<drv::Fact>| fact.as_ref().map(ToString::to_string);
+        let kind = if change.path == "builder" { CauseKind::Builder } else { CauseKind::Recipe };
+        let (what, from, to) = (change.path.clone(), show(&change.from), show(&change.to));
+        return Cause { kind, what, from, to, places: Vec::new(), read_by: Vec::new() };
+    };
+    let why::Cause { derivation: _, kind, mut what, places, from, to } =
+        causes::name(workspace, node, change);
+    // Fields of the model that one line decides are one cause.
+    if let ([place], why::CauseKind::Config) = (places.as_slice(), kind)
+        && !place.field.is_empty()
+    {
+        what.clone_from(&place.field);
+    }
+    let kind = match kind {
+        why::CauseKind::Seed => CauseKind::Seed,
+        // The node OS is the release's.
+        why::CauseKind::Config if what.starts_with("lock.release") || what.starts_with("lock.rhcos") => {
+            CauseKind::Release
+        }
+        why::CauseKind::Config if what.starts_with("lock.epoch") => CauseKind::Epoch,
+        why::CauseKind::Config => CauseKind::Config,
+        why::CauseKind::File | why::CauseKind::Parameter | why::CauseKind::Inputs => CauseKind::Recipe,
+        why::CauseKind::Builder => CauseKind::Builder,
+        why::CauseKind::Forgotten => CauseKind::Unknown,
+    };
+    Cause { kind, what, from, to, places, read_by: Vec::new() }
+}

@@ -1,0 +1,276 @@
+//! `expiry`: every certificate of an artifact set, the soonest to end first, until when the set can still boot, and until
+//! when operators adopt the authorities that they are handed.
+//!
+//! The clock is asked here and never inside a derivation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use time::{Duration, OffsetDateTime};
+
+use super::adoption::{Adoption, adoptions};
+use super::output::{Colour, line, stdout_paint, table};
+use super::{Error, Printer, Result};
+use crate::base::digest::ObjectId;
+use crate::base::event::Event;
+use crate::base::fs;
+use crate::base::pki::Certificate;
+use crate::base::time::rfc3339;
+use crate::engine::exec::{self, Done};
+use crate::engine::store::{Session, Store};
+use crate::openshift::workspace::{self, Env, Missing, Workspace, this_second};
+
+/// How long a boot takes at most, from the first machine to the last operator: a set that ends sooner is of no use.
+const BOOT: Duration = Duration::hours(2);
+/// `build` warns when less than this is left.
+const SOON: Duration = Duration::hours(24);
+/// Builders whose outputs are certificates.
+const BUILDERS: [&str; 2] = ["authority", "certificate"];
+
+/// List all certificates, the soonest to end first, and until when the artifacts can still boot
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox expiry
+  tinderbox expiry installer-tls --json")]
+pub(super) struct Args {
+    /// Derivations or folders of them; default: cluster
+    targets: Vec<String>,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let found = expiry(env, &self.targets)?;
+        Ok(printer.answer(&found, || show(&found)))
+    }
+}
+
+fn show(expiry: &Expiry) {
+    let rows = expiry.certificates.iter().map(|one| {
+        let left = match one.hours_left {
+            hours if hours < 0 => stdout_paint("ended", Colour::Red),
+            hours @ 0..48 => stdout_paint(&format!("{hours} h"), Colour::Yellow),
+            hours => format!("{} d", hours / 24),
+        };
+        let kind = if one.authority { "authority" } else { "" };
+        vec![one.not_after.clone(), left, one.name.clone(), kind.to_owned(), one.subject.clone()]
+    });
+    table(&["ENDS", "LEFT", "CERTIFICATE", "", "SUBJECT"], &rows.collect::<Vec<_>>());
+    match (&expiry.boots_until, expiry.expired) {
+        (None, _) => line("there are no certificates"),
+        (Some(until), true) => {
+            let text = format!(
+                "These artifacts could boot until {until}; that is past. `tinderbox renew` moves the dates."
+            );
+            line(stdout_paint(&text, Colour::Red));
+        }
+        (Some(until), false) => line(format!("These artifacts can boot until {until}.")),
+    }
+    show_handed_over(&expiry.handed_over);
+}
+
+/// Authorities that are handed to operators, and until when that works.
+fn show_handed_over(adoptions: &[Adoption]) {
+    let Some(first) = adoptions.first() else { return };
+    line("");
+    let rows = adoptions.iter().map(|one| {
+        let left = match one.hours_left {
+            hours if hours < 0 => stdout_paint("past", Colour::Red),
+            hours @ 0..48 => stdout_paint(&format!("{hours} h"), Colour::Yellow),
+            hours => format!("{} d", hours / 24),
+        };
+        vec![one.adopted_until.clone(), left, one.object.clone(), one.authority.clone()]
+    });
+    table(&["ADOPTED UNTIL", "LEFT", "HANDED TO OPERATORS AS", "AUTHORITY"], &rows.collect::<Vec<_>>());
+    let text = format!(
+        "Operators adopt all of them unchanged until {}; `tinderbox renew` moves the dates.",
+        first.adopted_until
+    );
+    line(if first.hours_left < 0 { stdout_paint(&text, Colour::Red) } else { text });
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Expiry {
+    /// Now, as the machine's clock says.
+    pub now: String,
+    /// The time after which this set cannot finish a boot; none if there is no certificate.
+    pub boots_until: Option<String>,
+    /// Whether that is past.
+    pub expired: bool,
+    /// All certificates, the soonest to end first.
+    pub certificates: Vec<Row>,
+    /// All authorities that are handed to operators, the soonest to be replaced first.
+    pub handed_over: Vec<Adoption>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    /// Its name: the file's, or its subject for one that came in a chain of the user's.
+    pub name: String,
+    /// The derivation that has it.
+    pub derivation: String,
+    /// Whom it is about.
+    pub subject: String,
+    /// Who vouches for it.
+    pub issuer: String,
+    /// Whether it signs others.
+    pub authority: bool,
+    /// From when on it is valid.
+    pub not_before: String,
+    pub not_after: String,
+    /// Hours from now until then; negative if that is past.
+    pub hours_left: i64,
+    #[serde(skip)]
+    ends: OffsetDateTime,
+    #[serde(skip)]
+    begins: OffsetDateTime,
+}
+
+/// Lists the certificates of these targets; without any, those of `cluster`.
+fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let selected = workspace.select(targets)?;
+    let not_built = |at: usize| Error::NotBuilt { target: workspace.graph.nodes()[at].name.clone() };
+    let store = workspace::open_store_if_there(env.store, workspace.directory.path())?;
+    let store = store.ok_or_else(|| not_built(selected.first().copied().unwrap_or_default()))?;
+    let session = Session::reading(&store, Some(workspace.id_key()));
+    let plan = exec::plan(workspace.context(env, &session), &selected)?;
+    let missing = plan.missing.iter().find(|at| is_certificate(&workspace, **at));
+    if let Some(at) = missing {
+        return Err(not_built(*at));
+    }
+    of(&store, &outputs(&workspace, &plan.done))
+}
+
+/// The calendar of these outputs.
+pub(super) fn of(store: &Store, outputs: &[Output<'_>]) -> Result<Expiry> {
+    let now = this_second();
+    let certificates = rows(store, outputs, now)?;
+    let until = certificates.first().map(boots_until);
+    Ok(Expiry {
+        now: rfc3339(now),
+        boots_until: until.map(rfc3339),
+        expired: until.is_some_and(|until| until < now),
+        certificates,
+        handed_over: adoptions(store, outputs, now)?,
+    })
+}
+
+/// What a derivation gave.
+pub(super) struct Output<'a> {
+    pub(super) name: &'a str,
+    /// The kind of its builder.
+    pub(super) builder: &'a str,
+    pub(super) object: ObjectId,
+}
+
+fn outputs<'a>(workspace: &'a Workspace, done: &BTreeMap<usize, Done>) -> Vec<Output<'a>> {
+    let nodes = workspace.graph.nodes();
+    let output = |(at, done): (&usize, &Done)| {
+        let node = &nodes[*at];
+        Output { name: &node.name, builder: &node.builder.0, object: done.output.object }
+    };
+    done.iter().map(output).collect()
+}
+
+/// Says so when a set that was just built, or found, is about to end or has not begun. Gives the time until which it could
+/// finish a boot, if that is past.
+pub(super) fn warn(
+    env: Env<'_>,
+    workspace: &Workspace,
+    store: &Store,
+    done: &BTreeMap<usize, Done>,
+) -> Result<Option<String>> {
+    let now = this_second();
+    let outputs = outputs(workspace, done);
+    warn_of_age(env, &adoptions(store, &outputs, now)?, now);
+    let rows = rows(store, &outputs, now)?;
+    let Some(first) = rows.first() else { return Ok(None) };
+    let until = boots_until(first);
+    let expired = (until < now).then(|| rfc3339(until));
+    let text = if first.ends <= now {
+        format!("the certificate `{}` ended {}: run `tinderbox renew`", first.name, first.not_after)
+    } else if first.ends - now < SOON {
+        let left = (first.ends - now).whole_hours();
+        format!(
+            "the certificate `{}` ends in {left} h, at {}: run `tinderbox renew`",
+            first.name, first.not_after
+        )
+    } else if let Some(early) = rows.iter().find(|row| row.begins > now) {
+        format!(
+            "the certificate `{}` is not valid before {}: is the clock right?",
+            early.name, early.not_before
+        )
+    } else {
+        return Ok(expired);
+    };
+    env.events.emit(Event::Warning { text });
+    Ok(expired)
+}
+
+/// Until when a set can finish a boot, by the certificate that ends first.
+fn boots_until(first: &Row) -> OffsetDateTime {
+    first.ends - BOOT
+}
+
+/// Says so when operators would replace what they are handed, should it boot now.
+fn warn_of_age(env: Env<'_>, handed_over: &[Adoption], now: OffsetDateTime) {
+    let late: Vec<&Adoption> = handed_over.iter().filter(|one| one.until - now < BOOT).collect();
+    let Some(first) = late.first() else { return };
+    let names: Vec<&str> = late.iter().filter_map(|one| one.object.rsplit('/').next()).collect();
+    let text = format!(
+        "operators will replace what they are handed, {}, because it is too old: they adopt it until {}; run `tinderbox renew` before the boot",
+        names.join(", "),
+        first.adopted_until
+    );
+    env.events.emit(Event::Warning { text });
+}
+
+fn is_certificate(workspace: &Workspace, at: usize) -> bool {
+    BUILDERS.contains(&workspace.graph.nodes()[at].builder.0.as_str())
+}
+
+/// Every certificate once, sorted.
+fn rows(store: &Store, outputs: &[Output<'_>], now: OffsetDateTime) -> Result<Vec<Row>> {
+    let mut seen = BTreeSet::new();
+    let mut rows = Vec::new();
+    // Those that have a file of their own before those that stand in another's bundle, so that each has its own name.
+    let mut behind = Vec::new();
+    for output in outputs.iter().filter(|output| BUILDERS.contains(&output.builder)) {
+        let derivation = output.name;
+        let object = store.object(output.object)?;
+        for (path, _) in object.listing.leaves("").filter(|(path, _)| path.ends_with(".crt")) {
+            let text = fs::read_text(&object.path.join(path))?;
+            let unreadable = |source| Error::Certificate { derivation: derivation.to_owned(), source };
+            let mut chain = Certificate::chain_from_pem(&text).map_err(unreadable)?.into_iter();
+            if !path.ends_with("-bundle.crt")
+                && let Some(first) = chain.next().filter(|first| seen.insert(first.fingerprint()))
+            {
+                rows.push(row(path.trim_end_matches(".crt").to_owned(), derivation, &first, now));
+            }
+            behind.extend(chain.map(|one| (derivation, one)));
+        }
+    }
+    for (derivation, one) in behind {
+        if seen.insert(one.fingerprint()) {
+            rows.push(row(one.subject(), derivation, &one, now));
+        }
+    }
+    rows.sort_by(|one, other| (one.ends, &one.name).cmp(&(other.ends, &other.name)));
+    Ok(rows)
+}
+
+fn row(name: String, derivation: &str, certificate: &Certificate, now: OffsetDateTime) -> Row {
+    Row {
+        name,
+        derivation: derivation.to_owned(),
+        subject: certificate.subject(),
+        issuer: certificate.issuer(),
+        authority: certificate.is_authority(),
+        not_before: rfc3339(certificate.not_before()),
+        not_after: rfc3339(certificate.not_after()),
+        hours_left: (certificate.not_after() - now).whole_hours(),
+        ends: certificate.not_after(),
+        begins: certificate.not_before(),
+    }
+}

@@ -1,0 +1,254 @@
+//! `show --explain`: one flag or field of an artifact: what its comment says, which lines of the user's files decided
+//! it, and who reads it.
+//!
+//! Artifacts keep the comments of their templates, so the comment is the one above the line. The origin is found the
+//! other way round: the template's line that wrote it (`template_lines`), the names in that line, and what the recipe says
+//! these names are.
+
+pub(super) mod template_lines;
+pub(super) mod value_origin;
+mod yaml_field;
+
+use serde::Serialize;
+
+use super::artifact::{self, Artifact};
+use super::output::{Colour, line, stdout_paint};
+use super::{Error, Result};
+use crate::base::hint::{Place, Problems, near};
+use crate::base::yaml::{self, Node, Source};
+use crate::openshift::pod::{self, Container, Flag};
+use crate::openshift::workspace::Env;
+
+pub(super) use value_origin::{Kind, Origin};
+
+#[derive(Debug, Serialize)]
+pub(super) struct Explanation {
+    pub target: String,
+    pub file: String,
+    /// Every place in it that was asked for: a flag may be given twice, a file may hold several objects.
+    pub matches: Vec<Explained>,
+    /// Derivations that take it.
+    pub goes_into: Vec<String>,
+}
+
+/// One flag or field.
+#[derive(Debug, Serialize)]
+pub(super) struct Explained {
+    /// The flag or the field.
+    pub name: String,
+    /// What it is set to; of a list or map, its lines.
+    pub value: String,
+    /// Its line in the file, from 1.
+    pub line: usize,
+    /// What the comment above it says; empty if there is none.
+    pub comment: String,
+    /// The template's line that wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<Place>,
+    /// What decided the value; nothing if it stands in the template as it is.
+    pub origins: Vec<Origin>,
+    pub reader: String,
+    /// The files that it names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<NamedFile>,
+}
+
+/// A file that a flag names.
+#[derive(Debug, Serialize)]
+pub(super) struct NamedFile {
+    /// As the flag has it.
+    pub path: String,
+    /// Where that is on the node; none if it is not mounted from there.
+    pub on_node: Option<String>,
+    /// The derivation that makes it.
+    pub derivation: Option<String>,
+}
+
+/// What was found in the file, before its origin is known.
+struct Hit {
+    name: String,
+    value: String,
+    /// First and last line.
+    lines: (usize, usize),
+    reader: String,
+    files: Vec<NamedFile>,
+}
+
+/// Explains a flag (`--name`, or `name`) or a field path of `NAME` or `NAME:PATH`.
+pub(super) fn explain(env: Env<'_>, target: &str, what: &str) -> Result<Explanation> {
+    let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
+    let found = Artifact::find(env, name)?;
+    let node = found.node();
+    if node.builder.0 != "template" {
+        return Err(Error::Usage {
+            message: format!("`{name}` is not made from a template: there are no comments to show"),
+            advice: Some("explain one of the artifacts that go into it".into()),
+        });
+    }
+    let (file, text) = text(&found, name, path)?;
+    let mut problems = Problems::default();
+    let documents = yaml::documents(Source { name: &file, text: &text }, &mut problems);
+    if !problems.0.is_empty() {
+        return Err(Error::Usage {
+            message: format!("`{name}:{file}` is not YAML: it has no flags or fields to explain"),
+            advice: Some(format!("`tinderbox show {name}` prints it, with its comments")),
+        });
+    }
+    let hits = hits(&found, &documents, &text, name, what)?;
+    let template = template_lines::Template::new(node, &file);
+    let output: Vec<&str> = text.lines().collect();
+    let aligned = template.align(&output);
+    let matches = hits.into_iter().map(|hit| {
+        let written: Vec<usize> =
+            (hit.lines.0..=hit.lines.1).filter_map(|line| aligned.get(line - 1).copied().flatten()).collect();
+        Explained {
+            comment: pod::comment_above(&output, hit.lines.0),
+            template: aligned.get(hit.lines.0 - 1).copied().flatten().map(|at| template.place(at)),
+            origins: value_origin::origins(node, &template, &written),
+            name: hit.name,
+            value: hit.value,
+            line: hit.lines.0,
+            reader: hit.reader,
+            files: hit.files,
+        }
+    });
+    Ok(Explanation {
+        target: name.to_owned(),
+        matches: matches.collect(),
+        file,
+        goes_into: found.users().map(str::to_owned).collect(),
+    })
+}
+
+/// The one file of the artifact, or the one that was named. What is secret stays that.
+fn text(found: &Artifact, name: &str, path: Option<&str>) -> Result<(String, String)> {
+    let files: Vec<&str> = found.object.listing.leaves("").map(|(path, _)| path).collect();
+    let path = match (path, files.as_slice()) {
+        (Some(path), _) => path,
+        (None, [only]) => only,
+        (None, _) => {
+            return Err(Error::Usage {
+                message: format!("`{name}` has several files"),
+                advice: Some(format!("name one: `{name}:{}`", files.first().unwrap_or(&""))),
+            });
+        }
+    };
+    let file = artifact::file(&found.object, name, path, false)?;
+    if file.masked {
+        return Err(Error::Usage {
+            message: format!("`{name}:{path}` is secret: its lines are not explained"),
+            advice: Some(format!("its template is in the recipe {}", found.node().recipe)),
+        });
+    }
+    Ok((file.path, file.content))
+}
+
+fn hits(found: &Artifact, documents: &[Node], text: &str, target: &str, what: &str) -> Result<Vec<Hit>> {
+    let flag = what.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let mut flags = Vec::new();
+    let mut hits = Vec::new();
+    for document in documents.iter().filter(|document| yaml_field::kind(document) == "Pod") {
+        for container in pod::containers(document, text) {
+            let named = container.flags.iter().filter(|one| one.name == flag);
+            hits.extend(named.map(|flag| flag_hit(found, document, &container, flag)));
+            flags.extend(container.flags.into_iter().map(|flag| format!("--{}", flag.name)));
+        }
+    }
+    let is_flag = what.starts_with('-');
+    if hits.is_empty() && !is_flag {
+        hits = documents.iter().filter_map(|document| yaml_field::find(document, text, what)).collect();
+    }
+    if hits.is_empty() {
+        let wanted = if is_flag { format!("--{flag}") } else { what.to_owned() };
+        let names: Vec<String> = match is_flag {
+            true => flags,
+            false => documents
+                .iter()
+                .flat_map(|document| yaml_field::candidates(document, what))
+                .chain(flags)
+                .collect(),
+        };
+        let advice =
+            near(&wanted, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+        return Err(Error::NoPath { target: target.to_owned(), path: wanted, advice });
+    }
+    Ok(hits)
+}
+
+fn flag_hit(found: &Artifact, pod: &Node, container: &Container, flag: &Flag) -> Hit {
+    let files = flag.files().map(|path| {
+        let on_node = container.on_node(path);
+        let derivation =
+            on_node.as_deref().and_then(|path| value_origin::maker(&found.workspace.graph, path));
+        NamedFile { path: path.to_owned(), on_node, derivation }
+    });
+    let program = container.program.last().map_or(container.name.as_str(), String::as_str);
+    // `start` alone says nothing.
+    let program =
+        if container.program.len() > 1 && program == "start" { &container.program[0] } else { program };
+    Hit {
+        name: format!("--{}", flag.name),
+        value: flag.value.clone().unwrap_or_default(),
+        lines: (flag.line, flag.line),
+        reader: format!("{program}, in {}", yaml_field::object(pod)),
+        files: files.collect(),
+    }
+}
+
+pub(super) fn show(found: &Explanation) {
+    for one in &found.matches {
+        let Explained { name, value, line: at, comment, template, origins, reader, files } = one;
+        match value.lines().count() {
+            0 | 1 => line(format!("{}={value}", stdout_paint(name, Colour::Green))),
+            _ => line(format!("{}\n{value}", stdout_paint(name, Colour::Green))),
+        }
+        line(if comment.is_empty() { "  (no comment)".to_owned() } else { wrap(comment) });
+        fact("where", format!("{}:{}, line {at}", found.target, found.file));
+        if let Some(place) = template {
+            fact("template", place.to_string());
+        }
+        if origins.is_empty() {
+            fact("origin", "the template has it as it is".to_owned());
+        }
+        origins.iter().map(show_origin).for_each(|text| fact("origin", text));
+        fact("read by", reader.clone());
+        files.iter().map(named_file).for_each(|text| fact("names", text));
+    }
+    fact("goes into", found.goes_into.join(", "));
+}
+
+/// A named fact about what is shown above it.
+pub(super) fn fact(name: &str, text: String) {
+    line(format!("  {}{text}", stdout_paint(&format!("{name:<10}"), Colour::Cyan)));
+}
+
+pub(super) fn show_origin(origin: &Origin) -> String {
+    let places: Vec<String> = origin.places.iter().map(Place::to_string).collect();
+    match places.is_empty() {
+        true => format!("`{}` = {}", origin.name, origin.from),
+        false => format!("`{}` = {} ← {}", origin.name, origin.from, places.join("; ")),
+    }
+}
+
+fn named_file(file: &NamedFile) -> String {
+    let NamedFile { path, on_node, derivation } = file;
+    let on_node = match on_node {
+        Some(same) if same == path => String::new(),
+        Some(other) => format!(", on the node {other}"),
+        None => ", which is not mounted from the node".to_owned(),
+    };
+    let made = derivation.as_ref().map(|name| format!(" ← {name}")).unwrap_or_default();
+    format!("{path}{on_node}{made}")
+}
+
+/// A text in lines of at most a hundred characters, set in by two.
+fn wrap(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(last) if last.len() + 1 + word.len() <= 100 => *last = format!("{last} {word}"),
+            _ => lines.push(format!("  {word}")),
+        }
+    }
+    lines.join("\n")
+}

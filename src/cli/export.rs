@@ -1,0 +1,79 @@
+//! `export`: a plain copy of an artifact tree, to take elsewhere. Secrets are for their owner only.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::arguments::Jobs;
+use super::output::line;
+use super::{Error, Printer, Result, build};
+use crate::base::fs;
+use crate::engine::tree::Kind;
+use crate::openshift::workspace::{self, Env};
+
+/// Copy an artifact tree to a plain directory; secrets get mode 0600
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A new or an empty directory
+    dir: PathBuf,
+    /// What to export
+    #[arg(default_value = "cluster")]
+    target: String,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let done = export(env, &self.target, &self.dir, self.jobs.count())?;
+        Ok(printer.answer(&done, || {
+            let Exported { directory, files, secret } = &done;
+            line(format!("{}: {files} files, {secret} of them secret", directory.display()));
+        }))
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Exported {
+    directory: PathBuf,
+    files: usize,
+    /// How many of them are secret.
+    secret: usize,
+}
+
+/// Builds a target if need be, and copies it to a directory that is new or empty.
+fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Exported> {
+    if fs::optional(fs::list(to))?.is_some_and(|names| !names.is_empty()) {
+        let advice = "export to a new or an empty directory";
+        return Err(Error::Exists { path: to.to_owned(), advice });
+    }
+    let report = build::whole(env, vec![target.to_owned()], jobs)?;
+    let [built] = report.targets.as_slice() else {
+        let message = format!("`{target}` is {} derivations", report.targets.len());
+        return Err(Error::Usage { message, advice: Some("export one, for example `cluster`".into()) });
+    };
+    let store = workspace::open_store(env.store, env.directory)?;
+    let object = store.object(built.object)?;
+    fs::create_dirs(to)?;
+    let (mut files, mut secret) = (0, 0);
+    for (path, entry) in object.listing.entries().filter(|(path, _)| !path.is_empty()) {
+        let (from, to) = (object.path.join(path), to.join(path));
+        match &entry.kind {
+            Kind::Dir => fs::create_dir(&to, if entry.secret { 0o700 } else { 0o755 })?,
+            Kind::Link { target } => fs::symlink(Path::new(target), &to)?,
+            Kind::File { exec, .. } => {
+                let mode = match (entry.secret, exec) {
+                    (true, false) => 0o600,
+                    (true, true) => 0o700,
+                    (false, false) => 0o644,
+                    (false, true) => 0o755,
+                };
+                fs::copy_new(&from, &to, mode)?;
+                files += 1;
+                secret += usize::from(entry.secret);
+            }
+        }
+    }
+    Ok(Exported { directory: fs::canonical(to)?, files, secret })
+}

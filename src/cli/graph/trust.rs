@@ -1,0 +1,89 @@
+//! `graph --trust`: what nodes and kubeconfigs show each other, and who trusts it, before and after the pivot.
+//!
+//! It looks at what nodes really get, with all patches and recipes of the user's: the built `ignition/*`. No check has to
+//! pass for that, so a cluster that `check/hand-over` refuses can be looked at too.
+
+use std::collections::BTreeMap;
+
+use super::Format;
+use crate::base::event::Event;
+use crate::base::fs;
+use crate::cli::{Error, Result};
+use crate::engine::exec;
+use crate::engine::store::{Object, Session};
+use crate::engine::tree::Kind;
+use crate::openshift::config::Role;
+use crate::openshift::trust::{self, Machine, Pool, Trust};
+use crate::openshift::workspace::{self, Env, Missing, Workspace};
+
+/// What is built: the folder of nodes' configurations.
+const NODES: &str = "ignition";
+/// Where in their outputs files are, and which of them anyone shows or trusts.
+const PARTS: [&str; 2] = ["tree/etc/kubernetes", "tree/opt/openshift/manifests"];
+
+/// Every verification that the nodes of this cluster will make.
+pub(super) fn trust(env: Env<'_>) -> Result<Trust> {
+    Ok(Trust::of(&machines(env)?))
+}
+
+/// How many of them fail, for people.
+pub(super) fn summary(trust: &Trust) -> Event {
+    let Trust { verifications, failing, .. } = trust;
+    match failing {
+        0 => Event::Notice { text: format!("all {verifications} verifications hold") },
+        _ => {
+            let names = trust.refused().join(", ");
+            Event::Warning { text: format!("{failing} of {verifications} verifications fail: {names}") }
+        }
+    }
+}
+
+/// The same as text.
+pub(super) fn draw(trust: &Trust, format: Format) -> String {
+    match format {
+        Format::Mermaid => trust::mermaid(trust),
+        Format::Dot => trust::dot(trust),
+        Format::Svg => trust::svg(trust),
+        Format::Json => serde_json::to_string_pretty(trust).map(|text| text + "\n").unwrap_or_default(),
+    }
+}
+
+/// All machines with the files that matter, as they are built.
+fn machines(env: Env<'_>) -> Result<Vec<Machine>> {
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let not_built = || Error::NotBuilt { target: NODES.to_owned() };
+    let store =
+        workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
+    let targets = workspace.select(&[NODES.to_owned()])?;
+    let session = Session::reading(&store, Some(workspace.id_key()));
+    let plan = exec::plan(workspace.context(env, &session), &targets)?;
+    let mut machines = Vec::new();
+    for node in &workspace.cluster.nodes {
+        let at = workspace.find(&format!("{NODES}/{}", node.name))?;
+        let done = plan.done.get(&at).ok_or_else(not_built)?;
+        machines.push(machine(&node.name, node.role, &store.object(done.output.object)?)?);
+    }
+    Ok(machines)
+}
+
+/// A machine with this configuration.
+pub(in crate::cli) fn machine(name: &str, role: Role, object: &Object) -> Result<Machine> {
+    let pool = match role {
+        Role::Bootstrap => Pool::Bootstrap,
+        Role::Master => Pool::Master,
+        Role::Worker => Pool::Worker,
+    };
+    Ok(Machine { name: name.to_owned(), pool, files: files(object)? })
+}
+
+fn files(object: &Object) -> Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    let leaves = PARTS.into_iter().flat_map(|part| object.listing.leaves(part));
+    for (path, _) in leaves.filter(|(_, entry)| matches!(entry.kind, Kind::File { .. })) {
+        let bytes = fs::read(&object.path.join(path))?;
+        if let (Some(on_node), Ok(text)) = (path.strip_prefix("tree"), String::from_utf8(bytes)) {
+            files.insert(on_node.to_owned(), text);
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,171 @@
+//! `lock`: pins what the outside world says. Fills in what is missing; only `--update` changes what is there.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::output::line;
+use super::{Error, Printer, Result};
+use crate::base::fs;
+use crate::base::time::rfc3339;
+use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
+use crate::openshift::workspace::{
+    ClusterDir, Env, LOCK, parse_release, pin_boot_images, pin_release, read_cluster, seed, this_second,
+};
+
+/// Pin what the outside world says into cluster.lock
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox lock                               fills in what is missing
+  tinderbox lock --update release=demo:4.19    the next build is of that release
+  tinderbox lock --update epoch=2026-11-16T00:00:00Z")]
+pub(super) struct Args {
+    /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE` or `rhcos`
+    #[arg(long, value_name = "FIELD[=VALUE]")]
+    update: Vec<String>,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let done = lock(env, &self.update)?;
+        Ok(printer.answer(&done, || {
+            show_moved(&done.moved);
+            if done.seed_made {
+                line("cluster.seed: made; back it up, and never commit it");
+            }
+            if done.moved.is_empty() && !done.seed_made {
+                line("everything is pinned");
+            }
+        }))
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Locked {
+    moved: Vec<Moved>,
+    /// Whether the seed was made.
+    seed_made: bool,
+}
+
+/// One field of the lock that changed.
+#[derive(Debug, Serialize)]
+pub(super) struct Moved {
+    field: String,
+    /// Before; none if it was missing.
+    from: Option<String>,
+    /// After; none if it is gone.
+    to: Option<String>,
+}
+
+/// Fields of the lock, before and after.
+pub(super) fn show_moved(fields: &[Moved]) {
+    for field in fields {
+        let from = field.from.as_deref().unwrap_or("(missing)");
+        line(format!("{}: {from} → {}", field.field, field.to.as_deref().unwrap_or("(gone)")));
+    }
+}
+
+/// A field to change, and to what; without a value, to what the outside says now.
+enum Update {
+    Epoch(OffsetDateTime),
+    Release(Option<String>),
+    Rhcos,
+}
+
+fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
+    let directory = ClusterDir::open(env.directory)?;
+    let updates = updates.iter().map(|update| parse_update(update)).collect::<Result<Vec<_>>>()?;
+    let cluster = read_cluster(&directory)?;
+    let path = directory.file(LOCK);
+    let before = match fs::optional(fs::read_text(&path))? {
+        Some(text) => Some(Lock::parse(LOCK, &text)?),
+        None => None,
+    };
+    let mut after = before.clone().unwrap_or_else(|| Lock::new(this_second()));
+    let wants_rhcos = updates.iter().any(|update| matches!(update, Update::Rhcos));
+    for update in updates {
+        match update {
+            Update::Epoch(epoch) => after.epoch = epoch,
+            Update::Release(reference) => {
+                let reference = reference.unwrap_or_else(|| cluster.release.to_string());
+                after.release = Some(pin_release(env, &directory, &cluster, &reference)?);
+            }
+            Update::Rhcos => {}
+        }
+    }
+    let release = match after.release.take() {
+        Some(release) => release,
+        None => pin_release(env, &directory, &cluster, &cluster.release.to_string())?,
+    };
+    let moved_on = before.as_ref().and_then(|before| before.release.as_ref()) != Some(&release);
+    if moved_on || wants_rhcos || after.rhcos == Rhcos::default() {
+        after.rhcos = pin_boot_images(env, &release)?;
+    }
+    after.release = Some(release);
+    if before.as_ref() != Some(&after) {
+        fs::replace(&path, after.encode().as_bytes(), 0o644)?;
+    }
+    let seed_made = !seed::is_there(directory.path())?;
+    if seed_made {
+        seed::make(directory.path())?;
+    }
+    Ok(Locked { moved: moved(before.as_ref(), &after), seed_made })
+}
+
+pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
+    fn fields(lock: &Lock) -> Vec<(String, String)> {
+        let mut fields = vec![("epoch".to_owned(), rfc3339(lock.epoch))];
+        if let Some(LockedRelease { asked: _, reference, image, version, architecture }) = &lock.release {
+            fields.push(("release.reference".to_owned(), reference.clone()));
+            fields.push(("release.version".to_owned(), version.clone()));
+            fields.push(("release.image".to_owned(), image.clone()));
+            fields.push(("release.architecture".to_owned(), architecture.clone()));
+        }
+        for (field, artifact) in [("rhcos.iso", &lock.rhcos.iso), ("rhcos.qcow2", &lock.rhcos.qcow2)] {
+            if let Some(Artifact { location, sha256 }) = artifact {
+                fields.push((field.to_owned(), format!("{location} sha256:{sha256}")));
+            }
+        }
+        for (name, Renewed { epoch, generation }) in &lock.certificates {
+            let epoch = epoch.map(|epoch| ("epoch", rfc3339(epoch)));
+            let generation = generation.map(|generation| ("generation", generation.to_string()));
+            let own = epoch.into_iter().chain(generation);
+            fields.extend(own.map(|(field, value)| (format!("certificates.{name}.{field}"), value)));
+        }
+        fields
+    }
+    let old = before.map(fields).unwrap_or_default();
+    let new = fields(after);
+    let find = |list: &[(String, String)], field: &str| {
+        list.iter().find(|(known, _)| known == field).map(|(_, value)| value.clone())
+    };
+    let gone = old.iter().filter(|(field, _)| find(&new, field).is_none());
+    let names = new.iter().filter(|field| !old.contains(field)).chain(gone).map(|(field, _)| field);
+    names
+        .map(|field| Moved { field: field.clone(), from: find(&old, field), to: find(&new, field) })
+        .collect()
+}
+
+fn parse_update(update: &str) -> Result<Update> {
+    let (field, value) = update.split_once('=').map_or((update, None), |(field, value)| (field, Some(value)));
+    let usage =
+        |message: String, advice: &str| Err(Error::Usage { message, advice: Some(advice.to_owned()) });
+    match (field, value) {
+        ("epoch", None) => Ok(Update::Epoch(this_second())),
+        ("epoch", Some(value)) => match OffsetDateTime::parse(value, &Rfc3339) {
+            Ok(time) => {
+                let time = time.replace_nanosecond(0).unwrap_or(time);
+                Ok(Update::Epoch(time.to_offset(time::UtcOffset::UTC)))
+            }
+            Err(_) => usage(format!("`{update}` does not give a time"), "write epoch=2026-11-16T00:00:00Z"),
+        },
+        ("release", value) => {
+            value.map(parse_release).transpose()?;
+            Ok(Update::Release(value.map(str::to_owned)))
+        }
+        ("rhcos", None) => Ok(Update::Rhcos),
+        _ => usage(format!("`{field}` is not in the lock"), "the lock has `epoch`, `release` and `rhcos`"),
+    }
+}

@@ -1,0 +1,114 @@
+//! `realize apply`: makes the machines and brings the cluster up, phase by phase.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::realizer::with_hands;
+use super::{agrees, operators, tell};
+use crate::cli::arguments::{Jobs, parse_age};
+use crate::cli::output::line;
+use crate::cli::{Error, Printer, Result};
+use crate::openshift::workspace::Env;
+use crate::realize::{Applied, Hands, Phase, RealizeError};
+
+/// Make the machines and bring the cluster up: phase by phase, from wherever an earlier run ended
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox realize apply                       all phases, until the cluster is up and tried
+  tinderbox realize apply --until media         nothing is started yet
+  tinderbox realize apply --phase verify        this one again
+  tinderbox realize apply --no-wait             only make and start the machines
+
+It goes on from wherever an earlier run ended, also after `kill -9`: before every phase it looks at what is there.
+Phases, in order:
+  host           network with DNS and the VIPs, pool, firewall, load balancer
+  media          what the machines boot with, and their disks
+  bootstrap      the bootstrap machine, until the API answers
+  control-plane  the masters, until they have joined (their requests for certificates are approved)
+  pivot          the control plane moves to the masters; the bootstrap machine is removed
+  workers        the workers, until they are ready
+  convergence    every operator is available, at rest and well
+  verify         nodes, operators, etcd; a workload and its route; the console
+A disk is lost only with `--yes`. Every wait ends: after its time it says what was seen last, and how to look further.")]
+pub(crate) struct Args {
+    /// The last phase to go through
+    #[arg(long, value_name = "PHASE", conflicts_with = "phase", value_parser = phases())]
+    until: Option<Phase>,
+    /// Only this phase
+    #[arg(long, value_name = "PHASE", value_parser = phases())]
+    phase: Option<Phase>,
+    /// Agree that what is on disks which have to be made again is lost
+    #[arg(long)]
+    yes: bool,
+    /// Wait for nothing of the cluster: no pivot, no convergence, nothing is tried
+    #[arg(long, conflicts_with = "timeout")]
+    no_wait: bool,
+    /// The longest that any one wait may take: 90s, 30m, 2h [default: 40m to 90m, by phase]
+    #[arg(long, value_name = "TIME", value_parser = parse_age)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+/// Phases by their names, which `--help` and completions list.
+fn phases() -> impl TypedValueParser<Value = Phase> {
+    PossibleValuesParser::new(Phase::ALL.map(Phase::as_str))
+        .try_map(|name| Phase::named(&name).ok_or_else(|| format!("there is no phase `{name}`")))
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let phases = self.phases()?;
+        let mut applied = self.apply(env, &phases, self.yes);
+        if let Err(Error::Realize(error @ RealizeError::Confirm { .. })) = &applied
+            && agrees(env, &error.to_string())
+        {
+            applied = self.apply(env, &phases, true);
+        }
+        if let Err(Error::Realize(RealizeError::Obstacles { obstacles })) = &applied {
+            env.events.settle();
+            tell(obstacles);
+        }
+        let applied = applied?;
+        Ok(printer.answer(&applied, || show(&applied)))
+    }
+
+    /// Takes the steps of these phases; `yes` says that disks may be lost.
+    fn apply(&self, env: Env<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
+        with_hands(env, self.jobs.count(), |hands| {
+            let cluster = hands.cluster.filter(|_| !self.no_wait);
+            Ok(Hands { cluster, limit: self.timeout, ..hands }.apply(phases, yes)?)
+        })
+    }
+
+    /// The phases to go through. Those that only wait are none of a run that does not.
+    fn phases(&self) -> Result<Vec<Phase>> {
+        let waits = |phase: &Phase| matches!(phase, Phase::Pivot | Phase::Convergence | Phase::Verify);
+        let last = self.until.unwrap_or(Phase::Verify);
+        match self.phase {
+            Some(only) if self.no_wait && waits(&only) => Err(Error::Usage {
+                message: format!("the phase `{}` is a wait", only.as_str()),
+                advice: Some("leave `--no-wait` out".into()),
+            }),
+            Some(only) => Ok(vec![only]),
+            None => Ok(Phase::ALL
+                .into_iter()
+                .filter(|phase| *phase <= last && !(self.no_wait && waits(phase)))
+                .collect()),
+        }
+    }
+}
+
+fn show(applied: &Applied) {
+    operators(&applied.operators);
+    for check in &applied.checks {
+        line(format!("{}: {}", check.name, check.detail));
+    }
+    match applied.steps.len() {
+        0 => line("everything is as it should be"),
+        1 => line("1 step taken"),
+        count => line(format!("{count} steps taken")),
+    }
+}

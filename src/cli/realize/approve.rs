@@ -1,0 +1,100 @@
+//! `realize approve`: the closure, built if need be, and the API of the cluster that was made from it. libvirt is not asked.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use time::OffsetDateTime;
+
+use super::{kubelet, stage};
+use crate::base::fs;
+use crate::base::hint::Hint as _;
+use crate::cli::arguments::{Jobs, parse_age};
+use crate::cli::error::explain;
+use crate::cli::output::{Colour, line, stdout_paint, table};
+use crate::cli::{Error, Printer, Result, build};
+use crate::openshift::workspace::{Env, Missing, Workspace};
+use crate::realize::RealizeError;
+use crate::realize::api::{Client, Endpoint};
+use crate::realize::approve::{Approver, Made, Report};
+
+/// Approve the nodes' requests for certificates, and nobody else's
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox realize approve                       one look
+  tinderbox realize approve --watch               until every master and worker has joined
+  tinderbox realize approve --watch --timeout 2h --json
+  tinderbox realize approve --server localhost:6443
+
+A node asks twice: for a client certificate, as the user of the bootstrap kubeconfig in its Ignition, and once it has joined
+for a serving certificate, as itself. Only that is approved, with exactly the subject, names, addresses and usages that
+such a node has. Everything else is reported and left alone: neither approved nor denied. libvirt is not needed.
+Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are missing after the time.")]
+pub(crate) struct Args {
+    /// Go on until every master and worker has its certificates and is in the API
+    #[arg(long)]
+    watch: bool,
+    /// How long to watch: 90s, 60m, 2h
+    #[arg(long, value_name = "TIME", default_value = "60m", value_parser = parse_age, requires = "watch")]
+    timeout: Duration,
+    /// Where the API is, if not at `vips.api` of cluster.yaml; it must still be `api.<domain>` by its certificate
+    #[arg(long, value_name = "HOST:PORT")]
+    server: Option<Endpoint>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let report = approve(env, &self)?;
+        printer.answer(&report, || show(&report));
+        if self.watch && !report.complete {
+            let error = RealizeError::Absent { missing: report.missing(), seconds: self.timeout.as_secs() };
+            explain(&error, error.hint());
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn show(report: &Report) {
+    for one in &report.approved {
+        let word = stdout_paint("approved", Colour::Green);
+        line(format!("{word}  {}  {} certificate of {}", one.request, one.certificate.as_str(), one.node));
+    }
+    for one in &report.left {
+        line(format!("{}  {}  {}", stdout_paint("left    ", Colour::Yellow), one.request, one.reason));
+        one.hint.iter().for_each(|hint| line(format!("          {hint}")));
+    }
+    let rows = report.nodes.iter().map(|node| {
+        let cells = [&node.node, kubelet(node), stage(node.client), stage(node.serving), &node.name];
+        cells.map(str::to_owned).to_vec()
+    });
+    table(&["NODE", "IN THE API", "CLIENT", "SERVING", "NAME"], &rows.collect::<Vec<_>>());
+}
+
+/// Approves requests for certificates of the nodes that we made, and of nobody else.
+fn approve(env: Env<'_>, asked: &Args) -> Result<Report> {
+    let workspace = Workspace::load(env, Missing::Make)?;
+    let report = build::whole(env, vec!["cluster".to_owned()], asked.jobs.count())?;
+    let closure = report.targets.first().map(|target| target.path.clone());
+    let closure = closure.ok_or(Error::NotBuilt { target: "cluster".into() })?;
+    let made = Made::read(&closure, &workspace.cluster)?;
+    let kubeconfig = fs::read_text(&closure.join("auth/kubeconfig"))?;
+    let vip = workspace.cluster.api_vips.first().map(|vip| Endpoint::of(*vip));
+    let at = asked.server.clone().or(vip).ok_or(Error::Usage {
+        message: "cluster.yaml has no `vips.api`".into(),
+        advice: Some("`--server HOST:PORT` says where the API is".into()),
+    })?;
+    let client = Client::new(&kubeconfig, &at, env.cancel).map_err(RealizeError::from)?;
+    let approver = Approver { client: &client, made: &made, events: env.events, now };
+    let done = match asked.watch {
+        true => approver.watch(asked.timeout),
+        false => approver.once(),
+    };
+    Ok(done.map_err(RealizeError::from)?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a node has been there is counted from now")]
+pub(super) fn now() -> OffsetDateTime {
+    OffsetDateTime::now_utc()
+}

@@ -1,0 +1,38 @@
+//! `realize destroy`: removes what `apply` made.
+
+use std::process::ExitCode;
+
+use super::realizer::with_hands;
+use super::{agrees, with_root};
+use crate::cli::arguments::Jobs;
+use crate::cli::output::line;
+use crate::cli::{Error, Printer, Result};
+use crate::openshift::workspace::Env;
+
+/// Remove what `apply` made, disks included, and nothing else
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  tinderbox realize destroy --yes")]
+pub(crate) struct Args {
+    /// Agree that everything on the machines' disks is lost
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let lost = "everything on the machines' disks would be lost";
+        if !self.yes && !agrees(env, lost) {
+            let advice = Some("`--yes` agrees to that".into());
+            return Err(Error::Usage { message: lost.into(), advice });
+        }
+        let done = with_hands(env, self.jobs.count(), |hands| Ok(hands.destroy()?))?;
+        Ok(printer.answer(&done, || {
+            line(format!("{} things removed", done.removed.len()));
+            done.left.iter().for_each(|left| line(format!("left: {left}")));
+            with_root(&done.privileged);
+        }))
+    }
+}

@@ -1,0 +1,124 @@
+//! `realize gather`: which secrets must not be in the archive, and what is known without asking the host.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+
+use super::realizer::with_workspace;
+use super::ssh;
+use crate::base::fs;
+use crate::base::hint::chain;
+use crate::base::redact::Veil;
+use crate::cli::arguments::Jobs;
+use crate::cli::output::{line, size};
+use crate::cli::store::scan;
+use crate::cli::{Error, Printer, Result};
+use crate::engine::exec;
+use crate::engine::store::Session;
+use crate::openshift::workspace::{self, Env, Workspace};
+use crate::realize::{Gathered, Hands, Request};
+
+/// Put everything that helps after a failed boot into one archive, secrets masked
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox realize gather
+  tinderbox realize gather --output /tmp/failed.tar.gz --json
+
+Consoles, journals, containers and static pods' logs of every node, what libvirt and the load balancer say, the plan and the
+status. Whatever does not answer is in its `errors.txt`, and stops nothing else. Secrets of the closure, and what looks like a
+key, a token or a password, are masked. The archive is for its owner only.")]
+pub(crate) struct Args {
+    /// The archive; it must not be there yet [default: gather-CLUSTER-TIME.tar.gz]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let done = gather(env, self.jobs.count(), self.output.as_deref(), Path::new(""))?;
+        Ok(printer.answer(&done, || show(&done)))
+    }
+}
+
+fn show(done: &Gathered) {
+    line(format!("{}: {} files, {}", done.archive.display(), done.files, size(done.size)));
+    match done.reached.as_slice() {
+        [] => line("no node answered over SSH"),
+        reached => line(format!("answered over SSH: {}", reached.join(", "))),
+    }
+    if !done.missed.is_empty() {
+        line(format!("{} things could not be had: `errors.txt` in it says why", done.missed.len()));
+    }
+}
+
+/// A file for the archive, or why there is none.
+type Content = (String, std::result::Result<Vec<u8>, String>);
+
+/// Gathers everything into an archive: where it is asked for, or beside `here` with a name of its own.
+fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Path) -> Result<Gathered> {
+    if let Some(path) = asked.filter(|path| matches!(fs::exists(path), Ok(true))) {
+        let advice = "name a file that is not there yet";
+        return Err(Error::Exists { path: path.to_owned(), advice });
+    }
+    with_workspace(env, jobs, |hands, workspace| {
+        let now = workspace::this_second();
+        let time = now.format(format_description!("[year][month][day]T[hour][minute][second]Z"));
+        let name = format!("gather-{}", workspace.cluster.name);
+        let named = || here.join(format!("{name}-{}.tar.gz", time.unwrap_or_default()));
+        let to: PathBuf = asked.map_or_else(named, Path::to_owned);
+        let when = now.format(&Rfc3339).unwrap_or_default();
+        let request = Request {
+            addresses: &ssh::addresses(workspace),
+            veil: &veil(env, workspace)?,
+            files: known(env, hands, workspace, &when),
+            name: &name,
+            to: &to,
+        };
+        Ok(hands.gather(request)?)
+    })
+}
+
+/// Every secret that is known here: of this cluster's files, and of all closures in the store, because a node may run an
+/// earlier one.
+fn veil(env: Env<'_>, workspace: &Workspace) -> Result<Veil> {
+    let store = workspace::open_store(env.store, env.directory)?;
+    Ok(Veil::new(store.needles(&scan::known(env, &workspace.directory)?)?))
+}
+
+/// What is known without asking anybody.
+fn known(env: Env<'_>, hands: Hands<'_>, workspace: &Workspace, when: &str) -> Vec<Content> {
+    let about = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "closure": hands.wanted.closure,
+        "cluster": hands.wanted.cluster,
+        "uri": hands.virsh.uri,
+        "gathered": when,
+    });
+    let document = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
+    let checks = fs::read(&hands.wanted.closure.join("checks.json")).map_err(|error| chain(&error));
+    vec![
+        ("tinderbox.json".to_owned(), Ok(document(&about))),
+        (
+            "artifacts.json".to_owned(),
+            artifacts(env, workspace).map(|value| document(&value)).map_err(|error| chain(&error)),
+        ),
+        ("checks.json".to_owned(), checks),
+    ]
+}
+
+/// Every derivation of the closure with its ids; no contents.
+fn artifacts(env: Env<'_>, workspace: &Workspace) -> Result<serde_json::Value> {
+    let store = workspace::open_store(env.store, env.directory)?;
+    let session = Session::reading(&store, Some(workspace.id_key()));
+    let plan = exec::plan(workspace.context(env, &session), &[workspace.find("cluster")?])?;
+    let rows = plan.done.iter().map(|(at, done)| {
+        let name = workspace.graph.nodes().get(*at).map(|node| &node.name);
+        json!({"name": name, "drv": done.drv, "object": done.output.object})
+    });
+    Ok(rows.collect())
+}

@@ -1,0 +1,106 @@
+//! `realize logs`: what a node wrote to its serial console, or over SSH a log of it.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::ssh::with_node;
+use crate::base::process::Take;
+use crate::cli::arguments::Jobs;
+use crate::cli::terminal_filter::TerminalFilter;
+use crate::cli::{Error, Printer, Result};
+use crate::openshift::workspace::Env;
+use crate::realize::Log;
+
+/// Print what a node wrote to its serial console, or over SSH a log of it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox realize logs bootstrap                     its serial console
+  tinderbox realize logs bootstrap bootkube --follow
+  tinderbox realize logs master-0 etcd --lines 100     every container of a static pod, with headings
+  tinderbox realize logs worker-0 NetworkManager.service
+
+Logs over SSH: bootkube, kubelet, crio; etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
+cluster-version-operator, kube-proxy; ignition; all; and units of any name.")]
+pub(crate) struct Args {
+    /// The node
+    node: String,
+    /// Which log: `console` (the default), `bootkube`, `kubelet`, `crio`, a static pod, `ignition`, `all`, or any unit
+    what: Option<String>,
+    /// Go on with what comes, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// Only the last lines
+    #[arg(short = 'n', long, value_name = "N")]
+    lines: Option<u64>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    /// Prints a log as it comes. What a terminal would obey is taken out if one shows it.
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let Self { node, what, follow, .. } = &self;
+        let json = printer.json;
+        if json && *follow {
+            let message = "`--json` prints one document, and `--follow` has no end".to_owned();
+            return Err(Error::Usage { message, advice: Some("leave one of them out".into()) });
+        }
+        let mut whole = Vec::new();
+        let mut filter = std::io::stdout().is_terminal().then(TerminalFilter::default);
+        let mut closed = false;
+        let mut take = |piece: &[u8]| {
+            if json {
+                whole.extend_from_slice(piece);
+                return ControlFlow::Continue(());
+            }
+            let shown = filter.as_mut().map(|filter| filter.push(piece));
+            let mut out = std::io::stdout().lock();
+            let written =
+                out.write_all(shown.as_deref().map_or(piece, str::as_bytes)).and_then(|()| out.flush());
+            closed = written.is_err();
+            if closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let done = logs(env, &self, &mut take);
+        match done {
+            // A reader that went away has seen enough, and who follows a log ends it.
+            Err(_) if closed => {}
+            Err(Error::Stopped) if *follow => {}
+            done => done?,
+        }
+        if json {
+            let text = String::from_utf8_lossy(&whole);
+            let what = what.as_deref().unwrap_or("console");
+            printer.answer(&json!({"node": node, "log": what, "text": text}), || {});
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Hands on a log of a node as it comes.
+fn logs(env: Env<'_>, asked: &Args, take: Take<'_>) -> Result<()> {
+    let what = asked.what.as_deref();
+    let log = what.filter(|what| *what != "console").map(Log::parse).transpose();
+    let log = log.map_err(|advice| {
+        let message = format!("there is no log `{}`", what.unwrap_or_default());
+        Error::Usage { message, advice }
+    })?;
+    let Args { node, lines, follow, jobs, .. } = asked;
+    let (lines, follow) = (*lines, *follow);
+    with_node(env, jobs.count(), node, |(hands, machine), way| match log {
+        Some(log) => Ok(hands.log(&way()?, &log, lines, follow, take)?),
+        None => {
+            let written = hands.console_text(machine, lines, take)?;
+            match (written, follow) {
+                (written, true) => Ok(hands.follow_console(machine, written.unwrap_or(0), take)?),
+                (Some(_), false) => Ok(()),
+                (None, false) => Err(Error::Usage {
+                    message: format!("`{node}` has written nothing to its console"),
+                    advice: Some("`tinderbox realize status` says whether it runs".into()),
+                }),
+            }
+        }
+    })
+}

@@ -1,0 +1,114 @@
+//! `realize …`: from the closure to running machines, and what several of these verbs show.
+
+mod apply;
+mod approve;
+mod destroy;
+mod gather;
+mod logs;
+mod plan;
+mod realizer;
+mod ssh;
+mod status;
+
+use std::io::{BufRead as _, IsTerminal as _};
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::error::explain;
+use super::output::{line, table};
+use super::{Printer, Result};
+use crate::openshift::workspace::Env;
+use crate::realize::api::Stage;
+use crate::realize::approve::Member;
+use crate::realize::{Obstacle, Operator, Privileged};
+
+/// Make the cluster's machines on libvirt
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    Plan(plan::Args),
+    Apply(apply::Args),
+    Status(status::Args),
+    Approve(approve::Args),
+    Logs(logs::Args),
+    Ssh(ssh::Args),
+    Gather(gather::Args),
+    Destroy(destroy::Args),
+}
+
+impl Verb {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        match self {
+            Self::Plan(verb) => verb.run(env, printer),
+            Self::Apply(verb) => verb.run(env, printer),
+            Self::Status(verb) => verb.run(env, printer),
+            Self::Approve(verb) => verb.run(env, printer),
+            Self::Logs(verb) => verb.run(env, printer),
+            Self::Ssh(verb) => verb.run(env, printer),
+            Self::Gather(verb) => verb.run(env, printer),
+            Self::Destroy(verb) => verb.run(env, printer),
+        }
+    }
+}
+
+/// Prints what stands in the way.
+fn tell(obstacles: &[Obstacle]) {
+    for obstacle in obstacles {
+        explain(obstacle, Some(obstacle.hint.clone()));
+    }
+}
+
+/// Commands for root, each with its reason.
+fn with_root(commands: &[Privileged]) {
+    if !commands.is_empty() {
+        line("\nWith root:");
+    }
+    for one in commands {
+        line(format!("  {}\n      {}", one.command, one.why));
+    }
+}
+
+/// Asks, where somebody is there to answer.
+#[expect(clippy::print_stderr, reason = "a question is no data")]
+fn agrees(env: Env<'_>, what: &str) -> bool {
+    let (mut stdin, mut answer) = (std::io::stdin().lock(), String::new());
+    if !stdin.is_terminal() || !std::io::stderr().is_terminal() {
+        return false;
+    }
+    env.events.settle();
+    eprint!("{what}\nGo on? [y/N] ");
+    stdin.read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// The table of operators, if there are any.
+fn operators(operators: &[Operator]) {
+    if operators.is_empty() {
+        return;
+    }
+    let rows = operators.iter().map(|one| {
+        let version = one.version.clone().unwrap_or_default();
+        vec![one.name.clone(), version, one.state(), one.message.clone()]
+    });
+    table(&["OPERATOR", "VERSION", "STATE", "MESSAGE"], &rows.collect::<Vec<_>>());
+}
+
+/// How far a request is, in a word.
+fn stage(stage: Option<Stage>) -> &'static str {
+    match stage {
+        None => "",
+        Some(Stage::Pending) => "pending",
+        Some(Stage::Denied) => "denied",
+        Some(Stage::Failed) => "failed",
+        Some(Stage::Approved) => "approved",
+        Some(Stage::Issued) => "issued",
+    }
+}
+
+/// How its kubelet stands.
+fn kubelet(member: &Member) -> &'static str {
+    match (member.joined, member.ready) {
+        (true, true) => "ready",
+        (true, false) => "joined",
+        _ => "missing",
+    }
+}

@@ -1,0 +1,58 @@
+//! `realize plan`: what would be created, changed, kept or removed on the host. Nothing there is changed.
+
+use std::process::ExitCode;
+
+use super::realizer::with_hands;
+use super::{tell, with_root};
+use crate::cli::arguments::Jobs;
+use crate::cli::output::{Colour, exit_code, line, stdout_paint};
+use crate::cli::{Printer, Result};
+use crate::openshift::workspace::Env;
+use crate::realize::{Action, Plan};
+
+/// Say what would be made, changed or removed on the host, and why; changes nothing
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox realize plan
+  tinderbox realize plan --json
+
+The host is the one of `libvirt.uri` in cluster.yaml: `qemu:///system` (the default), `qemu:///session`, or another
+machine with `qemu+ssh://user@host/system`. Only what this cluster made is ever changed: it knows its network, pool and
+machines by their UUIDs, which come out of the seed.
+Exit codes: 0 nothing stands in the way, 1 something does.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let plan = with_hands(env, self.jobs.count(), |hands| Ok(hands.plan()?))?;
+        printer.answer(&plan, || show(&plan));
+        tell(&plan.obstacles);
+        Ok(exit_code(plan.obstacles.is_empty()))
+    }
+}
+
+fn show(plan: &Plan) {
+    let colour = |action: Action| match action {
+        Action::Create => Colour::Green,
+        Action::Change => Colour::Yellow,
+        Action::Keep => Colour::Dim,
+        Action::Remove => Colour::Red,
+    };
+    for step in &plan.steps {
+        let word = stdout_paint(&format!("{:<6}", step.action.as_str()), colour(step.action));
+        line(format!("{word}  {:<8}  {}", step.thing.as_str(), step.name));
+        for why in &step.why {
+            line(format!("                    {why}"));
+        }
+        if step.destroys {
+            line(format!("                    {}", stdout_paint("what is on it is lost", Colour::Red)));
+        }
+    }
+    if plan.is_done() {
+        line("everything is as it should be");
+    }
+    with_root(&plan.privileged);
+}

@@ -1,0 +1,135 @@
+//! What works on the host: the closure, built if need be, and how to get to libvirt and to the cluster.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use crate::base::fs;
+use crate::base::process::is_root;
+use crate::base::value::Value;
+use crate::cli::{Error, Result, build};
+use crate::engine::fields::Projected;
+use crate::openshift::workspace::{Env, Missing, Workspace};
+use crate::realize::api::Endpoint;
+use crate::realize::approve::Made;
+use crate::realize::{Access, Cluster, Hands, Images, State, Virsh, Wanted};
+
+/// Builds what is wanted, and works on the host with it.
+pub(super) fn with_hands<T>(
+    env: Env<'_>,
+    jobs: usize,
+    work: impl FnOnce(Hands<'_>) -> Result<T>,
+) -> Result<T> {
+    with_workspace(env, jobs, |hands, _| work(hands))
+}
+
+/// The same for who needs the cluster's files too.
+pub(super) fn with_workspace<T>(
+    env: Env<'_>,
+    jobs: usize,
+    work: impl FnOnce(Hands<'_>, &Workspace) -> Result<T>,
+) -> Result<T> {
+    let workspace = Workspace::load(env, Missing::Make)?;
+    let Built { wanted, cluster, no_image, expired } = built(env, &workspace, jobs)?;
+    let uri = &workspace.cluster.libvirt.uri;
+    let virsh = Virsh { programs: env.programs, uri, read_only: false, cancel: env.cancel };
+    let state = State::of(workspace.directory.path());
+    let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);
+    let (cluster, limit) = (Some(&cluster), None);
+    let expired = expired.as_deref();
+    let hands =
+        Hands { virsh, wanted: &wanted, state: &state, access, no_image, expired, cluster, limit, events };
+    work(hands, &workspace)
+}
+
+fn access(virsh: Virsh<'_>) -> Access {
+    let said = fs::read_text(Path::new("/proc/sys/net/ipv4/ip_unprivileged_port_start")).ok();
+    let first_port = said.and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
+    Access { root: is_root(), local: virsh.is_local(), session: virsh.is_session(), first_port }
+}
+
+/// What is built, and what it says.
+struct Built {
+    wanted: Wanted,
+    cluster: Cluster,
+    /// What to do if the node OS is not on this machine.
+    no_image: String,
+    /// Until when it could boot, if that is past.
+    expired: Option<String>,
+}
+
+/// Where the release's images are named.
+const IMAGES: &str = "release/images";
+
+fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
+    let qcow2 = qcow2(workspace);
+    let nodes: Vec<String> = workspace.cluster.nodes.iter().map(|node| node.name.clone()).collect();
+    let iso = |node: &String| format!("iso/{node}");
+    let isos: Vec<String> = match qcow2.is_some() {
+        true => Vec::new(),
+        false => nodes.iter().map(iso).filter(|iso| workspace.graph.find(iso).is_some()).collect(),
+    };
+    let targets = [vec!["cluster".to_owned(), IMAGES.to_owned()], isos].concat();
+    let report = build::whole(env, targets, jobs)?;
+    let paths: BTreeMap<&str, &PathBuf> =
+        report.targets.iter().map(|target| (target.name.as_str(), &target.path)).collect();
+    let path = |name: &str| paths.get(name).copied().ok_or(Error::NotBuilt { target: name.into() });
+    let closure = path("cluster")?;
+    let isos = nodes.iter().filter_map(|node| {
+        let path = paths.get(iso(node).as_str())?;
+        Some((node.clone(), path.join(format!("{node}.iso"))))
+    });
+    let images = Images { isos: isos.collect(), qcow2 };
+    Ok(Built {
+        wanted: Wanted::read(closure, &nodes, &images)?,
+        cluster: cluster(workspace, closure, path(IMAGES)?)?,
+        no_image: no_image(workspace),
+        expired: report.expired.clone(),
+    })
+}
+
+/// The way to the cluster that the closure describes.
+fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<Cluster> {
+    let config = &workspace.cluster;
+    let vip = |vips: &[IpAddr], field: &str| {
+        vips.first().copied().ok_or_else(|| Error::Usage {
+            message: format!("cluster.yaml has no `vips.{field}`"),
+            advice: None,
+        })
+    };
+    let image = fs::optional(fs::read_text(&images.join("components/haproxy-router")))?;
+    Ok(Cluster {
+        kubeconfig: fs::read_text(&closure.join("auth/kubeconfig"))?.into(),
+        api: Endpoint::of(vip(&config.api_vips, "api")?),
+        ingress: vip(&config.ingress_vips, "ingress")?,
+        domain: config.domain(),
+        made: Made::read(closure, config)?,
+        now: super::approve::now,
+        image: image.map(|image| image.trim().to_owned()),
+    })
+}
+
+/// The QEMU image that the lock names, if it is a file, and its sha256.
+fn qcow2(workspace: &Workspace) -> Option<(PathBuf, String)> {
+    let local = workspace.fields.project("lock.rhcos.qcow2.local").ok()?.value;
+    matches!(local, Projected::Plain(Value::Bool(true))).then_some(())?;
+    let path = workspace.directory.path().join(text(workspace, "lock.rhcos.qcow2.location")?);
+    Some((path, text(workspace, "lock.rhcos.qcow2.sha256")?))
+}
+
+/// What to do so that there is a node OS.
+fn no_image(workspace: &Workspace) -> String {
+    match qcow2(workspace) {
+        Some((path, _)) => {
+            format!("put it at `{}` again, or change `rhcos.qcow2` in cluster.yaml", path.display())
+        }
+        None => format!("{}; its QEMU image works too (`rhcos: {{qcow2: FILE}}`)", workspace.no_iso()),
+    }
+}
+
+fn text(workspace: &Workspace, field: &str) -> Option<String> {
+    match workspace.fields.project(field).ok()?.value {
+        Projected::Plain(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,94 @@
+//! `realize ssh`: goes to a node of the cluster.
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::realizer::with_workspace;
+use crate::base::hint::{Hint as _, did_you_mean};
+use crate::cli::arguments::Jobs;
+use crate::cli::error::explain;
+use crate::cli::output::line;
+use crate::cli::{Error, Printer, Result};
+use crate::openshift::workspace::{Env, Workspace};
+use crate::realize::ssh::Manner;
+use crate::realize::wanted::Machine;
+use crate::realize::{Hands, Way};
+
+/// Go to a node with SSH, as the user `core`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox realize ssh bootstrap
+  tinderbox realize ssh master-0 -- sudo crictl ps -a
+  tinderbox realize ssh master-0 --print               only the command
+
+Host keys are kept in `.realize/known_hosts` of the cluster directory; a machine that was made again is another host. If
+libvirt is on another machine (`qemu+ssh://`), that one is jumped over. The exit status is that of `ssh`.")]
+pub(crate) struct Args {
+    /// The node
+    node: String,
+    /// Only print the command, for a shell; `--json` prints it as a document
+    #[arg(long)]
+    print: bool,
+    /// What to run there in place of a shell
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    /// The exit status is that of `ssh`.
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let Self { node, print, command, jobs } = &self;
+        if *print || printer.json {
+            let words = with_node(env, jobs.count(), node, |_, way| {
+                Ok([vec!["ssh".to_owned()], way()?.arguments(Manner::Person, command)].concat())
+            })?;
+            return Ok(printer.answer(&json!({"node": node, "command": words}), || {
+                line(words.iter().map(|word| for_shell(word)).collect::<Vec<_>>().join(" "));
+            }));
+        }
+        let visit = with_node(env, jobs.count(), node, |(hands, _), way| Ok(hands.visit(&way()?, command)?))?;
+        if let Some(trouble) = &visit.trouble {
+            explain(trouble, trouble.hint());
+        }
+        Ok(ExitCode::from(visit.status))
+    }
+}
+
+/// A word as a shell reads it.
+fn for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+=.,/:@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// Works with a node of the cluster's files, and the way to it if that is wanted.
+pub(super) fn with_node<T>(
+    env: Env<'_>,
+    jobs: usize,
+    node: &str,
+    work: impl FnOnce((Hands<'_>, &Machine), &dyn Fn() -> Result<Way>) -> Result<T>,
+) -> Result<T> {
+    with_workspace(env, jobs, |hands, workspace| {
+        let machines = &hands.wanted.machines;
+        let machine = machines.iter().find(|machine| machine.node == node);
+        let address = addresses(workspace).into_iter().find(|(name, _)| name == node);
+        let (Some(machine), Some((_, address))) = (machine, address) else {
+            let advice = did_you_mean(node, machines.iter().map(|machine| machine.node.as_str()));
+            return Err(Error::Usage { message: format!("there is no node `{node}`"), advice });
+        };
+        env.events.settle();
+        work((hands, machine), &|| Ok(hands.way(machine, address)?))
+    })
+}
+
+/// The nodes with their first addresses.
+pub(super) fn addresses(workspace: &Workspace) -> Vec<(String, IpAddr)> {
+    let nodes = workspace.cluster.nodes.iter();
+    nodes.filter_map(|node| Some((node.name.clone(), *node.ips.first()?))).collect()
+}

@@ -1,0 +1,72 @@
+//! `realize status`: how the machines stand.
+
+use std::process::ExitCode;
+
+use super::realizer::with_hands;
+use super::{kubelet, operators, stage};
+use crate::cli::arguments::Jobs;
+use crate::cli::output::{line, table};
+use crate::cli::{Printer, Result};
+use crate::openshift::workspace::Env;
+use crate::realize::approve::Member;
+use crate::realize::{Booted, Status};
+
+/// Say how the machines stand
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  tinderbox realize status --json")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let status = with_hands(env, self.jobs.count(), |hands| Ok(hands.status()?))?;
+        Ok(printer.answer(&status, || show(&status)))
+    }
+}
+
+fn show(status: &Status) {
+    let word = |there: bool| if there { "active" } else { "missing" };
+    line(format!("network   {}", word(status.network)));
+    line(format!("balancer  {}", status.balancer.as_deref().unwrap_or("does not run")));
+    match status.api.ready {
+        true => line(format!("API       ready at {}", status.api.server)),
+        false => line(format!("API       not ready at {}: {}", status.api.server, status.api.seen)),
+    }
+    if let Some(realized) = &status.realized {
+        line(format!("realized  {realized}\nasked for {}", status.closure));
+    }
+    let rows = status.machines.iter().map(|machine| {
+        let ignition = match &machine.made_with {
+            None => "",
+            Some(made_with) if *made_with == machine.ignition => "current",
+            Some(_) => "outdated",
+        };
+        let member = machine.member.as_ref();
+        vec![
+            machine.node.clone(),
+            machine.state.clone(),
+            ignition.to_owned(),
+            machine.booted.map_or("", Booted::as_str).to_owned(),
+            machine.api.map_or("", |ready| if ready { "ready" } else { "silent" }).to_owned(),
+            member.map_or("", kubelet).to_owned(),
+            member.map(certificates).unwrap_or_default(),
+            machine.addresses.join(" "),
+            machine.name.clone(),
+        ]
+    });
+    table(
+        &["NODE", "STATE", "IGNITION", "BOOTED", "API", "KUBELET", "CERTIFICATES", "ADDRESSES", "MACHINE"],
+        &rows.collect::<Vec<_>>(),
+    );
+    operators(&status.operators);
+}
+
+/// Its requests for certificates, those that there are.
+fn certificates(member: &Member) -> String {
+    let both = [("client", member.client), ("serving", member.serving)];
+    let asked = both.iter().filter(|(_, found)| found.is_some());
+    asked.map(|(name, found)| format!("{name} {}", stage(*found))).collect::<Vec<_>>().join(", ")
+}

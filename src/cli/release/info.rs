@@ -1,0 +1,110 @@
+//! `release info`: what a release is and what is in it.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::digest_of;
+use crate::base::fs;
+use crate::cli::output::{Colour, line, size, stdout_paint};
+use crate::cli::{Error, Printer, Result};
+use crate::engine::exec::{self, Options};
+use crate::engine::store::{Object, StoreError};
+use crate::openshift::workspace::{Env, Workspace, read_release_image, release_named};
+
+/// Say what a release is and what is in it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox release info
+  tinderbox release info demo:4.19 --json")]
+pub(crate) struct Args {
+    /// A release; default: the pinned one
+    reference: Option<String>,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let info = info(env, self.reference.as_deref())?;
+        Ok(printer.answer(&info, || show(&info)))
+    }
+}
+
+fn show(info: &Info) {
+    line(format!(
+        "{}  {}  linux/{}",
+        stdout_paint(&info.version, Colour::Green),
+        info.reference,
+        info.architecture
+    ));
+    line(format!("image       {}", info.image));
+    line(format!("created     {}", info.created.as_deref().unwrap_or("(not said)")));
+    line(format!("size        {} in {} layers", size(info.size), info.layers));
+    line(format!("manifests   {}, {} CRDs apply to this cluster", info.manifests, info.crds));
+    line(format!("components  {}", info.components.len()));
+    for (component, image) in &info.components {
+        line(format!("  {component}  {image}"));
+    }
+}
+
+/// What a release is.
+#[derive(Debug, Serialize)]
+pub(super) struct Info {
+    /// What was asked for.
+    pub(super) reference: String,
+    /// The image by digest.
+    pub(super) image: String,
+    /// The version that it says it is.
+    pub(super) version: String,
+    /// Whose images of it are used.
+    pub(super) architecture: String,
+    /// When it was made, as it says.
+    pub(super) created: Option<String>,
+    /// Layers of the release image.
+    pub(super) layers: usize,
+    /// Bytes of these layers, compressed.
+    pub(super) size: u64,
+    /// Manifests of the payload.
+    pub(super) manifests: usize,
+    /// CRDs that apply to this cluster.
+    pub(super) crds: usize,
+    /// Components and their images.
+    pub(super) components: BTreeMap<String, String>,
+}
+
+/// Looks into a release; without a reference, into the pinned one.
+pub(super) fn info(env: Env<'_>, reference: Option<&str>) -> Result<Info> {
+    let release = release_named(env, reference)?;
+    let workspace = Workspace::load_release(env, &release)?;
+    let (manifest, config) =
+        read_release_image(workspace.opened()?, &digest_of(&release)?, &release.architecture)?;
+    let session = workspace.session(env)?;
+    let context = workspace.context(env, &session);
+    let targets =
+        workspace.select(&["release/payload".into(), "release/images".into(), "release/crds".into()])?;
+    let outcome = exec::build(context, &targets, Options { jobs: 2, keep_going: false })?;
+    if let Some((_, error)) = outcome.failed.into_iter().next() {
+        return Err(Error::Failed(error));
+    }
+    let object = |name: &str| -> Result<Object> {
+        let done = workspace.graph.find(name).and_then(|at| outcome.done.get(&at));
+        let done = done.ok_or_else(|| Error::NotBuilt { target: name.to_owned() })?;
+        Ok(session.store().object(done.output.object)?)
+    };
+    let images = object("release/images")?;
+    let path = images.path.join("images.json");
+    let components = serde_json::from_str(&fs::read_text(&path)?)
+        .map_err(|source| StoreError::Unreadable { path, source })?;
+    Ok(Info {
+        layers: manifest.layers.len(),
+        size: manifest.layers.iter().map(|layer| layer.size).sum(),
+        created: config.created,
+        manifests: object("release/payload")?.listing.leaves("manifests").count(),
+        crds: object("release/crds")?.listing.leaves("").count(),
+        components,
+        reference: release.reference,
+        image: release.image,
+        version: release.version,
+        architecture: release.architecture,
+    })
+}

@@ -1,0 +1,244 @@
+//! The current generation as one document: what was built when and out of what, how large it is, when its
+//! certificates end, and what each node gets. No contents: names, ids, times and sizes; so no secret can be in it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::base::digest::{DrvId, ObjectId};
+use crate::cli::expiry::{self, Expiry, Output};
+use crate::cli::graph::machine;
+use crate::cli::node_entries::{self, NodeEntry};
+use crate::cli::{Error, Result};
+use crate::engine::recipe::Node;
+use crate::engine::store::{Generation, Named, Object, Roots, Store, Trace, TraceInput};
+use crate::openshift::trust::{Machine, Trust};
+use crate::openshift::workspace::{self, ClusterDir, Env, Missing, Workspace};
+
+/// The name of this shape of document.
+const SHAPE: &str = "tinderbox-report/1";
+/// The folder of nodes' configurations.
+const NODES: &str = "ignition/";
+
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    /// Name and version of this shape.
+    pub(super) shape: &'static str,
+    pub(super) cluster: String,
+    pub(super) generation: u64,
+    /// When it was made.
+    pub(super) time: String,
+    /// The object that `result` points to.
+    pub(super) object: ObjectId,
+    /// The generation before, if it is kept.
+    pub(super) before: Option<u64>,
+    /// Every derivation, inputs before what is made from them where the files still say so.
+    pub(super) artifacts: Vec<Artifact>,
+    /// All certificates, and until when they let the set boot.
+    pub(super) expiry: Expiry,
+    /// What each node gets.
+    pub(super) nodes: Vec<NodeTable>,
+    /// Who shows what to whom and whether it is trusted; none if cluster.yaml does not know all these nodes any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) trust: Option<Trust>,
+}
+
+/// A derivation and what it gave.
+#[derive(Debug, Serialize)]
+pub(super) struct Artifact {
+    pub(super) name: String,
+    /// What it is and why it exists; none if no recipe has it any more.
+    pub(super) summary: Option<String>,
+    pub(super) recipe: Option<String>,
+    /// Its builder and the builder's version.
+    pub(super) builder: Option<String>,
+    pub(super) drv: DrvId,
+    pub(super) object: ObjectId,
+    pub(super) path: PathBuf,
+    /// Whether anything in it is secret.
+    pub(super) secret: bool,
+    /// Bytes of all its files.
+    pub(super) size: u64,
+    /// How many files and links it has.
+    pub(super) files: usize,
+    /// Where this generation has it from.
+    pub(super) state: Origin,
+    /// When it was built; none if the store has forgotten.
+    pub(super) time: Option<String>,
+    /// How long that took.
+    pub(super) milliseconds: Option<u64>,
+    /// How the programs that made it were kept apart, if programs made it.
+    pub(super) isolation: Option<String>,
+    /// What it was made from.
+    pub(super) inputs: Vec<Input>,
+}
+
+/// Where a generation has an artifact from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Origin {
+    Built,
+    /// As in the generation before.
+    Kept,
+    /// Found in the store: an earlier build, or another cluster's, had made it.
+    Found,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Input {
+    /// What the recipe calls it.
+    pub(super) alias: String,
+    /// The derivation that made it.
+    pub(super) from: String,
+    pub(super) object: ObjectId,
+    /// The part of it, if not the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) path: Option<String>,
+}
+
+/// A node's files, units and users.
+#[derive(Debug, Serialize)]
+pub(super) struct NodeTable {
+    pub(super) node: String,
+    pub(super) entries: Vec<NodeEntry>,
+}
+
+pub(super) fn report(env: Env<'_>) -> Result<Report> {
+    let directory = ClusterDir::open(env.directory)?;
+    let not_built = || Error::NotBuilt { target: "cluster".into() };
+    let store = workspace::open_store_if_there(env.store, directory.path())?.ok_or_else(not_built)?;
+    let roots = store.roots_of(directory.path());
+    let generation = roots.generation(roots.current()?.ok_or_else(not_built)?)?;
+    let mut earlier = earlier(&roots, &generation)?;
+    let before = earlier.pop();
+    let older = earlier.iter().flat_map(|older| older.names.values()).map(|named| named.drv).collect();
+    // What the files say now explains what was built, as far as they still say it.
+    let workspace = Workspace::load(env, Missing::Imagine).ok();
+    let known = Known { store: &store, workspace: workspace.as_ref(), before: before.as_ref(), older };
+    let (mut artifacts, mut nodes, mut machines) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, named) in &generation.names {
+        let object = store.object(named.object)?;
+        let artifact = known.artifact(name, named, &object)?;
+        if let (Some(node), Some("ignition")) =
+            (name.strip_prefix(NODES), artifact.builder.as_deref().map(kind))
+        {
+            machines.extend(known.machine(node, &object)?);
+            let entries = node_entries::list(&object, known.recipe(name))?;
+            nodes.push(NodeTable { node: node.to_owned(), entries });
+        }
+        artifacts.push(artifact);
+    }
+    if let Some(workspace) = &workspace {
+        artifacts.sort_by_key(|artifact| workspace.graph.find(&artifact.name).unwrap_or(usize::MAX));
+    }
+    let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>())?;
+    Ok(Report {
+        shape: SHAPE,
+        cluster: directory
+            .path()
+            .file_name()
+            .map_or("cluster".into(), |name| name.to_string_lossy().into_owned()),
+        generation: generation.number,
+        time: generation.time.clone(),
+        object: generation.object,
+        before: before.map(|before| before.number),
+        expiry,
+        trust: (machines.len() == nodes.len() && !nodes.is_empty()).then(|| Trust::of(&machines)),
+        nodes,
+        artifacts,
+    })
+}
+
+/// The generations before that are kept, oldest first.
+fn earlier(roots: &Roots, generation: &Generation) -> Result<Vec<Generation>> {
+    let numbers = roots.numbers()?.into_iter().filter(|number| *number < generation.number);
+    Ok(numbers.map(|number| roots.generation(number)).collect::<std::result::Result<_, _>>()?)
+}
+
+fn output(artifact: &Artifact) -> Output<'_> {
+    let Artifact { name, builder, object, .. } = artifact;
+    Output { name, builder: builder.as_deref().map_or("", kind), object: *object }
+}
+
+/// `certificate` of `certificate@1`.
+fn kind(builder: &str) -> &str {
+    builder.split_once('@').map_or(builder, |(kind, _)| kind)
+}
+
+/// What artifacts are explained with.
+struct Known<'a> {
+    store: &'a Store,
+    workspace: Option<&'a Workspace>,
+    before: Option<&'a Generation>,
+    /// Derivations of the generations before that one.
+    older: BTreeSet<DrvId>,
+}
+
+impl<'a> Known<'a> {
+    fn recipe(&self, name: &str) -> Option<&'a Node> {
+        let graph = &self.workspace?.graph;
+        Some(&graph.nodes()[graph.find(name)?])
+    }
+
+    /// The machine that has this configuration, if cluster.yaml still says what it is.
+    fn machine(&self, node: &str, object: &Object) -> Result<Option<Machine>> {
+        let nodes = self.workspace.map(|workspace| workspace.cluster.nodes.iter());
+        let known = nodes.into_iter().flatten().find(|known| known.name == node);
+        known.map(|known| machine(node, known.role, object)).transpose()
+    }
+
+    /// How this object came to be, if the store remembers.
+    fn trace(&self, named: &Named) -> Result<Option<Trace>> {
+        let Some(known) = self.store.realisation(named.drv)? else { return Ok(None) };
+        let at = known.outputs.iter().position(|output| output.object == named.object);
+        Ok(at.and_then(|at| self.store.traces(named.drv).ok()?.into_iter().nth(at)))
+    }
+
+    /// The generation before has it, or an older one, or its time says on which side of that one it was built.
+    fn origin(&self, name: &str, named: &Named, trace: Option<&Trace>) -> Origin {
+        let Some(before) = self.before else { return Origin::Built };
+        let same = before.names.get(name).is_some_and(|old| old.drv == named.drv);
+        match trace {
+            _ if same => Origin::Kept,
+            _ if self.older.contains(&named.drv) => Origin::Found,
+            // Times are UTC in one form: their order is that of their texts.
+            Some(trace) if trace.time >= before.time => Origin::Built,
+            _ => Origin::Found,
+        }
+    }
+
+    fn artifact(&self, name: &str, named: &Named, object: &Object) -> Result<Artifact> {
+        let (recipe, trace) = (self.recipe(name), self.trace(named)?);
+        let state = self.origin(name, named, trace.as_ref());
+        let builder =
+            trace.as_ref().and_then(|trace| trace.identity.0.get("builder")).map(ToString::to_string);
+        let (inputs, time, milliseconds, isolation) = match trace {
+            Some(Trace { inputs, time, milliseconds, isolation, .. }) => {
+                (inputs, Some(time), Some(milliseconds), isolation)
+            }
+            None => Default::default(),
+        };
+        let input = |(alias, input): (String, TraceInput)| {
+            let TraceInput { from, object, path } = input;
+            Input { alias, from, object, path }
+        };
+        Ok(Artifact {
+            name: name.to_owned(),
+            summary: recipe.map(|recipe| recipe.summary.clone()),
+            recipe: recipe.map(|recipe| recipe.recipe.clone()),
+            builder: builder.or_else(|| recipe.map(|recipe| recipe.builder.0.clone())),
+            drv: named.drv,
+            object: object.id,
+            path: object.path.clone(),
+            secret: object.listing.entries().any(|(_, entry)| entry.secret),
+            size: object.listing.size(),
+            files: object.listing.leaves("").count(),
+            state,
+            time,
+            milliseconds,
+            isolation,
+            inputs: inputs.into_iter().map(input).collect(),
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! `report`: the current generation as a page, to a file, to a browser, or to stdout.
+
+mod document;
+
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use serde_json::json;
+
+use super::output::{self, line, size};
+use super::{Error, Printer, Result};
+use crate::base::fs;
+use crate::compare::report::{self, Mark, Row};
+use crate::openshift::workspace::Env;
+use document::{Origin, Report};
+
+/// Write the last build as a page: graph with times, sizes, certificates, nodes, and where every object comes from
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox report --open                      in your browser
+  tinderbox report > build.html                one file, without any network
+  tinderbox report --json                      the same as a document
+
+Contents are not in it: names, ids, times and sizes only.")]
+pub(super) struct Args {
+    /// Write the page to a temporary file that only you can read, and open it in your browser
+    #[arg(long, conflicts_with = "output")]
+    open: bool,
+    /// Write it to this file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Args {
+    /// Writes the page, or with `--json` the document that it shows.
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let json = printer.json;
+        if self.open && json {
+            return Err(Error::Usage {
+                message: "`--open` opens a page, and `--json` is none".into(),
+                advice: None,
+            });
+        }
+        let to_terminal = !self.open && self.output.is_none() && !json && std::io::stdout().is_terminal();
+        if to_terminal {
+            return Err(Error::Usage {
+                message: "`report` writes a page, and a terminal cannot show one".into(),
+                advice: Some("`tinderbox report --open`, or `tinderbox report > build.html`".into()),
+            });
+        }
+        let found = document::report(env)?;
+        env.events.settle();
+        let text = if json { encode(&found) } else { page(&found) };
+        match &self.output {
+            Some(path) => {
+                fs::replace(path, text.as_bytes(), 0o644)?;
+                printer.answer(&json!({"path": path}), || line(path.display()));
+            }
+            None if self.open => open(&text)?,
+            None => output::text(&text),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn encode(found: &Report) -> String {
+    serde_json::to_string_pretty(found).map(|text| text + "\n").unwrap_or_default()
+}
+
+fn page(found: &Report) -> String {
+    let title = format!("{}, generation {}", found.cluster, found.generation);
+    report::build(&title, found, &rows(found))
+}
+
+/// What a reader without scripts gets.
+fn rows(found: &Report) -> Vec<Row> {
+    let plain = |text: String| Row { mark: Mark::Plain, text };
+    let mut rows = vec![Row { mark: Mark::Title, text: format!("{} artifacts", found.artifacts.len()) }];
+    rows.extend(found.expiry.boots_until.iter().map(|until| plain(format!("boots until {until}"))));
+    for artifact in &found.artifacts {
+        let state = match artifact.state {
+            Origin::Built => "built",
+            Origin::Kept => "as before",
+            Origin::Found => "found in the store",
+        };
+        let took = artifact.milliseconds.map_or(String::new(), |milliseconds| format!(", {milliseconds} ms"));
+        rows.push(plain(format!("  {}: {state}{took}, {}", artifact.name, size(artifact.size))));
+    }
+    rows
+}
+
+/// Writes the page where only its owner reads it, and starts the user's browser.
+#[expect(clippy::disallowed_methods, reason = "the user's session and its programs are known to cli only")]
+fn open(text: &str) -> Result<()> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory = runtime.unwrap_or_else(std::env::temp_dir);
+    let path = directory.join(format!("tinderbox-report-{}.html", fs::random_name()));
+    fs::write_new(&path, text.as_bytes(), 0o600)?;
+    line(path.display());
+    start(OsStr::new("xdg-open"), &path).map_err(|error| Error::Usage {
+        message: format!("`xdg-open` did not start: {error}"),
+        advice: Some(format!(
+            "open `{}` in a browser; Debian's package xdg-utils has xdg-open",
+            path.display()
+        )),
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a browser is about the user's session, which only cli knows")]
+fn start(program: &OsStr, path: &Path) -> std::io::Result<()> {
+    let mut child = Command::new(program)
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    // It hands over to the browser and ends.
+    child.wait().and_then(|status| match status.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other(format!("it ended with {status}"))),
+    })
+}

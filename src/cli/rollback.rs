@@ -1,0 +1,56 @@
+//! `rollback`: points `result` to an earlier generation.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::generations::{object_path, open, point};
+use super::output::line;
+use super::{Error, Printer, Result};
+use crate::engine::store::{Session, StoreError};
+use crate::openshift::workspace::{Env, RESULT};
+
+/// Point result/ to an earlier generation
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The generation; default: the one before the current
+    number: Option<u64>,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let done = rollback(env, self.number)?;
+        Ok(printer.answer(&done, || line(format!("generation {}: {}", done.to, done.path.display()))))
+    }
+}
+
+/// Where `result` points now.
+#[derive(Debug, Serialize)]
+struct RolledBack {
+    from: Option<u64>,
+    to: u64,
+    path: PathBuf,
+}
+
+/// Makes an earlier generation current: the one of that number, or the one before the current.
+fn rollback(env: Env<'_>, number: Option<u64>) -> Result<RolledBack> {
+    let (directory, store, roots) = open(env)?;
+    let from = roots.current()?;
+    let numbers = roots.numbers()?;
+    let to = match number {
+        Some(number) => number,
+        None => *numbers.iter().rev().find(|number| Some(**number) < from).ok_or_else(|| Error::Usage {
+            message: "there is no generation before the current one".into(),
+            advice: Some("`tinderbox generations` lists what is kept".into()),
+        })?,
+    };
+    let generation = roots.generation(to)?;
+    let Some(path) = object_path(&store, generation.object)? else {
+        return Err(StoreError::NoSuchObject { prefix: generation.object.to_string() }.into());
+    };
+    let session = Session::open(&store, None)?;
+    roots.set_current(&session, to, generation.object)?;
+    point(&directory.file(RESULT), &path)?;
+    Ok(RolledBack { from, to, path })
+}

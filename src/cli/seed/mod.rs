@@ -1,0 +1,72 @@
+//! `seed …`: arguments, and what became of the seed as text.
+
+mod convert;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::output::line;
+use super::{Printer, Result};
+use crate::openshift::workspace::Env;
+use convert::Converted;
+
+/// Encrypt the cluster's seed for named recipients, or decrypt it
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Encrypt cluster.seed to cluster.seed.age, which can be committed, and remove the plain file
+    #[command(after_help = "Examples:
+  age-keygen -o ~/.config/tinderbox/identity        prints its recipient, age1…
+  tinderbox seed encrypt -r age1… -r age1…          any one of them can open it
+  tinderbox seed encrypt -R team.txt --identity ~/.config/tinderbox/identity
+
+With an identity, the result is opened and compared before the plain file goes.")]
+    Encrypt(Recipients),
+    /// Decrypt cluster.seed.age to cluster.seed, and remove the encrypted file
+    #[command(after_help = "Example:
+  tinderbox seed decrypt --identity ~/.config/tinderbox/identity")]
+    Decrypt,
+    /// Encrypt cluster.seed.age for other recipients; whoever has an old copy can still open that
+    #[command(after_help = "Example:
+  tinderbox seed rotate-recipients -R team.txt --identity ~/.config/tinderbox/identity")]
+    RotateRecipients(Recipients),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Recipients {
+    /// Who can open it: an age recipient, `age1…`
+    #[arg(short = 'r', long = "recipient", value_name = "RECIPIENT", required_unless_present = "files")]
+    recipients: Vec<String>,
+    /// A file with one recipient a line; `#` begins a comment
+    #[arg(short = 'R', long = "recipients-file", value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Verb {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let done = match self {
+            Self::Encrypt(recipients) => convert::encrypt(env, &recipients)?,
+            Self::Decrypt => convert::decrypt(env)?,
+            Self::RotateRecipients(recipients) => convert::rotate_recipients(env, &recipients)?,
+        };
+        Ok(printer.answer(&done, || show(&done)))
+    }
+}
+
+fn show(done: &Converted) {
+    let file = done.file.display();
+    if done.recipients.is_empty() {
+        line(match done.changed {
+            true => format!("{file}: plain; back it up, and never commit it"),
+            false => format!("{file} is plain already"),
+        });
+        return;
+    }
+    line(format!("{file}: encrypted for"));
+    done.recipients.iter().for_each(|recipient| line(format!("  {recipient}")));
+    line(match done.proved {
+        true => "opened with your identity: it is the same seed",
+        false => "not tried out: no identity of yours opens it",
+    });
+}

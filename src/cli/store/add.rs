@@ -1,0 +1,46 @@
+//! `store add`: puts a file or directory into the store.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::open;
+use crate::base::digest::ObjectId;
+use crate::cli::output::line;
+use crate::cli::{Printer, Result};
+use crate::engine::store::{ObjectName, Session, Store, StoreError};
+use crate::openshift::workspace::Env;
+
+/// Put a file or directory into the store
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to put
+    path: PathBuf,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let (object, path) = add(env, &self.path)?;
+        Ok(printer.answer(&json!({"object": object, "path": path}), || line(path.display())))
+    }
+}
+
+/// Nothing keeps it from gc but its use.
+fn add(env: Env<'_>, source: &Path) -> Result<(ObjectId, PathBuf)> {
+    let store = match &env.store.named {
+        Some(named) => Store::open_or_create(named)?,
+        None => open(env)?,
+    };
+    let session = Session::open(&store, None)?;
+    let tree = session.stage(false)?;
+    tree.copy_from(source, "").map_err(StoreError::from)?;
+    let name = source.file_name().and_then(|name| name.to_str()).unwrap_or("source");
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+    let staged = session.finish(tree, &plain)?;
+    session.sync()?;
+    let output = session.publish(&staged)?;
+    let path = store.path_of(&ObjectName { id: output.object, name: output.name });
+    Ok((output.object, path))
+}

@@ -1,0 +1,62 @@
+//! `store du`: how large the store is, with and without sharing.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::open;
+use crate::base::fs;
+use crate::cli::output::{line, size};
+use crate::cli::{Printer, Result};
+use crate::openshift::workspace::Env;
+
+/// Say how much space the store takes
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let usage = du(env)?;
+        Ok(printer.answer(&usage, || {
+            let Usage { store, objects, apparent, stored } = &usage;
+            line(format!("{}\t{}", size(*stored), store.display()));
+            line(format!("{objects} objects; {} if equal files counted every time", size(*apparent)));
+        }))
+    }
+}
+
+/// What the store takes.
+#[derive(Debug, Serialize)]
+struct Usage {
+    store: PathBuf,
+    objects: usize,
+    /// Bytes, if equal files counted every time.
+    apparent: u64,
+    /// Bytes that are really there.
+    stored: u64,
+}
+
+fn du(env: Env<'_>) -> Result<Usage> {
+    let store = open(env)?;
+    let mut inodes = BTreeMap::new();
+    let mut apparent = 0;
+    let names = store.objects()?;
+    for name in &names {
+        let object = store.object(name.id)?;
+        for (path, entry) in object.listing.leaves("") {
+            apparent += entry.size();
+            if let Some(found) = fs::optional(fs::metadata(&object.path.join(path)))? {
+                inodes.insert(found.ino(), found.size());
+            }
+        }
+    }
+    Ok(Usage {
+        store: store.root().to_owned(),
+        objects: names.len(),
+        apparent,
+        stored: inodes.values().sum(),
+    })
+}

@@ -1,0 +1,89 @@
+//! `store repair`: removes what is bad, and builds again what this cluster directory makes of it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{open, verify};
+use crate::base::digest::ObjectId;
+use crate::cli::arguments::Jobs;
+use crate::cli::build::{self, BuildRequest};
+use crate::cli::output::{exit_code, line};
+use crate::cli::{Error, Printer, Result};
+use crate::engine::store::Verification;
+use crate::openshift::workspace::{Env, WorkspaceError};
+
+/// Remove what is bad, and build it again
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let done = repair(env, self.jobs.count())?;
+        printer.answer(&done, || show(&done));
+        Ok(exit_code(done.left.findings.is_empty()))
+    }
+}
+
+fn show(done: &Repaired) {
+    line(format!(
+        "{} bad objects removed, {} derivations built again",
+        done.removed.len(),
+        done.rebuilt.len()
+    ));
+    for (object, directories) in &done.elsewhere {
+        let shown: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
+        line(format!("  {object} belongs to {}: run `tinderbox build` there", shown.join(", ")));
+    }
+    verify::show(&done.left);
+}
+
+#[derive(Debug, Serialize)]
+struct Repaired {
+    /// Objects that were bad and are gone.
+    removed: Vec<ObjectId>,
+    /// Names that were built again.
+    rebuilt: Vec<String>,
+    /// Bad objects that this cluster directory does not make, with the directories that may.
+    elsewhere: Vec<(ObjectId, Vec<PathBuf>)>,
+    /// What is still wrong.
+    left: Verification,
+}
+
+fn repair(env: Env<'_>, jobs: usize) -> Result<Repaired> {
+    let store = open(env)?;
+    let found = store.verify()?;
+    let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
+    if !found.findings.is_empty() {
+        store.remove_bad(&found)?;
+    }
+    let mut rebuilt = Vec::new();
+    if !bad.is_empty() {
+        let request =
+            BuildRequest { targets: Vec::new(), jobs, keep_going: true, check: false, no_link: false };
+        match build::build(env, &request) {
+            Ok(report) => rebuilt = report.built.unwrap_or_default(),
+            Err(Error::Workspace(WorkspaceError::NotACluster { .. })) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let there: BTreeSet<ObjectId> = store.objects()?.into_iter().map(|name| name.id).collect();
+    let mut elsewhere = Vec::new();
+    for object in bad.iter().filter(|object| !there.contains(object)) {
+        let mut owners = Vec::new();
+        for roots in store.all_roots()? {
+            if roots.keeps(*object)? {
+                owners.push(roots.directory.clone());
+            }
+        }
+        if !owners.is_empty() {
+            elsewhere.push((*object, owners));
+        }
+    }
+    Ok(Repaired { removed: bad.into_iter().collect(), rebuilt, elsewhere, left: store.verify()? })
+}

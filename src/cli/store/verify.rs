@@ -1,0 +1,33 @@
+//! `store verify`: hashes everything again.
+
+use std::process::ExitCode;
+
+use super::open;
+use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
+use crate::cli::{Printer, Result};
+use crate::engine::store::Verification;
+use crate::openshift::workspace::Env;
+
+/// Hash everything again, and name every bad path
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let found = open(env)?.verify()?;
+        printer.answer(&found, || show(&found));
+        Ok(exit_code(found.findings.is_empty()))
+    }
+}
+
+pub(super) fn show(found: &Verification) {
+    for finding in &found.findings {
+        line(format!("{} {}: {}", stdout_paint("bad", Colour::Red), finding.path.display(), finding.detail));
+    }
+    let bad = match found.findings.len() {
+        0 => "all sound".to_owned(),
+        1 => "1 bad path".to_owned(),
+        bad => format!("{bad} bad paths"),
+    };
+    line(format!("{} objects, {} files, {}: {bad}", found.objects, found.files, size(found.bytes)));
+}

@@ -1,0 +1,97 @@
+//! Text of others on a terminal: what the terminal would obey is taken out, so that a log cannot move the cursor, retitle
+//! the window or answer in the user's name.
+
+/// Where in a control sequence we are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum At {
+    #[default]
+    Text,
+    /// After ESC, or within a short sequence.
+    Escape,
+    /// Within a sequence with parameters.
+    Parameters,
+    /// Within a text for the terminal itself: it ends with BEL or ESC \, and for us with the line.
+    Message,
+}
+
+/// Takes control sequences out of text that comes in pieces.
+#[derive(Debug, Default)]
+pub(super) struct TerminalFilter {
+    at: At,
+    /// The beginning of a character whose end has not come yet.
+    rest: Vec<u8>,
+}
+
+impl TerminalFilter {
+    /// The next piece without them.
+    pub(super) fn push(&mut self, piece: &[u8]) -> String {
+        let mut bytes = std::mem::take(&mut self.rest);
+        bytes.extend_from_slice(piece);
+        let mut out = String::with_capacity(bytes.len());
+        for chunk in bytes.utf8_chunks() {
+            chunk.valid().chars().for_each(|c| self.character(c, &mut out));
+            let invalid = chunk.invalid();
+            let last = std::ptr::eq(invalid.as_ptr_range().end, bytes.as_ptr_range().end);
+            let unfinished = std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none());
+            if last && unfinished {
+                self.rest = invalid.to_vec();
+            } else if !invalid.is_empty() {
+                self.character(char::REPLACEMENT_CHARACTER, &mut out);
+            }
+        }
+        out
+    }
+
+    fn character(&mut self, c: char, out: &mut String) {
+        self.at = match (self.at, c) {
+            // A line ends whatever is open, so that nothing hides what comes after it.
+            (_, '\n') => {
+                out.push('\n');
+                At::Text
+            }
+            (_, '\x1b') => At::Escape,
+            (At::Text, '\u{9b}') | (At::Escape, '[') => At::Parameters,
+            (At::Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}')
+            | (At::Escape, 'P' | 'X' | ']' | '^' | '_') => At::Message,
+            (At::Escape, ' '..='/') => At::Escape,
+            (At::Escape, _) | (At::Message, '\x07' | '\u{9c}') | (At::Parameters, '@'..='~') => At::Text,
+            (At::Parameters | At::Message, _) => self.at,
+            (At::Text, c) => {
+                if c == '\t' || !(c.is_control() || turns(c)) {
+                    out.push(c);
+                }
+                At::Text
+            }
+        };
+    }
+}
+
+/// Whether a character changes the direction of those around it.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left_wherever_pieces_end() {
+        for (text, expected) in [
+            ("\x1b[0;32m  OK  \x1b[0m done\r\n", "  OK   done\n"),
+            ("\x1b]0;title\x07a\x1b]52;c;aGk=\x1b\\b\x1bPq#0\x1b\\c", "abc"),
+            ("\x1bcreset\x1b(Bx\x1b7y\x08\x07z", "resetxyz"),
+            ("\u{9b}2Ja\u{9d}t\u{9c}b\u{85}c", "abc"),
+            ("\x1b]0;never ends\nnext\n", "\nnext\n"),
+            ("tab\tgrüße 漢字 \u{202e}x\u{2066}y", "tab\tgrüße 漢字 xy"),
+            ("\x1b[31", ""),
+        ] {
+            for size in 1..=text.len() {
+                let mut plain = TerminalFilter::default();
+                let found: String = text.as_bytes().chunks(size).map(|piece| plain.push(piece)).collect();
+                assert_eq!(found, expected, "{text:?} {size}");
+            }
+        }
+        assert_eq!(TerminalFilter::default().push(b"a\xffb\xc3("), "a\u{fffd}b\u{fffd}(");
+    }
+}

@@ -1,0 +1,316 @@
+//! `why`: what made a derivation rebuild, or would: root causes and the cascade from them, apart.
+//!
+//! Compared are the identities that a name had at two times: the last build and the files as they are now, or, when
+//! nothing changed since, the last two builds that differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::output::{Colour, line, stdout_paint};
+use super::{Error, Printer, Result, causes};
+use crate::base::digest::DrvId;
+use crate::base::hint::Place;
+use crate::engine::drv::Explanation;
+use crate::engine::exec::{self, Plan};
+use crate::engine::recipe::Node;
+use crate::engine::store::{Record, Session, Store};
+use crate::openshift::workspace::{self, Env, Missing, Workspace};
+
+/// Say what made a derivation rebuild, or would
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  tinderbox why infra/haproxy")]
+pub(super) struct Args {
+    /// A derivation
+    target: String,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let found = why(env, &self.target)?;
+        Ok(printer.answer(&found, || show(&found)))
+    }
+}
+
+fn show(why: &Why) {
+    line(match why.status {
+        Status::New => format!("{} was not built before", why.target),
+        Status::Changed => format!("{} is not as it was at the last build", why.target),
+        Status::UpToDate => format!("{} is up to date; its last change was this", why.target),
+        Status::Unchanged => format!("{} is up to date, and never was anything else", why.target),
+    });
+    if !why.causes.is_empty() {
+        line(stdout_paint("root cause", Colour::Cyan));
+        // One line of a file may decide several fields that several derivations name: that is one cause.
+        let mut shown: Vec<&Cause> = Vec::new();
+        for cause in &why.causes {
+            let same =
+                |one: &&Cause| (&one.places, &one.from, &one.to) == (&cause.places, &cause.from, &cause.to);
+            if !shown.iter().any(same) {
+                shown.push(cause);
+            }
+        }
+        shown.into_iter().map(show_cause).for_each(line);
+    }
+    if !why.cascade.is_empty() {
+        line(stdout_paint("cascade", Colour::Cyan));
+        why.cascade.iter().for_each(|way| line(format!("  {}", way.join(" → "))));
+    }
+    if !why.follows.is_empty() && why.status == Status::Changed {
+        line(stdout_paint("what follows", Colour::Cyan));
+        why.follows.iter().for_each(|name| line(format!("  {name}")));
+    }
+}
+
+fn show_cause(cause: &Cause) -> String {
+    let kind = match cause.kind {
+        CauseKind::Seed => "seed",
+        CauseKind::Config => "config field",
+        CauseKind::File => "file",
+        CauseKind::Parameter => "parameter",
+        CauseKind::Inputs => "input",
+        CauseKind::Builder => "builder",
+        CauseKind::Forgotten => return format!("  unknown: {}", cause.what),
+    };
+    let places: Vec<String> = cause.places.iter().map(ToString::to_string).collect();
+    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
+    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "(nothing)".into());
+    format!("  {kind} {}{places}: {} → {}", cause.what, side(&cause.from), side(&cause.to))
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Why {
+    /// What was asked about.
+    pub target: String,
+    /// What is the case.
+    pub status: Status,
+    pub causes: Vec<Cause>,
+    /// Ways from a cause down to the target, each from the derivation that named what changed.
+    pub cascade: Vec<Vec<String>>,
+    /// What follows: derivations that need the target.
+    pub follows: Vec<String>,
+}
+
+/// What is the case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Status {
+    /// It was never built here.
+    New,
+    /// A build would build it, or find what it had before.
+    Changed,
+    /// It is as it was at the last build; the causes are those of that build.
+    UpToDate,
+    /// It is as it was at the last build, and it never was anything else.
+    Unchanged,
+}
+
+/// One thing that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Cause {
+    /// The derivation that names it.
+    pub derivation: String,
+    /// What kind of thing it is.
+    pub kind: CauseKind,
+    /// Its name: a config field, a file, an alias.
+    pub what: String,
+    /// The lines that decide it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
+    /// Before; none if it was not there.
+    pub from: Option<String>,
+    /// After; none if it is gone.
+    pub to: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CauseKind {
+    Seed,
+    /// A field of the configuration or the lock.
+    Config,
+    /// A text file of a recipe.
+    File,
+    /// A parameter of a recipe.
+    Parameter,
+    /// Which inputs a recipe names.
+    Inputs,
+    /// A builder, or its version.
+    Builder,
+    /// Nothing is known about the time before: its trace was collected.
+    Forgotten,
+}
+
+pub(crate) fn why(env: Env<'_>, target: &str) -> Result<Why> {
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let at = workspace.find(target)?;
+    let not_built = || Error::NotBuilt { target: target.to_owned() };
+    let store =
+        workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
+    let record = workspace.roots(&store).record()?;
+    let session = Session::reading(&store, Some(workspace.id_key()));
+    let context = workspace.context(env, &session);
+    let plan = exec::plan(context, &[at])?;
+    let explained = exec::explain(context, &plan, &[at])?;
+    let history = History { workspace: &workspace, store: &store, record: &record, plan: &plan, explained };
+    let status = history.status(at);
+    let mut tracker = Tracker { history: &history, past: status == Status::UpToDate, seen: BTreeMap::new() };
+    if matches!(status, Status::Changed | Status::UpToDate) {
+        tracker.trace(at);
+    }
+    let (causes, cascade) = tracker.collect(at);
+    Ok(Why { target: target.to_owned(), status, causes, cascade, follows: follows(&workspace, at) })
+}
+
+fn follows(workspace: &Workspace, at: usize) -> Vec<String> {
+    let users = workspace.graph.users();
+    let mut found = BTreeSet::new();
+    let mut open = vec![at];
+    while let Some(at) = open.pop() {
+        open.extend(users[at].iter().filter(|user| found.insert(**user)));
+    }
+    found.into_iter().map(|at| workspace.graph.nodes()[at].name.clone()).collect()
+}
+
+struct History<'a> {
+    workspace: &'a Workspace,
+    store: &'a Store,
+    record: &'a Record,
+    plan: &'a Plan,
+    /// Identities as the files are now, as far as inputs are known.
+    explained: BTreeMap<usize, Explanation>,
+}
+
+impl History<'_> {
+    fn node(&self, at: usize) -> &Node {
+        &self.workspace.graph.nodes()[at]
+    }
+
+    fn status(&self, at: usize) -> Status {
+        match self.record.names.get(&self.node(at).name) {
+            None => Status::New,
+            Some(last) => match self.plan.done.get(&at) {
+                Some(done) if done.drv == last.drv => {
+                    if last.before.is_some() {
+                        Status::UpToDate
+                    } else {
+                        Status::Unchanged
+                    }
+                }
+                _ => Status::Changed,
+            },
+        }
+    }
+
+    /// The identities to compare: before and after. None if there is nothing to compare with.
+    fn sides(&self, at: usize, past: bool) -> Option<(Option<Explanation>, Explanation)> {
+        let last = self.record.names.get(&self.node(at).name)?;
+        if past {
+            Some((self.kept(last.before?), self.kept(last.drv)?))
+        } else {
+            Some((self.kept(last.drv), self.explained.get(&at)?.clone()))
+        }
+    }
+
+    fn kept(&self, drv: DrvId) -> Option<Explanation> {
+        self.store.traces(drv).ok()?.pop().map(|trace| trace.identity)
+    }
+}
+
+/// What was found out about one derivation on the way.
+#[derive(Debug, Default)]
+struct Found {
+    causes: Vec<Cause>,
+    /// Inputs that changed too.
+    from: Vec<usize>,
+}
+
+struct Tracker<'a> {
+    history: &'a History<'a>,
+    past: bool,
+    seen: BTreeMap<usize, Found>,
+}
+
+impl Tracker<'_> {
+    /// Finds what changed in a derivation, and goes on with inputs whose content changed.
+    fn trace(&mut self, at: usize) {
+        if self.seen.contains_key(&at) {
+            return;
+        }
+        self.seen.insert(at, Found::default());
+        let node = self.history.node(at);
+        let mut found = Found::default();
+        let Some((before, after)) = self.history.sides(at, self.past) else { return };
+        let Some(before) = before else {
+            let what = "the trace of the build before was collected".to_owned();
+            let kind = CauseKind::Forgotten;
+            found.causes.push(Cause {
+                derivation: node.name.clone(),
+                kind,
+                what,
+                places: vec![],
+                from: None,
+                to: None,
+            });
+            self.seen.insert(at, found);
+            return;
+        };
+        let mut inputs = BTreeSet::new();
+        for change in before.changes(&after) {
+            let input = change.path.strip_prefix("inputs.").map(|alias| alias.trim_matches('"'));
+            match input.and_then(|alias| node.inputs.get(alias)) {
+                Some(edge) if change.from.is_some() => drop(inputs.insert(edge.node)),
+                _ => found.causes.push(causes::name(self.history.workspace, node, &change)),
+            }
+        }
+        // An input that is not built yet has no content to compare; what changed in it is what counts.
+        let unknown = |edge: &&crate::engine::recipe::Edge| {
+            !self.past && self.history.plan.missing.contains(&edge.node)
+        };
+        inputs.extend(node.inputs.values().filter(unknown).map(|edge| edge.node));
+        found.from = inputs.iter().copied().collect();
+        self.seen.insert(at, found);
+        inputs.into_iter().for_each(|input| self.trace(input));
+    }
+
+    /// All causes, and the ways from them to the target.
+    fn collect(&self, target: usize) -> (Vec<Cause>, Vec<Vec<String>>) {
+        let mut causes: Vec<Cause> =
+            self.seen.values().flat_map(|found| found.causes.iter().cloned()).collect();
+        causes.sort_by(|one, other| {
+            (one.kind, &one.what, &one.derivation).cmp(&(other.kind, &other.what, &other.derivation))
+        });
+        let mut ways = Vec::new();
+        for (at, found) in self.seen.iter().filter(|(at, found)| !found.causes.is_empty() && **at != target) {
+            debug_assert!(!found.causes.is_empty());
+            if let Some(way) = self.way(*at, target) {
+                ways.push(way.into_iter().map(|at| self.history.node(at).name.clone()).collect());
+            }
+        }
+        (causes, ways)
+    }
+
+    /// The shortest way along changed inputs.
+    fn way(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+        let mut next: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut open = std::collections::VecDeque::from([to]);
+        while let Some(at) = open.pop_front() {
+            if at == from {
+                let mut way = vec![at];
+                while let Some(step) = way.last().and_then(|at| next.get(at)) {
+                    way.push(*step);
+                }
+                return Some(way);
+            }
+            for input in &self.seen.get(&at)?.from {
+                if *input != to && !next.contains_key(input) {
+                    next.insert(*input, at);
+                    open.push_back(*input);
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,97 @@
+//! The node OS: which live ISO and which QEMU image go with a release. Pinned by sha256, from the payload's stream
+//! metadata or from the user's own files. Nothing is downloaded.
+
+use serde::Deserialize;
+use sha2::Digest as _;
+
+use super::{Env, Result, Workspace, WorkspaceError};
+use crate::base::fs;
+use crate::base::hint::Problems;
+use crate::base::yaml::{self, Source};
+use crate::engine::exec::{self, Options};
+use crate::engine::registry::Sha256;
+use crate::openshift::lock::{Artifact, LockedRelease, Rhcos};
+
+/// What the payload's ConfigMap coreos-bootimages holds.
+#[derive(Deserialize)]
+struct Stream {
+    architectures: std::collections::BTreeMap<String, StreamArchitecture>,
+}
+
+#[derive(Deserialize)]
+struct StreamArchitecture {
+    artifacts: std::collections::BTreeMap<String, StreamArtifact>,
+}
+
+#[derive(Deserialize)]
+struct StreamArtifact {
+    formats: std::collections::BTreeMap<String, StreamFormat>,
+}
+
+#[derive(Deserialize)]
+struct StreamFormat {
+    disk: Option<StreamDisk>,
+}
+
+#[derive(Deserialize)]
+struct StreamDisk {
+    location: String,
+    sha256: String,
+}
+
+/// The images of the node OS: the user's own where cluster.yaml names them, else those of the release.
+pub(crate) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
+    let workspace = Workspace::load_release(env, release)?;
+    let own = &workspace.cluster.rhcos;
+    let mut pinned = match (&own.iso, &own.qcow2) {
+        (Some(_), Some(_)) => Rhcos::default(),
+        _ => of_release(env, &workspace, release)?,
+    };
+    for (path, slot) in [(&own.iso, &mut pinned.iso), (&own.qcow2, &mut pinned.qcow2)] {
+        if let Some(path) = path {
+            let hasher = fs::hash(&workspace.directory.path().join(path))?;
+            let sha256 = Sha256::from_bytes(hasher.finalize().into()).hex();
+            *slot = Some(Artifact { location: path.clone(), sha256 });
+        }
+    }
+    Ok(pinned)
+}
+
+/// What the release says; nothing if it says nothing.
+fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> Result<Rhcos> {
+    let session = workspace.session(env)?;
+    let at = workspace.find("release/payload")?;
+    let outcome =
+        exec::build(workspace.context(env, &session), &[at], Options { jobs: 2, keep_going: false })?;
+    if let Some((_, error)) = outcome.failed.into_iter().next() {
+        return Err(WorkspaceError::Failed(error));
+    }
+    let Some(done) = outcome.done.get(&at) else { return Ok(Rhcos::default()) };
+    let payload = session.store().object(done.output.object)?;
+    let found = payload.listing.leaves("manifests").find(|(path, _)| path.contains("coreos-bootimages"));
+    let Some((file, _)) = found else { return Ok(Rhcos::default()) };
+    let wrong = |problem: String| WorkspaceError::BootImages { file: file.to_owned(), problem };
+    let text = fs::read_text(&payload.path.join(file))?;
+    let stream = stream_of(file, &text).ok_or_else(|| wrong("it has no data.stream".into()))?;
+    let stream: Stream = serde_json::from_str(&stream).map_err(|error| wrong(error.to_string()))?;
+    let architecture = match release.architecture.as_str() {
+        "amd64" => "x86_64",
+        "arm64" => "aarch64",
+        other => other,
+    };
+    let artifact = |artifact: &str, formats: &[&str]| {
+        let known = &stream.architectures.get(architecture)?.artifacts.get(artifact)?.formats;
+        let disk = formats.iter().find_map(|format| known.get(*format)?.disk.as_ref())?;
+        Some(Artifact { location: disk.location.clone(), sha256: disk.sha256.clone() })
+    };
+    Ok(Rhcos {
+        iso: artifact("metal", &["iso"]),
+        qcow2: artifact("qemu", &["qcow2.gz", "qcow2.xz", "qcow2"]),
+    })
+}
+
+/// The text of `data.stream`.
+fn stream_of(file: &str, text: &str) -> Option<String> {
+    let root = yaml::documents(Source { name: file, text }, &mut Problems::default()).pop()?;
+    root.get("data")?.get("stream")?.text().map(str::to_owned)
+}

@@ -1,0 +1,87 @@
+//! The cluster directory: which files it has, and reading them.
+
+use std::path::{Path, PathBuf};
+
+use super::{Result, WorkspaceError};
+use crate::base::fs;
+use crate::base::hint::{Place, Problem, Problems};
+use crate::engine::fields::Field;
+use crate::engine::recipe::Sources;
+
+/// A cluster directory, absolute.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterDir {
+    path: PathBuf,
+}
+
+pub(crate) const INSTALL_CONFIG: &str = "install-config.yaml";
+/// The user's cluster file.
+pub(crate) const CLUSTER: &str = "cluster.yaml";
+pub(crate) const LOCK: &str = "cluster.lock";
+pub(crate) const SEED: &str = "cluster.seed";
+pub(crate) const SEALED: &str = "cluster.seed.age";
+/// The link to the current generation.
+pub(crate) const RESULT: &str = "result";
+
+impl ClusterDir {
+    /// Opens a directory that must have both configuration files.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let path = fs::canonical(path)?;
+        for missing in [INSTALL_CONFIG, CLUSTER] {
+            if !fs::exists(&path.join(missing))? {
+                return Err(WorkspaceError::NotACluster { path, missing });
+            }
+        }
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// One of its files.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The built-in recipes under the user's own, with recipes for the user's manifests and patches; and the field
+    /// `user`, which has the secret ones of these files.
+    pub(super) fn recipes(&self) -> Result<(Sources, Field)> {
+        let mut sources = Sources::built_in();
+        let mut problems = Problems::default();
+        let root = self.path.join("recipes");
+        if fs::exists(&root)? {
+            collect(&root, "", &mut sources, &mut problems)?;
+        }
+        let user = super::user_files::add(self, &mut sources, &mut problems)?;
+        Ok(problems.or((sources, user))?)
+    }
+}
+
+/// Adds every text file below `dir`. Hidden files and editors' leftovers are none of ours.
+fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Problems) -> Result<()> {
+    for (name, is_dir) in fs::list_kinds(dir)? {
+        let full = dir.join(&name);
+        let shown = format!("recipes/{prefix}{}", name.to_string_lossy().escape_debug());
+        let Some(name) = name.to_str().filter(|name| !name.chars().any(char::is_control)) else {
+            problems.push(Problem::new(
+                Place::file(shown),
+                "the file's name has control characters or is not UTF-8",
+            ));
+            continue;
+        };
+        if name.starts_with('.') || name.ends_with('~') {
+            continue;
+        }
+        let path = format!("{prefix}{name}");
+        if is_dir {
+            collect(&full, &format!("{path}/"), sources, problems)?;
+            continue;
+        }
+        match String::from_utf8(fs::read(&full)?) {
+            Ok(text) => sources.add(path, shown, text),
+            Err(_) => problems.push(Problem::new(Place::file(shown), "the file is not UTF-8 text")),
+        }
+    }
+    Ok(())
+}

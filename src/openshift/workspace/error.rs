@@ -1,0 +1,122 @@
+//! Why a cluster directory cannot be worked with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::base::fs;
+use crate::base::hint::{Hint, Problems};
+use crate::engine::exec::ExecError;
+use crate::engine::registry::RegistryError;
+use crate::engine::store::StoreError;
+use crate::openshift::config::ReleaseError;
+
+pub(crate) type Result<T> = std::result::Result<T, WorkspaceError>;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkspaceError {
+    /// The user's files have problems.
+    #[error("{} {}:\n{problems}", problems.0.len(), if problems.0.len() == 1 { "problem" } else { "problems" })]
+    Problems {
+        #[from]
+        problems: Problems,
+    },
+    #[error(transparent)]
+    Fs(#[from] fs::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// A derivation that something else needs could not be built.
+    #[error(transparent)]
+    Failed(Arc<ExecError>),
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// Not a release reference.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+    #[error("`{}` is not a cluster directory: it has no {missing}", path.display())]
+    NotACluster {
+        path: PathBuf,
+        /// The file that it lacks.
+        missing: &'static str,
+    },
+    /// Neither the user nor the environment says where a store could be.
+    #[error("there is no place for a store: HOME is not set")]
+    NoStore,
+    /// The lock is about another release than the one that is asked for.
+    #[error("cluster.yaml asks for release `{asked}`, and cluster.lock pins `{pinned}`")]
+    Moved {
+        /// What cluster.yaml says now.
+        asked: String,
+        /// What it said when it was pinned.
+        pinned: String,
+    },
+    #[error("cluster.lock pins no release, and cluster.yaml asks for `{asked}`")]
+    Unpinned { asked: String },
+    /// The release's metadata of the node OS.
+    #[error("the release's {file} cannot be understood: {problem}")]
+    BootImages { file: String, problem: String },
+    /// A seed that others can read, or that is not a seed.
+    #[error("the seed `{}` {problem}", path.display())]
+    Seed { path: PathBuf, problem: &'static str, advice: String },
+    /// A file that was named as an identity file and is not one.
+    #[error("the identity file `{}` {problem}", path.display())]
+    Identity { path: PathBuf, problem: String },
+    /// An encrypted seed that is for somebody else.
+    #[error("no identity in `{}` can open `{}`", identity.display(), path.display())]
+    Closed { path: PathBuf, identity: PathBuf },
+    /// A target that is not in the graph.
+    #[error("there is no derivation `{target}`")]
+    NoTarget {
+        target: String,
+        /// What was probably meant.
+        near: Option<String>,
+    },
+    /// A target that this cluster does not have.
+    #[error("there is no `{target}` here: {why}")]
+    Absent { target: String, why: String, advice: Option<String> },
+}
+
+impl WorkspaceError {
+    /// Whether the user asked for something that cannot be asked for.
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(self, Self::Release(_) | Self::NoStore | Self::BootImages { .. })
+    }
+}
+
+impl Hint for WorkspaceError {
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Problems { problems } => return problems.hint(),
+            Self::Fs(error) => return error.hint(),
+            Self::Store(error) => return error.hint(),
+            Self::Exec(error) => return error.hint(),
+            Self::Failed(error) => return error.hint(),
+            Self::Registry(error) => return error.hint(),
+            Self::Release(_) => {
+                "write demo:4.18, registry/repository:tag, registry/repository@sha256:…, or oci:DIR:TAG".into()
+            }
+            Self::NotACluster { .. } => {
+                "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into()
+            }
+            Self::NoStore => "name one with `--store DIR` or TINDERBOX_STORE".into(),
+            Self::Moved { .. } => "`tinderbox lock --update release` pins what cluster.yaml asks for".into(),
+            Self::Unpinned { .. } => "`tinderbox lock` fills in what is missing".into(),
+            Self::BootImages { .. } => "name your own files with `rhcos` in cluster.yaml".into(),
+            Self::Seed { advice, .. } => advice.clone(),
+            Self::Identity { .. } => {
+                "it has one AGE-SECRET-KEY-1… a line, as `age-keygen` writes it; one that is itself encrypted must be \
+                 decrypted first"
+                    .into()
+            }
+            Self::Closed { .. } => {
+                "use an identity whose recipient it was encrypted for, or ask one who has: `tinderbox seed \
+                 rotate-recipients` adds yours"
+                    .into()
+            }
+            Self::NoTarget { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::NoTarget { near: None, .. } => "`tinderbox graph --format json` lists all derivations".into(),
+            Self::Absent { advice, .. } => return advice.clone(),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! cluster.lock: read, or written for the first time; and what a release is by digest.
+
+use super::{
+    ClusterDir, Env, LOCK, Missing, ReleaseSource, Result, WorkspaceError, boot_images, read_cluster,
+    this_second,
+};
+use crate::base::event::Event;
+use crate::base::fs;
+use crate::openshift::config::Cluster;
+use crate::openshift::lock::{Lock, LockedRelease};
+
+/// The lock. One that is there is only read, and must be about the release that cluster.yaml asks for.
+pub(super) fn read(
+    env: Env<'_>,
+    directory: &ClusterDir,
+    cluster: &Cluster,
+    missing: Missing,
+) -> Result<Lock> {
+    let path = directory.file(LOCK);
+    let asked = cluster.release.to_string();
+    if let Some(text) = fs::optional(fs::read_text(&path))? {
+        let lock = Lock::parse(LOCK, &text)?;
+        return match &lock.release {
+            _ if missing == Missing::Imagine => Ok(lock),
+            None => Err(WorkspaceError::Unpinned { asked }),
+            Some(release) if release.asked != asked => {
+                Err(WorkspaceError::Moved { asked, pinned: release.asked.clone() })
+            }
+            Some(_) => Ok(lock),
+        };
+    }
+    match missing {
+        Missing::Imagine => Ok(Lock::new(this_second())),
+        Missing::Make => {
+            let lock = first(env, directory, cluster)?;
+            fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;
+            let version = lock.release.as_ref().map(|release| release.version.as_str()).unwrap_or_default();
+            let text = format!("wrote {LOCK}: the epoch and release {version} are pinned; commit this file");
+            env.events.emit(Event::Notice { text });
+            Ok(lock)
+        }
+    }
+}
+
+/// The release that the lock pins, if there is a lock and it pins one.
+fn pinned(directory: &ClusterDir) -> Result<Option<LockedRelease>> {
+    match fs::optional(fs::read_text(&directory.file(LOCK)))? {
+        Some(text) => Ok(Lock::parse(LOCK, &text)?.release),
+        None => Ok(None),
+    }
+}
+
+/// A lock for a directory that has none.
+fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
+    let release = pin_release(env, directory, cluster, &cluster.release.to_string())?;
+    let rhcos = boot_images::pin(env, &release)?;
+    Ok(Lock { release: Some(release), rhcos, ..Lock::new(this_second()) })
+}
+
+/// What a reference names now, by digest.
+pub(crate) fn pin_release(
+    env: Env<'_>,
+    directory: &ClusterDir,
+    cluster: &Cluster,
+    reference: &str,
+) -> Result<LockedRelease> {
+    let source = ReleaseSource::new(env, directory.path(), cluster, reference)?;
+    source.pin(&cluster.release.to_string(), reference, cluster.architecture.as_str())
+}
+
+/// The pinned release, or the one that a reference names now.
+pub(crate) fn release_named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
+    let directory = ClusterDir::open(env.directory)?;
+    let cluster = read_cluster(&directory)?;
+    let pinned = pinned(&directory)?;
+    match (reference, pinned) {
+        (None, Some(pinned)) => Ok(pinned),
+        // What is pinned is not asked for again: a tag may have moved.
+        (Some(reference), Some(pinned)) if pinned.reference == reference => Ok(pinned),
+        (reference, _) => {
+            let asked = cluster.release.to_string();
+            let reference = reference.unwrap_or(&asked);
+            pin_release(env, &directory, &cluster, reference)
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! A cluster directory, read and understood: model, lock, seed and graph; and the store that it builds into.
+//!
+//! ```text
+//! directory      which files a cluster directory has; the user's own recipes
+//! user_files     manifests/ and patches/, which become derivations
+//! authorities    certificates and keys that the user brings
+//! lock           cluster.lock, read or written for the first time; what a release is, pinned
+//! release        where a release comes from, and how to get there
+//! boot_images    the node OS that goes with a release, pinned
+//! seed           cluster.seed and cluster.seed.age
+//! store          which store a directory builds into
+//! ```
+//!
+//! The user's files are read and never changed; only a lock or a seed that is missing is written.
+
+mod authorities;
+mod boot_images;
+mod directory;
+mod error;
+mod lock;
+mod release;
+pub(crate) mod seed;
+mod store;
+mod user_files;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use time::OffsetDateTime;
+
+use crate::base::event::{Event, Events};
+use crate::base::fs;
+use crate::base::hint::{Place, Problem, Problems, did_you_mean, near};
+use crate::base::process::Programs;
+use crate::base::secret::{IdKey, Seed};
+use crate::base::value::Value;
+use crate::engine::builders::{Files, Location};
+use crate::engine::exec::Context;
+use crate::engine::fields::{Field, Fields, Origins, Projected};
+use crate::engine::recipe::{self, Absent, Graph};
+use crate::engine::registry::{Deferred, Opened, ProxySettings};
+use crate::engine::sandbox::Sandbox;
+use crate::engine::store::{Roots, Session, Store, StoreError};
+use crate::openshift::builders::{self, validate};
+use crate::openshift::config::{self, Cluster, Source};
+use crate::openshift::lock::{Lock, LockedRelease};
+
+pub(crate) use boot_images::pin as pin_boot_images;
+pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
+pub(crate) use error::{Result, WorkspaceError};
+pub(crate) use lock::{pin_release, release_named};
+pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
+pub(crate) use store::{StoreChoice, open_store, open_store_if_there};
+
+/// What every verb is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Env<'a> {
+    pub directory: &'a Path,
+    pub store: &'a StoreChoice,
+    /// Who is told what happens.
+    pub events: &'a dyn Events,
+    /// Set when the user wants to stop.
+    pub cancel: &'a AtomicBool,
+    /// How to reach registries.
+    pub proxy: &'a ProxySettings,
+    /// Programs of the host.
+    pub programs: &'a Programs,
+    /// The file with the age identity that opens an encrypted seed.
+    pub identity: Option<&'a Path>,
+}
+
+/// What recipes of live ISOs ask for.
+const LOCAL_ISO: &str = "lock.rhcos.iso.local";
+
+/// What to do when lock or seed are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Make them, with a notice.
+    Make,
+    /// Go on as if they were there; nothing is written.
+    Imagine,
+}
+
+/// A cluster directory, read and understood.
+pub(crate) struct Workspace {
+    pub directory: ClusterDir,
+    pub cluster: Cluster,
+    pub fields: Fields,
+    pub graph: Graph,
+    /// Where the images of the pinned release come from.
+    images: Option<Deferred>,
+    /// Files that the lock pins.
+    files: Files,
+    seed: Seed,
+    sandbox: Sandbox,
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+impl Workspace {
+    /// Reads everything. The user's files are read and never changed.
+    pub(crate) fn load(env: Env<'_>, missing: Missing) -> Result<Self> {
+        let directory = ClusterDir::open(env.directory)?;
+        let cluster = read_cluster(&directory)?;
+        check_names(env, &cluster)?;
+        let lock = lock::read(env, &directory, &cluster, missing)?;
+        let seed = read_seed(env, &directory, missing)?;
+        Self::assemble(env, directory, cluster, &lock, seed)
+    }
+
+    /// Reads everything, as if this release were pinned. Nothing is written in the directory.
+    pub(crate) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
+        Self::load_changed(env, |lock| lock.release = Some(release.clone()))
+    }
+
+    /// Reads everything, as if the lock were changed like this. Nothing is written in the directory.
+    pub(crate) fn load_changed(env: Env<'_>, change: impl FnOnce(&mut Lock)) -> Result<Self> {
+        let directory = ClusterDir::open(env.directory)?;
+        let cluster = read_cluster(&directory)?;
+        let mut lock = lock::read(env, &directory, &cluster, Missing::Imagine)?;
+        change(&mut lock);
+        let seed = read_seed(env, &directory, Missing::Imagine)?;
+        Self::assemble(env, directory, cluster, &lock, seed)
+    }
+
+    fn assemble(
+        env: Env<'_>,
+        directory: ClusterDir,
+        cluster: Cluster,
+        lock: &Lock,
+        seed: Seed,
+    ) -> Result<Self> {
+        let origin: Origins = [Place::file(LOCK)].into();
+        let fields = cluster.fields().with("lock", Field::data(lock.value(), &origin));
+        let fields = fields.with("authorities", authorities::read(env, &directory, &cluster)?);
+        let (recipes, user) = directory.recipes()?;
+        let fields = fields.with("user", user);
+        let graph = recipe::load(&recipes, &fields)?;
+        authorities::check(&cluster, &graph)?;
+        let release = lock.release.as_ref();
+        let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
+        let files = files(&directory, lock);
+        let sandbox = Sandbox::default();
+        Ok(Self { directory, cluster, fields, graph, images, files, seed, sandbox })
+    }
+
+    /// Where the images of the pinned release come from.
+    pub(crate) fn opened(&self) -> Result<&Opened> {
+        let nothing =
+            || WorkspaceError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
+        Ok(self.images.as_ref().ok_or_else(nothing)?.get()?)
+    }
+
+    /// The key of secret ids.
+    pub(crate) fn id_key(&self) -> IdKey {
+        self.seed.id_key()
+    }
+
+    /// Opens the store for work.
+    pub(crate) fn session(&self, env: Env<'_>) -> Result<Session> {
+        let store = store::open_or_create(env.store, self.directory.path())?;
+        match Session::open(&store, Some(self.id_key())) {
+            // What is in the store can be used all the same.
+            Err(StoreError::Fs(error)) if error.is_read_only() => {
+                Ok(Session::reading(&store, Some(self.id_key())))
+            }
+            session => Ok(session?),
+        }
+    }
+
+    /// What the scheduler works with.
+    pub(crate) fn context<'a>(&'a self, env: Env<'a>, session: &'a Session) -> Context<'a> {
+        Context {
+            graph: &self.graph,
+            builders: builders::ALL,
+            session,
+            events: env.events,
+            cancel: env.cancel,
+            images: self.images.as_ref(),
+            files: Some(&self.files),
+            seed: Some(&self.seed),
+            sandbox: &self.sandbox,
+        }
+    }
+
+    /// This directory's roots in the store.
+    pub(crate) fn roots(&self, store: &Store) -> Roots {
+        store.roots_of(self.directory.path())
+    }
+
+    /// Derivations that the targets mean; without targets, `cluster`.
+    pub(crate) fn select(&self, targets: &[String]) -> Result<Vec<usize>> {
+        let default = ["cluster".to_owned()];
+        let targets = if targets.is_empty() { &default } else { targets };
+        let mut found = Vec::new();
+        for target in targets {
+            let selected = self.graph.select(target);
+            if selected.is_empty() {
+                return Err(self.no_target(target));
+            }
+            found.extend(selected);
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The one derivation of that name.
+    pub(crate) fn find(&self, target: &str) -> Result<usize> {
+        self.graph.find(target).ok_or_else(|| self.no_target(target))
+    }
+
+    fn no_target(&self, target: &str) -> WorkspaceError {
+        if let Some(why) = self.graph.absent(target) {
+            let advice = match why {
+                Absent::Unmet(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
+                Absent::Unmet(condition) => Some(format!("it is there once `{condition}` is set")),
+                Absent::Never(_) => None,
+            };
+            return WorkspaceError::Absent { target: target.to_owned(), why: why.to_string(), advice };
+        }
+        let names = self.graph.nodes().iter().flat_map(|node| {
+            let folder = node.name.split_once('/').map(|(folder, _)| folder);
+            std::iter::once(node.name.as_str()).chain(folder)
+        });
+        WorkspaceError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
+    }
+
+    /// What to do so that there are live ISOs.
+    pub(crate) fn no_iso(&self) -> String {
+        match self.fields.project("lock.rhcos.iso.location").map(|found| found.value) {
+            Ok(Projected::Plain(Value::Text(url))) => Location::Elsewhere(url).advice("rhcos"),
+            _ => {
+                "name the release's live ISO in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock \
+                  --update rhcos`"
+                    .into()
+            }
+        }
+    }
+}
+
+/// Checks that the user turned off must exist, and are named every time.
+fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
+    let on_config = config::CHECKS.iter().map(|check| check.name);
+    let known: Vec<&str> = on_config.chain(validate::CHECKS.iter().map(|check| check.name)).collect();
+    let mut problems = Problems::default();
+    for name in &cluster.disabled_checks {
+        if known.contains(&name.as_str()) {
+            env.events
+                .emit(Event::Warning { text: format!("the check `{name}` is turned off in {CLUSTER}") });
+        } else {
+            let place = Place { file: CLUSTER.into(), line: None, field: "checks.disabled".into() };
+            let hint = did_you_mean(name, known.iter().copied())
+                .unwrap_or_else(|| "`tinderbox check --list` lists all checks".into());
+            problems.push(Problem::new(place, format!("there is no check `{name}`")).hint(hint));
+        }
+    }
+    Ok(problems.or(())?)
+}
+
+/// Both configuration files, understood.
+pub(crate) fn read_cluster(directory: &ClusterDir) -> Result<Cluster> {
+    let install_config = fs::read_text(&directory.file(INSTALL_CONFIG))?;
+    let cluster = fs::read_text(&directory.file(CLUSTER))?;
+    Ok(config::load(
+        Source { name: INSTALL_CONFIG, text: &install_config },
+        Source { name: CLUSTER, text: &cluster },
+    )?)
+}
+
+/// The images of a pinned release, opened when the first one is needed.
+fn images(
+    env: Env<'_>,
+    directory: &ClusterDir,
+    cluster: &Cluster,
+    release: &LockedRelease,
+) -> Result<Deferred> {
+    let origin = ReleaseSource::new(env, directory.path(), cluster, &release.reference)?;
+    let pinned = release.image.clone();
+    Ok(Deferred::new(move || origin.open_pinned(&pinned)))
+}
+
+/// The images of the node OS, where the lock says that they are.
+fn files(directory: &ClusterDir, lock: &Lock) -> Files {
+    let pinned = [&lock.rhcos.iso, &lock.rhcos.qcow2].into_iter().flatten();
+    Files::new(
+        "rhcos",
+        pinned.map(|artifact| {
+            let location = match artifact.path() {
+                Some(path) => Location::Here(directory.path().join(path)),
+                None => Location::Elsewhere(artifact.location.clone()),
+            };
+            (artifact.sha256.clone(), location)
+        }),
+    )
+}
+
+fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Seed> {
+    match (seed::read(env, directory.path())?, missing) {
+        (Some(seed), _) => Ok(seed),
+        (None, Missing::Imagine) => Ok(seed::imagined()),
+        (None, Missing::Make) => {
+            let seed = seed::make(directory.path())?;
+            let text = "wrote cluster.seed: the identity of this cluster; back it up, and never commit it"
+                .to_owned();
+            env.events.emit(Event::Notice { text });
+            Ok(seed)
+        }
+    }
+}
+
+/// The clock, asked once per lock.
+#[expect(clippy::disallowed_methods, reason = "the epoch is where time enters, and it is pinned")]
+pub(crate) fn this_second() -> OffsetDateTime {
+    let now = OffsetDateTime::now_utc();
+    now.replace_nanosecond(0).unwrap_or(now)
+}

@@ -1,0 +1,151 @@
+//! Where a release comes from, and how to get there; and what its image says that it is.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::{Env, Result};
+use crate::engine::registry::{self, Access, Cached, Manifest, MirrorRule, Opened, RegistryError, Sha256};
+use crate::openshift::config::{Cluster, Release, SourcePolicy};
+use crate::openshift::lock::LockedRelease;
+use crate::openshift::release;
+
+/// Says that an image is a release, and of which version.
+const RELEASE_LABEL: &str = "io.openshift.release";
+
+/// No configuration of an image is larger.
+const CONFIG_LIMIT: u64 = 8 << 20;
+
+/// Where a release comes from, and how to get there.
+pub(crate) struct ReleaseSource {
+    release: Release,
+    directory: PathBuf,
+    access: Access,
+    /// Where downloaded blobs are kept; none before there is a store.
+    blobs: Option<PathBuf>,
+}
+
+/// What the configuration of a release image says.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ImageConfig {
+    #[serde(default)]
+    architecture: String,
+    #[serde(default)]
+    pub created: Option<String>,
+    #[serde(default)]
+    config: ImageSettings,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ImageSettings {
+    #[serde(rename = "Labels", default)]
+    labels: Option<BTreeMap<String, String>>,
+}
+
+/// A release reference, or why it is none.
+pub(crate) fn parse_release(reference: &str) -> Result<Release> {
+    Ok(reference.parse()?)
+}
+
+/// The access that the cluster's files give.
+pub(crate) fn access(env: Env<'_>, cluster: &Cluster) -> Access {
+    let mirrors = cluster.mirrors.iter().map(|mirror| MirrorRule {
+        source: mirror.source.clone(),
+        mirrors: mirror.mirrors.clone(),
+        never_contact_source: mirror.policy == Some(SourcePolicy::Never),
+    });
+    Access {
+        pull_secret: Some(cluster.pull_secret.clone()),
+        ca: cluster.trust_bundle.clone(),
+        mirrors: mirrors.collect(),
+        proxy: env.proxy.clone(),
+        ..Access::default()
+    }
+}
+
+impl ReleaseSource {
+    /// What a reference names, with the access that the cluster's files give. Nothing is asked yet.
+    pub(crate) fn new(env: Env<'_>, directory: &Path, cluster: &Cluster, reference: &str) -> Result<Self> {
+        Ok(Self {
+            release: parse_release(reference)?,
+            directory: directory.to_owned(),
+            access: access(env, cluster),
+            blobs: super::open_store(env.store, directory).ok().map(|store| store.blobs()),
+        })
+    }
+
+    /// Opens it. What comes over a network is kept, so that releases that share layers download them once.
+    fn open(&self) -> registry::Result<Opened> {
+        let opened = release::open(&self.release, &self.directory, self.access.clone())?;
+        match (&self.release, &self.blobs) {
+            (Release::Registry { .. }, Some(blobs)) => {
+                Ok(Opened { images: Arc::new(Cached::new(blobs.clone(), opened.images)?), name: opened.name })
+            }
+            _ => Ok(opened),
+        }
+    }
+
+    /// Opens it for a build: a demo release of another tinderbox is refused with a word about how to go on.
+    pub(crate) fn open_pinned(&self, pinned: &str) -> registry::Result<Opened> {
+        let opened = self.open()?;
+        if let Release::Demo { version } = &self.release {
+            let digest = opened.images.resolve(&opened.name)?;
+            if pinned.split_once('@').is_none_or(|(_, pinned)| pinned != digest.to_string()) {
+                return Err(RegistryError::Malformed {
+                    image: pinned.to_owned(),
+                    problem: format!(
+                        "cluster.lock pins the demo release {version} of another tinderbox; \
+                         `tinderbox lock --update release` pins this one's"
+                    ),
+                });
+            }
+        }
+        Ok(opened)
+    }
+
+    /// What the release is now, by digest.
+    pub(crate) fn pin(&self, asked: &str, reference: &str, architecture: &str) -> Result<LockedRelease> {
+        let opened = self.open()?;
+        let digest = opened.images.resolve(&opened.name)?;
+        let (_, config) = read_release_image(&opened, &digest, architecture)?;
+        Ok(LockedRelease {
+            asked: asked.to_owned(),
+            reference: reference.to_owned(),
+            image: opened.name.at(digest).to_string(),
+            version: config.config.labels.unwrap_or_default().remove(RELEASE_LABEL).unwrap_or_default(),
+            architecture: architecture.to_owned(),
+        })
+    }
+}
+
+/// The release image's manifest and configuration; an error if it is not a release for this architecture.
+pub(crate) fn read_release_image(
+    opened: &Opened,
+    digest: &Sha256,
+    architecture: &str,
+) -> Result<(Manifest, ImageConfig)> {
+    let Opened { images, name } = opened;
+    let manifest = registry::image(images.as_ref(), name, digest, architecture)?;
+    let malformed = |problem: String| RegistryError::Malformed { image: name.to_string(), problem };
+    let mut bytes = Vec::new();
+    let mut blob = images.blob(name, &manifest.config)?.take(CONFIG_LIMIT);
+    blob.read_to_end(&mut bytes).map_err(|error| {
+        let unreadable = |error| malformed(format!("its configuration cannot be read: {error}"));
+        RegistryError::from_io(error).unwrap_or_else(unreadable)
+    })?;
+    let config: ImageConfig = serde_json::from_slice(&bytes)
+        .map_err(|error| malformed(format!("its configuration is not JSON: {error}")))?;
+    if !config.architecture.is_empty() && config.architecture != architecture {
+        let (image, wanted) = (name.to_string(), architecture.to_owned());
+        let found = vec![format!("linux/{}", config.architecture)];
+        return Err(RegistryError::Architecture { image, wanted, found }.into());
+    }
+    let labels = config.config.labels.as_ref();
+    if labels.and_then(|labels| labels.get(RELEASE_LABEL)).is_none_or(String::is_empty) {
+        return Err(malformed(format!("it is not a release image: it has no label {RELEASE_LABEL}")).into());
+    }
+    Ok((manifest, config))
+}

@@ -1,0 +1,48 @@
+//! Which store a cluster directory builds into.
+
+use std::path::{Path, PathBuf};
+
+use super::{Result, WorkspaceError};
+use crate::base::fs;
+use crate::engine::store::{Store, StoreError};
+
+/// How the store is chosen: what the user named, else the nearest one above the cluster directory, else the default.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StoreChoice {
+    /// Named with `--store` or TINDERBOX_STORE.
+    pub named: Option<PathBuf>,
+    /// The user's data directory.
+    pub data: Option<PathBuf>,
+}
+
+/// The store that was chosen, if it is there.
+pub(crate) fn open_store(choice: &StoreChoice, directory: &Path) -> Result<Store> {
+    Ok(Store::open(&locate(choice, directory)?)?)
+}
+
+/// The store that was chosen; none if there is none yet. One that is there and cannot be used is an error.
+pub(crate) fn open_store_if_there(choice: &StoreChoice, directory: &Path) -> Result<Option<Store>> {
+    match open_store(choice, directory) {
+        Ok(store) => Ok(Some(store)),
+        Err(WorkspaceError::Store(StoreError::NotAStore { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn open_or_create(choice: &StoreChoice, directory: &Path) -> Result<Store> {
+    Ok(Store::open_or_create(&locate(choice, directory)?)?)
+}
+
+fn locate(choice: &StoreChoice, directory: &Path) -> Result<PathBuf> {
+    if let Some(named) = &choice.named {
+        return Ok(named.clone());
+    }
+    let absolute = fs::canonical(directory)?;
+    for above in absolute.ancestors() {
+        let store = above.join("store");
+        if fs::exists(&store.join(".tinderbox/format")).unwrap_or(false) {
+            return Ok(store);
+        }
+    }
+    choice.data.as_ref().map(|data| data.join("tinderbox/store")).ok_or(WorkspaceError::NoStore)
+}
