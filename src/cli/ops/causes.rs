@@ -6,10 +6,10 @@ use super::directory::SEED;
 use super::why::{Cause, CauseKind};
 use crate::base::hint::Place;
 use crate::engine::drv::{Change, Fact};
-use crate::engine::recipe::Node;
+use crate::engine::recipe::GraphNode;
 
 /// What a difference between two identities of a derivation is called.
-pub(super) fn name(workspace: &Workspace, node: &Node, change: &Change) -> Cause {
+pub(super) fn name(workspace: &Workspace, node: &GraphNode, change: &Change) -> Cause {
     let show = |fact: &Option<Fact>| fact.as_ref().map(ToString::to_string);
     let (mut from, mut to) = (show(&change.from), show(&change.to));
     let derivation = node.name.clone();
@@ -36,7 +36,7 @@ pub(super) fn name(workspace: &Workspace, node: &Node, change: &Change) -> Cause
 }
 
 /// The config field behind `alias[1].ip`, with the lines that decide it.
-fn field(workspace: &Workspace, node: &Node, rest: &str) -> (String, Vec<Place>) {
+fn field(workspace: &Workspace, node: &GraphNode, rest: &str) -> (String, Vec<Place>) {
     let (alias, steps) = match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
         Some(quoted) => quoted,
         None => rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())),

@@ -17,6 +17,7 @@ use crate::base::fs;
 use crate::compare::diff::{self, Cause, CauseKind, Diff, Part, Side, Tree};
 use crate::engine::drv;
 use crate::engine::exec::{self, Options};
+use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Generation, Roots, Store};
 
 /// The target that stands for everything.
@@ -257,7 +258,7 @@ fn build(
         return Err(OpsError::Failed(error));
     }
     let nodes = workspace.graph.nodes();
-    let wanted = |at: &usize| inputs || targets.contains(at);
+    let wanted = |at: &NodeIndex| inputs || targets.contains(at);
     let parts = outcome.done.into_iter().filter(|(at, _)| wanted(at)).map(|(at, done)| {
         let part = Part { drv: Some(done.drv), tree: Tree::Object(done.output.object) };
         (nodes[at].name.clone(), part)

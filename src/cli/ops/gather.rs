@@ -76,7 +76,7 @@ fn artifacts(env: Env<'_>, workspace: &Workspace) -> Result<serde_json::Value> {
     let session = Session::reading(&store, Some(workspace.id_key()));
     let plan = exec::plan(workspace.context(env, &session), &[workspace.find("cluster")?])?;
     let rows = plan.done.iter().map(|(at, done)| {
-        let name = workspace.graph.nodes().get(*at).map(|node| &node.name);
+        let name = &workspace.graph.nodes()[*at].name;
         json!({"name": name, "drv": done.drv, "object": done.output.object})
     });
     Ok(rows.collect())

@@ -10,7 +10,7 @@ use super::expiry::{self, Expiry, Output};
 use super::node::{self, NodeEntry};
 use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace, trust, workspace};
 use crate::base::digest::{DrvId, ObjectId};
-use crate::engine::recipe::Node;
+use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Generation, Named, Object, Roots, Store, Trace, TraceInput};
 use crate::openshift::trust::{Machine, Trust};
 
@@ -128,7 +128,10 @@ pub(crate) fn report(env: Env<'_>) -> Result<Report> {
         artifacts.push(artifact);
     }
     if let Some(workspace) = &workspace {
-        artifacts.sort_by_key(|artifact| workspace.graph.find(&artifact.name).unwrap_or(usize::MAX));
+        artifacts.sort_by_key(|artifact| {
+            let at = workspace.graph.find(&artifact.name);
+            (at.is_none(), at)
+        });
     }
     let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>())?;
     Ok(Report {
@@ -174,7 +177,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn recipe(&self, name: &str) -> Option<&'a Node> {
+    fn recipe(&self, name: &str) -> Option<&'a GraphNode> {
         let graph = &self.workspace?.graph;
         Some(&graph.nodes()[graph.find(name)?])
     }

@@ -12,7 +12,7 @@ use crate::base::digest::DrvId;
 use crate::base::hint::Place;
 use crate::engine::drv::Explanation;
 use crate::engine::exec::{self, Plan};
-use crate::engine::recipe::Node;
+use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{Record, Session, Store};
 
 #[derive(Debug, Serialize)]
@@ -99,7 +99,7 @@ pub(crate) fn why(env: Env<'_>, target: &str) -> Result<Why> {
     Ok(Why { target: target.to_owned(), status, causes, cascade, follows: follows(&workspace, at) })
 }
 
-fn follows(workspace: &Workspace, at: usize) -> Vec<String> {
+fn follows(workspace: &Workspace, at: NodeIndex) -> Vec<String> {
     let users = workspace.graph.users();
     let mut found = BTreeSet::new();
     let mut open = vec![at];
@@ -115,15 +115,15 @@ struct History<'a> {
     record: &'a Record,
     plan: &'a Plan,
     /// Identities as the files are now, as far as inputs are known.
-    explained: BTreeMap<usize, Explanation>,
+    explained: BTreeMap<NodeIndex, Explanation>,
 }
 
 impl History<'_> {
-    fn node(&self, at: usize) -> &Node {
+    fn node(&self, at: NodeIndex) -> &GraphNode {
         &self.workspace.graph.nodes()[at]
     }
 
-    fn status(&self, at: usize) -> Status {
+    fn status(&self, at: NodeIndex) -> Status {
         match self.record.names.get(&self.node(at).name) {
             None => Status::New,
             Some(last) => match self.plan.done.get(&at) {
@@ -140,7 +140,7 @@ impl History<'_> {
     }
 
     /// The identities to compare: before and after. None if there is nothing to compare with.
-    fn sides(&self, at: usize, past: bool) -> Option<(Option<Explanation>, Explanation)> {
+    fn sides(&self, at: NodeIndex, past: bool) -> Option<(Option<Explanation>, Explanation)> {
         let last = self.record.names.get(&self.node(at).name)?;
         if past {
             Some((self.kept(last.before?), self.kept(last.drv)?))
@@ -159,18 +159,18 @@ impl History<'_> {
 struct Found {
     causes: Vec<Cause>,
     /// Inputs that changed too.
-    from: Vec<usize>,
+    from: Vec<NodeIndex>,
 }
 
 struct Tracker<'a> {
     history: &'a History<'a>,
     past: bool,
-    seen: BTreeMap<usize, Found>,
+    seen: BTreeMap<NodeIndex, Found>,
 }
 
 impl Tracker<'_> {
     /// Finds what changed in a derivation, and goes on with inputs whose content changed.
-    fn trace(&mut self, at: usize) {
+    fn trace(&mut self, at: NodeIndex) {
         if self.seen.contains_key(&at) {
             return;
         }
@@ -211,7 +211,7 @@ impl Tracker<'_> {
     }
 
     /// All causes, and the ways from them to the target.
-    fn collect(&self, target: usize) -> (Vec<Cause>, Vec<Vec<String>>) {
+    fn collect(&self, target: NodeIndex) -> (Vec<Cause>, Vec<Vec<String>>) {
         let mut causes: Vec<Cause> =
             self.seen.values().flat_map(|found| found.causes.iter().cloned()).collect();
         causes.sort_by(|one, other| {
@@ -228,8 +228,8 @@ impl Tracker<'_> {
     }
 
     /// The shortest way along changed inputs.
-    fn way(&self, from: usize, to: usize) -> Option<Vec<usize>> {
-        let mut next: BTreeMap<usize, usize> = BTreeMap::new();
+    fn way(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<NodeIndex>> {
+        let mut next: BTreeMap<NodeIndex, NodeIndex> = BTreeMap::new();
         let mut open = std::collections::VecDeque::from([to]);
         while let Some(at) = open.pop_front() {
             if at == from {
