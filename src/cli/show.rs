@@ -5,7 +5,8 @@ use crate::base::hint::Place;
 use crate::cli::ops::affects::Affected;
 use crate::cli::ops::check::Checked;
 use crate::cli::ops::explain::{Explained, Explanation, NamedFile, Origin};
-use crate::cli::ops::why::{Cause, CauseKind, Status, Why};
+use crate::cli::ops::why::{Status, Why};
+use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::store::{GcPlan, Verification};
 
 pub(super) fn affected(found: &Affected) {
@@ -70,12 +71,12 @@ pub(super) fn why(why: &Why) {
 fn cause(cause: &Cause) -> String {
     let kind = match cause.kind {
         CauseKind::Seed => "seed",
-        CauseKind::Config => "config field",
+        CauseKind::Release | CauseKind::Config | CauseKind::Epoch => "config field",
         CauseKind::File => "file",
         CauseKind::Parameter => "parameter",
         CauseKind::Inputs => "input",
         CauseKind::Builder => "builder",
-        CauseKind::Forgotten => return format!("  unknown: {}", cause.what),
+        CauseKind::Unknown => return format!("  unknown: {}", cause.what),
     };
     let places: Vec<String> = cause.places.iter().map(ToString::to_string).collect();
     let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };

@@ -9,7 +9,6 @@ mod authorities;
 pub(crate) mod beside;
 pub(crate) mod blame;
 pub(crate) mod build;
-mod causes;
 pub(crate) mod check;
 pub(crate) mod diff;
 mod directory;

@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::{Env, Missing, OpsError, Result, Workspace, causes};
+use super::{Env, Missing, OpsError, Result, Workspace};
 use crate::base::digest::DrvId;
 use crate::base::hint::Place;
+use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::drv::Explanation;
 use crate::engine::exec::{self, Plan};
 use crate::engine::recipe::{GraphNode, NodeIndex};
@@ -21,6 +22,7 @@ pub(crate) struct Why {
     pub target: String,
     /// What is the case.
     pub status: Status,
+    #[serde(serialize_with = "causes")]
     pub causes: Vec<Cause>,
     /// Ways from a cause down to the target, each from the derivation that named what changed.
     pub cascade: Vec<Vec<String>>,
@@ -42,40 +44,39 @@ pub(crate) enum Status {
     Unchanged,
 }
 
-/// One thing that changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Cause {
-    /// The derivation that names it.
-    pub derivation: String,
-    /// What kind of thing it is.
-    pub kind: CauseKind,
-    /// Its name: a config field, a file, an alias.
-    pub what: String,
-    /// The lines that decide it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<Place>,
-    /// Before; none if it was not there.
-    pub from: Option<String>,
-    /// After; none if it is gone.
-    pub to: Option<String>,
+/// Causes as data: by the derivation that names each; a field of the lock is one of the configuration.
+fn causes<S: Serializer>(causes: &[Cause], to: S) -> std::result::Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        derivation: &'a str,
+        kind: &'static str,
+        what: &'a str,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        places: &'a [Place],
+        from: &'a Option<String>,
+        to: &'a Option<String>,
+    }
+    to.collect_seq(causes.iter().map(|Cause { kind, what, from, to, places, read_by }| Named {
+        derivation: read_by.first().map_or("", String::as_str),
+        kind: word(*kind).1,
+        what,
+        places,
+        from,
+        to,
+    }))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum CauseKind {
-    Seed,
-    /// A field of the configuration or the lock.
-    Config,
-    /// A text file of a recipe.
-    File,
-    /// A parameter of a recipe.
-    Parameter,
-    /// Which inputs a recipe names.
-    Inputs,
-    /// A builder, or its version.
-    Builder,
-    /// Nothing is known about the time before: its trace was collected.
-    Forgotten,
+/// The order in which causes of this kind come, and what the document calls it.
+fn word(kind: CauseKind) -> (u8, &'static str) {
+    match kind {
+        CauseKind::Seed => (0, "seed"),
+        CauseKind::Release | CauseKind::Config | CauseKind::Epoch => (1, "config"),
+        CauseKind::File => (2, "file"),
+        CauseKind::Parameter => (3, "parameter"),
+        CauseKind::Inputs => (4, "inputs"),
+        CauseKind::Builder => (5, "builder"),
+        CauseKind::Unknown => (6, "forgotten"),
+    }
 }
 
 pub(crate) fn why(env: Env<'_>, target: &str) -> Result<Why> {
@@ -179,16 +180,8 @@ impl Tracker<'_> {
         let mut found = Found::default();
         let Some((before, after)) = self.history.sides(at, self.past) else { return };
         let Some(before) = before else {
-            let what = "the trace of the build before was collected".to_owned();
-            let kind = CauseKind::Forgotten;
-            found.causes.push(Cause {
-                derivation: node.name.clone(),
-                kind,
-                what,
-                places: vec![],
-                from: None,
-                to: None,
-            });
+            let cause = Cause::new(CauseKind::Unknown, "the trace of the build before was collected");
+            found.causes.push(Cause { read_by: vec![node.name.clone()], ..cause });
             self.seen.insert(at, found);
             return;
         };
@@ -197,7 +190,10 @@ impl Tracker<'_> {
             let input = change.path.strip_prefix("inputs.").map(|alias| alias.trim_matches('"'));
             match input.and_then(|alias| node.inputs.get(alias)) {
                 Some(edge) if change.from.is_some() => drop(inputs.insert(edge.node)),
-                _ => found.causes.push(causes::name(self.history.workspace, node, &change)),
+                _ => {
+                    let cause = Cause::named(&self.history.workspace.fields, node, &change);
+                    found.causes.push(Cause { read_by: vec![node.name.clone()], ..cause });
+                }
             }
         }
         // An input that is not built yet has no content to compare; what changed in it is what counts.
@@ -215,7 +211,7 @@ impl Tracker<'_> {
         let mut causes: Vec<Cause> =
             self.seen.values().flat_map(|found| found.causes.iter().cloned()).collect();
         causes.sort_by(|one, other| {
-            (one.kind, &one.what, &one.derivation).cmp(&(other.kind, &other.what, &other.derivation))
+            (word(one.kind), &one.what, &one.read_by).cmp(&(word(other.kind), &other.what, &other.read_by))
         });
         let mut ways = Vec::new();
         for (at, found) in self.seen.iter().filter(|(at, found)| !found.causes.is_empty() && **at != target) {

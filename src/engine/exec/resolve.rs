@@ -10,7 +10,7 @@ use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
 use crate::engine::store::{Object, Output, Realisation, Using};
 
 /// What the seed is called among the secrets of a derivation; no recipe can give that name to another.
-const SEED: &str = "cluster.seed";
+pub(crate) const SEED: &str = "cluster.seed";
 
 /// The derivation of a node whose inputs are all done.
 pub(super) fn derivation<'d>(
