@@ -8,6 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use super::args::Jobs;
 use super::output::{self, Colour};
 use super::run::say;
+use crate::base::redact::steers;
 use crate::cli::ops::diff::{DiffRequest, diff};
 use crate::cli::ops::{self, Env, OpsError, Result};
 use crate::compare::report::{self, Mark, Row};
@@ -121,7 +122,7 @@ fn show(rows: &[Row], no_pager: bool) {
 
 fn painted(row: &Row, width: Option<usize>) -> String {
     // What artifacts hold must not steer the terminal.
-    let plain = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+    let plain = |c: char| if steers(c) && c != '\t' { '\u{fffd}' } else { c };
     let cut: String = match width {
         Some(width) if row.text.chars().count() > width => {
             row.text.chars().take(width.saturating_sub(1)).map(plain).chain(['…']).collect()

@@ -9,7 +9,6 @@ mod error;
 mod node;
 pub(crate) mod ops;
 mod output;
-mod plain;
 mod progress;
 mod realize;
 mod renew;

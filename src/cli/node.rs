@@ -10,9 +10,9 @@ use serde_json::json;
 use super::args::Jobs;
 use super::error::explain;
 use super::output::{line, size};
-use super::plain::Plain;
 use super::run::{jobs, say};
 use crate::base::hint::Hint as _;
+use crate::base::redact::ControlFilter;
 use crate::cli::ops::ssh::LogRequest;
 use crate::cli::ops::{self, Env, OpsError, Result};
 
@@ -81,7 +81,7 @@ pub(super) fn logs(env: Env<'_>, json: bool, asked: &Logs) -> Result<ExitCode> {
     }
     let request = LogRequest { node, what: what.as_deref(), lines: *lines, follow: *follow };
     let mut whole = Vec::new();
-    let mut plain = std::io::stdout().is_terminal().then(Plain::default);
+    let mut plain = std::io::stdout().is_terminal().then(ControlFilter::default);
     let mut closed = false;
     let mut take = |piece: &[u8]| {
         if json {

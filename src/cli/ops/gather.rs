@@ -10,7 +10,7 @@ use super::realize::with_workspace;
 use super::{Env, OpsError, Result, Workspace, scan, ssh, workspace};
 use crate::base::fs;
 use crate::base::hint::chain;
-use crate::base::redact::Veil;
+use crate::base::redact::Redactor;
 use crate::engine::exec;
 use crate::engine::store::Session;
 use crate::realize::{Gathered, Hands, Request};
@@ -33,7 +33,7 @@ pub(crate) fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Pat
         let when = now.format(&Rfc3339).unwrap_or_default();
         let request = Request {
             addresses: &ssh::addresses(workspace),
-            veil: &veil(env, workspace)?,
+            redactor: &redactor(env, workspace)?,
             files: known(env, hands, workspace, &when),
             name: &name,
             to: &to,
@@ -44,9 +44,9 @@ pub(crate) fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Pat
 
 /// Every secret that is known here: of this cluster's files, and of all closures in the store, because a node may run an
 /// earlier one.
-fn veil(env: Env<'_>, workspace: &Workspace) -> Result<Veil> {
+fn redactor(env: Env<'_>, workspace: &Workspace) -> Result<Redactor> {
     let store = workspace::open(env.store, env.directory)?;
-    Ok(Veil::new(store.needles(&scan::known(env, &workspace.directory)?)?))
+    Ok(Redactor::new(store.patterns(&scan::known(env, &workspace.directory)?)?))
 }
 
 /// What is known without asking anybody.
