@@ -88,7 +88,8 @@ pub mod internals {
         pub use crate::openshift::demo::{open, versions};
     }
     pub mod diff {
-        pub use crate::compare::diff::{Cause, CauseKind, Part, Side, Tree, compare};
+        pub use crate::compare::cause::Cause;
+        pub use crate::compare::diff::{Part, Side, Tree, compare};
     }
     pub mod exec {
         pub use crate::engine::exec::{Context, Options, build, path_of};

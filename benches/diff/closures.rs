@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tinderbox::internals::diff::{Cause, CauseKind, Part, Side, Tree, compare};
+use tinderbox::internals::diff::{Cause, Part, Side, Tree, compare};
 use tinderbox::internals::store::Store;
 
 use crate::bench::Bench;
@@ -43,14 +43,7 @@ fn one(bench: &Bench, size: usize) -> Duration {
     let mut times = Times::default();
     for _ in 0..bench.size(50, 3) {
         let start = Instant::now();
-        let diff = compare(&old, &new, &|_| true, &|_, change| Cause {
-            kind: CauseKind::Recipe,
-            what: change.path.clone(),
-            from: None,
-            to: None,
-            places: Vec::new(),
-            read_by: Vec::new(),
-        });
+        let diff = compare(&old, &new, &|_| true, &|_, change| Cause::unnamed(change));
         times.push(start.elapsed());
         assert_eq!(diff.unwrap().summary.counts.changed, 1);
     }

@@ -61,7 +61,7 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
         seed: None,
         sandbox: &sandbox,
     };
-    let targets: Vec<usize> = targets.iter().map(|name| graph.find(name).unwrap()).collect();
+    let targets: Vec<_> = targets.iter().map(|name| graph.find(name).unwrap()).collect();
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let outcome = exec::build(context, &targets, Options { jobs, keep_going: false }).unwrap();
     if let Some((name, error)) = outcome.failed.first() {

@@ -6,9 +6,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::base::hint::Hint;
+use data_encoding::BASE32_NOPAD;
 
-const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+use crate::base::hint::Hint;
 
 /// Length of an id's text.
 pub(crate) const TEXT_LENGTH: usize = 52;
@@ -77,42 +77,23 @@ impl Hint for ParseError {
 
 fn encode(bytes: &[u8; 32]) -> [u8; TEXT_LENGTH] {
     let mut text = [0; TEXT_LENGTH];
-    for (index, character) in text.iter_mut().enumerate() {
-        *character = ALPHABET[usize::from(five_bits(bytes, index * 5))];
-    }
+    BASE32_NOPAD.encode_mut(bytes, &mut text);
+    text.make_ascii_lowercase();
     text
 }
 
-/// Five bits from bit `offset` on, as if zeros followed the last byte.
-fn five_bits(bytes: &[u8; 32], offset: usize) -> u8 {
-    let (byte, bit) = (offset / 8, offset % 8);
-    let pair = u16::from_be_bytes([bytes[byte], bytes.get(byte + 1).copied().unwrap_or(0)]);
-    ((pair >> (11 - bit)) & 31) as u8
-}
-
 fn decode(text: &[u8]) -> Option<[u8; 32]> {
-    if text.len() != TEXT_LENGTH {
+    if text.iter().any(u8::is_ascii_uppercase) {
         return None;
     }
-    let mut bytes = [0u8; 33];
-    for (index, character) in text.iter().enumerate() {
-        let value = match character {
-            b'a'..=b'z' => character - b'a',
-            b'2'..=b'7' => character - b'2' + 26,
-            _ => return None,
-        };
-        let (byte, bit) = (index * 5 / 8, index * 5 % 8);
-        let shifted = (u16::from(value) << (11 - bit)).to_be_bytes();
-        bytes[byte] |= shifted[0];
-        bytes[byte + 1] |= shifted[1];
-    }
-    let (digest, rest) = bytes.split_first_chunk::<32>()?;
-    (rest == [0]).then_some(*digest)
+    BASE32_NOPAD.decode(&text.to_ascii_uppercase()).ok()?.try_into().ok()
 }
 
 /// Whether `text` could be the beginning of an id: what users may type instead of the whole.
 pub(crate) fn is_prefix(text: &str) -> bool {
-    !text.is_empty() && text.len() <= TEXT_LENGTH && text.bytes().all(|c| ALPHABET.contains(&c))
+    !text.is_empty()
+        && text.len() <= TEXT_LENGTH
+        && text.bytes().all(|c| matches!(c, b'a'..=b'z' | b'2'..=b'7'))
 }
 
 /// Declares an id: a newtype over [`Digest`] that parses, prints and serialises as its text.

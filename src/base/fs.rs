@@ -206,7 +206,7 @@ pub(crate) fn random_name() -> String {
     if getrandom::fill(&mut bytes).is_err() {
         bytes = u64::from(std::process::id()).to_le_bytes();
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(&bytes)
 }
 
 /// Creates one directory with exactly this mode; existing is an error.

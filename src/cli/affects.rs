@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result};
 use crate::base::hint::{Place, near};
+use crate::engine::recipe::NodeIndex;
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
 /// Say which derivations a config field reaches
@@ -71,17 +72,18 @@ fn affects(env: Env<'_>, field: &str) -> Result<Affected> {
     }
     let graph = &workspace.graph;
     let nodes = graph.nodes();
-    let reads = |at: &usize| {
+    let reads = |at: &NodeIndex| {
         nodes[*at].reads.iter().flat_map(|(_, _, reads)| reads).any(|read| fields.contains_key(&read.path))
     };
-    let direct: BTreeSet<usize> = (0..nodes.len()).filter(reads).collect();
+    let direct: BTreeSet<NodeIndex> = nodes.indices().filter(reads).collect();
     let users = graph.users();
     let mut cascade = BTreeSet::new();
-    let mut open: Vec<usize> = direct.iter().copied().collect();
+    let mut open: Vec<NodeIndex> = direct.iter().copied().collect();
     while let Some(at) = open.pop() {
         open.extend(users[at].iter().filter(|user| cascade.insert(**user)));
     }
-    let names = |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect();
+    let names =
+        |found: &mut dyn Iterator<Item = &NodeIndex>| found.map(|at| nodes[*at].name.clone()).collect();
     Ok(Affected {
         field: field.to_owned(),
         direct: names(&mut direct.iter()),

@@ -11,7 +11,7 @@ use crate::base::fs;
 use crate::base::hint::near;
 use crate::base::secret::MASK;
 use crate::engine::exec::{self, Done};
-use crate::engine::recipe::Node;
+use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{Object, Session, Store};
 use crate::engine::tree::Kind;
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
@@ -19,11 +19,11 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace};
 /// A derivation that is built, and what it is.
 pub(super) struct Artifact {
     pub(super) workspace: Workspace,
-    at: usize,
+    at: NodeIndex,
     pub(super) drv: DrvId,
     pub(super) object: Object,
     /// The outputs of all that it needs.
-    pub(super) done: BTreeMap<usize, Done>,
+    pub(super) done: BTreeMap<NodeIndex, Done>,
     pub(super) store: Store,
 }
 
@@ -44,19 +44,21 @@ impl Artifact {
     }
 
     /// Where it is in the graph.
-    pub(super) fn at(&self) -> usize {
+    pub(super) fn at(&self) -> NodeIndex {
         self.at
     }
 
     /// Its place in the graph.
-    pub(super) fn node(&self) -> &Node {
+    pub(super) fn node(&self) -> &GraphNode {
         &self.workspace.graph.nodes()[self.at]
     }
 
     /// Derivations that use it.
     pub(super) fn users(&self) -> impl Iterator<Item = &str> {
-        let users = self.workspace.graph.users().swap_remove(self.at);
-        users.into_iter().map(|user| self.workspace.graph.nodes()[user].name.as_str())
+        let mut users = self.workspace.graph.users();
+        std::mem::take(&mut users[self.at])
+            .into_iter()
+            .map(|user| self.workspace.graph.nodes()[user].name.as_str())
     }
 }
 

@@ -19,7 +19,7 @@ use super::{Error, Printer, Result};
 use crate::base::fs;
 use crate::base::hint::{Place, near};
 use crate::base::value::Value;
-use crate::engine::recipe::{Edge, Node};
+use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
 use crate::engine::tree::{Entry, Listing, leaf};
 use crate::openshift::ignition::OriginKind;
 use crate::openshift::workspace::Env;
@@ -165,15 +165,15 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
-    fn node(&self, at: usize) -> &Node {
+    fn node(&self, at: NodeIndex) -> &GraphNode {
         &self.found.workspace.graph.nodes()[at]
     }
 
-    fn listing(&self, at: usize) -> Option<Listing> {
+    fn listing(&self, at: NodeIndex) -> Option<Listing> {
         Some(self.found.store.object(self.found.done.get(&at)?.output.object).ok()?.listing)
     }
 
-    fn step(&self, at: usize, path: &str, blame: &mut Blame) {
+    fn step(&self, at: NodeIndex, path: &str, blame: &mut Blame) {
         let node = self.node(at);
         blame.way.push(Step {
             derivation: node.name.clone(),
@@ -203,7 +203,7 @@ impl Walk<'_> {
     }
 
     /// Back to who wrote a file.
-    fn back(&self, mut at: usize, mut path: String, blame: &mut Blame) {
+    fn back(&self, mut at: NodeIndex, mut path: String, blame: &mut Blame) {
         loop {
             self.step(at, &path, blame);
             let node = self.node(at);
@@ -219,7 +219,7 @@ impl Walk<'_> {
     }
 
     /// The input that has this file too, and the path there.
-    fn unchanged(&self, at: usize, path: &str) -> Option<(usize, String)> {
+    fn unchanged(&self, at: NodeIndex, path: &str) -> Option<(NodeIndex, String)> {
         let wanted: Entry = self.listing(at)?.get(path)?.clone();
         self.node(at).inputs.values().find_map(|edge| {
             let listing = self.listing(edge.node)?;
@@ -230,7 +230,7 @@ impl Walk<'_> {
     }
 
     /// What decided a file, by the derivation that wrote it.
-    fn written(&self, at: usize, path: &str, blame: &mut Blame) {
+    fn written(&self, at: NodeIndex, path: &str, blame: &mut Blame) {
         let node = self.node(at);
         if node.builder.0 == "template" && node.files.contains_key(path) {
             return self.template(at, path, path, blame);
@@ -248,7 +248,7 @@ impl Walk<'_> {
     }
 
     /// The image that a derivation unpacks or runs.
-    fn image(&self, at: usize) -> Option<(String, String)> {
+    fn image(&self, at: NodeIndex) -> Option<(String, String)> {
         let node = self.node(at);
         if !["image", "run"].contains(&node.builder.0.as_str()) {
             return None;
@@ -271,7 +271,7 @@ impl Walk<'_> {
     }
 
     /// A file that a template wrote: its lines, and what their names are.
-    fn template(&self, at: usize, alias: &str, path: &str, blame: &mut Blame) {
+    fn template(&self, at: NodeIndex, alias: &str, path: &str, blame: &mut Blame) {
         let node = self.node(at);
         blame.template = node.files.get(alias).cloned();
         let template = Template::new(node, alias);

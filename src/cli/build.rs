@@ -14,6 +14,7 @@ use crate::base::digest::{DrvId, ObjectId};
 use crate::base::event::Event;
 use crate::base::hint::{Hint, chain};
 use crate::engine::exec::{self, Context, Done, ExecError, Options, Outcome, Recheck};
+use crate::engine::recipe::NodeIndex;
 use crate::engine::store::Session;
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
@@ -186,7 +187,7 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
     Ok(BuildReport { generation, check, disabled_checks, expired, ..report(context, &targets, outcome) })
 }
 
-fn report(context: Context<'_>, targets: &[usize], outcome: Outcome) -> BuildReport {
+fn report(context: Context<'_>, targets: &[NodeIndex], outcome: Outcome) -> BuildReport {
     let failed = outcome.failed.iter();
     BuildReport {
         targets: targets.iter().filter_map(|at| target(context, *at, outcome.done.get(at)?)).collect(),
@@ -199,9 +200,9 @@ fn report(context: Context<'_>, targets: &[usize], outcome: Outcome) -> BuildRep
     }
 }
 
-fn target(context: Context<'_>, at: usize, done: &Done) -> Option<Target> {
+fn target(context: Context<'_>, at: NodeIndex, done: &Done) -> Option<Target> {
     Some(Target {
-        name: context.graph.nodes().get(at)?.name.clone(),
+        name: context.graph.nodes()[at].name.clone(),
         drv: done.drv,
         object: done.output.object,
         path: exec::path_of(context, &done.output),
@@ -213,8 +214,9 @@ fn dry_run(env: Env<'_>, targets: &[String]) -> Result<BuildReport> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let targets = workspace.select(targets)?;
     let nodes = workspace.graph.nodes();
-    let names =
-        |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>();
+    let names = |found: &mut dyn Iterator<Item = &NodeIndex>| {
+        found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>()
+    };
     let Some(store) = workspace::open_store_if_there(env.store, workspace.directory.path())? else {
         // No store yet: nothing is in it.
         let would_build = names(&mut workspace.graph.closure(&targets).iter());

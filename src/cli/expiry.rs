@@ -18,6 +18,7 @@ use crate::base::fs;
 use crate::base::pki::Certificate;
 use crate::base::time::rfc3339;
 use crate::engine::exec::{self, Done};
+use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Session, Store};
 use crate::openshift::workspace::{self, Env, Missing, Workspace, this_second};
 
@@ -130,14 +131,16 @@ pub(super) struct Row {
 fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let selected = workspace.select(targets)?;
-    let not_built = |at: usize| Error::NotBuilt { target: workspace.graph.nodes()[at].name.clone() };
+    let not_built = |at: Option<&NodeIndex>| Error::NotBuilt {
+        target: at.map_or_else(String::new, |at| workspace.graph.nodes()[*at].name.clone()),
+    };
     let store = workspace::open_store_if_there(env.store, workspace.directory.path())?;
-    let store = store.ok_or_else(|| not_built(selected.first().copied().unwrap_or_default()))?;
+    let store = store.ok_or_else(|| not_built(selected.first()))?;
     let session = Session::reading(&store, Some(workspace.id_key()));
     let plan = exec::plan(workspace.context(env, &session), &selected)?;
     let missing = plan.missing.iter().find(|at| is_certificate(&workspace, **at));
-    if let Some(at) = missing {
-        return Err(not_built(*at));
+    if missing.is_some() {
+        return Err(not_built(missing));
     }
     of(&store, &outputs(&workspace, &plan.done))
 }
@@ -164,9 +167,9 @@ pub(super) struct Output<'a> {
     pub(super) object: ObjectId,
 }
 
-fn outputs<'a>(workspace: &'a Workspace, done: &BTreeMap<usize, Done>) -> Vec<Output<'a>> {
+fn outputs<'a>(workspace: &'a Workspace, done: &BTreeMap<NodeIndex, Done>) -> Vec<Output<'a>> {
     let nodes = workspace.graph.nodes();
-    let output = |(at, done): (&usize, &Done)| {
+    let output = |(at, done): (&NodeIndex, &Done)| {
         let node = &nodes[*at];
         Output { name: &node.name, builder: &node.builder.0, object: done.output.object }
     };
@@ -179,7 +182,7 @@ pub(super) fn warn(
     env: Env<'_>,
     workspace: &Workspace,
     store: &Store,
-    done: &BTreeMap<usize, Done>,
+    done: &BTreeMap<NodeIndex, Done>,
 ) -> Result<Option<String>> {
     let now = this_second();
     let outputs = outputs(workspace, done);
@@ -226,7 +229,7 @@ fn warn_of_age(env: Env<'_>, handed_over: &[Adoption], now: OffsetDateTime) {
     env.events.emit(Event::Warning { text });
 }
 
-fn is_certificate(workspace: &Workspace, at: usize) -> bool {
+fn is_certificate(workspace: &Workspace, at: NodeIndex) -> bool {
     BUILDERS.contains(&workspace.graph.nodes()[at].builder.0.as_str())
 }
 

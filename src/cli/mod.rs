@@ -9,11 +9,10 @@
 //! |---|---|
 //! | `arguments` | arguments that several verbs take |
 //! | `environment` | what we read of the environment, and what programs of the host see of it |
-//! | `output`, `progress`, `terminal_filter` | answers, events, and text of others on a terminal |
+//! | `output`, `progress` | answers and events |
 //! | `error` | why a verb failed, for people and as an exit code |
 //! | `artifact`, `node_entries` | a derivation that is built, and what a node gets of one |
 //! | `adoption` | until when operators adopt the authorities that they are handed |
-//! | `causes` | what people call a difference between two builds |
 //! | `explain` | what decided a line of an artifact |
 
 mod adoption;
@@ -22,7 +21,6 @@ mod arguments;
 mod artifact;
 mod blame;
 mod build;
-mod causes;
 mod check;
 mod completions;
 mod diff;
@@ -47,7 +45,6 @@ mod schema;
 mod seed;
 mod show;
 mod store;
-mod terminal_filter;
 mod why;
 
 use std::process::ExitCode;

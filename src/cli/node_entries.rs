@@ -7,7 +7,7 @@ use super::output::{size, table};
 use super::{Error, Result};
 use crate::base::fs;
 use crate::base::hint::near;
-use crate::engine::recipe::Node;
+use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Object, StoreError};
 use crate::openshift::ignition::{Manifest, Origin, OriginKind, Written, unit_path};
 
@@ -40,7 +40,7 @@ pub(super) struct NodeEntry {
 }
 
 impl NodeEntry {
-    fn new(kind: &'static str, written: Written, node: Option<&Node>) -> Self {
+    fn new(kind: &'static str, written: Written, node: Option<&GraphNode>) -> Self {
         let Written { path, mode, owner, size, state, secret, from } = written;
         let kind = if kind == "unit" && path.contains('/') { "drop-in" } else { kind };
         let named = |origin: &Origin| node.map_or_else(|| origin.name.clone(), |node| name(node, origin));
@@ -75,7 +75,7 @@ pub(super) fn print(entries: &[NodeEntry]) {
 }
 
 /// What an origin is called outside of the recipe.
-fn name(node: &Node, origin: &Origin) -> String {
+fn name(node: &GraphNode, origin: &Origin) -> String {
     match origin.kind {
         OriginKind::Base | OriginKind::Input | OriginKind::MachineConfig => {
             match node.inputs.get(&origin.name) {
@@ -107,7 +107,7 @@ pub(super) fn entries(found: &Artifact) -> Result<Vec<NodeEntry>> {
 }
 
 /// The same of an object that is known to be one; without its recipe, origins have the names that they have in there.
-pub(super) fn list(object: &Object, node: Option<&Node>) -> Result<Vec<NodeEntry>> {
+pub(super) fn list(object: &Object, node: Option<&GraphNode>) -> Result<Vec<NodeEntry>> {
     let path = object.path.join(Manifest::FILE);
     let manifest: Manifest = serde_json::from_str(&fs::read_text(&path)?)
         .map_err(|source| StoreError::Unreadable { path, source })?;

@@ -13,7 +13,7 @@ use super::{Error, Printer, Result};
 use crate::base::fs;
 use crate::base::hint::near;
 use crate::engine::exec;
-use crate::engine::recipe::Graph;
+use crate::engine::recipe::{Graph, NodeIndex};
 use crate::engine::store::Session;
 use crate::openshift::lock::{Lock, Renewed};
 use crate::openshift::workspace::{self, ClusterDir, Env, LOCK, Missing, Workspace, this_second};
@@ -163,7 +163,7 @@ fn consequences(env: Env<'_>, workspace: &Workspace) -> Result<(Vec<String>, Vec
         None => closure.clone(),
     };
     let is_pki =
-        |at: &&usize| ["keypair", "authority", "certificate"].contains(&nodes[**at].builder.0.as_str());
-    let name = |at: &usize| nodes[*at].name.clone();
+        |at: &&NodeIndex| ["keypair", "authority", "certificate"].contains(&nodes[**at].builder.0.as_str());
+    let name = |at: &NodeIndex| nodes[*at].name.clone();
     Ok((missing.iter().map(name).collect(), closure.difference(&missing).filter(is_pki).map(name).collect()))
 }

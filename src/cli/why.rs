@@ -6,15 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::output::{Colour, line, stdout_paint};
-use super::{Error, Printer, Result, causes};
+use super::{Error, Printer, Result};
 use crate::base::digest::DrvId;
 use crate::base::hint::Place;
+use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::drv::Explanation;
 use crate::engine::exec::{self, Plan};
-use crate::engine::recipe::Node;
+use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{Record, Session, Store};
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
@@ -67,12 +68,12 @@ fn show(why: &Why) {
 fn show_cause(cause: &Cause) -> String {
     let kind = match cause.kind {
         CauseKind::Seed => "seed",
-        CauseKind::Config => "config field",
+        CauseKind::Release | CauseKind::Config | CauseKind::Epoch => "config field",
         CauseKind::File => "file",
         CauseKind::Parameter => "parameter",
         CauseKind::Inputs => "input",
         CauseKind::Builder => "builder",
-        CauseKind::Forgotten => return format!("  unknown: {}", cause.what),
+        CauseKind::Unknown => return format!("  unknown: {}", cause.what),
     };
     let places: Vec<String> = cause.places.iter().map(ToString::to_string).collect();
     let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
@@ -86,6 +87,7 @@ pub(crate) struct Why {
     pub target: String,
     /// What is the case.
     pub status: Status,
+    #[serde(serialize_with = "causes")]
     pub causes: Vec<Cause>,
     /// Ways from a cause down to the target, each from the derivation that named what changed.
     pub cascade: Vec<Vec<String>>,
@@ -107,40 +109,39 @@ pub(crate) enum Status {
     Unchanged,
 }
 
-/// One thing that changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Cause {
-    /// The derivation that names it.
-    pub derivation: String,
-    /// What kind of thing it is.
-    pub kind: CauseKind,
-    /// Its name: a config field, a file, an alias.
-    pub what: String,
-    /// The lines that decide it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<Place>,
-    /// Before; none if it was not there.
-    pub from: Option<String>,
-    /// After; none if it is gone.
-    pub to: Option<String>,
+/// Causes as data: by the derivation that names each; a field of the lock is one of the configuration.
+fn causes<S: Serializer>(causes: &[Cause], to: S) -> std::result::Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        derivation: &'a str,
+        kind: &'static str,
+        what: &'a str,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        places: &'a [Place],
+        from: &'a Option<String>,
+        to: &'a Option<String>,
+    }
+    to.collect_seq(causes.iter().map(|Cause { kind, what, from, to, places, read_by }| Named {
+        derivation: read_by.first().map_or("", String::as_str),
+        kind: word(*kind).1,
+        what,
+        places,
+        from,
+        to,
+    }))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum CauseKind {
-    Seed,
-    /// A field of the configuration or the lock.
-    Config,
-    /// A text file of a recipe.
-    File,
-    /// A parameter of a recipe.
-    Parameter,
-    /// Which inputs a recipe names.
-    Inputs,
-    /// A builder, or its version.
-    Builder,
-    /// Nothing is known about the time before: its trace was collected.
-    Forgotten,
+/// The order in which causes of this kind come, and what the document calls it.
+fn word(kind: CauseKind) -> (u8, &'static str) {
+    match kind {
+        CauseKind::Seed => (0, "seed"),
+        CauseKind::Release | CauseKind::Config | CauseKind::Epoch => (1, "config"),
+        CauseKind::File => (2, "file"),
+        CauseKind::Parameter => (3, "parameter"),
+        CauseKind::Inputs => (4, "inputs"),
+        CauseKind::Builder => (5, "builder"),
+        CauseKind::Unknown => (6, "forgotten"),
+    }
 }
 
 pub(crate) fn why(env: Env<'_>, target: &str) -> Result<Why> {
@@ -164,7 +165,7 @@ pub(crate) fn why(env: Env<'_>, target: &str) -> Result<Why> {
     Ok(Why { target: target.to_owned(), status, causes, cascade, follows: follows(&workspace, at) })
 }
 
-fn follows(workspace: &Workspace, at: usize) -> Vec<String> {
+fn follows(workspace: &Workspace, at: NodeIndex) -> Vec<String> {
     let users = workspace.graph.users();
     let mut found = BTreeSet::new();
     let mut open = vec![at];
@@ -180,15 +181,15 @@ struct History<'a> {
     record: &'a Record,
     plan: &'a Plan,
     /// Identities as the files are now, as far as inputs are known.
-    explained: BTreeMap<usize, Explanation>,
+    explained: BTreeMap<NodeIndex, Explanation>,
 }
 
 impl History<'_> {
-    fn node(&self, at: usize) -> &Node {
+    fn node(&self, at: NodeIndex) -> &GraphNode {
         &self.workspace.graph.nodes()[at]
     }
 
-    fn status(&self, at: usize) -> Status {
+    fn status(&self, at: NodeIndex) -> Status {
         match self.record.names.get(&self.node(at).name) {
             None => Status::New,
             Some(last) => match self.plan.done.get(&at) {
@@ -205,7 +206,7 @@ impl History<'_> {
     }
 
     /// The identities to compare: before and after. None if there is nothing to compare with.
-    fn sides(&self, at: usize, past: bool) -> Option<(Option<Explanation>, Explanation)> {
+    fn sides(&self, at: NodeIndex, past: bool) -> Option<(Option<Explanation>, Explanation)> {
         let last = self.record.names.get(&self.node(at).name)?;
         if past {
             Some((self.kept(last.before?), self.kept(last.drv)?))
@@ -224,18 +225,18 @@ impl History<'_> {
 struct Found {
     causes: Vec<Cause>,
     /// Inputs that changed too.
-    from: Vec<usize>,
+    from: Vec<NodeIndex>,
 }
 
 struct Tracker<'a> {
     history: &'a History<'a>,
     past: bool,
-    seen: BTreeMap<usize, Found>,
+    seen: BTreeMap<NodeIndex, Found>,
 }
 
 impl Tracker<'_> {
     /// Finds what changed in a derivation, and goes on with inputs whose content changed.
-    fn trace(&mut self, at: usize) {
+    fn trace(&mut self, at: NodeIndex) {
         if self.seen.contains_key(&at) {
             return;
         }
@@ -244,16 +245,8 @@ impl Tracker<'_> {
         let mut found = Found::default();
         let Some((before, after)) = self.history.sides(at, self.past) else { return };
         let Some(before) = before else {
-            let what = "the trace of the build before was collected".to_owned();
-            let kind = CauseKind::Forgotten;
-            found.causes.push(Cause {
-                derivation: node.name.clone(),
-                kind,
-                what,
-                places: vec![],
-                from: None,
-                to: None,
-            });
+            let cause = Cause::new(CauseKind::Unknown, "the trace of the build before was collected");
+            found.causes.push(Cause { read_by: vec![node.name.clone()], ..cause });
             self.seen.insert(at, found);
             return;
         };
@@ -262,7 +255,10 @@ impl Tracker<'_> {
             let input = change.path.strip_prefix("inputs.").map(|alias| alias.trim_matches('"'));
             match input.and_then(|alias| node.inputs.get(alias)) {
                 Some(edge) if change.from.is_some() => drop(inputs.insert(edge.node)),
-                _ => found.causes.push(causes::name(self.history.workspace, node, &change)),
+                _ => {
+                    let cause = Cause::named(&self.history.workspace.fields, node, &change);
+                    found.causes.push(Cause { read_by: vec![node.name.clone()], ..cause });
+                }
             }
         }
         // An input that is not built yet has no content to compare; what changed in it is what counts.
@@ -276,11 +272,11 @@ impl Tracker<'_> {
     }
 
     /// All causes, and the ways from them to the target.
-    fn collect(&self, target: usize) -> (Vec<Cause>, Vec<Vec<String>>) {
+    fn collect(&self, target: NodeIndex) -> (Vec<Cause>, Vec<Vec<String>>) {
         let mut causes: Vec<Cause> =
             self.seen.values().flat_map(|found| found.causes.iter().cloned()).collect();
         causes.sort_by(|one, other| {
-            (one.kind, &one.what, &one.derivation).cmp(&(other.kind, &other.what, &other.derivation))
+            (word(one.kind), &one.what, &one.read_by).cmp(&(word(other.kind), &other.what, &other.read_by))
         });
         let mut ways = Vec::new();
         for (at, found) in self.seen.iter().filter(|(at, found)| !found.causes.is_empty() && **at != target) {
@@ -293,8 +289,8 @@ impl Tracker<'_> {
     }
 
     /// The shortest way along changed inputs.
-    fn way(&self, from: usize, to: usize) -> Option<Vec<usize>> {
-        let mut next: BTreeMap<usize, usize> = BTreeMap::new();
+    fn way(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<NodeIndex>> {
+        let mut next: BTreeMap<NodeIndex, NodeIndex> = BTreeMap::new();
         let mut open = std::collections::VecDeque::from([to]);
         while let Some(at) = open.pop_front() {
             if at == from {

@@ -89,7 +89,7 @@ impl Hands<'_> {
         let run = Run { program: "ssh", args: &args, stdin, limit, daemon: false, cancel: self.virsh.cancel };
         let ended = self.virsh.programs.stream(run, take)?;
         let said = virsh::words(&ended);
-        let words = plain(&said);
+        let words = crate::base::redact::one_line(&said, 2000);
         match ended.status {
             Some(0) => Ok(()),
             Some(status) if status == i32::from(FAILED) => {
@@ -108,9 +108,4 @@ fn silent(way: &Way) -> Option<ReachError> {
         _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
     };
     Some(ReachError::Silent { node: way.node.clone(), address: way.address, words })
-}
-
-/// Words of a node without what a terminal would obey.
-fn plain(words: &str) -> String {
-    words.chars().filter(|c| !c.is_control()).take(2000).collect()
 }

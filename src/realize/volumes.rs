@@ -26,8 +26,7 @@ pub(super) fn bring(virsh: Virsh<'_>, pool: &str, volume: &Volume) -> Result<(),
         return Err(RealizeError::NoSource { name: volume.name.clone() });
     };
     if let Some(expected) = &volume.sha256 {
-        let digest = fs::hash(Path::new(source))?.finalize();
-        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = data_encoding::HEXLOWER.encode(&fs::hash(Path::new(source))?.finalize());
         if found != *expected {
             let (path, expected) = (source.to_owned(), expected.clone());
             return Err(RealizeError::OtherImage { path, expected, found });

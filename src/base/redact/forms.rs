@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use data_encoding::{HEXLOWER, HEXUPPER};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -27,21 +28,22 @@ pub enum Encoding {
 /// Shorter forms would be found by chance.
 pub(crate) const SHORTEST: usize = 8;
 
-/// A needle in all its forms, itself first.
-pub(crate) fn forms(needle: &[u8]) -> Vec<(Encoding, Secret)> {
+/// A pattern in all its forms, itself first.
+pub(crate) fn forms(pattern: &[u8]) -> Vec<(Encoding, Secret)> {
     let mut forms: Vec<(Encoding, Zeroizing<Vec<u8>>)> =
-        vec![(Encoding::Plain, Zeroizing::new(needle.to_vec()))];
-    for once in base64_anywhere(needle) {
-        if needle.is_ascii() {
+        vec![(Encoding::Plain, Zeroizing::new(pattern.to_vec()))];
+    for once in base64_anywhere(pattern) {
+        if pattern.is_ascii() {
             let twice = base64_anywhere(&once).into_iter();
             forms.extend(twice.map(|twice| (Encoding::Base64Twice, twice)));
         }
         forms.push((Encoding::Base64, once));
     }
-    forms.push((Encoding::Hex, hex(needle, b"0123456789abcdef")));
-    forms.push((Encoding::Hex, hex(needle, b"0123456789ABCDEF")));
-    forms.push((Encoding::Percent, percent(needle)));
-    forms.extend(json(needle).map(|form| (Encoding::Json, form)));
+    for hex in [HEXLOWER, HEXUPPER] {
+        forms.push((Encoding::Hex, Zeroizing::new(hex.encode(pattern).into_bytes())));
+    }
+    forms.push((Encoding::Percent, percent(pattern)));
+    forms.extend(json(pattern).map(|form| (Encoding::Json, form)));
     forms.sort_by(|one, other| one.1.as_slice().cmp(&other.1).then(one.0.cmp(&other.0)));
     forms.dedup_by(|one, other| one.1 == other.1);
     forms.retain(|(_, form)| form.len() >= SHORTEST);
@@ -70,15 +72,7 @@ fn base64_anywhere(bytes: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     found
 }
 
-fn hex(bytes: &[u8], digits: &[u8; 16]) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new(
-        bytes
-            .iter()
-            .flat_map(|byte| [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]])
-            .collect(),
-    )
-}
-
+/// By hand, so that nothing is left of a secret in memory.
 fn percent(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut text = Zeroizing::new(Vec::with_capacity(bytes.len() * 3));
     for byte in bytes {
@@ -86,7 +80,7 @@ fn percent(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => text.push(*byte),
             byte => {
                 text.push(b'%');
-                text.extend_from_slice(&hex(&[*byte], b"0123456789ABCDEF"));
+                text.extend_from_slice(HEXUPPER.encode(&[*byte]).as_bytes());
             }
         }
     }
@@ -104,30 +98,30 @@ mod tests {
 
     use super::*;
 
-    fn found(needle: &[u8], text: &[u8]) -> Option<Encoding> {
-        let forms = forms(needle);
+    fn found(pattern: &[u8], text: &[u8]) -> Option<Encoding> {
+        let forms = forms(pattern);
         let is_in = |form: &Secret| text.windows(form.reveal().len()).any(|window| window == form.reveal());
         forms.iter().find(|(_, form)| is_in(form)).map(|(encoding, _)| *encoding)
     }
 
     #[test]
     fn every_form_is_found_wherever_it_begins() {
-        let needle = br#"s3cr3t+"/?\of mine"#;
+        let pattern = br#"s3cr3t+"/?\of mine"#;
         for before in 0..7 {
-            let whole = [&b"before "[..before], needle, b" and after"].concat();
+            let whole = [&b"before "[..before], pattern, b" and after"].concat();
             let once = STANDARD.encode(&whole);
             let twice = STANDARD.encode(&once);
             let url = URL_SAFE_NO_PAD.encode(&whole);
-            assert_eq!(found(needle, &whole), Some(Encoding::Plain));
-            assert_eq!(found(needle, once.as_bytes()), Some(Encoding::Base64), "{before}");
-            assert_eq!(found(needle, url.as_bytes()), Some(Encoding::Base64), "{before}");
-            assert_eq!(found(needle, twice.as_bytes()), Some(Encoding::Base64Twice), "{before}");
-            assert_eq!(found(needle, &hex(&whole, b"0123456789ABCDEF")), Some(Encoding::Hex));
-            assert_eq!(found(needle, &percent(&whole)), Some(Encoding::Percent));
+            assert_eq!(found(pattern, &whole), Some(Encoding::Plain));
+            assert_eq!(found(pattern, once.as_bytes()), Some(Encoding::Base64), "{before}");
+            assert_eq!(found(pattern, url.as_bytes()), Some(Encoding::Base64), "{before}");
+            assert_eq!(found(pattern, twice.as_bytes()), Some(Encoding::Base64Twice), "{before}");
+            assert_eq!(found(pattern, HEXUPPER.encode(&whole).as_bytes()), Some(Encoding::Hex));
+            assert_eq!(found(pattern, &percent(&whole)), Some(Encoding::Percent));
             let json = serde_json::to_string(std::str::from_utf8(&whole).unwrap()).unwrap();
-            assert_eq!(found(needle, json.as_bytes()), Some(Encoding::Json));
+            assert_eq!(found(pattern, json.as_bytes()), Some(Encoding::Json));
         }
-        assert_eq!(found(needle, b"s3cr3t+\"/?\\of min"), None);
+        assert_eq!(found(pattern, b"s3cr3t+\"/?\\of min"), None);
     }
 
     #[test]

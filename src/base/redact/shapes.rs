@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Captures, Regex};
 
-use super::decode;
+use super::patterns::decode;
 
 /// A private key in PEM has at most as many bytes, log lines' prefixes included; without an end as much is masked.
 const KEY: usize = 16 << 10;

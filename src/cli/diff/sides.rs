@@ -12,10 +12,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::fs;
-use crate::cli::{Error, Result, causes, why};
-use crate::compare::diff::{self, Cause, CauseKind, Diff, Part, Side, Tree};
+use crate::cli::{Error, Result};
+use crate::compare::cause::Cause;
+use crate::compare::diff::{self, Diff, Part, Side, Tree};
 use crate::engine::drv;
 use crate::engine::exec::{self, Options};
+use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Generation, Roots, Store};
 use crate::openshift::workspace::{
     self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Workspace, WorkspaceError,
@@ -259,7 +261,7 @@ fn build(
         return Err(Error::Failed(error));
     }
     let nodes = workspace.graph.nodes();
-    let wanted = |at: &usize| inputs || targets.contains(at);
+    let wanted = |at: &NodeIndex| inputs || targets.contains(at);
     let parts = outcome.done.into_iter().filter(|(at, _)| wanted(at)).map(|(at, done)| {
         let part = Part { drv: Some(done.drv), tree: Tree::Object(done.output.object) };
         (nodes[at].name.clone(), part)
@@ -269,35 +271,9 @@ fn build(
 
 /// What people call a cause.
 fn name(workspace: Option<&Workspace>, artifact: &str, change: &drv::Change) -> Cause {
-    let node = workspace.and_then(|workspace| {
+    let named = workspace.and_then(|workspace| {
         let at = workspace.graph.find(artifact)?;
-        Some((workspace, &workspace.graph.nodes()[at]))
+        Some(Cause::named(&workspace.fields, &workspace.graph.nodes()[at], change).by_line())
     });
-    let Some((workspace, node)) = node else {
-        let show = |fact: &Option<drv::Fact>| fact.as_ref().map(ToString::to_string);
-        let kind = if change.path == "builder" { CauseKind::Builder } else { CauseKind::Recipe };
-        let (what, from, to) = (change.path.clone(), show(&change.from), show(&change.to));
-        return Cause { kind, what, from, to, places: Vec::new(), read_by: Vec::new() };
-    };
-    let why::Cause { derivation: _, kind, mut what, places, from, to } =
-        causes::name(workspace, node, change);
-    // Fields of the model that one line decides are one cause.
-    if let ([place], why::CauseKind::Config) = (places.as_slice(), kind)
-        && !place.field.is_empty()
-    {
-        what.clone_from(&place.field);
-    }
-    let kind = match kind {
-        why::CauseKind::Seed => CauseKind::Seed,
-        // The node OS is the release's.
-        why::CauseKind::Config if what.starts_with("lock.release") || what.starts_with("lock.rhcos") => {
-            CauseKind::Release
-        }
-        why::CauseKind::Config if what.starts_with("lock.epoch") => CauseKind::Epoch,
-        why::CauseKind::Config => CauseKind::Config,
-        why::CauseKind::File | why::CauseKind::Parameter | why::CauseKind::Inputs => CauseKind::Recipe,
-        why::CauseKind::Builder => CauseKind::Builder,
-        why::CauseKind::Forgotten => CauseKind::Unknown,
-    };
-    Cause { kind, what, from, to, places, read_by: Vec::new() }
+    named.unwrap_or_else(|| Cause::unnamed(change))
 }

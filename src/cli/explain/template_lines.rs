@@ -6,7 +6,7 @@
 
 use crate::base::hint::Place;
 use crate::base::value::Value;
-use crate::engine::recipe::Node;
+use crate::engine::recipe::GraphNode;
 
 /// The lines of a template, those of what it includes in their place.
 pub(in crate::cli) struct Template {
@@ -26,13 +26,13 @@ pub(in crate::cli) struct Line {
 }
 
 impl Template {
-    pub(in crate::cli) fn new(node: &Node, file: &str) -> Self {
+    pub(in crate::cli) fn new(node: &GraphNode, file: &str) -> Self {
         let mut template = Self { lines: Vec::new() };
         template.add(node, file, 0);
         template
     }
 
-    fn add(&mut self, node: &Node, file: &str, depth: usize) {
+    fn add(&mut self, node: &GraphNode, file: &str, depth: usize) {
         let Some(Value::Map(files)) = node.params.get("files") else { return };
         let Some(text) = files.get(file).and_then(Value::as_text) else { return };
         let shown = node.files.get(file).cloned().unwrap_or_else(|| file.to_owned());

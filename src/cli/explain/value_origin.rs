@@ -8,7 +8,7 @@ use super::template_lines::Template;
 use crate::base::hint::Place;
 use crate::base::value::Value;
 use crate::engine::builders::template_names;
-use crate::engine::recipe::{Graph, Node};
+use crate::engine::recipe::{Graph, GraphNode};
 
 /// One thing that decided a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,7 +35,7 @@ pub(in crate::cli) enum Kind {
 }
 
 /// What the given lines of a template take their values from.
-pub(in crate::cli) fn origins(node: &Node, template: &Template, lines: &[usize]) -> Vec<Origin> {
+pub(in crate::cli) fn origins(node: &GraphNode, template: &Template, lines: &[usize]) -> Vec<Origin> {
     let bindings: Vec<(Vec<String>, BTreeSet<String>)> =
         template.lines.iter().flat_map(|line| bindings(&line.text)).collect();
     let mut open: Vec<String> =
@@ -59,7 +59,7 @@ pub(in crate::cli) fn origins(node: &Node, template: &Template, lines: &[usize])
 }
 
 /// What a name is by the recipe; an input that is a group is all of its members.
-pub(in crate::cli) fn origin(node: &Node, name: &str) -> Vec<Origin> {
+pub(in crate::cli) fn origin(node: &GraphNode, name: &str) -> Vec<Origin> {
     if let Some((_, path, reads)) = node.reads.iter().find(|(alias, ..)| alias == name) {
         let mut places: Vec<Place> = reads.iter().flat_map(|read| read.origins.iter().cloned()).collect();
         places.sort();

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::output;
 use super::{Printer, Result};
-use crate::engine::recipe::Graph;
+use crate::engine::recipe::{Graph, NodeIndex};
 use crate::engine::tree::leaf;
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
@@ -84,7 +84,7 @@ fn graph(env: Env<'_>, targets: &[String], format: Format) -> Result<String> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let graph = &workspace.graph;
     let wanted = match targets {
-        [] => (0..graph.nodes().len()).collect(),
+        [] => graph.nodes().indices().collect(),
         targets => graph.closure(&workspace.select(targets)?),
     };
     Ok(match format {
@@ -99,11 +99,11 @@ fn graph(env: Env<'_>, targets: &[String], format: Format) -> Result<String> {
 struct Folder<'a> {
     stage: u32,
     name: &'a str,
-    members: Vec<usize>,
+    members: Vec<NodeIndex>,
 }
 
 /// Wanted derivations by folder, in the order of stages.
-fn folders<'a>(graph: &'a Graph, wanted: &BTreeSet<usize>) -> Vec<Folder<'a>> {
+fn folders<'a>(graph: &'a Graph, wanted: &BTreeSet<NodeIndex>) -> Vec<Folder<'a>> {
     let mut folders: Vec<Folder<'a>> = Vec::new();
     for at in wanted {
         let node = &graph.nodes()[*at];
@@ -117,14 +117,14 @@ fn folders<'a>(graph: &'a Graph, wanted: &BTreeSet<usize>) -> Vec<Folder<'a>> {
     folders
 }
 
-fn edges<'a>(graph: &'a Graph, wanted: &'a BTreeSet<usize>) -> impl Iterator<Item = (usize, usize)> + 'a {
-    wanted.iter().flat_map(|at| {
-        let inputs: BTreeSet<usize> = graph.nodes()[*at].inputs.values().map(|edge| edge.node).collect();
-        inputs.into_iter().map(|input| (input, *at))
-    })
+fn edges<'a>(
+    graph: &'a Graph,
+    wanted: &'a BTreeSet<NodeIndex>,
+) -> impl Iterator<Item = (NodeIndex, NodeIndex)> + 'a {
+    wanted.iter().flat_map(|at| graph.nodes()[*at].needs().into_iter().map(|input| (input, *at)))
 }
 
-fn mermaid(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
+fn mermaid(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     let mut text = String::from("graph LR\n");
     for Folder { name: folder, members, .. } in folders(graph, wanted) {
         let indent = if folder.is_empty() { "" } else { "  " };
@@ -145,7 +145,7 @@ fn mermaid(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
     text
 }
 
-fn dot(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
+fn dot(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     let mut text = String::from("digraph tinderbox {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n");
     for Folder { name: folder, members, .. } in folders(graph, wanted) {
         if !folder.is_empty() {
@@ -165,7 +165,7 @@ fn dot(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
     text
 }
 
-fn json(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
+fn json(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     let entries = wanted.iter().map(|at| &graph.nodes()[*at]).map(|node| Entry {
         name: &node.name,
         stage: node.stage,

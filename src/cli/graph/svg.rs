@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::engine::recipe::Graph;
+use crate::engine::recipe::{Graph, NodeIndex};
 
 const BOX: (usize, usize) = (230, 24);
 const GAP: (usize, usize) = (70, 10);
@@ -13,7 +13,7 @@ const STYLE: &str = "text{font:12px monospace;fill:#222}rect{fill:#f6f2ea;stroke
 stroke-opacity:.35}@media(prefers-color-scheme:dark){text{fill:#eee}rect{fill:#332b22;stroke:#d96}path{stroke:#d96}}";
 
 /// Draws the wanted part.
-pub(super) fn draw(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
+pub(super) fn draw(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     let places = places(graph, wanted);
     let width = places.values().map(|(x, _)| x + BOX.0).max().unwrap_or(0) + MARGIN;
     let height = places.values().map(|(_, y)| y + BOX.1).max().unwrap_or(0) + MARGIN;
@@ -23,8 +23,7 @@ pub(super) fn draw(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
     );
     for at in wanted {
         let (to_x, to_y) = places[at];
-        let inputs: BTreeSet<usize> = graph.nodes()[*at].inputs.values().map(|edge| edge.node).collect();
-        for input in inputs {
+        for input in graph.nodes()[*at].needs() {
             let (x, y) = places[&input];
             let (from, from_y, to_y) = (x + BOX.0, y + BOX.1 / 2, to_y + BOX.1 / 2);
             let middle = (from + to_x) / 2;
@@ -53,8 +52,8 @@ pub(super) fn draw(graph: &Graph, wanted: &BTreeSet<usize>) -> String {
 }
 
 /// Upper left corners: the column is the longest way from a derivation without inputs.
-fn places(graph: &Graph, wanted: &BTreeSet<usize>) -> BTreeMap<usize, (usize, usize)> {
-    let mut depth: BTreeMap<usize, usize> = BTreeMap::new();
+fn places(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> BTreeMap<NodeIndex, (usize, usize)> {
+    let mut depth: BTreeMap<NodeIndex, usize> = BTreeMap::new();
     let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
     let mut places = BTreeMap::new();
     for at in wanted {

@@ -11,7 +11,7 @@ use super::realizer::with_workspace;
 use super::ssh;
 use crate::base::fs;
 use crate::base::hint::chain;
-use crate::base::redact::Veil;
+use crate::base::redact::Redactor;
 use crate::cli::arguments::Jobs;
 use crate::cli::output::{line, size};
 use crate::cli::store::scan;
@@ -74,7 +74,7 @@ fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Path) -> Resul
         let when = now.format(&Rfc3339).unwrap_or_default();
         let request = Request {
             addresses: &ssh::addresses(workspace),
-            veil: &veil(env, workspace)?,
+            redactor: &redactor(env, workspace)?,
             files: known(env, hands, workspace, &when),
             name: &name,
             to: &to,
@@ -85,9 +85,9 @@ fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Path) -> Resul
 
 /// Every secret that is known here: of this cluster's files, and of all closures in the store, because a node may run an
 /// earlier one.
-fn veil(env: Env<'_>, workspace: &Workspace) -> Result<Veil> {
+fn redactor(env: Env<'_>, workspace: &Workspace) -> Result<Redactor> {
     let store = workspace::open_store(env.store, env.directory)?;
-    Ok(Veil::new(store.needles(&scan::known(env, &workspace.directory)?)?))
+    Ok(Redactor::new(store.patterns(&scan::known(env, &workspace.directory)?)?))
 }
 
 /// What is known without asking anybody.
@@ -117,7 +117,7 @@ fn artifacts(env: Env<'_>, workspace: &Workspace) -> Result<serde_json::Value> {
     let session = Session::reading(&store, Some(workspace.id_key()));
     let plan = exec::plan(workspace.context(env, &session), &[workspace.find("cluster")?])?;
     let rows = plan.done.iter().map(|(at, done)| {
-        let name = workspace.graph.nodes().get(*at).map(|node| &node.name);
+        let name = &workspace.graph.nodes()[*at].name;
         json!({"name": name, "drv": done.drv, "object": done.output.object})
     });
     Ok(rows.collect())

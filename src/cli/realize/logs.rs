@@ -8,8 +8,9 @@ use serde_json::json;
 
 use super::ssh::with_node;
 use crate::base::process::Take;
+use crate::base::redact::ControlFilter;
 use crate::cli::arguments::Jobs;
-use crate::cli::terminal_filter::TerminalFilter;
+
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::Env;
 use crate::realize::Log;
@@ -49,7 +50,7 @@ impl Args {
             return Err(Error::Usage { message, advice: Some("leave one of them out".into()) });
         }
         let mut whole = Vec::new();
-        let mut filter = std::io::stdout().is_terminal().then(TerminalFilter::default);
+        let mut filter = std::io::stdout().is_terminal().then(ControlFilter::default);
         let mut closed = false;
         let mut take = |piece: &[u8]| {
             if json {

@@ -11,7 +11,7 @@ use crate::cli::expiry::{self, Expiry, Output};
 use crate::cli::graph::machine;
 use crate::cli::node_entries::{self, NodeEntry};
 use crate::cli::{Error, Result};
-use crate::engine::recipe::Node;
+use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Generation, Named, Object, Roots, Store, Trace, TraceInput};
 use crate::openshift::trust::{Machine, Trust};
 use crate::openshift::workspace::{self, ClusterDir, Env, Missing, Workspace};
@@ -130,7 +130,10 @@ pub(super) fn report(env: Env<'_>) -> Result<Report> {
         artifacts.push(artifact);
     }
     if let Some(workspace) = &workspace {
-        artifacts.sort_by_key(|artifact| workspace.graph.find(&artifact.name).unwrap_or(usize::MAX));
+        artifacts.sort_by_key(|artifact| {
+            let at = workspace.graph.find(&artifact.name);
+            (at.is_none(), at)
+        });
     }
     let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>())?;
     Ok(Report {
@@ -176,7 +179,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn recipe(&self, name: &str) -> Option<&'a Node> {
+    fn recipe(&self, name: &str) -> Option<&'a GraphNode> {
         let graph = &self.workspace?.graph;
         Some(&graph.nodes()[graph.find(name)?])
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::data::{Data, Map};
 use super::walk::Walk;
 use super::{Edit, File, Into, Kind, Shown, fields, node, open, rename, show, walk};
-use crate::base::redact::needles;
+use crate::base::redact::patterns;
 use crate::openshift::ignition::{decode, unit_path};
 
 /// Two MachineConfigs: an Ignition config is a field of each.
@@ -176,7 +176,7 @@ fn is_secret(path: &str, content: &[u8], map: &Map) -> bool {
     let kind: &[u8] = b"\nkind: CustomResourceDefinition\n";
     let plain = open::unpacked(content);
     !head.windows(kind.len()).any(|window| window == kind)
-        && !needles(name, plain.as_deref().unwrap_or(content)).is_empty()
+        && !patterns(name, plain.as_deref().unwrap_or(content)).is_empty()
 }
 
 fn units(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<String, &Map>) {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::data::Data;
+use super::fields;
 use super::walk::Walk;
-use super::{fields, mask};
+use crate::base::redact;
 
 /// What tells items of Kubernetes' lists apart, most telling first. A second key may be missing.
 const KEYS: [&[&str]; 17] = [
@@ -123,7 +124,7 @@ fn alike(one: &Data, two: &Data) -> Option<usize> {
 fn name(walk: &Walk<'_>, data: &Data, at: usize) -> String {
     match data.word() {
         Some(word) if !walk.masked && word.len() <= NAME && !word.contains('\n') => {
-            match mask::clean(&walk.key(), word) {
+            match redact::value(&walk.key(), word) {
                 Some(word) => word.into_owned(),
                 None => at.to_string(),
             }

@@ -27,16 +27,15 @@ mod image;
 mod inverse;
 mod lines;
 mod lists;
-mod mask;
 mod narrow;
 mod node;
 mod object;
 mod open;
 mod pem;
 mod read;
-mod redact;
 mod rename;
 mod schema;
+mod secret_fields;
 mod show;
 mod sparse;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{Edit, Into, Kind, fields, gate, ignition, redact, schema};
+use super::{Edit, Into, Kind, fields, gate, ignition, schema, secret_fields};
 
 /// Group, kind, namespace, name: what one object has in all its versions.
 type Identity = (String, String, String, String);
@@ -15,7 +15,7 @@ pub(super) fn documents(walk: &mut Walk<'_>, old: Vec<Data>, new: Vec<Data>) {
     let prepare = |documents: Vec<Data>| -> (BTreeMap<Identity, Vec<Data>>, Vec<Data>) {
         let (mut objects, mut others) = (BTreeMap::<Identity, Vec<Data>>::new(), Vec::new());
         for mut document in documents.into_iter().flat_map(flattened) {
-            redact::redact(&mut document, masked);
+            secret_fields::hide_secrets(&mut document, masked);
             match identity(&document) {
                 Some(identity) => objects.entry(identity).or_default().push(document),
                 None => others.push(document),
@@ -107,10 +107,10 @@ fn object(walk: &mut Walk<'_>, old: &Data, new: &Data) {
 fn other(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     walk.kind = Kind::Data;
     if let (Some(old), Some(new)) = (old, new) {
-        if redact::is_ignition(old) && redact::is_ignition(new) {
+        if secret_fields::is_ignition(old) && secret_fields::is_ignition(new) {
             return ignition::compare(walk, old, new);
         }
-        if redact::is_kubeconfig(old) && redact::is_kubeconfig(new) {
+        if secret_fields::is_kubeconfig(old) && secret_fields::is_kubeconfig(new) {
             walk.kind = Kind::Kubeconfig;
         }
     }

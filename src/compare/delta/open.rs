@@ -156,7 +156,7 @@ fn binary(walk: &mut Walk<'_>, old: &[u8], new: &[u8]) {
 fn is_key(content: &[u8]) -> bool {
     content.first() == Some(&0x30)
         && content.len() < 16 << 10
-        && !crate::base::redact::needles("", content).is_empty()
+        && !crate::base::redact::patterns("", content).is_empty()
 }
 
 /// A content that is on one side only, as it may be shown.

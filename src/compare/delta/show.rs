@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::Shown;
 use super::data::Data;
-use super::{Shown, mask};
+use crate::base::redact;
 use crate::base::secret::MASK;
 use crate::base::yaml;
 
@@ -28,7 +29,7 @@ pub(super) fn shown(key: &str, data: &Data, masked: bool) -> Shown {
 
 /// A text under its key.
 pub(super) fn text_of(key: &str, text: &str) -> Shown {
-    mask::clean(key, text).map_or(Shown::Secret, |text| bounded(text.into_owned()))
+    redact::value(key, text).map_or(Shown::Secret, |text| bounded(text.into_owned()))
 }
 
 /// Bytes that are not secret.
@@ -55,7 +56,7 @@ fn write(key: &str, data: &Data, indent: usize, to: &mut String) {
         Data::Map(map) => {
             for (key, item) in map {
                 let deeper = indent + if matches!(item, Data::Map(_)) { 2 } else { 0 };
-                let _ = write!(to, "\n{:indent$}{}:", "", yaml::scalar(&mask::name(key)));
+                let _ = write!(to, "\n{:indent$}{}:", "", yaml::scalar(&redact::name(key)));
                 let nested = item.is_scalar() || matches!(item, Data::List(list) if list.is_empty());
                 if nested || matches!(item, Data::Map(map) if map.is_empty()) {
                     to.push(' ');
@@ -64,7 +65,7 @@ fn write(key: &str, data: &Data, indent: usize, to: &mut String) {
             }
         }
         Data::Hidden(_) => to.push_str(MASK),
-        Data::Text(text) => match mask::clean(key, text) {
+        Data::Text(text) => match redact::value(key, text) {
             None => to.push_str(MASK),
             Some(text) if is_block(&text) => block(&text, indent + 2, to),
             Some(text) => to.push_str(&yaml::scalar(&text)),

@@ -7,7 +7,8 @@
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::walk::Walk;
-use super::{Edit, Hunk, Kind, Line, mask, open};
+use super::{Edit, Hunk, Kind, Line, open};
+use crate::base::redact;
 
 /// Lines around a difference.
 const AROUND: usize = 3;
@@ -243,7 +244,7 @@ fn in_key(text: &str, byte: usize) -> bool {
 
 fn line(sign: char, text: &str, inside: &mut bool) -> Line {
     let text = text.strip_suffix('\n').unwrap_or(text);
-    let mut shown = mask::line(text, inside);
+    let mut shown = redact::line(text, inside);
     if shown.len() > LINE {
         let hash = blake3::hash(shown.as_bytes()).to_hex();
         let end = (0..=LINE / 2).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or(0);

@@ -1,7 +1,8 @@
 //! Where a comparison is, and what it has found so far.
 
 use super::data::Data;
-use super::{CHANGES, Change, Context, Edit, Into, Kind, Shown, Step, Tone, mask, show};
+use super::{CHANGES, Change, Context, Edit, Into, Kind, Shown, Step, Tone, show};
+use crate::base::redact;
 
 /// How deep files may be in files: an Ignition config holds a MachineConfig, which holds a ConfigMap, which holds YAML.
 const DEPTH: usize = 8;
@@ -35,7 +36,7 @@ impl<'c> Walk<'c> {
 
     /// Goes one step down, and back.
     pub(super) fn step<R>(&mut self, into: Into, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
-        self.place.push(Step { into, name: mask::name(name).into_owned() });
+        self.place.push(Step { into, name: redact::name(name).into_owned() });
         let (masked, kind, depth) = (self.masked, self.kind, self.depth);
         let result = inside(self);
         (self.masked, self.kind, self.depth) = (masked, kind, depth);

@@ -3,48 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
 use super::walk::Paired;
 use super::{Result, Side};
-use crate::base::hint::Place;
+use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::drv;
 use crate::engine::store::Trace;
-
-/// One thing that changed first.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Cause {
-    /// What kind of thing it is.
-    pub kind: CauseKind,
-    /// Its name: a config field, a file, a parameter.
-    pub what: String,
-    /// Before; none if it was not there.
-    pub from: Option<String>,
-    /// After; none if it is gone.
-    pub to: Option<String>,
-    /// The lines that decide it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<Place>,
-    /// The artifacts that it is read by.
-    pub read_by: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CauseKind {
-    Release,
-    /// A field of the configuration.
-    Config,
-    /// The point in time that certificates see.
-    Epoch,
-    Seed,
-    /// A recipe: one of its files or parameters, or what it names as inputs.
-    Recipe,
-    /// A builder, or its version.
-    Builder,
-    /// The trace of one side is not there.
-    Unknown,
-}
 
 /// Builders of what is downloaded and not made.
 const SOURCES: [&str; 2] = ["image@", "payload@"];
@@ -182,21 +145,14 @@ impl<'a> History<'a> {
         known: &'k Known,
         naming: Naming<'_>,
     ) -> (BTreeSet<Cause>, BTreeSet<&'k str>) {
-        let unknown = |what: &str| Cause {
-            kind: CauseKind::Unknown,
-            what: what.to_owned(),
-            from: None,
-            to: None,
-            places: Vec::new(),
-            read_by: Vec::new(),
-        };
         if known.lone {
             let what = format!("`{name}` is on one side only");
             let inputs = known.inputs().into_iter().filter(|from| self.of.contains_key(from)).collect();
-            return (BTreeSet::from([Cause { kind: CauseKind::Recipe, ..unknown(&what) }]), inputs);
+            return (BTreeSet::from([Cause::new(CauseKind::Parameter, what)]), inputs);
         }
         let (Some(old), Some(new)) = (&known.old, &known.new) else {
-            return (BTreeSet::from([unknown("how it was built is not known any more")]), BTreeSet::new());
+            let unknown = Cause::new(CauseKind::Unknown, "how it was built is not known any more");
+            return (BTreeSet::from([unknown]), BTreeSet::new());
         };
         let (mut causes, mut inputs) = (BTreeSet::new(), BTreeSet::new());
         for change in old.identity.changes(&new.identity) {
@@ -210,7 +166,7 @@ impl<'a> History<'a> {
             }
         }
         if causes.is_empty() && inputs.is_empty() {
-            causes.insert(unknown("the same build gave different bytes"));
+            causes.insert(Cause::new(CauseKind::Unknown, "the same build gave different bytes"));
         }
         (causes, inputs)
     }

@@ -18,7 +18,6 @@ mod walk;
 
 use serde::Serialize;
 
-pub use causes::{Cause, CauseKind};
 pub(crate) use nodes::{Effect, NodeImpact};
 pub use side::{Part, Side, Tree};
 pub(crate) use summary::{FlagMove, ImageMove, SchemaMove, Summary};
@@ -27,6 +26,7 @@ pub use walk::compare;
 use crate::base::digest::ObjectId;
 use crate::base::fs;
 use crate::base::hint::Hint;
+use crate::compare::cause::Cause;
 use crate::compare::delta::Change;
 use crate::engine::store::StoreError;
 

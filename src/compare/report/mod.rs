@@ -9,8 +9,9 @@ pub(crate) use markdown::markdown;
 pub(crate) use rows::{Mark, Row, rows};
 
 use crate::base::secret::MASK;
+use crate::compare::cause::{Cause, CauseKind};
 use crate::compare::delta::{Change, Edit, Into, Shown};
-use crate::compare::diff::{Cause, CauseKind, Effect, FlagMove, SchemaMove};
+use crate::compare::diff::{Effect, FlagMove, SchemaMove};
 
 /// The schema of the document of `diff --format json`.
 pub(crate) const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
@@ -88,7 +89,7 @@ fn cause(cause: &Cause) -> String {
         CauseKind::Config => "config field",
         CauseKind::Epoch => "epoch",
         CauseKind::Seed => "seed",
-        CauseKind::Recipe => "recipe",
+        CauseKind::File | CauseKind::Parameter | CauseKind::Inputs => "recipe",
         CauseKind::Builder => "builder",
         CauseKind::Unknown => "unknown",
     };

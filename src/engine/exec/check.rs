@@ -10,6 +10,7 @@ use super::resolve::derivation;
 use super::work::stage;
 use super::{Context, Done, ExecError, in_store};
 use crate::base::event::Event;
+use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Output, Trace};
 use crate::engine::tree::Listing;
 
@@ -37,7 +38,7 @@ pub(crate) struct Recheck {
 /// Builds every derivation of `done` again and compares.
 pub(crate) fn recheck(
     context: Context<'_>,
-    done: &BTreeMap<usize, Done>,
+    done: &BTreeMap<NodeIndex, Done>,
     jobs: usize,
 ) -> Result<Recheck, ExecError> {
     let again = || {
@@ -59,9 +60,9 @@ pub(crate) fn recheck(
 
 fn rebuild(
     context: Context<'_>,
-    at: usize,
+    at: NodeIndex,
     known: &Done,
-    done: &BTreeMap<usize, Done>,
+    done: &BTreeMap<NodeIndex, Done>,
 ) -> Result<Option<Difference>, ExecError> {
     let node = &context.graph.nodes()[at];
     context.events.emit(Event::Started { name: node.name.clone(), builder: node.builder.0.clone() });
@@ -86,7 +87,7 @@ fn rebuild(
     context.session.sync().map_err(in_store(node))?;
     let output = context.session.publish(&staged).map_err(in_store(node))?;
     let now = store.object(output.object).map_err(in_store(node))?;
-    let identity = derivation(context, node, done)?.explain();
+    let identity = derivation(context, node, |at| done.get(&at))?.explain();
     let trace = Trace {
         label: node.name.clone(),
         inputs: BTreeMap::new(),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) use check::{Recheck, recheck};
-pub(crate) use resolve::{Plan, explain, plan};
+pub(crate) use resolve::{Plan, SEED, explain, plan};
 pub use schedule::build;
 pub(crate) use work::now;
 pub use work::path_of;
@@ -26,7 +26,7 @@ use crate::base::event::Events;
 use crate::base::hint::{Hint, Place, did_you_mean};
 use crate::base::secret::Seed;
 use crate::engine::builders::{BuildError, Builder, Builders, Files};
-use crate::engine::recipe::{Graph, Node};
+use crate::engine::recipe::{Graph, GraphNode, NodeIndex};
 use crate::engine::registry::Deferred;
 use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Output, Session, StoreError};
@@ -70,7 +70,7 @@ pub struct Done {
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Everything that is in the store now, by index in the graph.
-    pub done: BTreeMap<usize, Done>,
+    pub done: BTreeMap<NodeIndex, Done>,
     /// Names that were built, in the order in which they were finished.
     pub built: Vec<String>,
     /// Names that the store had, sorted.
@@ -150,7 +150,7 @@ impl Hint for ExecError {
 
 impl Context<'_> {
     /// The builder that a node names.
-    fn builder_of(self, node: &Node) -> Result<&'static dyn Builder, ExecError> {
+    fn builder_of(self, node: &GraphNode) -> Result<&'static dyn Builder, ExecError> {
         let (kind, place) = &node.builder;
         self.builders.find(kind).ok_or_else(|| ExecError::NoBuilder {
             place: place.clone(),
@@ -162,7 +162,7 @@ impl Context<'_> {
 
 /// Adds the derivation's name and recipe to a builder's error; a text file is called as the user knows it, not by its
 /// alias.
-fn in_build(node: &Node) -> impl Fn(BuildError) -> ExecError + '_ {
+fn in_build(node: &GraphNode) -> impl Fn(BuildError) -> ExecError + '_ {
     |source| {
         let shown = |alias: String| node.files.get(&alias).cloned().unwrap_or(alias);
         let source = match source {
@@ -176,6 +176,6 @@ fn in_build(node: &Node) -> impl Fn(BuildError) -> ExecError + '_ {
 }
 
 /// Adds the derivation's name to a store error.
-fn in_store(node: &Node) -> impl Fn(StoreError) -> ExecError + '_ {
+fn in_store(node: &GraphNode) -> impl Fn(StoreError) -> ExecError + '_ {
     |source| ExecError::Store { name: node.name.clone(), source }
 }

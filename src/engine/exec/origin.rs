@@ -1,17 +1,21 @@
 //! Where a file that a builder looked at really comes from, for its error: not the tree that it was last in, but what wrote
 //! it, and the patches that changed it. Found by content, backwards through the graph; names are in no output.
 
-use std::collections::BTreeMap;
-
 use super::{Context, Done, ExecError};
 use crate::engine::builders::BuildError;
+use crate::engine::recipe::NodeIndex;
 use crate::engine::tree::{Listing, leaf};
 
 /// Adds to every finding where its file is from.
-pub(super) fn name(context: Context<'_>, done: &BTreeMap<usize, Done>, at: usize, error: &mut ExecError) {
+pub(super) fn name<'a>(
+    context: Context<'a>,
+    output: &'a dyn Fn(NodeIndex) -> Option<&'a Done>,
+    at: NodeIndex,
+    error: &mut ExecError,
+) {
     let ExecError::Build { source, .. } = error else { return };
     let BuildError::Builder(failure) = source.as_mut() else { return };
-    let walk = Walk { context, done };
+    let walk = Walk { context, output };
     for (path, derivation) in failure.artifacts() {
         if let Some(origin) = walk.of_input(at, path) {
             *derivation = origin;
@@ -21,16 +25,16 @@ pub(super) fn name(context: Context<'_>, done: &BTreeMap<usize, Done>, at: usize
 
 struct Walk<'a> {
     context: Context<'a>,
-    done: &'a BTreeMap<usize, Done>,
+    output: &'a dyn Fn(NodeIndex) -> Option<&'a Done>,
 }
 
 impl Walk<'_> {
-    fn listing(&self, at: usize) -> Option<Listing> {
-        Some(self.context.session.store().object(self.done.get(&at)?.output.object).ok()?.listing)
+    fn listing(&self, at: NodeIndex) -> Option<Listing> {
+        Some(self.context.session.store().object((self.output)(at)?.output.object).ok()?.listing)
     }
 
     /// The origin of a file by its path in one of the inputs of a derivation.
-    fn of_input(&self, at: usize, path: &str) -> Option<String> {
+    fn of_input(&self, at: NodeIndex, path: &str) -> Option<String> {
         self.context.graph.nodes()[at].inputs.values().find_map(|edge| {
             let whole = match &edge.path {
                 Some(inside) => format!("{inside}/{path}"),
@@ -42,7 +46,7 @@ impl Walk<'_> {
     }
 
     /// Goes back while an input has the same file, or, at a patch, the one that it changed.
-    fn back(&self, mut at: usize, mut path: String) -> String {
+    fn back(&self, mut at: NodeIndex, mut path: String) -> String {
         let mut patches = Vec::new();
         let nodes = self.context.graph.nodes();
         loop {
@@ -69,7 +73,7 @@ impl Walk<'_> {
     }
 
     /// The input that has this file too, and the path there.
-    fn unchanged(&self, at: usize, path: &str) -> Option<(usize, String)> {
+    fn unchanged(&self, at: NodeIndex, path: &str) -> Option<(NodeIndex, String)> {
         let wanted = self.listing(at)?.get(path)?.clone();
         self.context.graph.nodes()[at].inputs.values().find_map(|edge| {
             let listing = self.listing(edge.node)?;

@@ -6,21 +6,21 @@ use super::{Context, Done, ExecError, in_store};
 use crate::base::digest::ObjectId;
 use crate::engine::builders::{InputTree, Job, Notes};
 use crate::engine::drv::{Derivation, Explanation, Input, InputKind};
-use crate::engine::recipe::{Edge, Node};
+use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
 use crate::engine::store::{Object, Output, Realisation, Using};
 
 /// What the seed is called among the secrets of a derivation; no recipe can give that name to another.
-const SEED: &str = "cluster.seed";
+pub(crate) const SEED: &str = "cluster.seed";
 
 /// The derivation of a node whose inputs are all done.
-pub(super) fn derivation(
+pub(super) fn derivation<'d>(
     context: Context<'_>,
-    node: &Node,
-    done: &BTreeMap<usize, Done>,
+    node: &GraphNode,
+    output: impl Fn(NodeIndex) -> Option<&'d Done>,
 ) -> Result<Derivation, ExecError> {
     let mut inputs = BTreeMap::new();
     for (alias, edge) in &node.inputs {
-        let Some(from) = done.get(&edge.node) else { continue }; // the caller made sure that there is none such
+        let Some(from) = output(edge.node) else { continue }; // the caller made sure that there is none such
         inputs.insert(alias.clone(), input(context, node, edge, from.output.object)?);
     }
     let builder = context.builder_of(node)?;
@@ -41,7 +41,7 @@ pub(super) fn derivation(
     })
 }
 
-fn input(context: Context<'_>, node: &Node, edge: &Edge, object: ObjectId) -> Result<Input, ExecError> {
+fn input(context: Context<'_>, node: &GraphNode, edge: &Edge, object: ObjectId) -> Result<Input, ExecError> {
     let Some(path) = &edge.path else {
         return Ok(Input { kind: InputKind::Dir, digest: object.0 });
     };
@@ -53,7 +53,7 @@ fn input(context: Context<'_>, node: &Node, edge: &Edge, object: ObjectId) -> Re
 }
 
 /// What is not there, in the words of the builder whose output does not have it.
-fn no_path(context: Context<'_>, node: &Node, edge: &Edge, path: &str, found: Object) -> ExecError {
+fn no_path(context: Context<'_>, node: &GraphNode, edge: &Edge, path: &str, found: Object) -> ExecError {
     let (name, recipe) = (node.name.clone(), node.recipe.clone());
     let output = InputTree {
         root: found.path,
@@ -61,7 +61,7 @@ fn no_path(context: Context<'_>, node: &Node, edge: &Edge, path: &str, found: Ob
         path: String::new(),
         derivation: edge.from.clone(),
     };
-    let made_by = context.graph.nodes().get(edge.node).and_then(|from| context.builder_of(from).ok());
+    let made_by = context.builder_of(&context.graph.nodes()[edge.node]).ok();
     match made_by.and_then(|builder| builder.lacks(path, &output)) {
         Some(lack) => ExecError::Lack { name, recipe, lack },
         None => {
@@ -75,7 +75,7 @@ fn no_path(context: Context<'_>, node: &Node, edge: &Edge, path: &str, found: Ob
 pub(super) fn look_up(
     context: Context<'_>,
     _while: &Using,
-    node: &Node,
+    node: &GraphNode,
     derivation: &Derivation,
 ) -> Result<Option<(Done, Realisation)>, ExecError> {
     if node.impure {
@@ -96,7 +96,7 @@ pub(super) fn look_up(
 }
 
 /// A job without the content of its inputs, for [`crate::engine::builders::Builder::check`].
-pub(super) fn outline(node: &Node) -> Job<'_> {
+pub(super) fn outline(node: &GraphNode) -> Job<'_> {
     let inputs = node.inputs.keys().map(|alias| (alias.clone(), InputTree::default())).collect();
     Job {
         aliases: &node.aliases,
@@ -115,13 +115,13 @@ pub(super) fn outline(node: &Node) -> Job<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Outputs that the store has.
-    pub done: BTreeMap<usize, Done>,
+    pub done: BTreeMap<NodeIndex, Done>,
     /// Derivations that would be built: those that the store does not have, and all that need one of them.
-    pub missing: BTreeSet<usize>,
+    pub missing: BTreeSet<NodeIndex>,
 }
 
 /// What a build of these derivations would do. Nothing is written.
-pub(crate) fn plan(context: Context<'_>, targets: &[usize]) -> Result<Plan, ExecError> {
+pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<Plan, ExecError> {
     let mut plan = Plan::default();
     let nodes = context.graph.nodes();
     let closure = context.graph.closure(targets);
@@ -133,7 +133,7 @@ pub(crate) fn plan(context: Context<'_>, targets: &[usize]) -> Result<Plan, Exec
             plan.missing.insert(at);
             continue;
         }
-        let derivation = derivation(context, node, &plan.done)?;
+        let derivation = derivation(context, node, |at| plan.done.get(&at))?;
         match look_up(context, &using, node, &derivation)? {
             Some((done, _)) => drop(plan.done.insert(at, done)),
             None => drop(plan.missing.insert(at)),
@@ -148,9 +148,12 @@ pub(crate) fn plan(context: Context<'_>, targets: &[usize]) -> Result<Plan, Exec
 pub(crate) fn explain(
     context: Context<'_>,
     plan: &Plan,
-    targets: &[usize],
-) -> Result<BTreeMap<usize, Explanation>, ExecError> {
+    targets: &[NodeIndex],
+) -> Result<BTreeMap<NodeIndex, Explanation>, ExecError> {
     let nodes = context.graph.nodes();
     let closure = context.graph.closure(targets);
-    closure.into_iter().map(|at| Ok((at, derivation(context, &nodes[at], &plan.done)?.explain()))).collect()
+    closure
+        .into_iter()
+        .map(|at| Ok((at, derivation(context, &nodes[at], |at| plan.done.get(&at))?.explain())))
+        .collect()
 }

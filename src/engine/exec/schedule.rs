@@ -1,6 +1,7 @@
 //! The coordinator: decides what is next, hands it to workers, and takes note of what they say.
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -11,7 +12,8 @@ use super::work::{Report, Task, commit, work};
 use super::{Context, Done, ExecError, Options, Outcome, in_build, in_store};
 use crate::base::digest::ObjectId;
 use crate::base::event::Event;
-use crate::engine::store::{Output, Realisation, Using};
+use crate::engine::recipe::{NodeIndex, NodeMap};
+use crate::engine::store::{Realisation, Using};
 
 /// Derivations that are under way for every one that is being built: while the disk syncs, workers go on.
 const PIPELINE: usize = 16;
@@ -20,12 +22,10 @@ const PIPELINE: usize = 16;
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Builds what the targets need and the store does not have.
-pub fn build(context: Context<'_>, targets: &[usize], options: Options) -> Result<Outcome, ExecError> {
+pub fn build(context: Context<'_>, targets: &[NodeIndex], options: Options) -> Result<Outcome, ExecError> {
     let mut coordinator = Coordinator::new(context, targets);
     coordinator.resolve_all()?;
-    context
-        .events
-        .emit(Event::Planned { total: coordinator.wanted.len(), cached: coordinator.outcome.done.len() });
+    coordinator.announce();
     if !coordinator.ready.is_empty() {
         coordinator.check_jobs();
         if coordinator.outcome.failed.is_empty() {
@@ -35,63 +35,83 @@ pub fn build(context: Context<'_>, targets: &[usize], options: Options) -> Resul
     Ok(coordinator.finish())
 }
 
+/// Where a derivation stands. It only ever moves down this list, except that one which another process was building goes
+/// back to `Ready`.
+#[derive(Debug, Clone)]
+enum State {
+    /// No target needs it.
+    Unwanted,
+    /// It needs this many derivations that are not `Done`.
+    Waiting { inputs: usize },
+    /// All its inputs are `Done`, and the store does not have its output. It is in the queue.
+    Ready,
+    /// It was `Ready`, and a worker, the committer or another process has it.
+    Building,
+    /// All its inputs are `Done`, and its output is in the store and claimed by this session.
+    Done(Done),
+    /// It could not be had; `Outcome::failed` says why.
+    Failed,
+    /// It needs one that is `Failed`, and was never tried.
+    Skipped,
+}
+
 struct Coordinator<'a> {
     context: Context<'a>,
-    /// What the targets need.
-    wanted: BTreeSet<usize>,
-    /// For each wanted derivation that is not done: how many of its inputs are not.
-    missing: BTreeMap<usize, usize>,
-    users: Vec<Vec<usize>>,
+    states: NodeMap<State>,
+    users: NodeMap<Vec<NodeIndex>>,
     /// Longest way to a target, counted in derivations: the critical path goes first.
-    height: Vec<u32>,
-    ready: BinaryHeap<(u32, std::cmp::Reverse<usize>)>,
+    height: NodeMap<u32>,
+    /// What is `Ready`, the next one on top.
+    ready: BinaryHeap<(u32, Reverse<NodeIndex>)>,
+    /// How many are `Building`.
+    running: usize,
     outcome: Outcome,
-    /// Derivations that failed or need one that did.
-    lost: BTreeSet<usize>,
 }
 
 impl<'a> Coordinator<'a> {
-    fn new(context: Context<'a>, targets: &[usize]) -> Self {
-        let graph = context.graph;
-        let wanted = graph.closure(targets);
-        let users = graph.users();
-        let mut height = vec![0; graph.nodes().len()];
+    fn new(context: Context<'a>, targets: &[NodeIndex]) -> Self {
+        let nodes = context.graph.nodes();
+        let wanted = context.graph.closure(targets);
+        let users = context.graph.users();
+        let mut states = nodes.with(State::Unwanted);
+        let mut height = nodes.with(0);
         for at in wanted.iter().rev() {
-            height[*at] = users[*at]
-                .iter()
-                .filter(|user| wanted.contains(user))
-                .map(|user| height[*user] + 1)
-                .max()
-                .unwrap_or(0);
+            states[*at] = State::Waiting { inputs: nodes[*at].needs().len() };
+            let wanted = users[*at].iter().filter(|user| wanted.contains(user));
+            height[*at] = wanted.map(|user| height[*user] + 1).max().unwrap_or(0);
         }
-        let missing = wanted
-            .iter()
-            .map(|at| {
-                (*at, graph.nodes()[*at].inputs.values().map(|edge| edge.node).collect::<BTreeSet<_>>().len())
-            })
-            .collect();
-        let outcome = Outcome::default();
-        Self {
-            context,
-            wanted,
-            missing,
-            users,
-            height,
-            ready: BinaryHeap::new(),
-            outcome,
-            lost: BTreeSet::new(),
+        let (ready, outcome) = (BinaryHeap::new(), Outcome::default());
+        Self { context, states, users, height, ready, running: 0, outcome }
+    }
+
+    fn announce(&self) {
+        let count = |is: fn(&State) -> bool| self.states.iter().filter(|state| is(state)).count();
+        self.context.events.emit(Event::Planned {
+            total: count(|state| !matches!(state, State::Unwanted)),
+            cached: count(|state| matches!(state, State::Done(_))),
+        });
+    }
+
+    fn name(&self, at: NodeIndex) -> String {
+        self.context.graph.nodes()[at].name.clone()
+    }
+
+    fn output(&self, at: NodeIndex) -> Option<&Done> {
+        match &self.states[at] {
+            State::Done(done) => Some(done),
+            _ => None,
         }
     }
 
     /// Takes from the store what it has, in one go.
     fn resolve_all(&mut self) -> Result<(), ExecError> {
-        let open: Vec<usize> =
-            self.missing.iter().filter(|(_, inputs)| **inputs == 0).map(|(at, _)| *at).collect();
+        let is_open = |(at, state)| matches!(state, &State::Waiting { inputs: 0 }).then_some(at);
+        let open = self.states.entries().filter_map(is_open).collect();
         self.resolve(open)
     }
 
     /// Looks derivations up whose inputs are all done; those found make their users' turn come.
-    fn resolve(&mut self, open: Vec<usize>) -> Result<(), ExecError> {
+    fn resolve(&mut self, open: Vec<NodeIndex>) -> Result<(), ExecError> {
         let Some(first) = open.first() else { return Ok(()) };
         let first = &self.context.graph.nodes()[*first];
         let using = self.context.session.using().map_err(in_store(first))?;
@@ -105,13 +125,13 @@ impl<'a> Coordinator<'a> {
     fn resolve_while(
         &mut self,
         using: &Using,
-        mut open: Vec<usize>,
+        mut open: Vec<NodeIndex>,
         found: &mut Vec<ObjectId>,
     ) -> Result<(), ExecError> {
         open.reverse();
         while let Some(at) = open.pop() {
             let node = &self.context.graph.nodes()[at];
-            let drv = match derivation(self.context, node, &self.outcome.done) {
+            let drv = match derivation(self.context, node, |at| self.output(at)) {
                 Ok(drv) => drv,
                 Err(error) => {
                     self.fail(at, error);
@@ -125,25 +145,27 @@ impl<'a> Coordinator<'a> {
                     self.context.events.emit(Event::Cached { name: node.name.clone() });
                     open.extend(self.done(at, done, &realisation));
                 }
-                None => self.ready.push((self.height[at], std::cmp::Reverse(at))),
+                None => self.enqueue(at),
             }
         }
         Ok(())
     }
 
+    fn enqueue(&mut self, at: NodeIndex) {
+        self.states[at] = State::Ready;
+        self.ready.push((self.height[at], Reverse(at)));
+    }
+
     /// Notes an output; returns the users whose inputs are now all done.
-    fn done(&mut self, at: usize, done: Done, realisation: &Realisation) -> Vec<usize> {
+    fn done(&mut self, at: NodeIndex, done: Done, realisation: &Realisation) -> Vec<NodeIndex> {
         if realisation.outputs.len() > 1 {
-            let name = self.context.graph.nodes()[at].name.clone();
-            self.outcome
-                .diverged
-                .push((name, realisation.outputs.iter().map(|output| output.object).collect()));
+            let objects = realisation.outputs.iter().map(|output| output.object).collect();
+            self.outcome.diverged.push((self.name(at), objects));
         }
-        self.outcome.done.insert(at, done);
-        self.missing.remove(&at);
+        self.states[at] = State::Done(done);
         let mut free = Vec::new();
         for user in &self.users[at] {
-            if let Some(inputs) = self.missing.get_mut(user) {
+            if let State::Waiting { inputs } = &mut self.states[*user] {
                 *inputs -= 1;
                 if *inputs == 0 {
                     free.push(*user);
@@ -155,17 +177,15 @@ impl<'a> Coordinator<'a> {
 
     /// Looks at every job that may have to be done before the first one is: all typos are found in milliseconds.
     fn check_jobs(&mut self) {
-        let graph = self.context.graph;
-        let wrong: Vec<(usize, ExecError)> = self
-            .missing
-            .keys()
-            .filter_map(|at| {
-                let node = &graph.nodes()[*at];
-                let checked = self
-                    .context
-                    .builder_of(node)
-                    .and_then(|builder| builder.check(&outline(node)).map_err(in_build(node)));
-                checked.err().map(|error| (*at, error))
+        let open = self.states.entries();
+        let open = open.filter(|(_, state)| matches!(state, State::Waiting { .. } | State::Ready));
+        let wrong: Vec<(NodeIndex, ExecError)> = open
+            .filter_map(|(at, _)| {
+                let node = &self.context.graph.nodes()[at];
+                let builder = self.context.builder_of(node);
+                let checked =
+                    builder.and_then(|builder| builder.check(&outline(node)).map_err(in_build(node)));
+                checked.err().map(|error| (at, error))
             })
             .collect();
         for (at, error) in wrong {
@@ -202,7 +222,7 @@ impl<'a> Coordinator<'a> {
         // Whatever was published after the user stopped is in the store, and counts.
         drop(report);
         while let Ok(told) = reports.try_recv() {
-            self.take(told, &mut 0, &mpsc::channel().0);
+            self.take(told, &mpsc::channel().0);
         }
         if !self.outcome.built.is_empty() {
             // What makes the new objects findable is made durable too. If that fails, they are built again.
@@ -218,7 +238,6 @@ impl<'a> Coordinator<'a> {
         report: &Sender<Report>,
         reports: &Receiver<Report>,
     ) {
-        let mut running = 0;
         loop {
             if self.context.cancel.load(Ordering::Relaxed) {
                 self.outcome.cancelled = true;
@@ -227,51 +246,51 @@ impl<'a> Coordinator<'a> {
             }
             let stopped = !self.outcome.failed.is_empty() && !options.keep_going;
             halt.store(stopped, Ordering::Relaxed);
-            while running < options.jobs.max(1) * PIPELINE && !stopped {
-                let Some((_, std::cmp::Reverse(at))) = self.ready.pop() else { break };
+            while self.running < options.jobs.max(1) * PIPELINE && !stopped {
+                let Some((_, Reverse(at))) = self.ready.pop() else { break };
                 if let Some(task) = self.task(at) {
-                    running += 1;
+                    self.states[at] = State::Building;
+                    self.running += 1;
                     start(task);
                 }
             }
-            if running == 0 {
+            if self.running == 0 {
                 return;
             }
             match reports.recv_timeout(GLANCE) {
-                Ok(told) => self.take(told, &mut running, report),
+                Ok(told) => self.take(told, report),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             while let Ok(told) = reports.try_recv() {
-                self.take(told, &mut running, report);
+                self.take(told, report);
             }
         }
     }
 
-    fn task(&mut self, at: usize) -> Option<Task<'a>> {
+    fn task(&mut self, at: NodeIndex) -> Option<Task<'a>> {
         let node = &self.context.graph.nodes()[at];
-        let derivation = match derivation(self.context, node, &self.outcome.done) {
+        let derivation = match derivation(self.context, node, |at| self.output(at)) {
             Ok(derivation) => derivation,
             Err(error) => {
                 self.fail(at, error);
                 return None;
             }
         };
-        let output =
-            |node: &usize| -> Option<Output> { self.outcome.done.get(node).map(|done| done.output.clone()) };
-        let inputs = node
-            .inputs
-            .iter()
-            .filter_map(|(alias, edge)| Some((alias.clone(), output(&edge.node)?)))
+        let inputs = node.inputs.iter();
+        let inputs = inputs
+            .filter_map(|(alias, edge)| Some((alias.clone(), self.output(edge.node)?.output.clone())))
             .collect();
         Some(Task { at, node, derivation, inputs })
     }
 
-    fn take(&mut self, told: Report, running: &mut usize, report: &Sender<Report>) {
-        let name = |at: usize| self.context.graph.nodes()[at].name.clone();
+    fn take(&mut self, told: Report, report: &Sender<Report>) {
+        if !matches!(told, Report::Busy { .. }) {
+            self.running = self.running.saturating_sub(1);
+        }
         match told {
             Report::Busy { at, drv } => {
-                self.context.events.emit(Event::Waiting { name: name(at) });
+                self.context.events.emit(Event::Waiting { name: self.name(at) });
                 let (store, report) = (self.context.session.store().clone(), report.clone());
                 // Its own thread, outside of the scope: a user who stops must not wait for another process.
                 std::thread::spawn(move || {
@@ -279,50 +298,44 @@ impl<'a> Coordinator<'a> {
                     let _ = report.send(Report::Free { at });
                 });
             }
-            Report::Dropped => *running = running.saturating_sub(1),
-            Report::Free { at } => {
-                *running = running.saturating_sub(1);
-                self.ready.push((self.height[at], std::cmp::Reverse(at)));
-            }
+            Report::Dropped => {}
+            Report::Free { at } => self.enqueue(at),
             Report::Found { at, done } => {
-                *running = running.saturating_sub(1);
-                self.outcome.cached.push(name(at));
-                self.context.events.emit(Event::Cached { name: name(at) });
+                self.outcome.cached.push(self.name(at));
+                self.context.events.emit(Event::Cached { name: self.name(at) });
                 let free = self.done(at, done, &Realisation { outputs: Vec::new() });
                 self.resolve_or_fail(free);
             }
             Report::Published { at, done, realisation, milliseconds } => {
-                *running = running.saturating_sub(1);
                 let object = done.output.object.to_string();
-                self.outcome.built.push(name(at));
-                self.context.events.emit(Event::Built { name: name(at), object, milliseconds });
+                self.outcome.built.push(self.name(at));
+                self.context.events.emit(Event::Built { name: self.name(at), object, milliseconds });
                 let free = self.done(at, done, &realisation);
                 self.resolve_or_fail(free);
             }
-            Report::Failed { at, error } => {
-                *running = running.saturating_sub(1);
-                self.fail(at, error);
-            }
+            Report::Failed { at, error } => self.fail(at, error),
         }
     }
 
-    fn resolve_or_fail(&mut self, free: Vec<usize>) {
+    fn resolve_or_fail(&mut self, free: Vec<NodeIndex>) {
         let first = free.first().copied();
         if let (Err(error), Some(at)) = (self.resolve(free), first) {
             self.fail(at, error);
         }
     }
 
-    fn fail(&mut self, at: usize, mut error: ExecError) {
-        super::origin::name(self.context, &self.outcome.done, at, &mut error);
-        let name = self.context.graph.nodes()[at].name.clone();
+    fn fail(&mut self, at: NodeIndex, mut error: ExecError) {
+        super::origin::name(self.context, &|at| self.output(at), at, &mut error);
+        let name = self.name(at);
         let shown = crate::base::hint::chain(&error);
         self.context.events.emit(Event::Failed { name: name.clone(), error: shown });
         self.outcome.failed.push((name.clone(), Arc::new(error)));
+        self.states[at] = State::Failed;
         let mut open = vec![at];
         while let Some(at) = open.pop() {
-            for user in self.users[at].iter().filter(|user| self.wanted.contains(user)) {
-                if self.lost.insert(*user) {
+            for user in &self.users[at] {
+                if matches!(self.states[*user], State::Waiting { .. }) {
+                    self.states[*user] = State::Skipped;
                     let skipped = self.context.graph.nodes()[*user].name.clone();
                     self.context.events.emit(Event::Skipped { name: skipped, because: name.clone() });
                     open.push(*user);
@@ -335,8 +348,13 @@ impl<'a> Coordinator<'a> {
         self.outcome.cached.sort_unstable();
         self.outcome.diverged.sort();
         self.outcome.diverged.dedup();
-        self.outcome.skipped =
-            self.lost.iter().map(|at| self.context.graph.nodes()[*at].name.clone()).collect();
+        for (at, state) in self.states.into_entries() {
+            match state {
+                State::Done(done) => drop(self.outcome.done.insert(at, done)),
+                State::Skipped => self.outcome.skipped.push(self.context.graph.nodes()[at].name.clone()),
+                _ => {}
+            }
+        }
         self.outcome
     }
 }

@@ -15,13 +15,13 @@ use crate::base::event::Event;
 use crate::base::time::rfc3339;
 use crate::engine::builders::{BuildError, InputTree, Job, Note, Notes, Programs};
 use crate::engine::drv::Derivation;
-use crate::engine::recipe::Node;
+use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Trace, TraceInput};
 
 /// A derivation that a worker takes on.
 pub(super) struct Task<'a> {
-    pub(super) at: usize,
-    pub(super) node: &'a Node,
+    pub(super) at: NodeIndex,
+    pub(super) node: &'a GraphNode,
     pub(super) derivation: Derivation,
     /// The outputs of its inputs, by alias.
     pub(super) inputs: BTreeMap<String, Output>,
@@ -31,36 +31,36 @@ pub(super) struct Task<'a> {
 pub(super) enum Report {
     /// Another process is building it.
     Busy {
-        at: usize,
+        at: NodeIndex,
         drv: DrvId,
     },
     /// It was not begun, because the build is coming to an end.
     Dropped,
     /// Nobody else is building it any more: try again.
     Free {
-        at: usize,
+        at: NodeIndex,
     },
     /// Another process built it while we waited.
     Found {
-        at: usize,
+        at: NodeIndex,
         done: Done,
     },
     /// It is in the store.
     Published {
-        at: usize,
+        at: NodeIndex,
         done: Done,
         realisation: Realisation,
         milliseconds: u64,
     },
     Failed {
-        at: usize,
+        at: NodeIndex,
         error: ExecError,
     },
 }
 
 /// An output on its way to the committer.
 pub(super) struct Finished {
-    at: usize,
+    at: NodeIndex,
     drv: DrvId,
     name: String,
     staged: Staged,
@@ -126,7 +126,7 @@ fn attempt(
 /// Runs the builder into a staging tree. The job was checked before the first one was begun.
 pub(super) fn stage(
     context: Context<'_>,
-    node: &Node,
+    node: &GraphNode,
     inputs: &BTreeMap<String, Output>,
 ) -> Result<(Staged, Option<Note>), ExecError> {
     let builder = context.builder_of(node)?;
@@ -165,7 +165,12 @@ pub(super) fn stage(
     Ok((context.session.finish(tree, &node.name).map_err(in_store(node))?, job.notes.take()))
 }
 
-fn trace(node: &Node, derivation: &Derivation, inputs: &BTreeMap<String, Output>, start: Instant) -> Trace {
+fn trace(
+    node: &GraphNode,
+    derivation: &Derivation,
+    inputs: &BTreeMap<String, Output>,
+    start: Instant,
+) -> Trace {
     let inputs = inputs.iter().filter_map(|(alias, output)| {
         let edge = node.inputs.get(alias)?;
         Some((

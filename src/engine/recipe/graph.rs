@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::index::{NodeIndex, NodeMap};
 use crate::base::hint::{Place, Problem, Problems};
 use crate::base::secret::Secret;
 use crate::base::value::Value;
@@ -9,7 +10,7 @@ use crate::engine::fields::Read;
 
 /// One derivation of the graph, before its inputs are built.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct GraphNode {
     /// Its name: `manifest/dns`.
     pub name: String,
     pub stage: u32,
@@ -39,17 +40,23 @@ pub struct Node {
 pub struct Edge {
     /// Name of the derivation.
     pub from: String,
-    /// Index of the derivation in the graph.
-    pub node: usize,
+    pub node: NodeIndex,
     /// The part of it, if not the whole.
     pub path: Option<String>,
+}
+
+impl GraphNode {
+    /// The derivations that it uses directly, each once.
+    pub fn needs(&self) -> BTreeSet<NodeIndex> {
+        self.inputs.values().map(|edge| edge.node).collect()
+    }
 }
 
 /// All derivations of a cluster, inputs before their users.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    nodes: Vec<Node>,
-    index: BTreeMap<String, usize>,
+    nodes: NodeMap<GraphNode>,
+    index: BTreeMap<String, NodeIndex>,
     /// Names that a recipe has and this cluster has not, and why.
     absent: BTreeMap<String, Absent>,
 }
@@ -75,7 +82,7 @@ impl std::fmt::Display for Absent {
 impl Graph {
     /// Sorts nodes so that inputs come first; within that, by stage and name. A cycle is a problem that names its members.
     pub(super) fn sort(
-        mut nodes: Vec<Node>,
+        mut nodes: Vec<GraphNode>,
         absent: BTreeMap<String, Absent>,
         problems: &mut Problems,
     ) -> Self {
@@ -105,30 +112,30 @@ impl Graph {
             problems.push(cycle(&nodes, &places, &missing));
             return Self::default();
         }
-        let mut slots: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
-        let mut sorted: Vec<Node> = order.into_iter().filter_map(|at| slots[at].take()).collect();
-        let index: BTreeMap<String, usize> =
-            sorted.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect();
-        for node in &mut sorted {
+        let mut slots: Vec<Option<GraphNode>> = nodes.into_iter().map(Some).collect();
+        let mut sorted = NodeMap::new(order.into_iter().filter_map(|at| slots[at].take()).collect());
+        let index: BTreeMap<String, NodeIndex> =
+            sorted.entries().map(|(at, node): (_, &GraphNode)| (node.name.clone(), at)).collect();
+        for node in sorted.iter_mut() {
             for edge in node.inputs.values_mut() {
-                edge.node = index.get(&edge.from).copied().unwrap_or_default();
+                edge.node = index.get(&edge.from).copied().unwrap_or(NodeIndex::UNSORTED);
             }
         }
         Self { nodes: sorted, index, absent }
     }
 
     /// All derivations, inputs first.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &NodeMap<GraphNode> {
         &self.nodes
     }
 
     /// The derivation of that name.
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub fn find(&self, name: &str) -> Option<NodeIndex> {
         self.index.get(name).copied()
     }
 
     /// Derivations that a target means: one by name, or all of a folder.
-    pub fn select(&self, target: &str) -> Vec<usize> {
+    pub fn select(&self, target: &str) -> Vec<NodeIndex> {
         if let Some(at) = self.find(target) {
             return vec![at];
         }
@@ -144,7 +151,7 @@ impl Graph {
     }
 
     /// The given derivations and everything that they need, sorted.
-    pub fn closure(&self, of: &[usize]) -> BTreeSet<usize> {
+    pub fn closure(&self, of: &[NodeIndex]) -> BTreeSet<NodeIndex> {
         let mut found = BTreeSet::new();
         let mut open = of.to_vec();
         while let Some(at) = open.pop() {
@@ -156,18 +163,17 @@ impl Graph {
     }
 
     /// For each derivation, those that use it directly.
-    pub fn users(&self) -> Vec<Vec<usize>> {
-        let mut users = vec![Vec::new(); self.nodes.len()];
-        for (at, node) in self.nodes.iter().enumerate() {
-            let inputs: BTreeSet<usize> = node.inputs.values().map(|edge| edge.node).collect();
-            inputs.into_iter().for_each(|input| users[input].push(at));
+    pub fn users(&self) -> NodeMap<Vec<NodeIndex>> {
+        let mut users = self.nodes.with(Vec::new());
+        for (at, node) in self.nodes.entries() {
+            node.needs().into_iter().for_each(|input| users[input].push(at));
         }
         users
     }
 }
 
 /// Follows inputs among the unsorted until one comes again.
-fn cycle(nodes: &[Node], places: &BTreeMap<String, usize>, missing: &[usize]) -> Problem {
+fn cycle(nodes: &[GraphNode], places: &BTreeMap<String, usize>, missing: &[usize]) -> Problem {
     let stuck = |name: &str| places.get(name).copied().filter(|at| missing[*at] > 0);
     let mut path: Vec<usize> = missing.iter().position(|count| *count > 0).into_iter().collect();
     while let Some(last) = path.last() {

@@ -29,12 +29,14 @@
 //! recipe is the node's name; where the recipe lists the names itself, it is `{each}`. This module is pure: text in, graph out.
 
 mod graph;
+mod index;
 mod parse;
 mod resolve;
 mod sources;
 
 pub use graph::Graph;
-pub(crate) use graph::{Absent, Edge, Node};
+pub(crate) use graph::{Absent, Edge, GraphNode};
+pub(crate) use index::{NodeIndex, NodeMap};
 pub(crate) use parse::is_name;
 pub use sources::Sources;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Absent, Edge, Node};
+use super::graph::{Absent, Edge, GraphNode};
+use super::index::NodeIndex;
 use super::parse::{At, ForEach, Recipe, is_name};
 use super::sources::Sources;
 use crate::base::hint::{Problem, Problems, did_you_mean};
@@ -152,7 +153,7 @@ pub(super) fn connect(
     sources: &Sources,
     fields: &Fields,
     problems: &mut Problems,
-) -> Vec<Node> {
+) -> Vec<GraphNode> {
     let connector = Connector { recipes, drafts: &drafts, sources, fields };
     drafts
         .iter()
@@ -170,10 +171,10 @@ struct Connector<'a> {
 }
 
 impl Connector<'_> {
-    fn node(&self, draft: &Draft, problems: &mut Problems) -> Node {
+    fn node(&self, draft: &Draft, problems: &mut Problems) -> GraphNode {
         let recipe = &self.recipes[draft.recipe];
         let each = draft.each.as_ref();
-        let mut made = Node {
+        let mut made = GraphNode {
             name: draft.name.clone(),
             stage: recipe.stage,
             recipe: recipe.shown.clone(),
@@ -208,7 +209,7 @@ impl Connector<'_> {
         draft: &Draft,
         alias: &str,
         spec: &At,
-        made: &mut Node,
+        made: &mut GraphNode,
         problems: &mut Problems,
     ) {
         let place = || recipe.place(spec.line, format!("inputs.{alias}"));
@@ -266,7 +267,7 @@ impl Connector<'_> {
                     let alias = if group { format!("{alias}/{leaf}") } else { alias.to_owned() };
                     // `disk/*:*.img`: what is called after each one.
                     let path = path.map(|path| if group { path.replace('*', leaf) } else { path.to_owned() });
-                    let edge = Edge { from: input.name.clone(), node: 0, path };
+                    let edge = Edge { from: input.name.clone(), node: NodeIndex::UNSORTED, path };
                     made.inputs.insert(alias, edge);
                 }
             }
@@ -284,7 +285,7 @@ impl Connector<'_> {
         )
     }
 
-    fn config(&self, recipe: &Recipe, each: Option<&Each>, made: &mut Node, problems: &mut Problems) {
+    fn config(&self, recipe: &Recipe, each: Option<&Each>, made: &mut GraphNode, problems: &mut Problems) {
         let mut config = BTreeMap::new();
         for (alias, path) in &recipe.config {
             // `node` is the element of this instance.
@@ -310,7 +311,7 @@ impl Connector<'_> {
         self.reserve(recipe, "config", config, made, problems);
     }
 
-    fn files(&self, recipe: &Recipe, each: Option<&Each>, made: &mut Node, problems: &mut Problems) {
+    fn files(&self, recipe: &Recipe, each: Option<&Each>, made: &mut GraphNode, problems: &mut Problems) {
         let mut files = BTreeMap::new();
         for (alias, file) in &recipe.files {
             let alias = substitute(alias, each);
@@ -348,7 +349,7 @@ impl Connector<'_> {
         recipe: &Recipe,
         name: &str,
         table: BTreeMap<String, Value>,
-        made: &mut Node,
+        made: &mut GraphNode,
         problems: &mut Problems,
     ) {
         if made.params.contains_key(name) {

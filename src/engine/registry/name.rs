@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use data_encoding::HEXLOWER;
+
 /// A SHA-256 digest, `sha256:<64 hex digits>`: how registries name bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256([u8; 32]);
@@ -21,7 +23,7 @@ impl Sha256 {
 
     /// The 64 hex digits alone.
     pub fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&self.0)
     }
 }
 
@@ -46,15 +48,8 @@ impl FromStr for Sha256 {
             reason: "a digest is `sha256:` and 64 lower-case hex digits",
         };
         let hex = text.strip_prefix("sha256:").ok_or_else(wrong)?;
-        let lower = hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
-        if hex.len() != 64 || !lower {
-            return Err(wrong());
-        }
-        let mut bytes = [0; 32];
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).map_err(|_| wrong())?;
-        }
-        Ok(Self(bytes))
+        let bytes = HEXLOWER.decode(hex.as_bytes()).ok().and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(wrong)
     }
 }
 

@@ -119,7 +119,7 @@ fn uuid(stream: &mut Stream) -> Zeroizing<String> {
     let mut bytes = stream.take::<16>();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = Zeroizing::new(data_encoding::HEXLOWER.encode(&*bytes));
     Zeroizing::new([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
 }
 

@@ -11,6 +11,7 @@
 //! version                of the Ignition spec: 3.4.0
 //! ```
 
+use data_encoding::HEXLOWER;
 use md5::Digest as _;
 use serde_json::Value as Json;
 
@@ -108,5 +109,5 @@ fn hash(text: &str) -> Option<String> {
     for line in spec.split_inclusive('\n').take_while(|line| line.starts_with([' ', '\n'])) {
         hasher.update(line.strip_prefix("  ").unwrap_or(line));
     }
-    Some(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(HEXLOWER.encode(&hasher.finalize()))
 }

@@ -37,7 +37,7 @@ use crate::base::value::Value;
 use crate::engine::builders::{Files, Location};
 use crate::engine::exec::Context;
 use crate::engine::fields::{Field, Fields, Origins, Projected};
-use crate::engine::recipe::{self, Absent, Graph};
+use crate::engine::recipe::{self, Absent, Graph, NodeIndex};
 use crate::engine::registry::{Deferred, Opened, ProxySettings};
 use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Roots, Session, Store, StoreError};
@@ -193,7 +193,7 @@ impl Workspace {
     }
 
     /// Derivations that the targets mean; without targets, `cluster`.
-    pub(crate) fn select(&self, targets: &[String]) -> Result<Vec<usize>> {
+    pub(crate) fn select(&self, targets: &[String]) -> Result<Vec<NodeIndex>> {
         let default = ["cluster".to_owned()];
         let targets = if targets.is_empty() { &default } else { targets };
         let mut found = Vec::new();
@@ -210,7 +210,7 @@ impl Workspace {
     }
 
     /// The one derivation of that name.
-    pub(crate) fn find(&self, target: &str) -> Result<usize> {
+    pub(crate) fn find(&self, target: &str) -> Result<NodeIndex> {
         self.graph.find(target).ok_or_else(|| self.no_target(target))
     }
 

@@ -1,6 +1,7 @@
 //! What can go wrong between us and a cluster's API. Messages say what the server said; none holds a part of a key.
 
 use crate::base::hint::{Hint, chain};
+use crate::base::redact;
 
 /// Why the API did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -115,10 +116,7 @@ fn tls<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::E
 
 /// Words of a server, which may be anything: one line without what a terminal would obey, and not for ever.
 pub(super) fn one_line(text: &str) -> String {
-    const MOST: usize = 400;
-    let shown: String =
-        text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST).collect();
-    if text.trim().chars().count() > MOST { format!("{shown}…") } else { shown }
+    redact::one_line(text, 400)
 }
 
 impl Hint for ApiError {
@@ -154,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_servers_words_are_one_line_and_end() {
-        assert_eq!(one_line(" a\nb\x1b[31m \n"), "a b [31m");
+        assert_eq!(one_line(" a\nb\x1b[31m \n"), "a b");
         assert_eq!(one_line(&"ü".repeat(1000)).chars().count(), 401);
     }
 

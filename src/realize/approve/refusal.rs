@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use crate::base::hint::Hint;
 use crate::base::pki::PkiError;
+use crate::base::redact;
 
 /// The first thing that is wrong with a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -119,18 +120,13 @@ impl fmt::Display for Plain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0.chars();
         for c in rest.by_ref().take(MOST) {
-            match c.is_control() || is_invisible(c) {
+            match redact::steers(c) {
                 true => write!(f, "{}", c.escape_unicode())?,
                 false => write!(f, "{c}")?,
             }
         }
         if rest.next().is_some() { f.write_str("…") } else { Ok(()) }
     }
-}
-
-/// What changes the order of what stands around it, or cannot be seen at all.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The same in backticks.

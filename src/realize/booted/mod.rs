@@ -151,11 +151,7 @@ fn digest(text: &[u8]) -> Option<[u8; LENGTH]> {
     if rest.first().is_some_and(u8::is_ascii_alphanumeric) {
         return None;
     }
-    let mut bytes = [0; LENGTH];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
+    data_encoding::HEXLOWER_PERMISSIVE.decode(digits).ok()?.try_into().ok()
 }
 
 #[cfg(test)]

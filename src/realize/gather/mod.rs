@@ -6,7 +6,7 @@
 //! | `host` | libvirt, consoles, the load balancer, programs |
 //! | `node` | what a node says over SSH |
 //!
-//! Invariants: nothing is in the archive that did not go through the veil; what could not be had is in `errors.txt`, and
+//! Invariants: nothing is in the archive that did not go through the redactor; what could not be had is in `errors.txt`, and
 //! stops nothing else; each part has a limit of time and size, so that a dead node costs seconds.
 
 mod host;
@@ -28,7 +28,7 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::chain;
 use crate::base::process::ProcessError;
-use crate::base::redact::Veil;
+use crate::base::redact::Redactor;
 
 /// What is in it.
 const README: &str = include_str!("README.md");
@@ -39,7 +39,7 @@ const TOGETHER: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub addresses: &'a [(String, IpAddr)],
-    pub veil: &'a Veil,
+    pub redactor: &'a Redactor,
     /// What others know: names in the archive with contents, or why there is none.
     pub files: Vec<(String, Result<Vec<u8>, String>)>,
     /// The name of everything: the archive's one directory.
@@ -64,7 +64,7 @@ impl<'w> Hands<'w> {
     /// Gathers everything that can be had.
     pub(crate) fn gather(&self, request: Request<'_>) -> Result<Gathered, RealizeError> {
         self.state.make()?;
-        let spool = Spool::make(self.state.scratch(), request.veil)?;
+        let spool = Spool::make(self.state.scratch(), request.redactor)?;
         spool.put("README.md", README.as_bytes())?;
         request.files.iter().try_for_each(|(name, content)| keep(&spool, name, content))?;
         let reached = std::thread::scope(|scope| {

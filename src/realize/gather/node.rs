@@ -216,7 +216,7 @@ fn safe(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::redact::Veil;
+    use crate::base::redact::Redactor;
 
     #[test]
     fn names_stay_below_the_node() {
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn output_is_taken_apart_wherever_pieces_end() {
         let text = b"noise\nM begin a.txt\none\n M end 0\nX end 0\ntwo\n\nM end 0\nM begin b.txt\nno newline\nM end 3\nM begin c.txt\n\nM end 0\nM begin d.txt\ncut";
-        let veil = Veil::new(Vec::new());
+        let redactor = Redactor::new(Vec::new());
         for size in 1..text.len() {
             let temp = tempfile::tempdir().unwrap();
-            let spool = Spool::make(temp.path().join("spool"), &veil).unwrap();
+            let spool = Spool::make(temp.path().join("spool"), &redactor).unwrap();
             let mut parts = Parts::new(&spool, "nodes/n", "M");
             text.chunks(size).for_each(|piece| assert!(parts.take(piece).is_continue()));
             parts.end().unwrap();

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use crate::base::fs::{self, At as _};
-use crate::base::redact::{Veil, Veiled};
+use crate::base::redact::{RedactingWriter, Redactor};
 
 /// The time of every file in an archive: what differs between two archives is what differs between two clusters.
 const TIME: u64 = 1;
@@ -27,19 +27,19 @@ pub(crate) struct Missed {
 /// Files on their way into an archive.
 pub(super) struct Spool<'a> {
     dir: PathBuf,
-    veil: &'a Veil,
+    redactor: &'a Redactor,
     files: Mutex<BTreeMap<String, PathBuf>>,
     missed: Mutex<BTreeSet<Missed>>,
 }
 
 /// A file that is being written.
-pub(super) type Writer<'a> = Veiled<'a, BufWriter<File>>;
+pub(super) type Writer<'a> = RedactingWriter<'a, BufWriter<File>>;
 
 impl<'a> Spool<'a> {
     /// Makes the directory; it goes with the value.
-    pub(super) fn make(dir: PathBuf, veil: &'a Veil) -> fs::Result<Self> {
+    pub(super) fn make(dir: PathBuf, redactor: &'a Redactor) -> fs::Result<Self> {
         fs::create_dir(&dir, 0o700)?;
-        Ok(Self { dir, veil, files: Mutex::default(), missed: Mutex::default() })
+        Ok(Self { dir, redactor, files: Mutex::default(), missed: Mutex::default() })
     }
 
     /// A new file. What is written is in the archive once the writer has finished.
@@ -49,7 +49,7 @@ impl<'a> Spool<'a> {
         let file = fs::create_new(&path, 0o600)?;
         let name = free(name, &files);
         files.insert(name, path);
-        Ok(self.veil.writer(BufWriter::new(file)))
+        Ok(self.redactor.writer(BufWriter::new(file)))
     }
 
     pub(super) fn put(&self, name: &str, content: &[u8]) -> fs::Result<()> {
@@ -71,7 +71,7 @@ impl<'a> Spool<'a> {
     /// Something that could not be had.
     pub(super) fn miss(&self, what: &str, why: &str) {
         let why = why.lines().collect::<Vec<_>>().join("; ");
-        lock(&self.missed).insert(Missed { what: self.veil.text(what), why: self.veil.text(&why) });
+        lock(&self.missed).insert(Missed { what: self.redactor.text(what), why: self.redactor.text(&why) });
     }
 
     /// Everything that could not be had.

@@ -78,8 +78,7 @@ impl Operator {
 /// Words of a cluster, which may be anything: one line without what a terminal would obey, and not for ever.
 pub(super) fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let shown: String = line.chars().filter(|c| !c.is_control()).take(160).collect();
-    if line.chars().count() > 160 { format!("{shown}…") } else { shown }
+    crate::base::redact::one_line(line, 160)
 }
 
 /// Whether etcd runs on the masters; what it says if not.

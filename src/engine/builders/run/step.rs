@@ -8,7 +8,7 @@ use super::super::{BuildError, Job, JobError};
 use super::sound;
 use super::spec::{Spec, fill, matches};
 use crate::base::fs;
-use crate::base::redact::Mask;
+use crate::base::redact::{Redactor, patterns_and_whole};
 use crate::engine::sandbox::{Ended, Limits, Mount, OUTPUT, Program};
 use crate::engine::tree::{Kind, TreeError};
 
@@ -24,7 +24,7 @@ pub(super) struct Runner<'a> {
     scratch: PathBuf,
     image: PathBuf,
     mounts: Vec<Mount>,
-    mask: Mask,
+    redactor: Redactor,
     /// The program that ran last.
     program: String,
     pub(super) isolation: Option<&'static str>,
@@ -44,7 +44,7 @@ impl<'a> Runner<'a> {
             scratch: scratch.to_owned(),
             image: job.input("image")?.place(),
             mounts,
-            mask: mask(job)?,
+            redactor: redactor(job)?,
             program: String::new(),
             isolation: None,
             log: String::new(),
@@ -82,8 +82,8 @@ impl<'a> Runner<'a> {
         let ran = programs.sandbox.run(&program, programs.cancel)?;
         self.isolation = Some(ran.isolation.as_str());
         self.program = argv.first().cloned().unwrap_or_default();
-        let said = self.mask.apply(&ran.log.text());
-        self.log.push_str(&format!("$ {}\n{said}", self.mask.apply(&argv.join(" "))));
+        let said = self.redactor.text(&ran.log.text());
+        self.log.push_str(&format!("$ {}\n{said}", self.redactor.text(&argv.join(" "))));
         if !said.ends_with('\n') {
             self.log.push('\n');
         }
@@ -235,17 +235,18 @@ impl<'a> Runner<'a> {
 }
 
 /// Everything secret that the programs may have seen.
-fn mask(job: &Job<'_>) -> Result<Mask, BuildError> {
-    let mut mask = Mask::default();
+fn redactor(job: &Job<'_>) -> Result<Redactor, BuildError> {
+    let mut patterns = Vec::new();
     for (name, secret) in job.secrets {
-        mask.add(name, secret.reveal());
+        patterns.extend(patterns_and_whole(name, secret.reveal()));
     }
     for input in job.inputs.values() {
         for (path, place, _) in input.leaves().filter(|(_, _, entry)| entry.secret) {
-            mask.add(crate::engine::tree::leaf(path), &zeroize::Zeroizing::new(fs::read(&place)?));
+            let content = zeroize::Zeroizing::new(fs::read(&place)?);
+            patterns.extend(patterns_and_whole(crate::engine::tree::leaf(path), &content));
         }
     }
-    Ok(mask)
+    Ok(Redactor::new(vec![(String::new(), patterns)]))
 }
 
 /// Programs write with whatever mode they like; we are the owner, and read.

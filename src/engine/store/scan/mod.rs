@@ -20,7 +20,7 @@ use self::search::Search;
 use self::walk::Walk;
 use super::{Result, Store};
 use crate::base::fs;
-use crate::base::redact::needles;
+use crate::base::redact::patterns;
 use crate::base::secret::Secret;
 
 /// Larger secret files hold what is public (a disk image) around secrets that smaller ones hold as well.
@@ -71,7 +71,8 @@ pub struct Scan {
     /// Secrets that were searched for.
     pub secrets: usize,
     /// Parts of them, each in all its forms.
-    pub needles: usize,
+    #[serde(rename = "needles")] // what scripts read
+    pub patterns: usize,
     /// Files that were searched (files that share their bytes once).
     pub files: usize,
     /// Bytes that were searched.
@@ -113,7 +114,7 @@ impl Store {
             return Ok(None);
         }
         scan.secrets = search.secrets();
-        scan.needles = search.needles;
+        scan.patterns = search.patterns;
         for (path, found) in found {
             match found {
                 Ok(Some((bytes, hits))) => {
@@ -131,13 +132,13 @@ impl Store {
     }
 
     /// What would give the store's secrets and these away, by the secret that has it: for whoever masks them.
-    pub fn needles(&self, known: &[Known]) -> Result<Vec<(String, Vec<Secret>)>> {
+    pub fn patterns(&self, known: &[Known]) -> Result<Vec<(String, Vec<Secret>)>> {
         let mut walk = Walk::default();
         self.walk(&mut walk)?;
         self.collect(known, &walk.secret, &mut Scan::default())
     }
 
-    /// All needles, by the secret that has them.
+    /// All patterns, by the secret that has them.
     fn collect(
         &self,
         known: &[Known],
@@ -146,14 +147,14 @@ impl Store {
     ) -> Result<Vec<(String, Vec<Secret>)>> {
         let mut all = Vec::new();
         for Known { name, value, whole } in known {
-            let found = if *whole { vec![value.clone()] } else { needles("", value.reveal()) };
+            let found = if *whole { vec![value.clone()] } else { patterns("", value.reveal()) };
             all.push((name.clone(), found));
         }
         for name in fs::optional(fs::list(&self.part("keys")))?.unwrap_or_default() {
             let key = Secret::new(fs::read(&self.part("keys").join(&name))?);
             all.push((format!("keys/{}", name.to_string_lossy()), vec![key]));
         }
-        let mined: Vec<_> = files.par_iter().map(|(name, path)| (name, path, mine(path))).collect();
+        let mined: Vec<_> = files.par_iter().map(|(name, path)| (name, path, in_file(path))).collect();
         for (name, path, found) in mined {
             match found {
                 Ok(Some(found)) => all.push((name.clone(), found)),
@@ -172,11 +173,11 @@ impl Unread {
     }
 }
 
-/// The needles of one secret file; none if it is too large to look.
-fn mine(path: &Path) -> fs::Result<Option<Vec<Secret>>> {
+/// The patterns of one secret file; none if it is too large to look.
+fn in_file(path: &Path) -> fs::Result<Option<Vec<Secret>>> {
     if fs::metadata(path)?.len() > LARGEST {
         return Ok(None);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    Ok(Some(needles(&name, &Zeroizing::new(fs::read(path)?))))
+    Ok(Some(patterns(&name, &Zeroizing::new(fs::read(path)?))))
 }

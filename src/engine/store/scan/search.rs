@@ -1,4 +1,4 @@
-//! One pass over a file for all forms of all needles, on all cores.
+//! One pass over a file for all forms of all patterns, on all cores.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -9,36 +9,36 @@ use rayon::prelude::*;
 
 use super::Hit;
 use crate::base::fs::{self, At};
-use crate::base::redact::{self, Encoding, Patterns, SHORTEST};
+use crate::base::redact::{self, Encoding, Matcher, SHORTEST};
 use crate::base::secret::Secret;
 
 /// As much of a file is searched at once.
 const PIECE: u64 = 1 << 20;
 
-/// All forms of all needles.
+/// All forms of all patterns.
 pub(super) struct Search {
-    patterns: Patterns,
+    matcher: Matcher,
     /// By pattern: which secret, in which form.
     meanings: Vec<(usize, Encoding)>,
     names: Vec<String>,
-    pub(super) needles: usize,
+    pub(super) patterns: usize,
 }
 
 impl Search {
-    /// Takes the needles of every secret. A needle that several have counts for the first.
+    /// Takes the patterns of every secret. A pattern that several have counts for the first.
     pub(super) fn new(secrets: Vec<(String, Vec<Secret>)>) -> Self {
         let mut all: Vec<(Secret, usize)> = Vec::new();
         let mut names = Vec::new();
         for (name, found) in secrets.into_iter().filter(|(_, found)| !found.is_empty()) {
-            all.extend(found.into_iter().map(|needle| (needle, names.len())));
+            all.extend(found.into_iter().map(|pattern| (pattern, names.len())));
             names.push(name);
         }
-        all.retain(|(needle, _)| needle.reveal().len() >= SHORTEST);
+        all.retain(|(pattern, _)| pattern.reveal().len() >= SHORTEST);
         all.sort_by(|(one, first), (other, second)| one.reveal().cmp(other.reveal()).then(first.cmp(second)));
         all.dedup_by(|(one, _), (other, _)| one == other);
         let mut forms: Vec<(Secret, (usize, Encoding))> = Vec::new();
-        for (needle, secret) in &all {
-            let own = redact::forms(needle.reveal()).into_iter();
+        for (pattern, secret) in &all {
+            let own = redact::forms(pattern.reveal()).into_iter();
             forms.extend(own.map(|(encoding, form)| (form, (*secret, encoding))));
         }
         let simplest = |(_, (secret, encoding)): &(Secret, (usize, Encoding))| (*encoding, *secret);
@@ -46,11 +46,11 @@ impl Search {
             one.0.reveal().cmp(other.0.reveal()).then(simplest(one).cmp(&simplest(other)))
         });
         forms.dedup_by(|one, other| one.0 == other.0);
-        let (patterns, meanings) = forms.into_iter().unzip();
-        Self { patterns: Patterns::new(patterns), meanings, names, needles: all.len() }
+        let (forms, meanings) = forms.into_iter().unzip();
+        Self { matcher: Matcher::new(forms), meanings, names, patterns: all.len() }
     }
 
-    /// Secrets that have needles.
+    /// Secrets that have patterns.
     pub(super) fn secrets(&self) -> usize {
         self.names.len()
     }
@@ -76,7 +76,7 @@ impl Search {
         start: u64,
         buffer: &mut Vec<u8>,
     ) -> std::io::Result<(u64, Vec<(u64, usize)>)> {
-        buffer.resize(PIECE as usize + self.patterns.longest, 0);
+        buffer.resize(PIECE as usize + self.matcher.longest, 0);
         let mut filled = 0;
         while filled < buffer.len() {
             match file.read_at(&mut buffer[filled..], start + filled as u64) {
@@ -87,7 +87,7 @@ impl Search {
             }
         }
         let mut found = Vec::new();
-        self.patterns.find(&buffer[..filled], |at, pattern| {
+        self.matcher.find(&buffer[..filled], |at, pattern| {
             if (at as u64) < PIECE {
                 found.push((start + at as u64, pattern));
             }
@@ -98,13 +98,13 @@ impl Search {
     /// Matches as hits: of those that overlap the simplest, and one for each secret and form.
     fn hits(&self, path: &Path, mut found: Vec<(u64, usize)>) -> Vec<Hit> {
         found.sort_by_key(|(at, pattern)| {
-            (*at, self.meanings[*pattern].1, std::cmp::Reverse(self.patterns.length(*pattern)))
+            (*at, self.meanings[*pattern].1, std::cmp::Reverse(self.matcher.length(*pattern)))
         });
         let mut hits: BTreeMap<(usize, Encoding), (u64, usize)> = BTreeMap::new();
         let mut end = 0;
         for (at, pattern) in found {
             if at >= end {
-                end = at + self.patterns.length(pattern) as u64;
+                end = at + self.matcher.length(pattern) as u64;
                 hits.entry(self.meanings[pattern]).or_insert((at, 0)).1 += 1;
             }
         }

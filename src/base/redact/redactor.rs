@@ -7,44 +7,44 @@ use std::ops::Range;
 
 use zeroize::Zeroizing;
 
-use super::{Patterns, SHORTEST, forms, shapes};
-use crate::base::secret::Secret;
+use super::{Matcher, SHORTEST, forms, shapes};
+use crate::base::secret::{MASK, Secret};
 
 /// As much is looked at once.
 const PIECE: usize = 1 << 20;
 /// As much is held back for what comes after it: a private key with its lines' prefixes.
 const HOLD: usize = 64 << 10;
 
-/// Secrets that must not be seen, each with a name that may.
-pub(crate) struct Veil {
-    patterns: Patterns,
+/// Masks secrets that are known, each with a name that may be seen, and what looks like one.
+pub(crate) struct Redactor {
+    matcher: Matcher,
     /// By pattern: whose it is.
     owners: Vec<usize>,
     names: Vec<String>,
 }
 
-impl std::fmt::Debug for Veil {
+impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Veil").field("secrets", &self.names.len()).finish_non_exhaustive()
+        f.debug_struct("Redactor").field("secrets", &self.names.len()).finish_non_exhaustive()
     }
 }
 
-impl Veil {
-    /// Takes the parts that would give each secret away; see [`super::needles`].
+impl Redactor {
+    /// Takes the parts that would give each secret away; see [`super::patterns()`]. One without a name is shown as [`MASK`].
     pub(crate) fn new(mut secrets: Vec<(String, Vec<Secret>)>) -> Self {
         // What several have is called after the one with the simplest name.
         secrets.sort_by(|(one, _), (other, _)| (one.len(), one).cmp(&(other.len(), other)));
         let (mut all, mut names) = (Vec::new(), Vec::new());
-        for (name, needles) in secrets {
-            for needle in needles.iter().filter(|needle| needle.reveal().len() >= SHORTEST) {
-                all.extend(forms(needle.reveal()).into_iter().map(|(_, form)| (form, names.len())));
+        for (name, patterns) in secrets {
+            for pattern in patterns.iter().filter(|pattern| pattern.reveal().len() >= SHORTEST) {
+                all.extend(forms(pattern.reveal()).into_iter().map(|(_, form)| (form, names.len())));
             }
             names.push(name);
         }
         all.sort_by(|one, other| one.0.reveal().cmp(other.0.reveal()).then(one.1.cmp(&other.1)));
         all.dedup_by(|one, other| one.0 == other.0);
         let (patterns, owners) = all.into_iter().unzip();
-        Self { patterns: Patterns::new(patterns), owners, names }
+        Self { matcher: Matcher::new(patterns), owners, names }
     }
 
     /// A text without secrets.
@@ -56,15 +56,15 @@ impl Veil {
     }
 
     /// What is written to it arrives without secrets, once it is finished.
-    pub(crate) fn writer<W: Write>(&self, to: W) -> Veiled<'_, W> {
-        Veiled { veil: self, to, held: Zeroizing::new(Vec::new()) }
+    pub(crate) fn writer<W: Write>(&self, to: W) -> RedactingWriter<'_, W> {
+        RedactingWriter { redactor: self, to, held: Zeroizing::new(Vec::new()) }
     }
 
     /// What has to be masked, in order and apart.
     fn find(&self, bytes: &[u8]) -> Vec<(Range<usize>, &str)> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
-        self.patterns.find(bytes, |at, number| {
-            let range = at..at + self.patterns.length(number);
+        self.matcher.find(bytes, |at, number| {
+            let range = at..at + self.matcher.length(number);
             // A long word may hold many parts: it is looked at once.
             if found.last().is_none_or(|(last, _)| range.start < last.start || range.end > last.end) {
                 found.push((whole_word(bytes, range), &self.names[self.owners[number]]));
@@ -92,20 +92,20 @@ fn whole_word(bytes: &[u8], found: Range<usize>) -> Range<usize> {
 }
 
 /// A writer that masks.
-pub(crate) struct Veiled<'a, W: Write> {
-    veil: &'a Veil,
+pub(crate) struct RedactingWriter<'a, W: Write> {
+    redactor: &'a Redactor,
     to: W,
     held: Zeroizing<Vec<u8>>,
 }
 
-impl<W: Write> Veiled<'_, W> {
+impl<W: Write> RedactingWriter<'_, W> {
     pub(crate) fn finish(mut self) -> io::Result<W> {
         self.pass(true)?;
         Ok(self.to)
     }
 
     fn pass(&mut self, last: bool) -> io::Result<()> {
-        let found = self.veil.find(&self.held);
+        let found = self.redactor.find(&self.held);
         let mut cut = match last {
             true => self.held.len(),
             false => {
@@ -120,7 +120,10 @@ impl<W: Write> Veiled<'_, W> {
         let mut from = 0;
         for (range, name) in found.into_iter().take_while(|(range, _)| range.end <= cut) {
             self.to.write_all(&self.held[from..range.start])?;
-            write!(self.to, "[masked: {name}]")?;
+            match name {
+                "" => self.to.write_all(MASK.as_bytes())?,
+                name => write!(self.to, "[masked: {name}]")?,
+            }
             from = range.end;
         }
         self.to.write_all(&self.held[from..cut])?;
@@ -129,7 +132,7 @@ impl<W: Write> Veiled<'_, W> {
     }
 }
 
-impl<W: Write> Write for Veiled<'_, W> {
+impl<W: Write> Write for RedactingWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(PIECE);
         self.held.extend_from_slice(&bytes[..taken]);
@@ -153,8 +156,8 @@ mod tests {
 
     const SECRET: &str = "T0pSecr3tPassw0rdOfM1ne";
 
-    fn veil() -> Veil {
-        Veil::new(vec![("key/mine".into(), vec![Secret::from(SECRET.to_owned())])])
+    fn redactor() -> Redactor {
+        Redactor::new(vec![("key/mine".into(), vec![Secret::from(SECRET.to_owned())])])
     }
 
     #[test]
@@ -163,11 +166,22 @@ mod tests {
             "a {SECRET}\nb 5430705365637233745061737377307264\nAuthorization: Bearer x1y2z3a4\nrest\n"
         );
         assert_eq!(
-            veil().text(&text),
+            redactor().text(&text),
             "a [masked: key/mine]\nb 5430705365637233745061737377307264\nAuthorization: [masked: authorization]\nrest\n"
         );
-        let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(veil().text(&hex), "[masked: key/mine]");
+        let hex = data_encoding::HEXLOWER.encode(SECRET.as_bytes());
+        assert_eq!(redactor().text(&hex), "[masked: key/mine]");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_every_form_and_the_rest_stays() {
+        let patterns = super::super::patterns_and_whole(
+            "pullSecret",
+            br#"{"auths":{"example.com":{"auth":"dXNlcjpUMHBTZWNyM3RQdw=="}}}"#,
+        );
+        let said = "E1116 auth dXNlcjpUMHBTZWNyM3RQdw== of example.com is user:T0pSecr3tPw; ZFhObGNqcFVNSEJUWldOeU0zUlFkdz09";
+        let masked = Redactor::new(vec![(String::new(), patterns)]).text(said);
+        assert_eq!(masked, "E1116 auth (secret) of example.com is user:(secret); (secret)");
     }
 
     #[test]
@@ -180,16 +194,16 @@ mod tests {
                 "{filler}-----BEGIN RSA PRIVATE KEY-----\n{key}-----END RSA PRIVATE KEY-----\n{filler}"
             );
             let expected = format!("{filler}[masked: private key]\n{filler}");
-            assert!(veil().text(&text) == expected, "{before}");
+            assert!(redactor().text(&text) == expected, "{before}");
         }
     }
 
     #[test]
     fn a_line_without_an_end_is_bounded_and_masked() {
         let text = format!("{}{SECRET} {}", "x ".repeat(PIECE), "y ".repeat(PIECE));
-        let masked = veil().text(&text);
+        let masked = redactor().text(&text);
         assert!(!masked.contains(SECRET) && masked.contains("x [masked: key/mine] y"));
-        assert!(veil().text(&"A".repeat(3 * PIECE)).len() == 3 * PIECE);
+        assert!(redactor().text(&"A".repeat(3 * PIECE)).len() == 3 * PIECE);
     }
 
     proptest! {
@@ -198,8 +212,8 @@ mod tests {
         #[test]
         fn pieces_do_not_matter(before in 0..PIECE, piece in 100..2 * PIECE) {
             let text = format!("{}{SECRET}{}", ".".repeat(before), ".".repeat(PIECE));
-            let veil = veil();
-            let mut writer = veil.writer(Vec::new());
+            let redactor = redactor();
+            let mut writer = redactor.writer(Vec::new());
             text.as_bytes().chunks(piece).for_each(|piece| writer.write_all(piece).unwrap());
             let masked = writer.finish().unwrap();
             let expected = format!("{}[masked: key/mine]{}", ".".repeat(before), ".".repeat(PIECE));

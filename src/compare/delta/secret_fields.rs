@@ -16,7 +16,7 @@ const USER: [&str; 7] = [
 ];
 
 /// Hides what is secret. `masked`: everything that is not known to be public.
-pub(super) fn redact(data: &mut Data, masked: bool) {
+pub(super) fn hide_secrets(data: &mut Data, masked: bool) {
     if is_ignition(data) {
         return;
     }

@@ -1,6 +1,6 @@
-//! What is a needle and what is not: keys, passwords and tokens are; certificates, names, digests are not.
+//! What is a pattern and what is not: keys, passwords and tokens are; certificates, names, digests are not.
 
-use super::der::examples::{certificate, ec, noise, rsa};
+use super::super::der::examples::{certificate, ec, noise, rsa};
 use super::*;
 
 fn base64(bytes: &[u8]) -> String {
@@ -14,50 +14,51 @@ fn pem(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
-/// Needles as text; bytes that are none as hex.
+/// Patterns as text; bytes that are none as hex.
 fn found(name: &str, content: &str) -> Vec<String> {
-    let show = |needle: &Secret| match needle.reveal_text().filter(|text| is_text(text)) {
+    let show = |pattern: &Secret| match pattern.reveal_text().filter(|text| is_text(text)) {
         Some(text) => text.to_owned(),
-        None => needle.reveal().iter().map(|byte| format!("{byte:02x}")).collect(),
+        None => hex(pattern.reveal()),
     };
-    needles(name, content.as_bytes()).iter().map(show).collect()
+    patterns(name, content.as_bytes()).iter().map(show).collect()
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(bytes)
 }
 
 #[test]
-fn a_key_is_a_needle_and_a_certificate_is_not() {
+fn a_key_is_a_pattern_and_a_certificate_is_not() {
     assert_eq!(found("tls.crt", &pem("CERTIFICATE", &certificate())), [""; 0]);
     assert_eq!(found("tls.pub", &pem("PUBLIC KEY", &certificate())), [""; 0]);
     let key = pem("RSA PRIVATE KEY", &rsa());
-    let needles = found("tls.key", &key);
-    // Lines are needles from where the private exponent begins: before it is the modulus, which the certificate has too.
+    let patterns = found("tls.key", &key);
+    // Lines are patterns from where the private exponent begins: before it is the modulus, which the certificate has too.
     let lines: Vec<&str> = key.lines().collect();
-    assert!(needles.iter().all(|needle| needle != lines[1] && needle != lines[4]), "the modulus");
-    assert!(lines[7..lines.len() - 2].iter().all(|line| needles.iter().any(|needle| needle == line)));
+    assert!(patterns.iter().all(|pattern| pattern != lines[1] && pattern != lines[4]), "the modulus");
+    assert!(lines[7..lines.len() - 2].iter().all(|line| patterns.iter().any(|pattern| pattern == line)));
     for number in ["d", "p", "q", "qi"] {
         assert!(
-            needles.contains(&hex(&noise(number, 128)[..32]))
-                || needles.contains(&hex(&noise(number, 256)[..32]))
+            patterns.contains(&hex(&noise(number, 128)[..32]))
+                || patterns.contains(&hex(&noise(number, 256)[..32]))
         );
     }
-    assert!(!needles.contains(&hex(&noise("n", 256)[..32])));
+    assert!(!patterns.contains(&hex(&noise("n", 256)[..32])));
 }
 
 #[test]
 fn a_small_key_has_the_lines_with_its_scalar() {
     let key = pem("PRIVATE KEY", &ec());
-    let needles = found("tls.key", &key);
-    assert!(needles.contains(&hex(&noise("scalar", 32))));
+    let patterns = found("tls.key", &key);
+    assert!(patterns.contains(&hex(&noise("scalar", 32))));
     let lines: Vec<&str> = key.lines().collect();
     assert!(
-        needles.iter().any(|needle| needle == lines[1]) && !needles.iter().any(|needle| needle == lines[3])
+        patterns.iter().any(|pattern| pattern == lines[1])
+            && !patterns.iter().any(|pattern| pattern == lines[3])
     );
 }
 
-/// However a key is wrapped, the same needles come out.
+/// However a key is wrapped, the same patterns come out.
 #[test]
 fn keys_inside_of_files_inside_of_files() {
     let bare = found("tls.key", &pem("PRIVATE KEY", &ec()));
@@ -128,7 +129,7 @@ fn pull_secrets() {
 
 /// What stands in secret files and is public.
 #[test]
-fn names_digests_and_addresses_are_no_needles() {
+fn names_digests_and_addresses_are_no_patterns() {
     let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     let text = format!(
         "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: rendered-master-5d4f8c7b9a1e2f3d4c5b6a7988776655\n\
@@ -148,8 +149,8 @@ fn names_digests_and_addresses_are_no_needles() {
 
 #[test]
 fn binaries() {
-    assert_eq!(needles("key", &noise("key", 32))[0].reveal(), noise("key", 32));
-    assert_eq!(needles("key.der", &ec()).len(), 1);
-    assert!(needles("disk", &noise("disk", 100_000)).is_empty());
-    assert!(needles("zeros", &[255; 4096]).is_empty());
+    assert_eq!(patterns("key", &noise("key", 32))[0].reveal(), noise("key", 32));
+    assert_eq!(patterns("key.der", &ec()).len(), 1);
+    assert!(patterns("disk", &noise("disk", 100_000)).is_empty());
+    assert!(patterns("zeros", &[255; 4096]).is_empty());
 }

@@ -1,11 +1,11 @@
-//! What is secret in a file that is not: private keys, passwords, tokens, hashes of passwords, wherever they stand.
+//! What is secret in a text that nobody said is: private keys, passwords, tokens, hashes of passwords, wherever they stand.
 //!
-//! Invariant: a text that this lets through has no needle (see [`crate::base::redact`]) in it. When in doubt it is masked: that
+//! Invariant: a text that this lets through has no pattern (see [`super::patterns`]) in it. When in doubt it is masked: that
 //! something changed is said anyway.
 
 use std::borrow::Cow;
 
-use crate::base::redact::needles;
+use super::patterns;
 use crate::base::secret::MASK;
 
 /// Keys whose values are secret, whatever they look like.
@@ -31,7 +31,7 @@ const KEYS: [&str; 16] = [
 const HASHES: [&str; 9] = ["$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$gy$", "$argon2"];
 
 /// The text as it may be shown; none if it is a secret as a whole. `key` is what it is the value of.
-pub(super) fn clean<'t>(key: &str, text: &'t str) -> Option<Cow<'t, str>> {
+pub(crate) fn value<'t>(key: &str, text: &'t str) -> Option<Cow<'t, str>> {
     if is_key(key) && is_value(text) {
         return None;
     }
@@ -49,7 +49,7 @@ pub(super) fn clean<'t>(key: &str, text: &'t str) -> Option<Cow<'t, str>> {
 }
 
 /// One line of a text as it may be shown. `inside`: it stands in a private key, which this keeps up to date.
-pub(super) fn line(text: &str, inside: &mut bool) -> String {
+pub(crate) fn line(text: &str, inside: &mut bool) -> String {
     let begins = text.contains("-----BEGIN ") && text.contains("PRIVATE KEY");
     let ends = text.contains("-----END ");
     if begins {
@@ -78,7 +78,7 @@ pub(super) fn line(text: &str, inside: &mut bool) -> String {
 }
 
 /// A name as it may be shown: a key of a map, an argument.
-pub(super) fn name(text: &str) -> Cow<'_, str> {
+pub(crate) fn name(text: &str) -> Cow<'_, str> {
     if text.len() >= 16 && is_suspect("", text) { Cow::Borrowed(MASK) } else { Cow::Borrowed(text) }
 }
 
@@ -88,7 +88,7 @@ fn is_suspect(key: &str, text: &str) -> bool {
         return true;
     }
     // Two words: what stands alone is judged more strictly, as a file of one word.
-    if text.len() >= 8 && !needles("", format!("{key}: {text}").as_bytes()).is_empty() {
+    if text.len() >= 8 && !patterns("", format!("{key}: {text}").as_bytes()).is_empty() {
         return true;
     }
     text.contains('$') && text.split(|c: char| c.is_whitespace() || ":=,\"'|;".contains(c)).any(hash)
@@ -103,7 +103,7 @@ fn is_assigned(line: &str) -> bool {
 }
 
 /// Whether values of this key are secret.
-pub(super) fn is_key(key: &str) -> bool {
+fn is_key(key: &str) -> bool {
     if key.len() > 128 {
         return false;
     }

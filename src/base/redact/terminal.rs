@@ -1,5 +1,7 @@
 //! Text of others on a terminal: what the terminal would obey is taken out, so that a log cannot move the cursor, retitle
 //! the window or answer in the user's name.
+//!
+//! By hand: parsers of terminals let a sequence that never ends swallow the lines after it.
 
 /// Where in a control sequence we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,15 +18,15 @@ enum At {
 
 /// Takes control sequences out of text that comes in pieces.
 #[derive(Debug, Default)]
-pub(super) struct TerminalFilter {
+pub(crate) struct ControlFilter {
     at: At,
     /// The beginning of a character whose end has not come yet.
     rest: Vec<u8>,
 }
 
-impl TerminalFilter {
+impl ControlFilter {
     /// The next piece without them.
-    pub(super) fn push(&mut self, piece: &[u8]) -> String {
+    pub(crate) fn push(&mut self, piece: &[u8]) -> String {
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.extend_from_slice(piece);
         let mut out = String::with_capacity(bytes.len());
@@ -57,7 +59,7 @@ impl TerminalFilter {
             (At::Escape, _) | (At::Message, '\x07' | '\u{9c}') | (At::Parameters, '@'..='~') => At::Text,
             (At::Parameters | At::Message, _) => self.at,
             (At::Text, c) => {
-                if c == '\t' || !(c.is_control() || turns(c)) {
+                if c == '\t' || !steers(c) {
                     out.push(c);
                 }
                 At::Text
@@ -66,9 +68,21 @@ impl TerminalFilter {
     }
 }
 
-/// Whether a character changes the direction of those around it.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// One line of at most `most` characters, whatever it was.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let plain = ControlFilter::default().push(text.trim().as_bytes());
+    let mut rest = plain.trim_end().chars().map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c });
+    let mut line: String = rest.by_ref().take(most).collect();
+    if rest.next().is_some() {
+        line.push('…');
+    }
+    line
+}
+
+/// Whether a terminal obeys a character, or it cannot be seen, or it changes the direction of those around it.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -87,11 +101,18 @@ mod tests {
             ("\x1b[31", ""),
         ] {
             for size in 1..=text.len() {
-                let mut plain = TerminalFilter::default();
-                let found: String = text.as_bytes().chunks(size).map(|piece| plain.push(piece)).collect();
+                let mut filter = ControlFilter::default();
+                let found: String = text.as_bytes().chunks(size).map(|piece| filter.push(piece)).collect();
                 assert_eq!(found, expected, "{text:?} {size}");
             }
         }
-        assert_eq!(TerminalFilter::default().push(b"a\xffb\xc3("), "a\u{fffd}b\u{fffd}(");
+        assert_eq!(ControlFilter::default().push(b"a\xffb\xc3("), "a\u{fffd}b\u{fffd}(");
+    }
+
+    #[test]
+    fn a_line_is_one_and_bounded() {
+        assert_eq!(one_line(" a\nb\x1b[31m \n", 400), "a b");
+        assert_eq!(one_line("täglich", 3), "täg…");
+        assert_eq!(one_line("abc", 3), "abc");
     }
 }
