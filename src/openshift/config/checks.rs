@@ -9,8 +9,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::derived::nth;
+use super::files::File;
 use super::inputs::{At, Inputs, JOIN};
-use super::model::{ClusterNetwork, File};
+use super::model::ClusterNetwork;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
 
@@ -50,7 +51,7 @@ pub(crate) const CHECKS: &[Check] = &[ADDRESSES, FAMILIES, NETWORKS_DISJOINT, RE
 type Run = fn(&Inputs<'_>, &mut Findings<'_>);
 
 /// Runs all checks but the disabled ones.
-pub(super) fn run(inputs: &Inputs<'_>, disabled: &[&str], problems: &mut Problems) {
+pub(super) fn run(inputs: &Inputs<'_>, disabled: &[String], problems: &mut Problems) {
     let all: [(Check, Run); 4] = [
         (ADDRESSES, addresses),
         (FAMILIES, families),
@@ -58,7 +59,7 @@ pub(super) fn run(inputs: &Inputs<'_>, disabled: &[&str], problems: &mut Problem
         (REPLICAS, replicas),
     ];
     for (check, run) in all {
-        if !disabled.contains(&check.name) {
+        if disabled.iter().all(|name| name != check.name) {
             run(inputs, &mut Findings { check: check.name, problems });
         }
     }
@@ -327,7 +328,7 @@ fn default_join() -> Option<At<IpNet>> {
 /// Counts of masters and workers, and which counts a control plane can have.
 fn replicas(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let countable =
-        inputs.cluster.get("nodes").is_some() && inputs.nodes.iter().all(|node| node.role.is_some());
+        inputs.cluster.given.at("nodes").is_some() && inputs.nodes.iter().all(|node| node.role.is_some());
     let count = |role| inputs.nodes.iter().filter(|node| node.role == Some(role)).count() as i64;
     for (role, at) in [(Role::Master, &inputs.masters), (Role::Worker, &inputs.workers)] {
         let Some(at) = at else { continue };

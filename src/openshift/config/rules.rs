@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::fragment::{Fragment, join};
+use super::given::Given;
 use super::inputs::Inputs;
-use super::syntax;
-use super::words::Role;
+use super::words::{Architecture, Role};
 use crate::base::hint::{Problem, Problems};
-use crate::base::value::Value;
 
 /// Applies all of them.
 pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
@@ -28,7 +27,7 @@ fn bootstrap(inputs: &Inputs<'_>, problems: &mut Problems) {
     let mut bootstraps = inputs.nodes.iter().filter(|node| node.role == Some(Role::Bootstrap));
     let first = bootstraps.next();
     let unknown = inputs.nodes.iter().any(|node| node.role.is_none());
-    if first.is_none() && !unknown && inputs.cluster.lines.contains_key("nodes") {
+    if first.is_none() && !unknown && inputs.cluster.wrote("nodes") {
         let problem = inputs.cluster.problem("nodes", "no node has `role: bootstrap`");
         push(problems, problem, "list one: it runs the first control plane and is removed afterwards");
     }
@@ -44,14 +43,14 @@ const INFRA: [&str; 5] = ["firewall", "haproxy", "haproxy-pivoted", "network", "
 /// Host names that the cluster needs itself, names of its other artifacts, and names that could be taken for an index.
 fn names(inputs: &Inputs<'_>, problems: &mut Problems) {
     for node in &inputs.nodes {
-        let Some(name) = node.data.get("name").and_then(Value::as_text) else { continue };
+        let Some(name) = node.given.get::<String>("name") else { continue };
         let etcd = name.strip_prefix("etcd-").is_some_and(|index| index.parse::<usize>().is_ok());
-        if etcd || matches!(name, "api" | "api-int" | "apps") {
+        if etcd || matches!(name.as_str(), "api" | "api-int" | "apps") {
             let problem = inputs
                 .cluster
                 .problem(&join(&node.field, "name"), format!("`{name}` is a name of the cluster itself"));
             push(problems, problem, "its DNS record points elsewhere: choose another name");
-        } else if INFRA.contains(&name) {
+        } else if INFRA.contains(&name.as_str()) {
             let problem =
                 inputs.cluster.problem(&join(&node.field, "name"), format!("`{name}` is no name for a node"));
             push(problems, problem, &format!("`infra/{name}` is another artifact: choose another name"));
@@ -64,10 +63,10 @@ fn names(inputs: &Inputs<'_>, problems: &mut Problems) {
 
 /// No MAC address twice.
 fn macs(inputs: &Inputs<'_>, problems: &mut Problems) {
-    let mut first: BTreeMap<String, &str> = BTreeMap::new();
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     for node in &inputs.nodes {
-        let Some(mac) = node.data.get("mac").and_then(Value::as_text) else { continue };
-        match first.get(&mac.to_ascii_lowercase()) {
+        let Some(mac) = node.given.get::<String>("mac") else { continue };
+        match first.get(mac.as_str()) {
             Some(other) => {
                 let problem = inputs
                     .cluster
@@ -79,7 +78,7 @@ fn macs(inputs: &Inputs<'_>, problems: &mut Problems) {
                 );
             }
             None => {
-                first.insert(mac.to_ascii_lowercase(), &node.field);
+                first.insert(mac, &node.field);
             }
         }
     }
@@ -87,31 +86,25 @@ fn macs(inputs: &Inputs<'_>, problems: &mut Problems) {
 
 /// Lists that say something must not be empty.
 fn not_empty(inputs: &Inputs<'_>, problems: &mut Problems) {
-    let mut check = |file: &Fragment, field: &str| {
-        if matches!(file.get(field), Some(Value::List(items)) if items.is_empty())
-            && !has_elements(file, field)
-        {
+    let mut check = |file: &Fragment, field: &str, given: Option<&Given>| {
+        if matches!(given, Some(Given::List(items)) if items.is_empty()) && !has_elements(file, field) {
             push(problems, file.problem(field, "the list is empty"), "give at least one element");
         }
     };
     for field in ["vips.api", "vips.ingress", "network.gateway", "network.dns", "nodes"] {
-        check(inputs.cluster, field);
+        check(inputs.cluster, field, inputs.cluster.given.at(field));
     }
     for field in ["networking.machineNetwork", "networking.clusterNetwork", "networking.serviceNetwork"] {
-        check(inputs.install, field);
+        check(inputs.install, field, inputs.install.given.at(field));
     }
     for node in &inputs.nodes {
-        let field = join(&node.field, "ip");
-        let empty = matches!(node.data.get("ip"), Some(Value::List(items)) if items.is_empty());
-        if empty && !has_elements(inputs.cluster, &field) {
-            push(problems, inputs.cluster.problem(&field, "the list is empty"), "give at least one element");
-        }
+        check(inputs.cluster, &join(&node.field, "ip"), node.given.at("ip"));
     }
 }
 
 /// Whether elements were written, all of them wrongly: that is on record already.
 fn has_elements(file: &Fragment, field: &str) -> bool {
-    file.lines.contains_key(&join(field, "0")) || file.lines.contains_key(&join(field, "0.cidr"))
+    file.wrote(&join(field, "0")) || file.wrote(&join(field, "0.cidr"))
 }
 
 /// A proxy needs a URL.
@@ -154,21 +147,15 @@ fn features(inputs: &Inputs<'_>, problems: &mut Problems) {
 
 /// One architecture for all.
 fn architecture(inputs: &Inputs<'_>, problems: &mut Problems) {
-    let compute = inputs
-        .install
-        .list("compute")
-        .first()
-        .and_then(|pool| pool.get("architecture"))
-        .and_then(Value::as_text);
-    let pools = [
-        ("controlPlane.architecture", inputs.install.text("controlPlane.architecture")),
-        ("compute.worker.architecture", compute),
-    ];
-    let all = inputs.cluster.text("architecture").or(pools[0].1).unwrap_or("amd64");
+    let compute = inputs.install.list("compute").first().and_then(|pool| pool.get("architecture"));
+    let control_plane = inputs.install.get("controlPlane.architecture");
+    let pools = [("controlPlane.architecture", control_plane), ("compute.worker.architecture", compute)];
+    let all = inputs.cluster.get("architecture").or(control_plane).unwrap_or(&Architecture::Amd64);
     for (field, pool) in pools {
         if let Some(pool) = pool.filter(|pool| *pool != all) {
-            let problem =
-                inputs.install.problem(field, format!("`{pool}`, but the cluster's architecture is `{all}`"));
+            let message =
+                format!("`{}`, but the cluster's architecture is `{}`", pool.as_str(), all.as_str());
+            let problem = inputs.install.problem(field, message);
             push(
                 problems,
                 problem,
@@ -180,10 +167,9 @@ fn architecture(inputs: &Inputs<'_>, problems: &mut Problems) {
 
 /// FIPS mode knows no Ed25519.
 fn fips(inputs: &Inputs<'_>, problems: &mut Problems) {
-    let keys = inputs.install.text("sshKey").unwrap_or_default();
-    let ed25519 =
-        syntax::ssh_keys(keys).any(|key| key.starts_with("ssh-ed25519") || key.starts_with("sk-ssh-ed25519"));
-    if inputs.install.get("fips") == Some(&Value::Bool(true)) && ed25519 {
+    let keys = inputs.install.get::<Vec<String>>("sshKey").map_or(&[][..], Vec::as_slice);
+    let ed25519 = keys.iter().any(|key| key.starts_with("ssh-ed25519") || key.starts_with("sk-ssh-ed25519"));
+    if inputs.install.get("fips") == Some(&true) && ed25519 {
         let problem = inputs.install.problem("sshKey", "an Ed25519 key does not work on nodes in FIPS mode");
         push(problems, problem, "use an ECDSA or RSA key");
     }
@@ -192,10 +178,8 @@ fn fips(inputs: &Inputs<'_>, problems: &mut Problems) {
 /// The default bridge name must be distinguishable: 15 characters are what the kernel allows.
 fn bridge(inputs: &Inputs<'_>, problems: &mut Problems) {
     let name = inputs.install.text("metadata.name").unwrap_or_default();
-    if inputs.cluster.get("libvirt.bridge").is_none()
-        && inputs.cluster.get("libvirt").is_some()
-        && name.len() > 9
-    {
+    let given = |field| inputs.cluster.given.at(field).is_some();
+    if given("libvirt") && !given("libvirt.bridge") && name.len() > 9 {
         let problem =
             inputs.cluster.problem("libvirt", format!("`virbr-{name}` is too long for the name of a bridge"));
         push(problems, problem, "set `libvirt.bridge`, at most 15 characters");
@@ -206,7 +190,7 @@ fn bridge(inputs: &Inputs<'_>, problems: &mut Problems) {
 fn session(inputs: &Inputs<'_>, problems: &mut Problems) {
     let uri = inputs.cluster.text("libvirt.uri").unwrap_or_default();
     if uri.split('?').next().unwrap_or_default().ends_with("/session")
-        && !inputs.cluster.lines.contains_key("libvirt.path")
+        && !inputs.cluster.wrote("libvirt.path")
     {
         let problem = inputs.cluster.problem("libvirt.uri", "a session needs a directory of its own");
         push(problems, problem, "set `libvirt.path` to one that you may write to");

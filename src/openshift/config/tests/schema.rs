@@ -31,7 +31,7 @@ fn conforms(value: &serde_json::Value, schema: &serde_json::Value) -> bool {
 
 #[test]
 fn the_schema_has_every_field_and_accepts_the_example() {
-    fn same(fields: &[spec::Field], schema: &serde_json::Value) {
+    fn same(fields: &[spec::Row], schema: &serde_json::Value) {
         let properties = schema["properties"].as_object().unwrap();
         assert_eq!(properties.len(), fields.len());
         assert_eq!(schema["additionalProperties"], false);
@@ -54,7 +54,7 @@ fn the_schema_has_every_field_and_accepts_the_example() {
     same(cluster_file::FIELDS, &schema);
     let mut problems = Problems::default();
     let source = Source { name: "cluster.yaml", text: CLUSTER };
-    let data = Fragment::read(source, cluster_file::FIELDS, &mut problems).data;
+    let data = Fragment::read(source, cluster_file::FIELDS, &mut problems).given.written();
     assert!(conforms(&serde_json::to_value(&data).unwrap(), &schema));
     assert!(!conforms(&serde_json::json!({"release": "demo:4.18"}), &schema));
 }
