@@ -35,7 +35,10 @@ pub(super) const FIELDS: &[Row] = &[
     field("channel", Kind::Text(&syntax::TEXT), "Update channel of the installed cluster, for example `stable-4.18`."),
     field("vips", Kind::Map(VIPS), "Virtual addresses in front of the nodes.").required(),
     field("network", Kind::Map(NETWORK), "What the nodes' interfaces need.").required(),
-    field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.").required().derived(),
+    field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.")
+        .required()
+        .not_empty()
+        .derived(),
     field("libvirt", Kind::Map(LIBVIRT), "Where `realize` makes the machines."),
     field("pki", Kind::Map(PKI), "Keys and certificates."),
     field("rhcos", Kind::Map(RHCOS), "Local copies of the operating system's images."),
@@ -45,17 +48,21 @@ pub(super) const FIELDS: &[Row] = &[
 const VIPS: &[Row] = &[
     field("api", Kind::OneOrMore(&syntax::ADDRESS), "Address of the API, or one per IP family.")
         .required()
+        .not_empty()
         .seen_as("api.vips"),
     field("ingress", Kind::OneOrMore(&syntax::ADDRESS), "Address of all routes, or one per IP family.")
         .required()
+        .not_empty()
         .seen_as("ingress.vips"),
 ];
 
 const NETWORK: &[Row] = &[
     field("gateway", Kind::OneOrMore(&syntax::ADDRESS), "Default gateway, one per machine network.")
         .required()
+        .not_empty()
         .seen_as("network.gateways"),
     field("dns", Kind::OneOrMore(&syntax::ADDRESS), "DNS servers of the nodes; by default the gateways.")
+        .not_empty()
         .default_field("network.gateway"),
     field("dhcp", Kind::Map(DHCP), "Addresses that DHCP hands out, to the live ISO only."),
 ];
@@ -70,6 +77,7 @@ pub(super) const NODES: &[Row] = &[
     field("role", Role::KIND, "What the node becomes.").required(),
     field("ip", Kind::OneOrMore(&syntax::ADDRESS), "Static address, or one per IP family.")
         .required()
+        .not_empty()
         .seen_as("ips"),
     field("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed."),
     field("vcpus", Kind::Int { min: 1, max: 1024 }, "Virtual CPUs; 4 by default.").default("4"),

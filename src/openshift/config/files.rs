@@ -93,21 +93,9 @@ impl Files {
 
 /// What decides fields that recipes see.
 impl Files {
-    /// `old` if only that was written, else `new`.
-    fn either(&self, new: &'static str, old: &'static str) -> &'static str {
+    /// The old name if only that was written, else the new one.
+    pub(super) fn either(&self, [new, old]: [&'static str; 2]) -> &'static str {
         if self.install.wrote(old) && !self.install.wrote(new) { old } else { new }
-    }
-
-    pub(super) fn machine(&self) -> &'static str {
-        self.either("networking.machineNetwork", "networking.machineCIDR")
-    }
-
-    pub(super) fn service(&self) -> &'static str {
-        self.either("networking.serviceNetwork", "networking.serviceCIDR")
-    }
-
-    pub(super) fn pods(&self) -> &'static str {
-        self.either("networking.clusterNetwork", "networking.clusterNetworks")
     }
 
     /// A list that a field of install-config decides.

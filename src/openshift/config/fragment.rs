@@ -156,6 +156,10 @@ impl Walk<'_> {
             }
             refused |= matches!(field.kind, Kind::Refused(_));
             missing.retain(|required| required.name != key);
+            if field.not_empty && matches!(&value.data, Data::List(items) if items.is_empty()) {
+                let hint = "give at least one element".to_owned();
+                self.report(&below, line, "the list is empty", hint);
+            }
             if let Some(value) = self.value(&below, line, value, &field.kind, field.secret) {
                 if field.secret {
                     if let Given::Leaf { scalar: Scalar::Text(text), .. } = value {

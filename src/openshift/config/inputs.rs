@@ -3,7 +3,7 @@
 //! Values are optional where a problem left a hole, so that checks still judge the rest; every value remembers the
 //! field that gave it. A default stands in only for what nobody wrote, never for what was written wrongly.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 
@@ -13,6 +13,11 @@ use super::given::Given;
 use super::model::ClusterNetwork;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
+
+/// Fields under their new and their old name.
+pub(super) const MACHINE: [&str; 2] = ["networking.machineNetwork", "networking.machineCIDR"];
+pub(super) const PODS: [&str; 2] = ["networking.clusterNetwork", "networking.clusterNetworks"];
+pub(super) const SERVICE: [&str; 2] = ["networking.serviceNetwork", "networking.serviceCIDR"];
 
 /// Where OVN's internal network is set.
 pub(super) const JOIN: &str = "networking.ovnKubernetesConfig.ipv4.internalJoinSubnet";
@@ -59,9 +64,9 @@ impl<'a> Inputs<'a> {
         Self {
             install,
             cluster,
-            machine: networks(install, MACHINE, problems),
+            machine: networks(install, MACHINE, [10, 0, 0, 0], problems),
             pods: pod_networks(install, problems),
-            service: networks(install, SERVICE, problems),
+            service: networks(install, SERVICE, [172, 30, 0, 0], problems),
             internal_join: at(File::Install, JOIN, install.get(JOIN)),
             masters: replicas(install, install.given.at("controlPlane"), "controlPlane.replicas"),
             workers: replicas(install, install.list("compute").first(), "compute.worker.replicas"),
@@ -87,7 +92,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-fn at<T: Copy>(file: File, field: &str, value: Option<&T>) -> Option<At<T>> {
+pub(super) fn at<T: Copy>(file: File, field: &str, value: Option<&T>) -> Option<At<T>> {
     Some(At { value: *value?, file, field: field.to_owned() })
 }
 
@@ -118,7 +123,7 @@ fn replicas(install: &Fragment, pool: Option<&Given>, field: &str) -> Option<At<
 }
 
 /// The field under its new or its old name; both at once is a problem.
-fn renamed<'n>(install: &Fragment, new: &'n str, old: &'n str, problems: &mut Problems) -> &'n str {
+fn renamed<'n>(install: &Fragment, [new, old]: [&'n str; 2], problems: &mut Problems) -> &'n str {
     match (install.wrote(new), install.wrote(old)) {
         (true, true) => {
             let hint = Some(format!("remove it: `{new}` is the current name"));
@@ -130,58 +135,37 @@ fn renamed<'n>(install: &Fragment, new: &'n str, old: &'n str, problems: &mut Pr
     }
 }
 
-/// Networks that had another form under their old name, and what holds without either.
-struct Renamed {
-    new: &'static str,
-    old: &'static str,
-    default: Ipv4Addr,
-}
-
-const MACHINE: Renamed = Renamed {
-    new: "networking.machineNetwork",
-    old: "networking.machineCIDR",
-    default: Ipv4Addr::new(10, 0, 0, 0),
-};
-const SERVICE: Renamed = Renamed {
-    new: "networking.serviceNetwork",
-    old: "networking.serviceCIDR",
-    default: Ipv4Addr::new(172, 30, 0, 0),
-};
-
-/// A list of networks, or of maps with a `cidr`.
-fn networks(install: &Fragment, fields: Renamed, problems: &mut Problems) -> Vec<At<IpNet>> {
-    let Renamed { new, old, default } = fields;
-    let field = renamed(install, new, old, problems);
-    if field == old {
-        return at(File::Install, old, install.get(old)).into_iter().collect();
+/// A list of networks, or of maps with a `cidr`; under the old name, one network.
+fn networks(
+    install: &Fragment,
+    names: [&str; 2],
+    default: [u8; 4],
+    problems: &mut Problems,
+) -> Vec<At<IpNet>> {
+    let field = renamed(install, names, problems);
+    if !install.wrote(field) {
+        return at(File::Install, field, v4(default, 16).as_ref()).into_iter().collect();
     }
-    if !install.wrote(new) {
-        return default_network(default, 16, new).into_iter().collect();
+    if field == names[1] {
+        return at(File::Install, field, install.get(field)).into_iter().collect();
     }
     let one = |(index, entry): (usize, &Given)| {
-        let field = format!("{new}.{index}");
+        let field = format!("{field}.{index}");
         let own = at(File::Install, &field, entry.get(""));
         own.or_else(|| at(File::Install, &join(&field, "cidr"), entry.get("cidr")))
     };
-    install.list(new).iter().enumerate().filter_map(one).collect()
+    install.list(field).iter().enumerate().filter_map(one).collect()
 }
 
-fn default_network(address: Ipv4Addr, prefix: u8, field: &str) -> Option<At<IpNet>> {
-    let network = IpNet::new(address.into(), prefix).ok()?;
-    at(File::Install, field, Some(&network))
+pub(super) fn v4(address: [u8; 4], prefix: u8) -> Option<IpNet> {
+    IpNet::new(IpAddr::from(address), prefix).ok()
 }
 
 fn pod_networks(install: &Fragment, problems: &mut Problems) -> Vec<At<ClusterNetwork>> {
-    let (new, old) = ("networking.clusterNetwork", "networking.clusterNetworks");
-    let field = renamed(install, new, old, problems);
+    let field = renamed(install, PODS, problems);
     if !install.wrote(field) {
-        let default = default_network(Ipv4Addr::new(10, 128, 0, 0), 14, new);
-        let pods = |at: At<IpNet>| At {
-            value: ClusterNetwork { cidr: at.value, host_prefix: 23 },
-            file: at.file,
-            field: at.field,
-        };
-        return default.into_iter().map(pods).collect();
+        let default = v4([10, 128, 0, 0], 14).map(|cidr| ClusterNetwork { cidr, host_prefix: 23 });
+        return at(File::Install, field, default.as_ref()).into_iter().collect();
     }
     let mut networks = Vec::new();
     for (index, entry) in install.list(field).iter().enumerate() {

@@ -106,9 +106,9 @@ const NETWORKING: &[Row] = &[
     .formerly("type")
     .default("OVNKubernetes")
     .seen_as("networks.type"),
-    field("machineNetwork", Kind::List(MACHINE_NETWORK), "Networks of the nodes and VIPs."),
-    field("clusterNetwork", Kind::List(CLUSTER_NETWORK), "Networks of the pods."),
-    field("serviceNetwork", Kind::Texts(&syntax::NETWORK), "Networks of the services."),
+    field("machineNetwork", Kind::List(MACHINE_NETWORK), "Networks of the nodes and VIPs.").not_empty(),
+    field("clusterNetwork", Kind::List(CLUSTER_NETWORK), "Networks of the pods.").not_empty(),
+    field("serviceNetwork", Kind::Texts(&syntax::NETWORK), "Networks of the services.").not_empty(),
     field("ovnKubernetesConfig", Kind::Map(OVN), "Internal networks of OVN-Kubernetes."),
     refused("clusterNetworkMTU", "the MTU follows the nodes' interfaces"),
     field("type", supported(&["OVNKubernetes"], &["OpenShiftSDN"]), "Old name of networkType."),
@@ -134,42 +134,39 @@ const OVN_IPV4: &[Row] =
     &[field("internalJoinSubnet", Kind::Text(&syntax::NETWORK), "The network that joins OVN's routers.")
         .seen_as("networks.internalJoinSubnet")];
 
-const HYPERTHREADING: Row = field(
-    "hyperthreading",
-    supported(&["Enabled"], &["Disabled"]),
-    "Simultaneous multithreading of the pool's machines.",
-);
-const REPLICAS: Row = field(
-    "replicas",
-    Kind::Int { min: 0, max: 10_000 },
-    "How many machines; must agree with the nodes of cluster.yaml.",
-);
-const ARCHITECTURE: Row =
-    field("architecture", Architecture::KIND, "Instruction set of the pool's machines.");
+/// The fields of a pool of machines: its name, and why there is no fencing.
+macro_rules! pool {
+    ($name:expr, $fencing:literal) => {
+        &[
+            $name,
+            field(
+                "replicas",
+                Kind::Int { min: 0, max: 10_000 },
+                "How many machines; must agree with the nodes of cluster.yaml.",
+            ),
+            field("architecture", Architecture::KIND, "Instruction set of the pool's machines."),
+            field(
+                "hyperthreading",
+                supported(&["Enabled"], &["Disabled"]),
+                "Simultaneous multithreading of the pool's machines.",
+            ),
+            field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
+            refused("fencing", $fencing),
+            refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
+            refused("management", CLOUD),
+            refused("osImageStream", OS),
+        ]
+    };
+}
 
-const CONTROL_PLANE: &[Row] = &[
+const CONTROL_PLANE: &[Row] = pool!(
     field("name", choice(&["master"]), "Always `master`."),
-    REPLICAS,
-    ARCHITECTURE,
-    HYPERTHREADING,
-    field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
-    refused("fencing", "two-node clusters are not supported: use 1, 3, 4 or 5 masters"),
-    refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
-    refused("management", CLOUD),
-    refused("osImageStream", OS),
-];
-
-const COMPUTE: &[Row] = &[
+    "two-node clusters are not supported: use 1, 3, 4 or 5 masters"
+);
+const COMPUTE: &[Row] = pool!(
     field("name", supported(&["worker"], &["edge"]), "Always `worker`.").required(),
-    REPLICAS,
-    ARCHITECTURE,
-    HYPERTHREADING,
-    field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
-    refused("fencing", "it concerns control planes of two nodes"),
-    refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
-    refused("management", CLOUD),
-    refused("osImageStream", OS),
-];
+    "it concerns control planes of two nodes"
+);
 
 /// The fields of a platform map: `own` ones, and every platform that only the installer builds for.
 macro_rules! platforms {

@@ -31,6 +31,7 @@ use super::derived::NodeAddress;
 use super::files::{File, Files};
 use super::fragment::join;
 use super::given::{Given, Scalar};
+use super::inputs::{MACHINE, PODS, SERVICE};
 use super::model::{Cluster, Node};
 use super::spec::{Fallback, Kind, Row, Seen};
 use super::words::Role;
@@ -54,7 +55,7 @@ impl Cluster {
             rows.put(file.table(), Some(rows.within), ["", ""], &mut tree);
         }
         let domain = files.origins(&[(Install, "metadata.name"), (Install, "baseDomain")]);
-        let [machine, service] = [files.machine(), files.service()];
+        let [machine, service] = [files.either(MACHINE), files.either(SERVICE)];
         let of_domain = |text: String| Field::leaf(text, domain.clone());
         let mut derived = vec![
             ("cluster.domain", of_domain(self.domain())),
@@ -96,7 +97,7 @@ impl Cluster {
 
     fn pod_networks(&self) -> Field {
         let files = &self.files;
-        let list = files.pods();
+        let list = files.either(PODS);
         let pods = self.networks.cluster.iter().enumerate().map(|(index, network)| {
             let decided = |name: &str| {
                 let own = format!("{list}.{index}.{name}");
@@ -117,9 +118,9 @@ impl Cluster {
             (Install, "proxy.noProxy"),
             (Install, "metadata.name"),
             (Install, "baseDomain"),
-            (Install, files.machine()),
-            (Install, files.pods()),
-            (Install, files.service()),
+            (Install, files.either(MACHINE)),
+            (Install, files.either(PODS)),
+            (Install, files.either(SERVICE)),
         ];
         // Without a proxy nothing else decides it: a change of a network is none of whoever reads this.
         let decided = if exceptions.is_some() { &decided[..] } else { &[(Install, "proxy")] };
@@ -130,7 +131,7 @@ impl Cluster {
     fn node_fields(&self, domain: &Origins) -> [(&'static str, Field); 4] {
         let files = &*self.files;
         // The same for every node: looked up once.
-        let machine = files.origin(Install, files.machine());
+        let machine = files.origin(Install, files.either(MACHINE));
         let gateway = files.origin(Ours, "network.gateway");
         let mut by_role: BTreeMap<Role, Vec<Field>> = BTreeMap::new();
         let given = files.cluster.list("nodes");

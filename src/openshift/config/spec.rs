@@ -5,7 +5,7 @@
 //! | name, by nesting its path | "unknown field", "did you mean", `affects` |
 //! | [`Kind`] | the parser, what messages expect, the JSON schema |
 //! | sentence | the schema's description: what editors show |
-//! | `required`, `secret` | problems; whether the value is shown |
+//! | `required`, `not_empty`, `secret` | problems; whether the value is shown |
 //! | [`Fallback`] | the value if nobody wrote one, and what decides it |
 //! | [`Seen`] | the path under which recipes see it |
 //!
@@ -22,6 +22,8 @@ pub(super) struct Row {
     pub(super) kind: Kind,
     pub(super) doc: &'static str,
     pub(super) required: bool,
+    /// A list of it has elements.
+    pub(super) not_empty: bool,
     pub(super) secret: bool,
     pub(super) fallback: Fallback,
     pub(super) seen: Seen,
@@ -96,6 +98,7 @@ pub(super) const fn field(name: &'static str, kind: Kind, doc: &'static str) -> 
         kind,
         doc,
         required: false,
+        not_empty: false,
         secret: false,
         fallback: Fallback::Nothing,
         seen: Seen::AsWritten,
@@ -122,6 +125,11 @@ impl Row {
     /// The file is wrong without it.
     pub(super) const fn required(mut self) -> Self {
         self.required = true;
+        self
+    }
+
+    pub(super) const fn not_empty(mut self) -> Self {
+        self.not_empty = true;
         self
     }
 
