@@ -268,7 +268,11 @@ impl Rows<'_> {
             Fallback::Nothing if row.kind.is_list() => return Field::empty_list(origins.into()),
             Fallback::Nothing | Fallback::Text(_) => {}
         }
-        leaf(self.files.fallback(row, self.within).as_ref(), origins.into())
+        let value = leaf(self.files.fallback(row, self.within).as_ref(), origins.into());
+        match row.kind {
+            Kind::Texts(_) | Kind::OneOrMore(_) => Field::List(vec![value]),
+            _ => value,
+        }
     }
 }
 

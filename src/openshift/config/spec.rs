@@ -71,7 +71,7 @@ pub(super) enum Fallback {
     Nothing,
     /// As if this had been written.
     Text(&'static str),
-    /// Whatever another field of the same file has; its lines then decide this one too.
+    /// Whatever another field of the same file has, outside of lists; its lines then decide this one too.
     Field(&'static str),
     /// Follows from these fields.
     From(&'static [(File, &'static str)], Follow),
