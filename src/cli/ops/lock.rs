@@ -12,7 +12,7 @@ use super::workspace::{read_cluster, this_second};
 use super::{ClusterDir, Env, OpsError, Result};
 use crate::base::fs;
 use crate::base::time::rfc3339;
-use crate::openshift::config::Cluster;
+use crate::openshift::config::{Cluster, Release};
 use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
 
 /// What `lock` is asked for.
@@ -42,7 +42,7 @@ pub(crate) struct Moved {
 /// A field to change, and to what; without a value, to what the outside says now.
 enum Update {
     Epoch(OffsetDateTime),
-    Release(Option<String>),
+    Release(Option<Release>),
     Rhcos,
 }
 
@@ -60,16 +60,16 @@ pub(crate) fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
     for update in updates {
         match update {
             Update::Epoch(epoch) => after.epoch = epoch,
-            Update::Release(reference) => {
-                let reference = reference.unwrap_or_else(|| cluster.release.to_string());
-                after.release = Some(pin(env, &directory, &cluster, &reference)?);
+            Update::Release(release) => {
+                let release = release.unwrap_or_else(|| cluster.release.clone());
+                after.release = Some(pin(env, &directory, &cluster, release)?);
             }
             Update::Rhcos => {}
         }
     }
     let release = match after.release.take() {
         Some(release) => release,
-        None => pin(env, &directory, &cluster, &cluster.release.to_string())?,
+        None => pin(env, &directory, &cluster, cluster.release.clone())?,
     };
     let moved_on = before.as_ref().and_then(|before| before.release.as_ref()) != Some(&release);
     if moved_on || wants_rhcos || after.rhcos == Rhcos::default() {
@@ -88,14 +88,13 @@ pub(crate) fn lock(env: Env<'_>, request: &LockRequest) -> Result<Locked> {
 
 /// A lock for a directory that has none.
 pub(super) fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
-    let release = pin(env, directory, cluster, &cluster.release.to_string())?;
+    let release = pin(env, directory, cluster, cluster.release.clone())?;
     let rhcos = rhcos::pin(env, &release)?;
     Ok(Lock { release: Some(release), rhcos, ..Lock::new(this_second()) })
 }
 
-fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, reference: &str) -> Result<LockedRelease> {
-    let origin = Origin::new(env, directory.path(), cluster, reference)?;
-    origin.pin(&cluster.release.to_string(), reference, cluster.architecture.as_str())
+fn pin(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, release: Release) -> Result<LockedRelease> {
+    Origin::new(env, directory.path(), cluster, release).pin(cluster)
 }
 
 pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
@@ -145,10 +144,7 @@ fn parse_update(update: &str) -> Result<Update> {
             }
             Err(_) => usage(format!("`{update}` does not give a time"), "write epoch=2026-11-16T00:00:00Z"),
         },
-        ("release", value) => {
-            value.map(release::parse).transpose()?;
-            Ok(Update::Release(value.map(str::to_owned)))
-        }
+        ("release", value) => Ok(Update::Release(value.map(release::parse).transpose()?)),
         ("rhcos", None) => Ok(Update::Rhcos),
         _ => usage(format!("`{field}` is not in the lock"), "the lock has `epoch`, `release` and `rhcos`"),
     }

@@ -81,13 +81,13 @@ fn access(env: Env<'_>, cluster: &Cluster) -> Access {
 
 impl Origin {
     /// What a reference names, with the access that the cluster's files give. Nothing is asked yet.
-    pub(super) fn new(env: Env<'_>, directory: &Path, cluster: &Cluster, reference: &str) -> Result<Self> {
-        Ok(Self {
-            release: parse(reference)?,
+    pub(super) fn new(env: Env<'_>, directory: &Path, cluster: &Cluster, release: Release) -> Self {
+        Self {
+            release,
             directory: directory.to_owned(),
             access: access(env, cluster),
             blobs: super::workspace::open(env.store, directory).ok().map(|store| store.blobs()),
-        })
+        }
     }
 
     /// Opens it. What comes over a network is kept, so that releases that share layers download them once.
@@ -120,13 +120,14 @@ impl Origin {
     }
 
     /// What the release is now, by digest.
-    pub(super) fn pin(&self, asked: &str, reference: &str, architecture: &str) -> Result<LockedRelease> {
+    pub(super) fn pin(&self, cluster: &Cluster) -> Result<LockedRelease> {
+        let architecture = cluster.architecture.as_str();
         let opened = self.open()?;
         let digest = opened.images.resolve(&opened.name)?;
         let (_, config) = read(&opened, &digest, architecture)?;
         Ok(LockedRelease {
-            asked: asked.to_owned(),
-            reference: reference.to_owned(),
+            asked: cluster.release.to_string(),
+            reference: self.release.to_string(),
             image: opened.name.at(digest).to_string(),
             version: config.config.labels.unwrap_or_default().remove(RELEASE_LABEL).unwrap_or_default(),
             architecture: architecture.to_owned(),
@@ -194,10 +195,8 @@ pub(super) fn named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelea
         // What is pinned is not asked for again: a tag may have moved.
         (Some(reference), Some(pinned)) if pinned.reference == reference => Ok(pinned),
         (reference, _) => {
-            let asked = cluster.release.to_string();
-            let reference = reference.unwrap_or(&asked);
-            let origin = Origin::new(env, directory.path(), &cluster, reference)?;
-            origin.pin(&asked, reference, cluster.architecture.as_str())
+            let release = reference.map_or_else(|| Ok(cluster.release.clone()), parse)?;
+            Origin::new(env, directory.path(), &cluster, release).pin(&cluster)
         }
     }
 }

@@ -306,7 +306,7 @@ fn images(
     cluster: &Cluster,
     release: &LockedRelease,
 ) -> Result<Deferred> {
-    let origin = Origin::new(env, directory.path(), cluster, &release.reference)?;
+    let origin = Origin::new(env, directory.path(), cluster, super::release::parse(&release.reference)?);
     let pinned = release.image.clone();
     Ok(Deferred::new(move || origin.open_pinned(&pinned)))
 }
