@@ -15,52 +15,49 @@ use super::model::ClusterNetwork;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Check {
     /// As in `checks.disabled` and in reports.
     pub name: &'static str,
     pub rule: &'static str,
-    /// What happens at boot if it does not.
+    /// What happens at boot if it does not hold.
     pub breaks: &'static str,
+    run: fn(&Inputs<'_>, &mut Findings<'_>),
 }
 
-const ADDRESSES: Check = Check {
-    name: "addresses",
-    rule: "VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range",
-    breaks: "silent address conflicts: a node answers for another, or for the API",
-};
-const FAMILIES: Check = Check {
-    name: "families",
-    rule: "machine, cluster and service networks have the same IP families; nodes and gateways have one address of each",
-    breaks: "the network operator refuses the configuration, or pods of one family reach nothing",
-};
-const NETWORKS_DISJOINT: Check = Check {
-    name: "networks-disjoint",
-    rule: "machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node",
-    breaks: "pods cannot reach nodes",
-};
-const REPLICAS: Check = Check {
-    name: "replicas",
-    rule: "the nodes listed agree with controlPlane.replicas and compute[].replicas",
-    breaks: "operators wait for nodes that never come",
-};
-
 /// The checks of the user's files.
-pub(crate) const CHECKS: &[Check] = &[ADDRESSES, FAMILIES, NETWORKS_DISJOINT, REPLICAS];
-
-type Run = fn(&Inputs<'_>, &mut Findings<'_>);
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        name: "addresses",
+        rule: "VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range",
+        breaks: "silent address conflicts: a node answers for another, or for the API",
+        run: addresses,
+    },
+    Check {
+        name: "families",
+        rule: "machine, cluster and service networks have the same IP families; nodes and gateways have one address of each",
+        breaks: "the network operator refuses the configuration, or pods of one family reach nothing",
+        run: families,
+    },
+    Check {
+        name: "networks-disjoint",
+        rule: "machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node",
+        breaks: "pods cannot reach nodes",
+        run: networks_disjoint,
+    },
+    Check {
+        name: "replicas",
+        rule: "the nodes listed agree with controlPlane.replicas and compute[].replicas",
+        breaks: "operators wait for nodes that never come",
+        run: replicas,
+    },
+];
 
 /// Runs all checks but the disabled ones.
 pub(super) fn run(inputs: &Inputs<'_>, disabled: &[String], problems: &mut Problems) {
-    let all: [(Check, Run); 4] = [
-        (ADDRESSES, addresses),
-        (FAMILIES, families),
-        (NETWORKS_DISJOINT, networks_disjoint),
-        (REPLICAS, replicas),
-    ];
-    for (check, run) in all {
-        if disabled.iter().all(|name| name != check.name) {
-            run(inputs, &mut Findings { check: check.name, inputs, problems });
+    for Check { name, run, .. } in CHECKS {
+        if disabled.iter().all(|disabled| disabled != name) {
+            run(inputs, &mut Findings { check: name, inputs, problems });
         }
     }
 }
