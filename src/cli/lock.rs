@@ -10,6 +10,7 @@ use super::output::line;
 use super::{Error, Printer, Result};
 use crate::base::fs;
 use crate::base::time::rfc3339;
+use crate::openshift::config::Release;
 use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
 use crate::openshift::workspace::{
     ClusterDir, Env, LOCK, parse_release, pin_boot_images, pin_release, read_cluster, seed, this_second,
@@ -70,7 +71,7 @@ pub(super) fn show_moved(fields: &[Moved]) {
 /// A field to change, and to what; without a value, to what the outside says now.
 enum Update {
     Epoch(OffsetDateTime),
-    Release(Option<String>),
+    Release(Option<Release>),
     Rhcos,
 }
 
@@ -88,16 +89,16 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
     for update in updates {
         match update {
             Update::Epoch(epoch) => after.epoch = epoch,
-            Update::Release(reference) => {
-                let reference = reference.unwrap_or_else(|| cluster.release.to_string());
-                after.release = Some(pin_release(env, &directory, &cluster, &reference)?);
+            Update::Release(release) => {
+                let release = release.unwrap_or_else(|| cluster.release.clone());
+                after.release = Some(pin_release(env, &directory, &cluster, release)?);
             }
             Update::Rhcos => {}
         }
     }
     let release = match after.release.take() {
         Some(release) => release,
-        None => pin_release(env, &directory, &cluster, &cluster.release.to_string())?,
+        None => pin_release(env, &directory, &cluster, cluster.release.clone())?,
     };
     let moved_on = before.as_ref().and_then(|before| before.release.as_ref()) != Some(&release);
     if moved_on || wants_rhcos || after.rhcos == Rhcos::default() {
@@ -161,10 +162,7 @@ fn parse_update(update: &str) -> Result<Update> {
             }
             Err(_) => usage(format!("`{update}` does not give a time"), "write epoch=2026-11-16T00:00:00Z"),
         },
-        ("release", value) => {
-            value.map(parse_release).transpose()?;
-            Ok(Update::Release(value.map(str::to_owned)))
-        }
+        ("release", value) => Ok(Update::Release(value.map(parse_release).transpose()?)),
         ("rhcos", None) => Ok(Update::Rhcos),
         _ => usage(format!("`{field}` is not in the lock"), "the lock has `epoch`, `release` and `rhcos`"),
     }

@@ -4,7 +4,7 @@
 //!
 //! | module | what it owns |
 //! |---|---|
-//! | `config` | install-config.yaml and cluster.yaml: fragments, inputs, settings, and the fields that recipes see |
+//! | `config` | install-config.yaml and cluster.yaml: one row per field, and the tree that recipes see |
 //! | `lock` | what comes from outside, pinned; which certificates were renewed |
 //! | `release`, `demo` | from `release:` to a source of images; the built-in demo release |
 //! | `builders` | the builders that know what they build, and the set of all |

@@ -31,7 +31,7 @@ pub(super) fn with_workspace<T>(
 ) -> Result<T> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let Built { wanted, cluster, no_image, expired } = built(env, &workspace, jobs)?;
-    let uri = &workspace.cluster.libvirt.uri;
+    let uri = &workspace.cluster.libvirt_uri;
     let virsh = Virsh { programs: env.programs, uri, read_only: false, cancel: env.cancel };
     let state = State::of(workspace.directory.path());
     let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);

@@ -9,57 +9,55 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::derived::nth;
-use super::inputs::{At, Inputs, JOIN};
-use super::model::{ClusterNetwork, File};
+use super::files::File;
+use super::inputs::{At, Inputs, JOIN, at, v4};
+use super::model::ClusterNetwork;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Check {
     /// As in `checks.disabled` and in reports.
     pub name: &'static str,
     pub rule: &'static str,
-    /// What happens at boot if it does not.
+    /// What happens at boot if it does not hold.
     pub breaks: &'static str,
+    run: fn(&Inputs<'_>, &mut Findings<'_>),
 }
 
-const ADDRESSES: Check = Check {
-    name: "addresses",
-    rule: "VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range",
-    breaks: "silent address conflicts: a node answers for another, or for the API",
-};
-const FAMILIES: Check = Check {
-    name: "families",
-    rule: "machine, cluster and service networks have the same IP families; nodes and gateways have one address of each",
-    breaks: "the network operator refuses the configuration, or pods of one family reach nothing",
-};
-const NETWORKS_DISJOINT: Check = Check {
-    name: "networks-disjoint",
-    rule: "machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node",
-    breaks: "pods cannot reach nodes",
-};
-const REPLICAS: Check = Check {
-    name: "replicas",
-    rule: "the nodes listed agree with controlPlane.replicas and compute[].replicas",
-    breaks: "operators wait for nodes that never come",
-};
-
 /// The checks of the user's files.
-pub(crate) const CHECKS: &[Check] = &[ADDRESSES, FAMILIES, NETWORKS_DISJOINT, REPLICAS];
-
-type Run = fn(&Inputs<'_>, &mut Findings<'_>);
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        name: "addresses",
+        rule: "VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range",
+        breaks: "silent address conflicts: a node answers for another, or for the API",
+        run: addresses,
+    },
+    Check {
+        name: "families",
+        rule: "machine, cluster and service networks have the same IP families; nodes and gateways have one address of each",
+        breaks: "the network operator refuses the configuration, or pods of one family reach nothing",
+        run: families,
+    },
+    Check {
+        name: "networks-disjoint",
+        rule: "machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node",
+        breaks: "pods cannot reach nodes",
+        run: networks_disjoint,
+    },
+    Check {
+        name: "replicas",
+        rule: "the nodes listed agree with controlPlane.replicas and compute[].replicas",
+        breaks: "operators wait for nodes that never come",
+        run: replicas,
+    },
+];
 
 /// Runs all checks but the disabled ones.
-pub(super) fn run(inputs: &Inputs<'_>, disabled: &[&str], problems: &mut Problems) {
-    let all: [(Check, Run); 4] = [
-        (ADDRESSES, addresses),
-        (FAMILIES, families),
-        (NETWORKS_DISJOINT, networks_disjoint),
-        (REPLICAS, replicas),
-    ];
-    for (check, run) in all {
-        if !disabled.contains(&check.name) {
-            run(inputs, &mut Findings { check: check.name, problems });
+pub(super) fn run(inputs: &Inputs<'_>, disabled: &[String], problems: &mut Problems) {
+    for Check { name, run, .. } in CHECKS {
+        if disabled.iter().all(|disabled| disabled != name) {
+            run(inputs, &mut Findings { check: name, inputs, problems });
         }
     }
 }
@@ -67,10 +65,15 @@ pub(super) fn run(inputs: &Inputs<'_>, disabled: &[&str], problems: &mut Problem
 /// Where a check puts what it finds.
 struct Findings<'a> {
     check: &'static str,
+    inputs: &'a Inputs<'a>,
     problems: &'a mut Problems,
 }
 
 impl Findings<'_> {
+    fn at<T>(&mut self, at: &At<T>, message: impl Into<String>, hint: impl Into<String>) {
+        self.push(self.inputs.problem(at, message), hint);
+    }
+
     fn push(&mut self, problem: Problem, hint: impl Into<String>) {
         self.problems.push(problem.check(self.check).hint(Some(hint.into())));
     }
@@ -89,8 +92,7 @@ fn addresses(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     for at in ours.iter().copied() {
         if let Some(other) = first.get(&at.value) {
             let message = format!("`{}` is also the address of `{}`", at.value, other.field);
-            findings
-                .push(inputs.problem(at, message), "every VIP, node and gateway needs an address of its own");
+            findings.at(at, message, "every VIP, node and gateway needs an address of its own");
         } else {
             first.insert(at.value, at);
         }
@@ -98,7 +100,7 @@ fn addresses(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let Some((start, end)) = &inputs.dhcp else { return };
     if start.value > end.value || start.value.is_ipv4() != end.value.is_ipv4() {
         let message = format!("the range ends at `{}`, before it starts at `{}`", end.value, start.value);
-        findings.push(inputs.problem(end, message), "swap `start` and `end`");
+        findings.at(end, message, "swap `start` and `end`");
         return;
     }
     for at in ours {
@@ -106,10 +108,7 @@ fn addresses(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
         if same_family && (start.value..=end.value).contains(&at.value) {
             let message =
                 format!("`{}` is inside the DHCP range `{}` to `{}`", at.value, start.value, end.value);
-            findings.push(
-                inputs.problem(at, message),
-                "DHCP may give it to another machine: move it or shrink the range",
-            );
+            findings.at(at, message, "DHCP may give it to another machine: move it or shrink the range");
         }
     }
 }
@@ -128,7 +127,7 @@ fn inside(inputs: &Inputs<'_>, at: &At<IpAddr>, findings: &mut Findings<'_>) {
         } else {
             "that is the default: set networking.machineNetwork in install-config"
         };
-        findings.push(inputs.problem(at, message), hint);
+        findings.at(at, message, hint);
         return;
     };
     let reserved = match network.value {
@@ -138,7 +137,7 @@ fn inside(inputs: &Inputs<'_>, at: &At<IpAddr>, findings: &mut Findings<'_>) {
     };
     if reserved {
         let message = format!("`{}` is the network or broadcast address of `{}`", at.value, network.value);
-        findings.push(inputs.problem(at, message), "choose an address between them");
+        findings.at(at, message, "choose an address between them");
     }
 }
 
@@ -148,13 +147,12 @@ fn parent(field: &str) -> &str {
 
 /// Networks of the same families everywhere, and one address of each family where one is needed.
 fn families(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
-    let of = |networks: &mut dyn Iterator<Item = bool>| {
-        let (v4, v6): (Vec<bool>, Vec<bool>) = networks.partition(|is_v4| *is_v4);
-        (!v4.is_empty(), !v6.is_empty())
+    let of = |networks: &[At<IpNet>]| {
+        let any = |v4| networks.iter().any(|at| is_v4(&at.value) == v4);
+        (any(true), any(false))
     };
-    let machine = of(&mut inputs.machine.iter().map(|at| is_v4(&at.value)));
-    let pods = of(&mut inputs.pods.iter().map(|at| is_v4(&at.value.cidr)));
-    let service = of(&mut inputs.service.iter().map(|at| is_v4(&at.value)));
+    let cidrs = pod_cidrs(inputs);
+    let [machine, pods, service] = [&inputs.machine, &cidrs, &inputs.service].map(|networks| of(networks));
     if machine == (false, false) {
         return;
     }
@@ -167,13 +165,10 @@ fn families(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
         }
     }
     let primary_v4 = inputs.machine.first().is_some_and(|at| is_v4(&at.value));
-    let firsts = [
-        inputs.pods.first().map(|at| (is_v4(&at.value.cidr), inputs.install.problem(&at.field, FIRST))),
-        inputs.service.first().map(|at| (is_v4(&at.value), inputs.install.problem(&at.field, FIRST))),
-    ];
-    for (v4, problem) in firsts.into_iter().flatten() {
-        if v4 != primary_v4 && machine == (true, true) {
-            findings.push(problem, "list the networks in the same order");
+    for first in [cidrs.first(), inputs.service.first()].into_iter().flatten() {
+        if is_v4(&first.value) != primary_v4 && machine == (true, true) {
+            let message = "the first network is not of the family of the first machine network";
+            findings.at(first, message, "list the networks in the same order");
         }
     }
     if inputs.service.len() > 2 || (inputs.service.len() == 2 && service != (true, true)) {
@@ -183,8 +178,6 @@ fn families(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     }
     one_each(inputs, machine, primary_v4, findings);
 }
-
-const FIRST: &str = "the first network is not of the family of the first machine network";
 
 /// One address of each family for nodes; of the primary family at least for VIPs; a gateway for every network in use.
 fn one_each(inputs: &Inputs<'_>, machine: (bool, bool), primary_v4: bool, findings: &mut Findings<'_>) {
@@ -196,20 +189,13 @@ fn one_each(inputs: &Inputs<'_>, machine: (bool, bool), primary_v4: bool, findin
         let v6 = ips.len() - v4;
         let lacks = (machine.0 && v4 == 0) || (machine.1 && v6 == 0);
         if v4 > 1 || v6 > 1 {
-            findings.push(
-                inputs.problem(first, "several addresses of one family"),
-                "give one address per family",
-            );
+            findings.at(first, "several addresses of one family", "give one address per family");
         } else if (every_family && lacks) || (if primary_v4 { v4 } else { v6 }) == 0 {
             let lacking = say((v4 == 0, v6 == 0));
             let message = format!("no {lacking} address, but machineNetwork has {}", say(machine));
-            findings.push(
-                inputs.problem(first, message),
-                "give a list with one address per family, the primary one first",
-            );
+            findings.at(first, message, "give a list with one address per family, the primary one first");
         } else if first.value.is_ipv4() != primary_v4 {
-            findings
-                .push(inputs.problem(first, "the primary family must come first"), "swap the two addresses");
+            findings.at(first, "the primary family must come first", "swap the two addresses");
         }
     }
     // A gateway outside all networks is on record already, and may be the one that is missing here.
@@ -222,9 +208,8 @@ fn one_each(inputs: &Inputs<'_>, machine: (bool, bool), primary_v4: bool, findin
         let used = inputs.nodes.iter().flat_map(|node| &node.ips).any(|at| network.value.contains(&at.value));
         if used && gateways != 1 {
             let count = if gateways == 0 { "no gateway" } else { "several gateways" };
-            let problem = inputs
-                .problem(&inputs.gateways[0], format!("{count} in the machine network `{}`", network.value));
-            findings.push(problem, "give a list with one gateway per machine network");
+            let message = format!("{count} in the machine network `{}`", network.value);
+            findings.at(&inputs.gateways[0], message, "give a list with one gateway per machine network");
         }
     }
 }
@@ -241,14 +226,15 @@ fn say((v4, v6): (bool, bool)) -> &'static str {
     }
 }
 
+fn pod_cidrs(inputs: &Inputs<'_>) -> Vec<At<IpNet>> {
+    let cidr = |at: &At<ClusterNetwork>| At { value: at.value.cidr, file: at.file, field: at.field.clone() };
+    inputs.pods.iter().map(cidr).collect()
+}
+
 /// No two networks share an address, and every node can get its part of a pod network.
 fn networks_disjoint(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let mut networks: Vec<At<IpNet>> = inputs.machine.clone();
-    networks.extend(inputs.pods.iter().map(|at| At {
-        value: at.value.cidr,
-        file: at.file,
-        field: at.field.clone(),
-    }));
+    networks.extend(pod_cidrs(inputs));
     networks.extend(inputs.service.iter().cloned());
     networks.extend(inputs.internal_join.clone().or_else(default_join));
     // Two networks are apart or one holds the other: sorted by first address, those that hold the current one are a stack.
@@ -258,27 +244,24 @@ fn networks_disjoint(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
         holders.retain(|holder| holder.value.contains(&at.value.network()));
         if let Some(holder) = holders.last() {
             let message = format!("`{}` overlaps `{}` of `{}`", at.value, holder.value, holder.field);
-            findings.push(inputs.problem(at, message), "choose networks that share no address");
+            findings.at(at, message, "choose networks that share no address");
         }
         holders.push(at);
     }
     for at in &networks {
         if at.value.addr() != at.value.network() {
             let message = format!("`{}` has bits set behind its prefix", at.value);
-            findings.push(inputs.problem(at, message), format!("write `{}`", at.value.trunc()));
+            findings.at(at, message, format!("write `{}`", at.value.trunc()));
         }
     }
     for at in &inputs.service {
         if nth(&at.value, 10).is_none() {
             let message = format!("`{}` is too small: its tenth address is the cluster's DNS", at.value);
-            findings.push(inputs.problem(at, message), "use a /16 (IPv4) or a /112 (IPv6)");
+            findings.at(at, message, "use a /16 (IPv4) or a /112 (IPv6)");
         }
     }
     if let Some(at) = inputs.internal_join.as_ref().filter(|at| !is_v4(&at.value)) {
-        findings.push(
-            inputs.problem(at, format!("`{}` is not an IPv4 network", at.value)),
-            "for example: 100.64.0.0/16",
-        );
+        findings.at(at, format!("`{}` is not an IPv4 network", at.value), "for example: 100.64.0.0/16");
     }
     for v4 in [true, false] {
         host_prefixes(inputs, v4, findings);
@@ -298,15 +281,12 @@ fn host_prefixes(inputs: &Inputs<'_>, v4: bool, findings: &mut Findings<'_>) {
         let most = cidr.max_prefix_len().saturating_sub(3);
         if !(cidr.prefix_len()..=most).contains(&host) {
             let message = format!("a part of /{host} for each node does not fit `{cidr}`");
-            findings.push(
-                inputs.problem(&field, message),
-                format!("a number from {} to {most}", cidr.prefix_len()),
-            );
+            findings.at(&field, message, format!("a number from {} to {most}", cidr.prefix_len()));
             return;
         }
         if host != first.value.host_prefix {
             let message = format!("/{host}, but `{}` has /{}", first.field, first.value.host_prefix);
-            findings.push(inputs.problem(&field, message), "networks of one family share one hostPrefix");
+            findings.at(&field, message, "networks of one family share one hostPrefix");
         }
         parts =
             parts.saturating_add(1_u64.checked_shl((host - cidr.prefix_len()).into()).unwrap_or(u64::MAX));
@@ -315,19 +295,19 @@ fn host_prefixes(inputs: &Inputs<'_>, v4: bool, findings: &mut Findings<'_>) {
     let nodes = inputs.nodes.len().saturating_sub(1);
     if parts < nodes as u64 {
         let message = format!("{parts} parts of /{} for {nodes} nodes", first.value.host_prefix);
-        findings.push(inputs.problem(*first, message), "use a larger clusterNetwork or a larger hostPrefix");
+        findings.at(first, message, "use a larger clusterNetwork or a larger hostPrefix");
     }
 }
 
 /// The network that OVN uses inside every cluster unless told otherwise.
 fn default_join() -> Option<At<IpNet>> {
-    Some(At { value: "100.64.0.0/16".parse().ok()?, file: File::Install, field: JOIN.to_owned() })
+    at(File::Install, JOIN, v4([100, 64, 0, 0], 16).as_ref())
 }
 
 /// Counts of masters and workers, and which counts a control plane can have.
 fn replicas(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let countable =
-        inputs.cluster.get("nodes").is_some() && inputs.nodes.iter().all(|node| node.role.is_some());
+        inputs.cluster.given.at("nodes").is_some() && inputs.nodes.iter().all(|node| node.role.is_some());
     let count = |role| inputs.nodes.iter().filter(|node| node.role == Some(role)).count() as i64;
     for (role, at) in [(Role::Master, &inputs.masters), (Role::Worker, &inputs.workers)] {
         let Some(at) = at else { continue };
@@ -337,7 +317,7 @@ fn replicas(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
             let default = if inputs.wrote(&at.field) { "" } else { " (the default)" };
             let message = format!("{}{default} {name} replicas, but {file} lists {listed}", at.value);
             let hint = format!("set replicas to {listed}, or list {} {name} nodes", at.value);
-            findings.push(inputs.problem(at, message), hint);
+            findings.at(at, message, hint);
         }
     }
     let Some(masters) = &inputs.masters else { return };
@@ -347,8 +327,5 @@ fn replicas(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
         2 => "two etcd members tolerate no failure: losing either one stops the cluster",
         _ => "etcd gets slower with every member: more than five are not supported",
     };
-    findings.push(
-        inputs.problem(masters, format!("{} masters: {why}", masters.value)),
-        "use 1, 3, 4 or 5 masters",
-    );
+    findings.at(masters, format!("{} masters: {why}", masters.value), "use 1, 3, 4 or 5 masters");
 }

@@ -1,9 +1,13 @@
-//! The field table of `cluster.yaml`: what install-config has no place for.
+//! The field table of `cluster.yaml`: what install-config has no place for. Recipes see each field under its own path, unless
+//! its row says otherwise.
 //!
 //! The texts are what editors show (see [`super::schema()`]), so they say what a field is for, not what it is called.
 
-use super::spec::{Field, Kind, Unit, choice, field};
+use super::files::{File, Files};
+use super::given::{GB, Given, MIB, Quantity, Scalar};
+use super::spec::{Kind, Row, choice, field};
 use super::syntax;
+use super::words::{Architecture, Role};
 use crate::base::pki::Algorithm;
 
 /// Key algorithms of certificates.
@@ -12,7 +16,7 @@ const ALGORITHMS: &[&str] = &{
     [a.as_str(), b.as_str(), c.as_str(), d.as_str(), e.as_str()]
 };
 
-pub(super) const FIELDS: &[Field] = &[
+pub(super) const FIELDS: &[Row] = &[
     field(
         "release",
         Kind::Text(&syntax::RELEASE),
@@ -21,80 +25,127 @@ pub(super) const FIELDS: &[Field] = &[
     .required(),
     field(
         "architecture",
-        choice(&["amd64", "arm64", "ppc64le", "s390x"]),
+        Architecture::KIND,
         "Instruction set of all nodes; by default that of controlPlane, else amd64.",
-    ),
+    )
+    .default_from(&[(File::Install, "controlPlane.architecture")], |files, _| {
+        let pool = files.install.get("controlPlane.architecture").copied();
+        Some(Scalar::Architecture(pool.unwrap_or(Architecture::Amd64)))
+    }),
     field("channel", Kind::Text(&syntax::TEXT), "Update channel of the installed cluster, for example `stable-4.18`."),
     field("vips", Kind::Map(VIPS), "Virtual addresses in front of the nodes.").required(),
     field("network", Kind::Map(NETWORK), "What the nodes' interfaces need.").required(),
-    field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.").required(),
+    field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.")
+        .required()
+        .not_empty()
+        .derived(),
     field("libvirt", Kind::Map(LIBVIRT), "Where `realize` makes the machines."),
     field("pki", Kind::Map(PKI), "Keys and certificates."),
     field("rhcos", Kind::Map(RHCOS), "Local copies of the operating system's images."),
     field("checks", Kind::Map(CHECKS), "Which checks of `tinderbox check` are run."),
 ];
 
-const VIPS: &[Field] = &[
-    field("api", Kind::OneOrMore(&syntax::ADDRESS), "Address of the API, or one per IP family.").required(),
+const VIPS: &[Row] = &[
+    field("api", Kind::OneOrMore(&syntax::ADDRESS), "Address of the API, or one per IP family.")
+        .required()
+        .not_empty()
+        .seen_as("api.vips"),
     field("ingress", Kind::OneOrMore(&syntax::ADDRESS), "Address of all routes, or one per IP family.")
-        .required(),
+        .required()
+        .not_empty()
+        .seen_as("ingress.vips"),
 ];
 
-const NETWORK: &[Field] = &[
+const NETWORK: &[Row] = &[
     field("gateway", Kind::OneOrMore(&syntax::ADDRESS), "Default gateway, one per machine network.")
-        .required(),
-    field("dns", Kind::OneOrMore(&syntax::ADDRESS), "DNS servers of the nodes; by default the gateways."),
+        .required()
+        .not_empty()
+        .seen_as("network.gateways"),
+    field("dns", Kind::OneOrMore(&syntax::ADDRESS), "DNS servers of the nodes; by default the gateways.")
+        .not_empty()
+        .default_field("network.gateway"),
     field("dhcp", Kind::Map(DHCP), "Addresses that DHCP hands out, to the live ISO only."),
 ];
 
-const DHCP: &[Field] = &[
+const DHCP: &[Row] = &[
     field("start", Kind::Text(&syntax::ADDRESS), "First address.").required(),
     field("end", Kind::Text(&syntax::ADDRESS), "Last address.").required(),
 ];
 
-const NODES: &[Field] = &[
+pub(super) const NODES: &[Row] = &[
     field("name", Kind::Text(&syntax::NAME), "First label of the node's host name.").required(),
-    field("role", choice(&["bootstrap", "master", "worker"]), "What the node becomes.").required(),
-    field("ip", Kind::OneOrMore(&syntax::ADDRESS), "Static address, or one per IP family.").required(),
+    field("role", Role::KIND, "What the node becomes.").required(),
+    field("ip", Kind::OneOrMore(&syntax::ADDRESS), "Static address, or one per IP family.")
+        .required()
+        .not_empty()
+        .seen_as("ips"),
     field("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed."),
-    field("vcpus", Kind::Int { min: 1, max: 1024 }, "Virtual CPUs; 4 by default."),
+    field("vcpus", Kind::Int { min: 1, max: 1024 }, "Virtual CPUs; 4 by default.").default("4"),
     field(
         "memory",
-        Kind::Size(Unit::MiB),
+        Kind::Quantity(MIB),
         "Memory in MiB, or a text such as `16GiB`; 16 GiB by default, workers 8 GiB.",
-    ),
-    field("disk", Kind::Size(Unit::GB), "Disk in GB, or a text such as `120GB`; 100 GB by default."),
+    )
+    .default_from(&[], |_, node| {
+        let gib = if node.get("role") == Some(&Role::Worker) { 8 } else { 16 };
+        Some(Scalar::Quantity(Quantity { count: gib * 1024, unit: MIB }))
+    })
+    .seen_as("memoryMiB"),
+    field("disk", Kind::Quantity(GB), "Disk in GB, or a text such as `120GB`; 100 GB by default.")
+        .default("100")
+        .seen_as("diskGB"),
     field(
         "installDevice",
         Kind::Text(&syntax::DEVICE),
         "The disk that the node's live ISO installs to; by default `/dev/vda`, the first of a virtual machine.",
-    ),
+    )
+    .default("/dev/vda"),
 ];
 
-const LIBVIRT: &[Field] = &[
-    field("uri", Kind::Text(&syntax::TEXT), "Connection; by default `qemu:///system`."),
-    field("pool", Kind::Text(&syntax::OBJECT), "Storage pool; by default the cluster's name."),
+const CLUSTER_NAME: (File, &str) = (File::Install, "metadata.name");
+
+fn cluster_name(files: &Files, _: &Given) -> Option<Scalar> {
+    files.install.get::<Scalar>(CLUSTER_NAME.1).cloned()
+}
+
+const LIBVIRT: &[Row] = &[
+    field("uri", Kind::Text(&syntax::TEXT), "Connection; by default `qemu:///system`.")
+        .default("qemu:///system"),
+    field("pool", Kind::Text(&syntax::OBJECT), "Storage pool; by default the cluster's name.")
+        .default_from(&[CLUSTER_NAME], cluster_name),
     field(
         "path",
         Kind::Text(&syntax::DIRECTORY),
         "Directory of that pool on the host; by default `/var/lib/libvirt/images/` and the pool's name.",
-    ),
-    field("network", Kind::Text(&syntax::OBJECT), "Virtual network; by default the cluster's name."),
+    )
+    .default_from(&[(File::Cluster, "libvirt.pool"), CLUSTER_NAME], |files, _| {
+        let pool: String = files.value(File::Cluster, "libvirt.pool")?;
+        Some(Scalar::Text(format!("/var/lib/libvirt/images/{pool}")))
+    }),
+    field("network", Kind::Text(&syntax::OBJECT), "Virtual network; by default the cluster's name.")
+        .default_from(&[CLUSTER_NAME], cluster_name),
     field(
         "bridge",
         Kind::Text(&syntax::INTERFACE),
         "Bridge of that network; by default `virbr-` and the cluster's name.",
-    ),
-    field("domainType", choice(&["kvm", "qemu"]), "`kvm`, or `qemu` to emulate where there is no KVM."),
+    )
+    .default_from(&[CLUSTER_NAME], |files, _| {
+        let name = files.install.text(CLUSTER_NAME.1)?;
+        Some(Scalar::Text(format!("virbr-{name}").chars().take(15).collect()))
+    }),
+    field("domainType", choice(&["kvm", "qemu"]), "`kvm`, or `qemu` to emulate where there is no KVM.")
+        .default("kvm"),
 ];
 
-const PKI: &[Field] = &[
-    field("keyAlgorithm", choice(ALGORITHMS), "Keys of leaf certificates; by default ecdsa-p256."),
+const PKI: &[Row] = &[
+    field("keyAlgorithm", choice(ALGORITHMS), "Keys of leaf certificates; by default ecdsa-p256.")
+        .default("ecdsa-p256"),
     field(
         "authorityKeyAlgorithm",
         choice(ALGORITHMS),
         "Keys of authorities; by default rsa-2048, which operators adopt.",
-    ),
+    )
+    .default("rsa-2048"),
     field("validity", Kind::Map(VALIDITY), "How long certificates are valid from the epoch of the lock."),
     field(
         "authorities",
@@ -103,22 +154,26 @@ const PKI: &[Field] = &[
     ),
 ];
 
-const VALIDITY: &[Field] = &[
-    field("authorities", Kind::Text(&syntax::SPAN), "Of authorities; by default 10y."),
-    field("leaves", Kind::Text(&syntax::SPAN), "Of all other certificates; by default 1y."),
+const VALIDITY: &[Row] = &[
+    field("authorities", Kind::Text(&syntax::SPAN), "Of authorities; by default 10y.")
+        .default("10y")
+        .seen_as("pki.validity.authorityHours"),
+    field("leaves", Kind::Text(&syntax::SPAN), "Of all other certificates; by default 1y.")
+        .default("1y")
+        .seen_as("pki.validity.leafHours"),
 ];
 
-const AUTHORITY: &[Field] = &[
+const AUTHORITY: &[Row] = &[
     field("certificate", Kind::Text(&syntax::TEXT), "File of the certificate, PEM.").required(),
     field("key", Kind::Text(&syntax::TEXT), "File of the private key, PEM.").required(),
 ];
 
-const RHCOS: &[Field] = &[
+const RHCOS: &[Row] = &[
     field("iso", Kind::Text(&syntax::TEXT), "File of the live ISO."),
     field("qcow2", Kind::Text(&syntax::TEXT), "File of the QEMU image."),
 ];
 
-const CHECKS: &[Field] = &[field(
+const CHECKS: &[Row] = &[field(
     "disabled",
     Kind::Texts(&syntax::TEXT),
     "Names of checks that are not run; `tinderbox check --list` has them.",

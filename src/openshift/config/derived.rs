@@ -76,7 +76,9 @@ impl Cluster {
     /// What never goes through the proxy, sorted: the cluster itself, and what the user excepts. None without a proxy.
     /// The network operator works it out in the same way, but only once it runs, and others need it before.
     pub(crate) fn proxy_exceptions(&self) -> Option<String> {
-        let given = self.proxy.as_ref()?.none.iter().flat_map(|none| none.split(','));
+        let install = &self.files.install;
+        install.given.at("proxy")?;
+        let given = install.text("proxy.noProxy").into_iter().flat_map(|none| none.split(','));
         let mut all: BTreeSet<String> = given.map(|one| one.trim().to_owned()).collect();
         all.extend(["127.0.0.1", "localhost", ".svc", ".cluster.local"].map(str::to_owned));
         all.insert(format!("api-int.{}", self.domain()));

@@ -1,24 +1,25 @@
-//! Step one: a file's tree against its field table. Gives typed data and the line of every field.
+//! Step one: a file's tree against its field table. Gives typed values and the line of every field.
 //!
-//! Invariant: data holds only what has the right shape, so that later steps ask without checking again; whatever was
-//! left out has its problem on record. Secrets are apart from the data from here on.
+//! Invariant: only what its row could parse is given, so that later steps ask without checking again; whatever was left
+//! out has its problem on record. Secrets are kept apart from here on.
 
 use std::collections::BTreeMap;
 
 use super::Source;
-use super::scalar::{boolean, is_ambiguous, size};
-use super::spec::{Field, Kind};
+use super::given::{Given, Scalar, Typed, is_ambiguous};
+use super::spec::{Kind, Row};
 use super::syntax::{self, Syntax};
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::secret::Secret;
 use crate::base::value::Value;
 use crate::base::yaml::{self, Data, Entry, Node};
 
+#[derive(Debug)]
 pub(super) struct Fragment {
     /// The file, as shown to the user.
     pub(super) file: String,
-    /// The fields that were given and have the right shape; without secrets.
-    pub(super) data: Value,
+    /// The fields that were given and could be parsed; without secrets.
+    pub(super) given: Given,
     /// Secret fields, by path.
     pub(super) secrets: BTreeMap<String, Secret>,
     /// The line of every field that was given.
@@ -29,30 +30,40 @@ pub(super) struct Fragment {
 
 impl Fragment {
     /// Reads a file by its table.
-    pub(super) fn read(source: Source<'_>, fields: &'static [Field], problems: &mut Problems) -> Self {
+    pub(super) fn read(source: Source<'_>, fields: &'static [Row], problems: &mut Problems) -> Self {
         let root = yaml::parse(source, problems);
         let readable = root.is_some();
         let mut walk = Walk { file: source.name, problems, secrets: BTreeMap::new(), lines: BTreeMap::new() };
-        let data = root
+        let given = root
             .and_then(|root| walk.value("", root.line, root, &Kind::Map(fields), false))
-            .unwrap_or_default();
+            .unwrap_or_else(|| Given::Map(BTreeMap::new()));
         let Walk { secrets, lines, .. } = walk;
-        Self { file: source.name.to_owned(), data, secrets, lines, readable }
+        Self { file: source.name.to_owned(), given, secrets, lines, readable }
     }
 
     /// The value at a dotted path of map keys.
-    pub(super) fn get(&self, path: &str) -> Option<&Value> {
-        path.split('.').try_fold(&self.data, Value::get)
+    pub(super) fn get<T: Typed>(&self, path: &str) -> Option<&T> {
+        self.given.get(path)
     }
 
-    /// The text at a path.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
-        self.get(path).and_then(Value::as_text)
+        self.get::<String>(path).map(String::as_str)
     }
 
     /// The list at a path; empty if there is none.
-    pub(super) fn list(&self, path: &str) -> &[Value] {
-        self.get(path).map_or(&[], list)
+    pub(super) fn list(&self, path: &str) -> &[Given] {
+        self.given.at(path).map_or(&[], Given::items)
+    }
+
+    /// Whether a field was written, rightly or not.
+    pub(super) fn wrote(&self, field: &str) -> bool {
+        self.lines.contains_key(field)
+    }
+
+    /// The path of an element of a list: its name, unless that could not serve as one; then its index.
+    pub(super) fn element(&self, list: &str, index: usize, element: &Given) -> String {
+        let named = element.get::<String>("name").map(|name| join(list, name));
+        named.filter(|path| self.wrote(path)).unwrap_or_else(|| join(list, &index.to_string()))
     }
 
     /// A problem at a field. A field that was not written is reported where its nearest written parent is.
@@ -65,22 +76,6 @@ impl Fragment {
 /// `a.b.c`, `a.b`, `a`.
 fn field_and_parents(field: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(field), |path| path.rsplit_once('.').map(|(parent, _)| parent))
-}
-
-/// The elements of a list; of anything else, none.
-pub(super) fn list(value: &Value) -> &[Value] {
-    match value {
-        Value::List(items) => items,
-        _ => &[],
-    }
-}
-
-/// The number at a key of a map.
-pub(super) fn int(value: &Value, key: &str) -> Option<i64> {
-    match value.get(key) {
-        Some(Value::Int(number)) => Some(*number),
-        _ => None,
-    }
 }
 
 struct Walk<'a> {
@@ -103,7 +98,7 @@ impl Walk<'_> {
     }
 
     /// Types a node by what its field asks for; none if it does not fit, which is then on record.
-    fn value(&mut self, path: &str, line: usize, node: Node, kind: &Kind, secret: bool) -> Option<Value> {
+    fn value(&mut self, path: &str, line: usize, node: Node, kind: &Kind, secret: bool) -> Option<Given> {
         if !path.is_empty() {
             self.lines.insert(path.to_owned(), line);
         }
@@ -121,10 +116,15 @@ impl Walk<'_> {
             }
             (Kind::OneOrMore(syntax), Data::Scalar { text, plain }) => {
                 let kind = Kind::Text(syntax);
-                Some(Value::List(vec![self.scalar(path, line, text, plain, &kind, secret)?]))
+                Some(Given::List(vec![self.scalar(path, line, text, plain, &kind, secret)?]))
             }
             (
-                Kind::Bool | Kind::Int { .. } | Kind::Text(_) | Kind::Choice { .. } | Kind::Size(_),
+                Kind::Bool
+                | Kind::Int { .. }
+                | Kind::Text(_)
+                | Kind::Lines(_)
+                | Kind::Choice { .. }
+                | Kind::Quantity(_),
                 Data::Scalar { text, plain },
             ) => self.scalar(path, line, text, plain, kind, secret),
             (_, data) => {
@@ -139,9 +139,9 @@ impl Walk<'_> {
         }
     }
 
-    fn map(&mut self, path: &str, line: usize, entries: Vec<Entry>, fields: &[Field]) -> Value {
+    fn map(&mut self, path: &str, line: usize, entries: Vec<Entry>, fields: &[Row]) -> Given {
         let mut map = BTreeMap::new();
-        let mut missing: Vec<&Field> = fields.iter().filter(|field| field.required).collect();
+        let mut missing: Vec<&Row> = fields.iter().filter(|field| field.required).collect();
         let mut refused = false;
         for Entry { key, line, value, .. } in entries {
             let below = join(path, &key);
@@ -156,9 +156,13 @@ impl Walk<'_> {
             }
             refused |= matches!(field.kind, Kind::Refused(_));
             missing.retain(|required| required.name != key);
+            if field.not_empty && matches!(&value.data, Data::List(items) if items.is_empty()) {
+                let hint = "give at least one element".to_owned();
+                self.report(&below, line, "the list is empty", hint);
+            }
             if let Some(value) = self.value(&below, line, value, &field.kind, field.secret) {
                 if field.secret {
-                    if let Value::Text(text) = value {
+                    if let Given::Leaf { scalar: Scalar::Text(text), .. } = value {
                         self.secrets.insert(below, Secret::from(text));
                     }
                 } else {
@@ -170,27 +174,27 @@ impl Walk<'_> {
         missing.retain(|field| !(refused && field.name == "none"));
         for field in missing {
             let hint = match field.kind {
-                Kind::Text(syntax) => format!("for example: {}", syntax.example),
+                Kind::Text(syntax) | Kind::Lines(syntax) => format!("for example: {}", syntax.example),
                 _ => format!("it is {}", field.kind.expectation()),
             };
             self.report(&join(path, field.name), line, "required, and not given", Some(hint));
         }
-        Value::Map(map)
+        Given::Map(map)
     }
 
-    fn named(&mut self, path: &str, entries: Vec<Entry>, fields: &'static [Field]) -> Value {
+    fn named(&mut self, path: &str, entries: Vec<Entry>, fields: &'static [Row]) -> Given {
         let shaped = entries.into_iter().filter_map(|Entry { key, line, value, .. }| {
-            if !(syntax::NAME.check)(&key) {
+            if !syntax::is_label(&key) {
                 self.report(&join(path, &key), line, format!("`{key}` is not {}", syntax::NAME.name), None);
                 return None;
             }
             let value = self.value(&join(path, &key), line, value, &Kind::Map(fields), false)?;
             Some((key, value))
         });
-        Value::Map(shaped.collect())
+        Given::Map(shaped.collect())
     }
 
-    fn list(&mut self, path: &str, items: Vec<Node>, fields: &'static [Field]) -> Value {
+    fn list(&mut self, path: &str, items: Vec<Node>, fields: &'static [Row]) -> Given {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let mut list = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
@@ -214,16 +218,16 @@ impl Walk<'_> {
             }
             list.extend(self.value(&below, line, item, &Kind::Map(fields), false));
         }
-        Value::List(list)
+        Given::List(list)
     }
 
-    fn texts(&mut self, path: &str, items: Vec<Node>, syntax: &'static Syntax) -> Value {
+    fn texts(&mut self, path: &str, items: Vec<Node>, syntax: &'static Syntax) -> Given {
         let kind = Kind::Text(syntax);
         let shaped = items.into_iter().enumerate().filter_map(|(index, item)| {
             let line = item.line;
             self.value(&join(path, &index.to_string()), line, item, &kind, false)
         });
-        Value::List(shaped.collect())
+        Given::List(shaped.collect())
     }
 
     fn scalar(
@@ -234,43 +238,35 @@ impl Walk<'_> {
         plain: bool,
         kind: &Kind,
         secret: bool,
-    ) -> Option<Value> {
-        let (typed, hint) = match kind {
-            Kind::Bool => (boolean(&text).filter(|_| plain).map(Value::Bool), None),
-            Kind::Int { min, max } => {
-                let number = text.parse::<i64>().ok().filter(|number| plain && (min..=max).contains(&number));
-                (number.map(Value::Int), (!plain).then(|| "remove the quotes".to_owned()))
-            }
-            Kind::Size(unit) => (size(&text, *unit).map(Value::Int), None),
-            Kind::Choice { values, refused } => {
+    ) -> Option<Given> {
+        let (is_text, hint) = match kind {
+            Kind::Int { .. } => (false, (!plain).then(|| "remove the quotes".to_owned())),
+            Kind::Choice { values, refused, .. } => {
                 if refused.contains(&text.as_str()) {
                     let message = format!("the installer knows `{text}`, tinderbox does not support it");
                     self.report(path, line, message, Some(format!("it must be {}", kind.expectation())));
                     return None;
                 }
-                let hint = did_you_mean(&text, values.iter().copied().filter(|_| values.len() > 1));
-                (values.contains(&text.as_str()).then(|| Value::Text(text.clone())), hint)
+                (true, did_you_mean(&text, values.iter().copied().filter(|_| values.len() > 1)))
             }
-            Kind::Text(syntax) => {
+            Kind::Text(syntax) | Kind::Lines(syntax) => {
                 if plain && is_ambiguous(&text) {
-                    let message = if secret {
-                        "not a text to YAML".to_owned()
-                    } else {
-                        format!("`{text}` is not a text to YAML")
-                    };
-                    self.report(path, line, message, Some("put it in quotes".to_owned()));
+                    let shown = if secret { String::new() } else { format!("`{text}` is ") };
+                    let hint = Some("put it in quotes".to_owned());
+                    self.report(path, line, format!("{shown}not a text to YAML"), hint);
                     return None;
                 }
-                let hint = Some(format!("for example: {}", syntax.example));
-                ((syntax.check)(&text).then(|| Value::Text(text.clone())), hint)
+                (true, Some(format!("for example: {}", syntax.example)))
             }
-            _ => (None, None),
+            _ => (false, None),
         };
-        if typed.is_none() {
+        let Some(scalar) = kind.parse(&text, plain) else {
             let shown = if secret { "this".to_owned() } else { shown(&text) };
             self.report(path, line, format!("{shown} is not {}", kind.expectation()), hint);
-        }
-        typed
+            return None;
+        };
+        let written = if is_text { Value::Text(text) } else { scalar.value() };
+        Some(Given::Leaf { scalar, written })
     }
 }
 
@@ -283,7 +279,7 @@ pub(super) fn join(path: &str, name: &str) -> String {
 fn name_of(item: &Node) -> Option<String> {
     let Data::Map(entries) = &item.data else { return None };
     match &entries.iter().find(|entry| entry.key == "name")?.value.data {
-        Data::Scalar { text, .. } if (syntax::NAME.check)(text) && text.parse::<usize>().is_err() => {
+        Data::Scalar { text, .. } if syntax::is_label(text) && text.parse::<usize>().is_err() => {
             Some(text.clone())
         }
         _ => None,
@@ -298,7 +294,7 @@ fn shown(text: &str) -> String {
 }
 
 /// "known fields: …", unless they are too many to help.
-fn known(fields: &[Field]) -> Option<String> {
+fn known(fields: &[Row]) -> Option<String> {
     let names: Vec<&str> = fields
         .iter()
         .filter(|field| !matches!(field.kind, Kind::Refused(_)))

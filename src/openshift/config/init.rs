@@ -8,9 +8,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::derived::nth;
+use super::files::{File, Files};
 use super::fragment::Fragment;
 use super::inputs::{At, Inputs};
-use super::{Source, in_order, install_config, load};
+use super::{Source, in_order, load};
 use crate::base::hint::Problems;
 
 /// The commented install-config of the example cluster.
@@ -26,10 +27,10 @@ pub(crate) fn cluster_yaml() -> &'static str {
 /// A `cluster.yaml` for an existing install-config: its replicas as nodes, with addresses out of its machineNetwork.
 pub(crate) fn cluster_yaml_for(install_config: Source<'_>) -> Result<String, Problems> {
     let mut problems = Problems::default();
-    let install = Fragment::read(install_config, install_config::FIELDS, &mut problems);
+    let install = Fragment::read(install_config, File::Install.table(), &mut problems);
     let nothing = Source { name: "cluster.yaml", text: "{}" };
-    let cluster = Fragment::read(nothing, &[], &mut problems);
-    let inputs = Inputs::merge(&install, &cluster, &mut problems);
+    let files = Files { install, cluster: Fragment::read(nothing, &[], &mut problems) };
+    let inputs = Inputs::merge(&files, &mut problems);
     if !problems.0.is_empty() {
         return Err(in_order(problems));
     }
@@ -41,7 +42,7 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>) -> Result<String, Pro
         let message =
             format!("no room for {masters} masters, {workers} workers, bootstrap, gateway and two VIPs");
         let problem = inputs.machine.first().map(|at| inputs.problem(at, message.clone()));
-        let problem = problem.unwrap_or_else(|| install.problem("networking.machineNetwork", message));
+        let problem = problem.unwrap_or_else(|| files.install.problem("networking.machineNetwork", message));
         return Err(Problems(vec![problem.hint(Some("use a larger network".to_owned()))]));
     };
     let text = write(&networks, &plan, masters, workers);

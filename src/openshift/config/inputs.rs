@@ -7,11 +7,17 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::fragment::{Fragment, int, join, list};
-use super::model::{ClusterNetwork, File};
+use super::files::{File, Files};
+use super::fragment::{Fragment, join};
+use super::given::Given;
+use super::model::ClusterNetwork;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
-use crate::base::value::Value;
+
+/// Fields under their new and their old name.
+pub(super) const MACHINE: [&str; 2] = ["networking.machineNetwork", "networking.machineCIDR"];
+pub(super) const PODS: [&str; 2] = ["networking.clusterNetwork", "networking.clusterNetworks"];
+pub(super) const SERVICE: [&str; 2] = ["networking.serviceNetwork", "networking.serviceCIDR"];
 
 /// Where OVN's internal network is set.
 pub(super) const JOIN: &str = "networking.ovnKubernetesConfig.ipv4.internalJoinSubnet";
@@ -45,23 +51,24 @@ pub(super) struct Inputs<'a> {
 pub(super) struct NodeInput<'a> {
     /// Its path in the file.
     pub(super) field: String,
-    pub(super) data: &'a Value,
+    pub(super) given: &'a Given,
     pub(super) role: Option<Role>,
     pub(super) ips: Vec<At<IpAddr>>,
 }
 
 impl<'a> Inputs<'a> {
-    pub(super) fn merge(install: &'a Fragment, cluster: &'a Fragment, problems: &mut Problems) -> Self {
-        let addresses = |field: &str| addresses(cluster, field, cluster.get(field));
-        let bound = |field: &str| address(cluster.text(field)?, File::Cluster, field);
+    pub(super) fn merge(files: &'a Files, problems: &mut Problems) -> Self {
+        let Files { install, cluster } = files;
+        let addresses = |field: &str| addresses(cluster, field, &cluster.given, field);
+        let bound = |field: &str| at(File::Cluster, field, cluster.get(field));
         Self {
             install,
             cluster,
-            machine: machine_networks(install, problems),
+            machine: networks(install, MACHINE, [10, 0, 0, 0], problems),
             pods: pod_networks(install, problems),
-            service: service_networks(install, problems),
-            internal_join: network(install, JOIN),
-            masters: replicas(install, install.get("controlPlane"), "controlPlane.replicas"),
+            service: networks(install, SERVICE, [172, 30, 0, 0], problems),
+            internal_join: at(File::Install, JOIN, install.get(JOIN)),
+            masters: replicas(install, install.given.at("controlPlane"), "controlPlane.replicas"),
             workers: replicas(install, install.list("compute").first(), "compute.worker.replicas"),
             api: addresses("vips.api"),
             ingress: addresses("vips.ingress"),
@@ -81,61 +88,43 @@ impl<'a> Inputs<'a> {
 
     /// Whether a field of install-config was written, rightly or not.
     pub(super) fn wrote(&self, field: &str) -> bool {
-        self.install.lines.contains_key(field)
+        self.install.wrote(field)
     }
 }
 
-fn address(text: &str, file: File, field: &str) -> Option<At<IpAddr>> {
-    Some(At { value: text.parse().ok()?, file, field: field.to_owned() })
+pub(super) fn at<T: Copy>(file: File, field: &str, value: Option<&T>) -> Option<At<T>> {
+    Some(At { value: *value?, file, field: field.to_owned() })
 }
 
-/// The addresses of a field that holds one or several. A single one is addressed without an index.
-fn addresses(cluster: &Fragment, field: &str, value: Option<&Value>) -> Vec<At<IpAddr>> {
-    let texts = value.map_or(&[][..], list).iter().filter_map(Value::as_text);
-    let at = |(index, text): (usize, &str)| {
+/// The addresses at `path` of a map that hold one or several. A single one is addressed without an index.
+fn addresses(cluster: &Fragment, field: &str, map: &Given, path: &str) -> Vec<At<IpAddr>> {
+    let one = |(index, value): (usize, IpAddr)| {
         let element = join(field, &index.to_string());
-        address(text, File::Cluster, if cluster.lines.contains_key(&element) { &element } else { field })
+        let field = if cluster.wrote(&element) { element } else { field.to_owned() };
+        At { value, file: File::Cluster, field }
     };
-    texts.enumerate().filter_map(at).collect()
+    map.all(path).into_iter().enumerate().map(one).collect()
 }
 
 fn nodes(cluster: &Fragment) -> Vec<NodeInput<'_>> {
-    let node = |(index, data): (usize, &'_ Value)| {
-        // The name is the path, unless it could not serve as one: then the index is.
-        let named = data.get("name").and_then(Value::as_text).map(|name| join("nodes", name));
-        let field = named
-            .filter(|path| cluster.lines.contains_key(path))
-            .unwrap_or_else(|| join("nodes", &index.to_string()));
-        let role = data.get("role").and_then(Value::as_text).and_then(Role::read);
-        let ips = addresses(cluster, &join(&field, "ip"), data.get("ip"));
-        (field, role, ips)
-    };
-    let all = cluster.list("nodes").iter().enumerate();
-    all.map(|(index, data)| {
-        let (field, role, ips) = node((index, data));
-        NodeInput { field, data, role, ips }
-    })
-    .collect()
+    let nodes = cluster.list("nodes").iter().enumerate();
+    nodes
+        .map(|(index, given)| {
+            let field = cluster.element("nodes", index, given);
+            let ips = addresses(cluster, &join(&field, "ip"), given, "ip");
+            NodeInput { field, given, role: given.get("role").copied(), ips }
+        })
+        .collect()
 }
 
-fn replicas(install: &Fragment, pool: Option<&Value>, field: &str) -> Option<At<i64>> {
-    let written = pool.and_then(|pool| int(pool, "replicas"));
-    let value = written.or_else(|| (!install.lines.contains_key(field)).then_some(3))?;
-    Some(At { value, file: File::Install, field: field.to_owned() })
-}
-
-fn network(install: &Fragment, field: &str) -> Option<At<IpNet>> {
-    Some(At { value: install.text(field)?.parse().ok()?, file: File::Install, field: field.to_owned() })
-}
-
-fn default_network(text: &str, field: &str) -> Vec<At<IpNet>> {
-    let value = text.parse().ok();
-    value.map(|value| At { value, file: File::Install, field: field.to_owned() }).into_iter().collect()
+fn replicas(install: &Fragment, pool: Option<&Given>, field: &str) -> Option<At<i64>> {
+    let written = pool.and_then(|pool| pool.get("replicas"));
+    at(File::Install, field, written.or_else(|| (!install.wrote(field)).then_some(&3)))
 }
 
 /// The field under its new or its old name; both at once is a problem.
-fn renamed<'n>(install: &Fragment, new: &'n str, old: &'n str, problems: &mut Problems) -> &'n str {
-    match (install.lines.contains_key(new), install.lines.contains_key(old)) {
+fn renamed<'n>(install: &Fragment, [new, old]: [&'n str; 2], problems: &mut Problems) -> &'n str {
+    match (install.wrote(new), install.wrote(old)) {
         (true, true) => {
             let hint = Some(format!("remove it: `{new}` is the current name"));
             problems.push(install.problem(old, format!("given beside `{new}`")).hint(hint));
@@ -146,58 +135,45 @@ fn renamed<'n>(install: &Fragment, new: &'n str, old: &'n str, problems: &mut Pr
     }
 }
 
-fn machine_networks(install: &Fragment, problems: &mut Problems) -> Vec<At<IpNet>> {
-    let (new, old) = ("networking.machineNetwork", "networking.machineCIDR");
-    match renamed(install, new, old, problems) {
-        field if field == old => network(install, old).into_iter().collect(),
-        _ if !install.lines.contains_key(new) => default_network("10.0.0.0/16", new),
-        _ => {
-            let at = |(index, entry): (usize, &Value)| {
-                let value = entry.get("cidr")?.as_text()?.parse().ok()?;
-                Some(At { value, file: File::Install, field: format!("{new}.{index}.cidr") })
-            };
-            install.list(new).iter().enumerate().filter_map(at).collect()
-        }
+/// A list of networks, or of maps with a `cidr`; under the old name, one network.
+fn networks(
+    install: &Fragment,
+    names: [&str; 2],
+    default: [u8; 4],
+    problems: &mut Problems,
+) -> Vec<At<IpNet>> {
+    let field = renamed(install, names, problems);
+    if !install.wrote(field) {
+        return at(File::Install, field, v4(default, 16).as_ref()).into_iter().collect();
     }
+    if field == names[1] {
+        return at(File::Install, field, install.get(field)).into_iter().collect();
+    }
+    let one = |(index, entry): (usize, &Given)| {
+        let field = format!("{field}.{index}");
+        let own = at(File::Install, &field, entry.get(""));
+        own.or_else(|| at(File::Install, &join(&field, "cidr"), entry.get("cidr")))
+    };
+    install.list(field).iter().enumerate().filter_map(one).collect()
 }
 
-fn service_networks(install: &Fragment, problems: &mut Problems) -> Vec<At<IpNet>> {
-    let (new, old) = ("networking.serviceNetwork", "networking.serviceCIDR");
-    match renamed(install, new, old, problems) {
-        field if field == old => network(install, old).into_iter().collect(),
-        _ if !install.lines.contains_key(new) => default_network("172.30.0.0/16", new),
-        _ => {
-            let at = |(index, entry): (usize, &Value)| {
-                let value = entry.as_text()?.parse().ok()?;
-                Some(At { value, file: File::Install, field: format!("{new}.{index}") })
-            };
-            install.list(new).iter().enumerate().filter_map(at).collect()
-        }
-    }
+pub(super) fn v4(address: [u8; 4], prefix: u8) -> Option<IpNet> {
+    IpNet::new(IpAddr::from(address), prefix).ok()
 }
 
 fn pod_networks(install: &Fragment, problems: &mut Problems) -> Vec<At<ClusterNetwork>> {
-    let (new, old) = ("networking.clusterNetwork", "networking.clusterNetworks");
-    let field = renamed(install, new, old, problems);
-    if !install.lines.contains_key(field) {
-        let default = default_network("10.128.0.0/14", new);
-        let pods = |at: At<IpNet>| At {
-            value: ClusterNetwork { cidr: at.value, host_prefix: 23 },
-            file: at.file,
-            field: at.field,
-        };
-        return default.into_iter().map(pods).collect();
+    let field = renamed(install, PODS, problems);
+    if !install.wrote(field) {
+        let default = v4([10, 128, 0, 0], 14).map(|cidr| ClusterNetwork { cidr, host_prefix: 23 });
+        return at(File::Install, field, default.as_ref()).into_iter().collect();
     }
     let mut networks = Vec::new();
     for (index, entry) in install.list(field).iter().enumerate() {
         let field = format!("{field}.{index}");
-        let Some(cidr) =
-            entry.get("cidr").and_then(Value::as_text).and_then(|text| text.parse::<IpNet>().ok())
-        else {
-            continue;
-        };
+        let Some(cidr) = entry.get::<IpNet>("cidr").copied() else { continue };
         let bits = i64::from(cidr.max_prefix_len());
-        let prefix = match (int(entry, "hostPrefix"), int(entry, "hostSubnetLength")) {
+        let int = |name: &str| entry.get::<i64>(name).copied();
+        let prefix = match (int("hostPrefix"), int("hostSubnetLength")) {
             (Some(_), Some(_)) => {
                 let problem = install.problem(&join(&field, "hostSubnetLength"), "given beside `hostPrefix`");
                 problems.push(problem.hint(Some("remove it: `hostPrefix` is the current name".to_owned())));

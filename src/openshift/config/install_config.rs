@@ -1,22 +1,24 @@
 //! The field table of `install-config.yaml`: everything that the installers of 4.18 to 4.22 know.
 //!
-//! What is honoured reaches the model; what the installer accepts and tinderbox cannot honour is refused with the reason.
-//! Nothing is silently ignored.
+//! What is honoured reaches recipes: each field as written below `installConfig`, and under the path that its row names. What
+//! the installer accepts and tinderbox cannot honour is refused with the reason. Nothing is silently ignored.
 
-use super::spec::{Field, Kind, choice, field, refused};
+use super::given::Scalar;
+use super::spec::{Kind, Row, choice, field, refused, supported};
 use super::syntax;
+use super::words::{Architecture, SourcePolicy};
 
 const ONLY_NONE: &str = "tinderbox builds clusters for `platform: {none: {}}`";
 const CLOUD: &str = "it concerns cloud platforms; tinderbox builds clusters for `platform: {none: {}}`";
 const OS: &str = "the operating system is the one of the release, or `rhcos` in cluster.yaml";
-const ARCHITECTURES: &[&str] = &["amd64", "arm64", "ppc64le", "s390x"];
 
-pub(super) const FIELDS: &[Field] = &[
+pub(super) const FIELDS: &[Row] = &[
     field("apiVersion", choice(&["v1"]), "Version of this file's format.").required(),
     field("kind", choice(&["InstallConfig"]), "Kind of this file; usually left out."),
     field("metadata", Kind::Map(METADATA), "Names the cluster.").required(),
     field("baseDomain", Kind::Text(&syntax::DOMAIN), "The domain below which the cluster's domain is.")
-        .required(),
+        .required()
+        .seen_as("cluster.baseDomain"),
     field("networking", Kind::Map(NETWORKING), "Networks of machines, pods and services."),
     field("controlPlane", Kind::Map(CONTROL_PLANE), "How many masters."),
     field("compute", Kind::List(COMPUTE), "How many workers."),
@@ -24,28 +26,39 @@ pub(super) const FIELDS: &[Field] = &[
     field("platform", Kind::Map(PLATFORM), "Where the cluster runs: `none`.").required(),
     field("pullSecret", Kind::Text(&syntax::PULL_SECRET), "Credentials of the registries.")
         .required()
-        .secret(),
-    field("sshKey", Kind::Text(&syntax::SSH_KEYS), "Public keys of the user `core`, one a line."),
+        .secret()
+        .seen_as("pullSecret"),
+    field("sshKey", Kind::Lines(&syntax::SSH_KEYS), "Public keys of the user `core`, one a line.")
+        .seen_as("sshKeys"),
     field("proxy", Kind::Map(PROXY), "The proxy to the outside."),
     field(
         "additionalTrustBundle",
         Kind::Text(&syntax::CERTIFICATES),
         "More certificate authorities to trust.",
-    ),
+    )
+    .seen_as("trustBundle.certificates"),
     field(
         "additionalTrustBundlePolicy",
         choice(&["Proxyonly", "Always"]),
         "Whether the bundle is trusted only for the proxy.",
-    ),
+    )
+    .default("Proxyonly")
+    .seen_as("trustBundle.policy"),
     field("imageContentSources", Kind::List(MIRRORS), "Old name of imageDigestSources."),
-    field("imageDigestSources", Kind::List(MIRRORS), "Mirrors of image repositories."),
+    field("imageDigestSources", Kind::List(MIRRORS), "Mirrors of image repositories.")
+        .formerly("imageContentSources")
+        .seen_as("mirrors"),
     field(
         "publish",
-        Kind::Choice { values: &["External"], refused: &["Internal", "Mixed"] },
+        supported(&["External"], &["Internal", "Mixed"]),
         "Who can reach the cluster's endpoints.",
-    ),
-    field("fips", Kind::Bool, "FIPS mode on all nodes."),
-    field("cpuPartitioningMode", choice(&["None", "AllNodes"]), "Workload partitioning."),
+    )
+    .default("External")
+    .seen_as("publish"),
+    field("fips", Kind::Bool, "FIPS mode on all nodes.").default("false").seen_as("fips"),
+    field("cpuPartitioningMode", choice(&["None", "AllNodes"]), "Workload partitioning.")
+        .default("None")
+        .seen_as("cpuPartitioning"),
     refused("credentialsMode", CLOUD),
     refused(
         "bootstrapInPlace",
@@ -54,51 +67,59 @@ pub(super) const FIELDS: &[Field] = &[
     field("capabilities", Kind::Map(CAPABILITIES), "Which optional components are installed."),
     field(
         "featureSet",
-        choice(&["", "Default", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade"]),
+        Kind::Choice {
+            values: &["", "Default", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade"],
+            refused: &[],
+            read: |text| Some(Scalar::Text(if text.is_empty() { "Default" } else { text }.to_owned())),
+        },
         "Features beyond the default ones.",
-    ),
+    )
+    .default("Default")
+    .seen_as("featureSet"),
     field(
         "featureGates",
         Kind::Texts(&syntax::FEATURE_GATE),
         "Single gates; with featureSet CustomNoUpgrade only.",
-    ),
+    )
+    .seen_as("featureGates"),
     refused("operatorPublishingStrategy", CLOUD),
     refused("osImageStream", OS),
     refused("pki", "set `pki` in cluster.yaml"),
 ];
 
-const METADATA: &[Field] = &[
-    field("name", Kind::Text(&syntax::NAME), "First label of the cluster's domain.").required(),
+const METADATA: &[Row] = &[
+    field("name", Kind::Text(&syntax::NAME), "First label of the cluster's domain.")
+        .required()
+        .seen_as("cluster.name"),
     refused("annotations", "they reach no artifact: remove them"),
     refused("labels", "they reach no artifact: remove them"),
     refused("namespace", "it reaches no artifact: remove it"),
     refused("creationTimestamp", "it reaches no artifact: remove it"),
 ];
 
-const NETWORKING: &[Field] = &[
+const NETWORKING: &[Row] = &[
     field(
         "networkType",
-        Kind::Choice { values: &["OVNKubernetes"], refused: &["OpenShiftSDN", "Calico", "Cilium", "Kuryr"] },
+        supported(&["OVNKubernetes"], &["OpenShiftSDN", "Calico", "Cilium", "Kuryr"]),
         "The pod network.",
-    ),
-    field("machineNetwork", Kind::List(MACHINE_NETWORK), "Networks of the nodes and VIPs."),
-    field("clusterNetwork", Kind::List(CLUSTER_NETWORK), "Networks of the pods."),
-    field("serviceNetwork", Kind::Texts(&syntax::NETWORK), "Networks of the services."),
+    )
+    .formerly("type")
+    .default("OVNKubernetes")
+    .seen_as("networks.type"),
+    field("machineNetwork", Kind::List(MACHINE_NETWORK), "Networks of the nodes and VIPs.").not_empty(),
+    field("clusterNetwork", Kind::List(CLUSTER_NETWORK), "Networks of the pods.").not_empty(),
+    field("serviceNetwork", Kind::Texts(&syntax::NETWORK), "Networks of the services.").not_empty(),
     field("ovnKubernetesConfig", Kind::Map(OVN), "Internal networks of OVN-Kubernetes."),
     refused("clusterNetworkMTU", "the MTU follows the nodes' interfaces"),
-    field(
-        "type",
-        Kind::Choice { values: &["OVNKubernetes"], refused: &["OpenShiftSDN"] },
-        "Old name of networkType.",
-    ),
+    field("type", supported(&["OVNKubernetes"], &["OpenShiftSDN"]), "Old name of networkType."),
     field("machineCIDR", Kind::Text(&syntax::NETWORK), "Old form of machineNetwork."),
     field("serviceCIDR", Kind::Text(&syntax::NETWORK), "Old form of serviceNetwork."),
     field("clusterNetworks", Kind::List(CLUSTER_NETWORK), "Old name of clusterNetwork."),
 ];
 
-const MACHINE_NETWORK: &[Field] = &[field("cidr", Kind::Text(&syntax::NETWORK), "The network.").required()];
+const MACHINE_NETWORK: &[Row] = &[field("cidr", Kind::Text(&syntax::NETWORK), "The network.").required()];
 
-const CLUSTER_NETWORK: &[Field] = &[
+const CLUSTER_NETWORK: &[Row] = &[
     field("cidr", Kind::Text(&syntax::NETWORK), "The network.").required(),
     field("hostPrefix", Kind::Int { min: 1, max: 128 }, "Prefix length of each node's part."),
     field(
@@ -108,46 +129,44 @@ const CLUSTER_NETWORK: &[Field] = &[
     ),
 ];
 
-const OVN: &[Field] = &[field("ipv4", Kind::Map(OVN_IPV4), "Of IPv4.")];
-const OVN_IPV4: &[Field] =
-    &[field("internalJoinSubnet", Kind::Text(&syntax::NETWORK), "The network that joins OVN's routers.")];
+const OVN: &[Row] = &[field("ipv4", Kind::Map(OVN_IPV4), "Of IPv4.")];
+const OVN_IPV4: &[Row] =
+    &[field("internalJoinSubnet", Kind::Text(&syntax::NETWORK), "The network that joins OVN's routers.")
+        .seen_as("networks.internalJoinSubnet")];
 
-const HYPERTHREADING: Field = field(
-    "hyperthreading",
-    Kind::Choice { values: &["Enabled"], refused: &["Disabled"] },
-    "Simultaneous multithreading of the pool's machines.",
-);
-const REPLICAS: Field = field(
-    "replicas",
-    Kind::Int { min: 0, max: 10_000 },
-    "How many machines; must agree with the nodes of cluster.yaml.",
-);
-const ARCHITECTURE: Field =
-    field("architecture", choice(ARCHITECTURES), "Instruction set of the pool's machines.");
+/// The fields of a pool of machines: its name, and why there is no fencing.
+macro_rules! pool {
+    ($name:expr, $fencing:literal) => {
+        &[
+            $name,
+            field(
+                "replicas",
+                Kind::Int { min: 0, max: 10_000 },
+                "How many machines; must agree with the nodes of cluster.yaml.",
+            ),
+            field("architecture", Architecture::KIND, "Instruction set of the pool's machines."),
+            field(
+                "hyperthreading",
+                supported(&["Enabled"], &["Disabled"]),
+                "Simultaneous multithreading of the pool's machines.",
+            ),
+            field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
+            refused("fencing", $fencing),
+            refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
+            refused("management", CLOUD),
+            refused("osImageStream", OS),
+        ]
+    };
+}
 
-const CONTROL_PLANE: &[Field] = &[
+const CONTROL_PLANE: &[Row] = pool!(
     field("name", choice(&["master"]), "Always `master`."),
-    REPLICAS,
-    ARCHITECTURE,
-    HYPERTHREADING,
-    field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
-    refused("fencing", "two-node clusters are not supported: use 1, 3, 4 or 5 masters"),
-    refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
-    refused("management", CLOUD),
-    refused("osImageStream", OS),
-];
-
-const COMPUTE: &[Field] = &[
-    field("name", Kind::Choice { values: &["worker"], refused: &["edge"] }, "Always `worker`.").required(),
-    REPLICAS,
-    ARCHITECTURE,
-    HYPERTHREADING,
-    field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
-    refused("fencing", "it concerns control planes of two nodes"),
-    refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
-    refused("management", CLOUD),
-    refused("osImageStream", OS),
-];
+    "two-node clusters are not supported: use 1, 3, 4 or 5 masters"
+);
+const COMPUTE: &[Row] = pool!(
+    field("name", supported(&["worker"], &["edge"]), "Always `worker`.").required(),
+    "it concerns control planes of two nodes"
+);
 
 /// The fields of a platform map: `own` ones, and every platform that only the installer builds for.
 macro_rules! platforms {
@@ -172,31 +191,31 @@ macro_rules! platforms {
     };
 }
 
-const PLATFORM: &[Field] =
+const PLATFORM: &[Row] =
     platforms!(field("none", Kind::Map(&[]), "No platform integration: `none: {}`.").required());
-const POOL_PLATFORM: &[Field] = platforms!();
+const POOL_PLATFORM: &[Row] = platforms!();
 
-const PROXY: &[Field] = &[
-    field("httpProxy", Kind::Text(&syntax::PROXY), "Proxy of http requests."),
-    field("httpsProxy", Kind::Text(&syntax::PROXY), "Proxy of https requests."),
+const PROXY: &[Row] = &[
+    field("httpProxy", Kind::Text(&syntax::PROXY), "Proxy of http requests.").seen_as("proxy.httpProxy"),
+    field("httpsProxy", Kind::Text(&syntax::PROXY), "Proxy of https requests.").seen_as("proxy.httpsProxy"),
     field(
         "noProxy",
         Kind::Text(&syntax::OPTIONAL_TEXT),
         "Comma-separated domains and networks that need no proxy.",
-    ),
+    )
+    .seen_as("proxy.noProxy"),
 ];
 
-const MIRRORS: &[Field] = &[
-    field("source", Kind::Text(&syntax::REPOSITORY), "The repository as images name it.").required(),
-    field("mirrors", Kind::Texts(&syntax::REPOSITORY), "Where else its images are."),
-    field(
-        "sourcePolicy",
-        choice(&["NeverContactSource", "AllowContactingSource"]),
-        "Whether the source itself is asked when no mirror answers.",
-    ),
+const MIRRORS: &[Row] = &[
+    field("source", Kind::Text(&syntax::REPOSITORY), "The repository as images name it.")
+        .required()
+        .seen_as("source"),
+    field("mirrors", Kind::Texts(&syntax::REPOSITORY), "Where else its images are.").seen_as("mirrors"),
+    field("sourcePolicy", SourcePolicy::KIND, "Whether the source itself is asked when no mirror answers.")
+        .seen_as("sourcePolicy"),
 ];
 
-const CAPABILITIES: &[Field] = &[
+const CAPABILITIES: &[Row] = &[
     field(
         "baselineCapabilitySet",
         choice(&[
@@ -204,6 +223,8 @@ const CAPABILITIES: &[Field] = &[
             "v4.19", "v4.20", "v4.21", "v4.22",
         ]),
         "The set to start from.",
-    ),
-    field("additionalEnabledCapabilities", Kind::Texts(&syntax::TEXT), "Components beyond that set."),
+    )
+    .seen_as("capabilities.baselineCapabilitySet"),
+    field("additionalEnabledCapabilities", Kind::Texts(&syntax::TEXT), "Components beyond that set.")
+        .seen_as("capabilities.additionalEnabledCapabilities"),
 ];

@@ -4,29 +4,30 @@
 //!
 //! | step | type | what happens | files |
 //! |---|---|---|---|
-//! | fragments | `Fragment` | one file against its field table: shapes, unknown fields, lines | `yaml`, `scalar`, `spec`, `syntax`, `install_config`, `cluster_file`, `schema` |
-//! | inputs | `Inputs` | both files merged, network defaults, old names | `inputs`, `rules`, `checks` |
-//! | settings | [`Cluster`] | the model, and everything that follows from it | `settings`, `model`, `words`, `release`, `derived` |
+//! | fragments | `Fragment` | one file by its field table: values parsed and typed, unknown fields, lines | `spec`, `syntax`, `words`, `given`, `fragment`, `install_config`, `cluster_file`, `schema` |
+//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `inputs`, `rules`, `checks` |
+//! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `derived`, `release` |
 //!
-//! Recipes see the result as [`Fields`]: a tree of leaves, each with the lines that decided it (`fields`, `place`,
-//! `lookup`, `project`). All problems of both files are reported at once. To add a field: a row in the table, a field in the
-//! model; the compiler then asks for the rest.
+//! Recipes see the result as [`Fields`](crate::engine::fields::Fields): a tree of leaves, each with the lines that decided it
+//! (`projection`). All problems of both files are reported at once.
+//!
+//! A field is declared once: to add one, add a row to its table. Recipes, messages, `affects` and the JSON schema follow. Only
+//! what Rust code asks about needs a place in [`Cluster`] too.
 
 mod checks;
 mod cluster_file;
 mod derived;
+mod files;
 mod fragment;
+mod given;
 mod init;
 mod inputs;
 mod install_config;
-mod lookup;
 mod model;
-mod place;
+mod projection;
 mod release;
 mod rules;
-mod scalar;
 mod schema;
-mod settings;
 mod spec;
 mod syntax;
 #[cfg(test)]
@@ -43,30 +44,32 @@ pub(crate) use schema::schema;
 pub(crate) use crate::base::yaml::Source;
 pub(crate) use words::{Role, SourcePolicy};
 
+use std::sync::Arc;
+
+use files::{File, Files};
 use fragment::Fragment;
 use inputs::Inputs;
 
 use crate::base::hint::{Place, Problem, Problems};
-use crate::base::value::Value;
 
 /// Reads both files. Reports everything that is wrong with either, in the order of file and line.
 pub(crate) fn load(install_config: Source<'_>, cluster: Source<'_>) -> Result<Cluster, Problems> {
     let mut problems = Problems::default();
-    let install = Fragment::read(install_config, install_config::FIELDS, &mut problems);
-    let cluster = Fragment::read(cluster, cluster_file::FIELDS, &mut problems);
+    let install = Fragment::read(install_config, File::Install.table(), &mut problems);
+    let cluster = Fragment::read(cluster, File::Cluster.table(), &mut problems);
     if !(install.readable && cluster.readable) {
         return Err(in_order(problems));
     }
-    let inputs = Inputs::merge(&install, &cluster, &mut problems);
+    let files = Arc::new(Files { install, cluster });
+    let inputs = Inputs::merge(&files, &mut problems);
     rules::run(&inputs, &mut problems);
-    let disabled: Vec<&str> = cluster.list("checks.disabled").iter().filter_map(Value::as_text).collect();
-    checks::run(&inputs, &disabled, &mut problems);
+    checks::run(&inputs, &files.cluster.given.all("checks.disabled"), &mut problems);
     if !problems.0.is_empty() {
         return Err(in_order(problems));
     }
-    settings::settle(&inputs).ok_or_else(|| {
+    Cluster::new(&files, &inputs).ok_or_else(|| {
         // Cannot happen while every hole in the inputs leaves a problem behind; said rather than panicked.
-        let place = Place::file(&cluster.file);
+        let place = Place::file(&files.cluster.file);
         Problems(vec![Problem::new(
             place,
             "the files do not make a cluster, and no check says why: this is a bug",

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cluster_file;
-use super::spec::{Field, Kind};
+use super::spec::{Kind, Row};
 use super::syntax::Syntax;
 
 /// The schema (draft 2020-12) of `cluster.yaml`.
@@ -14,7 +14,7 @@ pub(crate) fn schema() -> Value {
     Value::Object(schema)
 }
 
-fn object(fields: &[Field]) -> Map<String, Value> {
+fn object(fields: &[Row]) -> Map<String, Value> {
     let properties: Map<String, Value> =
         fields.iter().map(|field| (field.name.to_owned(), Value::Object(described(field)))).collect();
     let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
@@ -26,7 +26,7 @@ fn object(fields: &[Field]) -> Map<String, Value> {
     object
 }
 
-fn described(field: &Field) -> Map<String, Value> {
+fn described(field: &Row) -> Map<String, Value> {
     let mut schema = of(&field.kind);
     schema.insert("description".to_owned(), json!(field.doc));
     schema
@@ -36,12 +36,12 @@ fn of(kind: &Kind) -> Map<String, Value> {
     members(match kind {
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Int { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
-        Kind::Text(syntax) => text(syntax),
+        Kind::Text(syntax) | Kind::Lines(syntax) => text(syntax),
         Kind::Choice { values, .. } => json!({"enum": values}),
-        Kind::Size(unit) => json!({
+        Kind::Quantity(unit) => json!({
             "anyOf": [
                 {"type": "integer", "minimum": 1},
-                {"type": "string", "pattern": "^[1-9][0-9]* ?([MGT]i?B?)?$", "examples": [unit.example()]},
+                {"type": "string", "pattern": "^[1-9][0-9]* ?([MGT]i?B?)?$", "examples": [unit.example]},
             ],
         }),
         Kind::Texts(syntax) => json!({"type": "array", "items": text(syntax)}),

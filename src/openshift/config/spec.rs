@@ -1,18 +1,34 @@
-//! The vocabulary of a file's field table: name, kind, documentation, whether it must be there, whether it is secret.
+//! The vocabulary of a file's field table. A field is declared once, in one row:
 //!
-//! One table per file drives everything that is said about its fields: shape checks, "did you mean", positions, and the
-//! JSON schema. A field that is not in a table cannot be read, and one that is must reach the model.
+//! | part | what follows from it |
+//! |---|---|
+//! | name, by nesting its path | "unknown field", "did you mean", `affects` |
+//! | [`Kind`] | the parser, what messages expect, the JSON schema |
+//! | sentence | the schema's description: what editors show |
+//! | `required`, `not_empty`, `secret` | problems; whether the value is shown |
+//! | [`Fallback`] | the value if nobody wrote one, and what decides it |
+//! | [`Seen`] | the path under which recipes see it |
+//!
+//! Nothing else has to know a field, unless Rust code asks for its value.
 
+use super::files::{File, Files};
+use super::given::{Given, Quantity, Scalar, Unit, boolean};
 use super::syntax::Syntax;
 
 /// One field of a file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
+pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) doc: &'static str,
     pub(super) required: bool,
+    /// A list of it has elements.
+    pub(super) not_empty: bool,
     pub(super) secret: bool,
+    pub(super) fallback: Fallback,
+    pub(super) seen: Seen,
+    /// Another field beside it, which the installer knew earlier and which is read if this one is not written.
+    pub(super) formerly: Option<&'static str>,
 }
 
 /// What a field holds.
@@ -24,77 +40,96 @@ pub(super) enum Kind {
     Int { min: i64, max: i64 },
     /// A text of a certain syntax.
     Text(&'static Syntax),
+    /// A text with one value a line, seen as a list.
+    Lines(&'static Syntax),
     /// One of these words. `refused` are words that the installer knows and tinderbox cannot honour.
-    Choice { values: &'static [&'static str], refused: &'static [&'static str] },
-    /// An amount: a whole number of `unit`, or a text such as `16GiB`. Read as a whole number of `unit`.
-    Size(Unit),
+    Choice {
+        values: &'static [&'static str],
+        refused: &'static [&'static str],
+        read: fn(&str) -> Option<Scalar>,
+    },
+    /// An amount: a whole number of the unit, or a text such as `16GiB`.
+    Quantity(Unit),
     /// A list of texts.
     Texts(&'static Syntax),
     /// One text or a list of them, read as a list.
     OneOrMore(&'static Syntax),
     /// A list of maps; elements with a `name` are addressed by it, and names are unique.
-    List(&'static [Field]),
+    List(&'static [Row]),
     /// A map with these fields.
-    Map(&'static [Field]),
+    Map(&'static [Row]),
     /// A map with keys of the user's choice.
-    Named(&'static [Field]),
+    Named(&'static [Row]),
     /// Valid for the installer and not honoured here; the text says what to do instead.
     Refused(&'static str),
 }
 
-/// What a bare number counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// Memory, in MiB.
-    MiB,
-    /// Disks, in GB of 1000³ bytes.
-    GB,
+/// What holds where nobody wrote anything.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fallback {
+    /// Null, or an empty list.
+    Nothing,
+    /// As if this had been written.
+    Text(&'static str),
+    /// Whatever another field of the same file has, outside of lists; its lines then decide this one too.
+    Field(&'static str),
+    /// Follows from these fields.
+    From(&'static [(File, &'static str)], Follow),
 }
 
-impl Unit {
-    pub(super) const fn bytes(self) -> u64 {
-        match self {
-            Self::MiB => 1 << 20,
-            Self::GB => 1_000_000_000,
-        }
-    }
+/// Sees both files, and the element of a list that the field is in.
+type Follow = fn(&Files, &Given) -> Option<Scalar>;
 
-    /// An amount as a text.
-    pub(super) const fn example(self) -> &'static str {
-        match self {
-            Self::MiB => "16GiB",
-            Self::GB => "120GB",
-        }
-    }
-
-    /// As users write it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::MiB => "MiB",
-            Self::GB => "GB",
-        }
-    }
+/// The path under which recipes see a field. Inside of a list it starts at the element.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Seen {
+    /// That of the file: as it is for cluster.yaml, below `installConfig` for install-config.
+    AsWritten,
+    /// This one.
+    As(&'static str),
+    /// Made by [`super::projection`], together with what is derived from it.
+    Derived,
 }
 
 /// An optional, public field.
-pub(super) const fn field(name: &'static str, kind: Kind, doc: &'static str) -> Field {
-    Field { name, kind, doc, required: false, secret: false }
+pub(super) const fn field(name: &'static str, kind: Kind, doc: &'static str) -> Row {
+    Row {
+        name,
+        kind,
+        doc,
+        required: false,
+        not_empty: false,
+        secret: false,
+        fallback: Fallback::Nothing,
+        seen: Seen::AsWritten,
+        formerly: None,
+    }
 }
 
 /// A field of the installer that tinderbox cannot honour.
-pub(super) const fn refused(name: &'static str, instead: &'static str) -> Field {
+pub(super) const fn refused(name: &'static str, instead: &'static str) -> Row {
     field(name, Kind::Refused(instead), "")
 }
 
 /// A word of a fixed set.
 pub(super) const fn choice(values: &'static [&'static str]) -> Kind {
-    Kind::Choice { values, refused: &[] }
+    supported(values, &[])
 }
 
-impl Field {
+/// A word of a fixed set, of which tinderbox honours only some.
+pub(super) const fn supported(values: &'static [&'static str], refused: &'static [&'static str]) -> Kind {
+    Kind::Choice { values, refused, read: |text| Some(Scalar::Text(text.to_owned())) }
+}
+
+impl Row {
     /// The file is wrong without it.
     pub(super) const fn required(mut self) -> Self {
         self.required = true;
+        self
+    }
+
+    pub(super) const fn not_empty(mut self) -> Self {
+        self.not_empty = true;
         self
     }
 
@@ -103,25 +138,83 @@ impl Field {
         self.secret = true;
         self
     }
+
+    /// As if this text had been written.
+    pub(super) const fn default(mut self, text: &'static str) -> Self {
+        self.fallback = Fallback::Text(text);
+        self
+    }
+
+    /// The value of another field of the same file.
+    pub(super) const fn default_field(mut self, other: &'static str) -> Self {
+        self.fallback = Fallback::Field(other);
+        self
+    }
+
+    /// What follows from these fields.
+    pub(super) const fn default_from(
+        mut self,
+        from: &'static [(File, &'static str)],
+        follow: Follow,
+    ) -> Self {
+        self.fallback = Fallback::From(from, follow);
+        self
+    }
+
+    /// Recipes see it under this path.
+    pub(super) const fn seen_as(mut self, path: &'static str) -> Self {
+        self.seen = Seen::As(path);
+        self
+    }
+
+    pub(super) const fn derived(mut self) -> Self {
+        self.seen = Seen::Derived;
+        self
+    }
+
+    pub(super) const fn formerly(mut self, name: &'static str) -> Self {
+        self.formerly = Some(name);
+        self
+    }
 }
 
 impl Kind {
+    /// The value of a scalar; none if it is not of this kind. Only what is not quoted can be a number or a bool.
+    pub(super) fn parse(&self, text: &str, plain: bool) -> Option<Scalar> {
+        match self {
+            Self::Bool => boolean(text).filter(|_| plain).map(Scalar::Bool),
+            Self::Int { min, max } => {
+                let number = text.parse().ok().filter(|number| plain && (min..=max).contains(&number));
+                number.map(Scalar::Int)
+            }
+            Self::Quantity(unit) => Quantity::parse(text, *unit).map(Scalar::Quantity),
+            Self::Choice { values, read, .. } => values.contains(&text).then(|| read(text)).flatten(),
+            Self::Text(syntax) | Self::Lines(syntax) | Self::Texts(syntax) | Self::OneOrMore(syntax) => {
+                (syntax.parse)(text)
+            }
+            Self::List(_) | Self::Map(_) | Self::Named(_) | Self::Refused(_) => None,
+        }
+    }
+
+    /// Whether nothing is an empty list.
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self, Self::Lines(_) | Self::Texts(_) | Self::OneOrMore(_) | Self::List(_))
+    }
+
     /// What a user must write, for messages: "is not …".
     pub(super) fn expectation(&self) -> String {
         match self {
             Self::Bool => "true or false".to_owned(),
             Self::Int { min, max: i64::MAX } => format!("a whole number of at least {min}"),
             Self::Int { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Text(syntax) => syntax.name.to_owned(),
-            Self::Choice { values, .. } => match values {
-                [only] => format!("`{only}`"),
-                _ => format!(
-                    "one of {}",
-                    values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
-                ),
-            },
-            Self::Size(unit) => {
-                format!("a whole number of {} or a text such as `{}`", unit.name(), unit.example())
+            Self::Text(syntax) | Self::Lines(syntax) => syntax.name.to_owned(),
+            Self::Choice { values: [only], .. } => format!("`{only}`"),
+            Self::Choice { values, .. } => {
+                let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+                format!("one of {}", values.join(", "))
+            }
+            Self::Quantity(unit) => {
+                format!("a whole number of {} or a text such as `{}`", unit.name, unit.example)
             }
             Self::Texts(syntax) => format!("a list, each {}", syntax.name),
             Self::OneOrMore(syntax) => format!("{} or a list of them", syntax.name),

@@ -1,10 +1,7 @@
-//! The syntax of single values: names, addresses, URLs, references. Each is a constant that the field tables name.
-//!
-//! Invariant: a check says what is wrong and never repeats the value, because some values are secret.
+//! The syntax of single values: names, addresses, URLs, references. Each is a constant that the field tables name, and
+//! parses a text to the type that it keeps until it is used.
 
-use std::net::IpAddr;
-
-use ipnet::IpNet;
+use super::given::Scalar;
 
 /// A kind of text.
 #[derive(Debug)]
@@ -15,151 +12,124 @@ pub(super) struct Syntax {
     pub(super) example: &'static str,
     /// The regular expression of the schema, where one says enough.
     pub(super) pattern: Option<&'static str>,
-    /// Whether a text is of this kind.
-    pub(super) check: fn(&str) -> bool,
+    /// The value of a text of this kind.
+    pub(super) parse: fn(&str) -> Option<Scalar>,
 }
 
-const LABEL: &str = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$";
-const DOMAIN_PATTERN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+const fn syntax(name: &'static str, example: &'static str, parse: fn(&str) -> Option<Scalar>) -> Syntax {
+    Syntax { name, example, pattern: None, parse }
+}
+
+impl Syntax {
+    const fn pattern(mut self, pattern: &'static str) -> Self {
+        self.pattern = Some(pattern);
+        self
+    }
+}
+
+/// A text that stays one.
+fn text_if(valid: bool, text: &str) -> Option<Scalar> {
+    valid.then(|| Scalar::Text(text.to_owned()))
+}
 
 /// Any text that is not empty.
-pub(super) const TEXT: Syntax =
-    Syntax { name: "a text", example: "some text", pattern: None, check: |text| !text.is_empty() };
+pub(super) const TEXT: Syntax = syntax("a text", "some text", |text| text_if(!text.is_empty(), text));
 /// Any text at all.
-pub(super) const OPTIONAL_TEXT: Syntax =
-    Syntax { name: "a text", example: "some text", pattern: None, check: |_| true };
+pub(super) const OPTIONAL_TEXT: Syntax = syntax("a text", "some text", |text| text_if(true, text));
 /// A name of one DNS label.
-pub(super) const NAME: Syntax = Syntax {
-    name: "a DNS label (lower-case letters, digits and `-`, at most 63)",
-    example: "master-0",
-    pattern: Some(LABEL),
-    check: is_label,
-};
+pub(super) const NAME: Syntax =
+    syntax("a DNS label (lower-case letters, digits and `-`, at most 63)", "master-0", |text| {
+        text_if(is_label(text), text)
+    })
+    .pattern("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$");
 /// A domain of several labels.
-pub(super) const DOMAIN: Syntax =
-    Syntax { name: "a domain name", example: "example.com", pattern: Some(DOMAIN_PATTERN), check: is_domain };
+pub(super) const DOMAIN: Syntax = syntax("a domain name", "example.com", domain)
+    .pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$");
 /// An address without prefix length.
-pub(super) const ADDRESS: Syntax = Syntax {
-    name: "an IP address",
-    example: "192.168.126.10",
-    pattern: None,
-    check: |text| text.parse::<IpAddr>().is_ok(),
-};
+pub(super) const ADDRESS: Syntax =
+    syntax("an IP address", "192.168.126.10", |text| text.parse().ok().map(Scalar::Address));
 /// A network in CIDR notation.
-pub(super) const NETWORK: Syntax = Syntax {
-    name: "a network",
-    example: "192.168.126.0/24",
-    pattern: None,
-    check: |text| text.parse::<IpNet>().is_ok(),
-};
-pub(super) const MAC: Syntax = Syntax {
-    name: "a MAC address of one interface",
-    example: "52:54:00:12:34:56",
-    pattern: Some("^[0-9A-Fa-f][02468ACEace](:[0-9A-Fa-f]{2}){5}$"),
-    check: is_mac,
-};
+pub(super) const NETWORK: Syntax =
+    syntax("a network", "192.168.126.0/24", |text| text.parse().ok().map(Scalar::Network));
+/// In lower case, however it was written.
+pub(super) const MAC: Syntax = syntax("a MAC address of one interface", "52:54:00:12:34:56", |text| {
+    text_if(is_mac(text), &text.to_ascii_lowercase())
+})
+.pattern("^[0-9A-Fa-f][02468ACEace](:[0-9A-Fa-f]{2}){5}$");
 /// The URL of a proxy.
-pub(super) const PROXY: Syntax = Syntax {
-    name: "a proxy URL",
-    example: "http://proxy.example.com:3128",
-    pattern: Some("^https?://[^/ ]+/?$"),
-    check: is_proxy,
-};
-/// Public SSH keys, one a line.
-pub(super) const SSH_KEYS: Syntax = Syntax {
-    name: "a public SSH key",
-    example: "ssh-ed25519 AAAA… you@example.com (one key a line)",
-    pattern: None,
-    check: |text| ssh_keys(text).next().is_some() && ssh_keys(text).all(is_ssh_key),
-};
+pub(super) const PROXY: Syntax =
+    syntax("a proxy URL", "http://proxy.example.com:3128", |text| text_if(is_proxy(text), text))
+        .pattern("^https?://[^/ ]+/?$");
+/// Public SSH keys, one a line, blank lines aside.
+pub(super) const SSH_KEYS: Syntax =
+    syntax("a public SSH key", "ssh-ed25519 AAAA… you@example.com (one key a line)", |text| {
+        let keys: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let valid = !keys.is_empty() && keys.iter().all(|key| is_ssh_key(key));
+        valid.then(|| Scalar::Lines(keys.into_iter().map(str::to_owned).collect()))
+    });
 /// Certificates in PEM.
-pub(super) const CERTIFICATES: Syntax = Syntax {
-    name: "a PEM bundle of certificates",
-    example: "-----BEGIN CERTIFICATE-----",
-    pattern: None,
-    check: is_pem,
-};
+pub(super) const CERTIFICATES: Syntax =
+    syntax("a PEM bundle of certificates", "-----BEGIN CERTIFICATE-----", |text| text_if(is_pem(text), text));
 /// What `podman login` writes.
-pub(super) const PULL_SECRET: Syntax = Syntax {
-    name: "a pull secret: JSON with `auths`, each with an `auth` or a `credsStore`",
-    example: r#"{"auths":{"registry.example.com":{"auth":"…"}}}"#,
-    pattern: None,
-    check: is_pull_secret,
-};
+pub(super) const PULL_SECRET: Syntax = syntax(
+    "a pull secret: JSON with `auths`, each with an `auth` or a `credsStore`",
+    r#"{"auths":{"registry.example.com":{"auth":"…"}}}"#,
+    |text| text_if(is_pull_secret(text), text),
+);
 /// A repository, without tag.
-pub(super) const REPOSITORY: Syntax = Syntax {
-    name: "an image repository (without tag or digest)",
-    example: "mirror.example.com:5000/ocp/release",
-    pattern: None,
-    check: is_repository,
-};
-/// A source of a release image; parsed by `Release`.
-pub(super) const RELEASE: Syntax = Syntax {
-    name: "a release",
-    example: "demo:4.18, registry/repo:tag, registry/repo@sha256:…, oci:DIR:TAG or oci:DIR@sha256:…",
-    pattern: None,
-    check: |text| text.parse::<super::release::Release>().is_ok(),
-};
-/// A time span in whole hours, days or years.
-pub(super) const SPAN: Syntax = Syntax {
-    name: "a time span",
-    example: "24h, 30d or 10y (of 365 days)",
-    pattern: Some("^[1-9][0-9]{0,6}[hdy]$"),
-    check: |text| hours(text).is_some(),
-};
+pub(super) const REPOSITORY: Syntax =
+    syntax("an image repository (without tag or digest)", "mirror.example.com:5000/ocp/release", |text| {
+        text_if(is_repository(text), text)
+    });
+/// A source of a release image.
+pub(super) const RELEASE: Syntax = syntax(
+    "a release",
+    "demo:4.18, registry/repo:tag, registry/repo@sha256:…, oci:DIR:TAG or oci:DIR@sha256:…",
+    |text| text.parse().ok().map(Scalar::Release),
+);
+/// A time span in whole hours, days or years; a number of hours.
+pub(super) const SPAN: Syntax =
+    syntax("a time span", "24h, 30d or 10y (of 365 days)", |text| hours(text).map(Scalar::Int))
+        .pattern("^[1-9][0-9]{0,6}[hdy]$");
 /// `Gate=true`.
-pub(super) const FEATURE_GATE: Syntax = Syntax {
-    name: "a feature gate",
-    example: "SomeGate=true",
-    pattern: Some("^[A-Za-z0-9]+=(true|false)$"),
-    check: |text| matches!(text.split_once('='), Some((gate, "true" | "false")) if !gate.is_empty() && gate.bytes().all(|b| b.is_ascii_alphanumeric())),
-};
+pub(super) const FEATURE_GATE: Syntax = syntax("a feature gate", "SomeGate=true", |text| {
+    let word = |gate: &str| !gate.is_empty() && gate.bytes().all(|b| b.is_ascii_alphanumeric());
+    text_if(matches!(text.split_once('='), Some((gate, "true" | "false")) if word(gate)), text)
+})
+.pattern("^[A-Za-z0-9]+=(true|false)$");
 /// A Linux interface name.
-pub(super) const INTERFACE: Syntax = Syntax {
-    name: "a network interface name of at most 15 characters",
-    example: "virbr-ocp4",
-    pattern: Some("^[A-Za-z0-9_.-]{1,15}$"),
-    check: |text| {
-        (1..=15).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
-    },
-};
+pub(super) const INTERFACE: Syntax =
+    syntax("a network interface name of at most 15 characters", "virbr-ocp4", |text| {
+        text_if((1..=15).contains(&text.len()) && text.bytes().all(is_file_byte), text)
+    })
+    .pattern("^[A-Za-z0-9_.-]{1,15}$");
 /// What a network or a pool is called: it stands in XML, in file names and on command lines.
-pub(super) const OBJECT: Syntax = Syntax {
-    name: "a name of letters, digits, `_`, `.` and `-`, at most 63",
-    example: "ocp4",
-    pattern: Some("^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"),
-    check: |text| {
-        text.len() <= 63
-            && text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
-    },
-};
+pub(super) const OBJECT: Syntax =
+    syntax("a name of letters, digits, `_`, `.` and `-`, at most 63", "ocp4", |text| {
+        let first = text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+        text_if(first && text.len() <= 63 && text.bytes().all(is_file_byte), text)
+    })
+    .pattern("^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$");
 /// A directory of the host, absolute.
-pub(super) const DIRECTORY: Syntax = Syntax {
-    name: "an absolute path of letters, digits, `_`, `.` and `-`",
-    example: "/var/lib/libvirt/images/ocp4",
-    pattern: Some("^(/[A-Za-z0-9_.-]+)+$"),
-    check: |text| {
-        let part = |part: &str| {
-            !matches!(part, "" | "." | "..")
-                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
-        };
-        text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part))
-    },
-};
+pub(super) const DIRECTORY: Syntax =
+    syntax("an absolute path of letters, digits, `_`, `.` and `-`", "/var/lib/libvirt/images/ocp4", |text| {
+        let part = |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(is_file_byte);
+        text_if(text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part)), text)
+    })
+    .pattern("^(/[A-Za-z0-9_.-]+)+$");
 /// A disk, as the live system calls it.
-pub(super) const DEVICE: Syntax = Syntax {
-    name: "a device",
-    example: "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3",
-    pattern: Some("^/dev/[A-Za-z0-9/_.:+@=,-]+$"),
-    check: |text| {
-        let known = |b: u8| b.is_ascii_alphanumeric() || b"/_.:+@=,-".contains(&b);
-        text.strip_prefix("/dev/").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(known))
-    },
-};
+pub(super) const DEVICE: Syntax = syntax("a device", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", |text| {
+    let known = |b: u8| b.is_ascii_alphanumeric() || b"/_.:+@=,-".contains(&b);
+    let device = |rest: &str| !rest.is_empty() && rest.bytes().all(known);
+    text_if(text.strip_prefix("/dev/").is_some_and(device), text)
+})
+.pattern("^/dev/[A-Za-z0-9/_.:+@=,-]+$");
 
-fn is_label(text: &str) -> bool {
+fn is_file_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"_.-".contains(&b)
+}
+
+pub(super) fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     let word = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     bytes.len() <= 63
@@ -168,10 +138,10 @@ fn is_label(text: &str) -> bool {
         && bytes.iter().all(|b| word(b) || *b == b'-')
 }
 
-fn is_domain(text: &str) -> bool {
-    // The installer allows the dot of a fully qualified name at the end.
+/// Without the dot of a fully qualified name at the end, which the installer allows.
+fn domain(text: &str) -> Option<Scalar> {
     let text = text.strip_suffix('.').unwrap_or(text);
-    text.len() <= 253 && text.split('.').all(is_label)
+    text_if(text.len() <= 253 && text.split('.').all(is_label), text)
 }
 
 fn is_mac(text: &str) -> bool {
@@ -193,11 +163,6 @@ fn is_proxy(text: &str) -> bool {
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     let host = authority.rsplit('@').next().unwrap_or_default();
     !host.is_empty() && !host.starts_with(':') && !authority.contains(['/', '?', '#', ' ', '\n'])
-}
-
-/// The keys of an `sshKey` text: one a line, blank lines aside.
-pub(super) fn ssh_keys(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
 fn is_ssh_key(line: &str) -> bool {
@@ -253,7 +218,7 @@ pub(super) fn is_repository(text: &str) -> bool {
 }
 
 /// Hours of a time span such as `24h`, `30d` or `10y`.
-pub(super) fn hours(text: &str) -> Option<i64> {
+fn hours(text: &str) -> Option<i64> {
     let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit = match unit {
         "h" => 1,
@@ -318,10 +283,10 @@ mod tests {
         ];
         for (syntax, good, bad) in cases {
             for text in *good {
-                assert!((syntax.check)(text), "{text:?} is {}", syntax.name);
+                assert!((syntax.parse)(text).is_some(), "{text:?} is {}", syntax.name);
             }
             for text in *bad {
-                assert!(!(syntax.check)(text), "{text:?} is not {}", syntax.name);
+                assert!((syntax.parse)(text).is_none(), "{text:?} is not {}", syntax.name);
             }
         }
     }

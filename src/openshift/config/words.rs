@@ -1,5 +1,8 @@
-//! The words of a fixed set that the user's files know, as enums. Each is read and printed by one table, so that a word
-//! is written nowhere else.
+//! The words of a fixed set that Rust code asks about, as enums. Each is read and printed by one table, so that a word is
+//! written nowhere else. Words that only recipes see need no enum: they are texts of a [`Kind::Choice`].
+
+use super::given::Scalar;
+use super::spec::Kind;
 
 /// An enum of words: one text per variant, read and printed alike.
 macro_rules! words {
@@ -9,13 +12,19 @@ macro_rules! words {
         pub(crate) enum $name { $($(#[$variant_doc])* $variant,)* }
 
         impl $name {
+            /// One of these words, for a row.
+            pub(super) const KIND: Kind = Kind::Choice {
+                values: &[$($text),*],
+                refused: &[],
+                read: |text| match text {
+                    $($text => Some(Scalar::$name(Self::$variant)),)*
+                    _ => None,
+                },
+            };
+
             /// As written in the user's files.
             pub(crate) fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
-            }
-
-            pub(super) fn read(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$variant),)* _ => None }
             }
         }
     };
@@ -44,42 +53,9 @@ words! {
     }
 }
 words! {
-    /// How libvirt runs the machines.
-    DomainType {
-        Kvm = "kvm",
-        Qemu = "qemu",
-    }
-}
-words! {
-    /// When the additional trust bundle is trusted.
-    TrustPolicy {
-        /// Only for the proxy.
-        ProxyOnly = "Proxyonly",
-        Always = "Always",
-    }
-}
-words! {
     /// Whether the source of mirrored images may be asked.
     SourcePolicy {
         Never = "NeverContactSource",
         Allow = "AllowContactingSource",
-    }
-}
-words! {
-    /// Features beyond the default ones.
-    FeatureSet {
-        Default = "Default",
-        /// Features on their way in; no upgrades.
-        TechPreview = "TechPreviewNoUpgrade",
-        /// Features under development; no upgrades.
-        DevPreview = "DevPreviewNoUpgrade",
-        /// Gates of the user's choice; no upgrades.
-        Custom = "CustomNoUpgrade",
-    }
-}
-words! {
-    CpuPartitioning {
-        None = "None",
-        AllNodes = "AllNodes",
     }
 }

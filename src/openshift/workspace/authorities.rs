@@ -15,7 +15,7 @@ use crate::openshift::config::{AuthorityFiles, Cluster};
 pub(super) fn read(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Field> {
     let mut fields = Vec::new();
     let mut problems = Problems::default();
-    for (name, AuthorityFiles { certificate, key }) in &cluster.pki.authorities {
+    for (name, AuthorityFiles { certificate, key }) in &cluster.authorities {
         let origins = |file: &str| -> Origins { [Place::file(file)].into() };
         let text = fs::read_text(&directory.file(certificate))?;
         // A certificate is public and is kept in traces as it is: a key must not come along.
@@ -49,7 +49,7 @@ pub(super) fn check(cluster: &Cluster, graph: &Graph) -> Result<()> {
         .filter_map(|(_, path, _)| path.strip_prefix("authorities."));
     let known: BTreeSet<&str> = read.filter_map(|rest| rest.split('.').next()).collect();
     let mut problems = Problems::default();
-    for name in cluster.pki.authorities.keys().filter(|name| !known.contains(name.as_str())) {
+    for name in cluster.authorities.keys().filter(|name| !known.contains(name.as_str())) {
         let place = Place { file: CLUSTER.into(), line: None, field: format!("pki.authorities.{name}") };
         let hint = did_you_mean(name, known.iter().copied())
             .unwrap_or_else(|| format!("known: {}", known.iter().copied().collect::<Vec<_>>().join(", ")));

@@ -1,12 +1,12 @@
 //! cluster.lock: read, or written for the first time; and what a release is by digest.
 
 use super::{
-    ClusterDir, Env, LOCK, Missing, ReleaseSource, Result, WorkspaceError, boot_images, read_cluster,
-    this_second,
+    ClusterDir, Env, LOCK, Missing, ReleaseSource, Result, WorkspaceError, boot_images, parse_release,
+    read_cluster, this_second,
 };
 use crate::base::event::Event;
 use crate::base::fs;
-use crate::openshift::config::Cluster;
+use crate::openshift::config::{Cluster, Release};
 use crate::openshift::lock::{Lock, LockedRelease};
 
 /// The lock. One that is there is only read, and must be about the release that cluster.yaml asks for.
@@ -52,7 +52,7 @@ fn pinned(directory: &ClusterDir) -> Result<Option<LockedRelease>> {
 
 /// A lock for a directory that has none.
 fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
-    let release = pin_release(env, directory, cluster, &cluster.release.to_string())?;
+    let release = pin_release(env, directory, cluster, cluster.release.clone())?;
     let rhcos = boot_images::pin(env, &release)?;
     Ok(Lock { release: Some(release), rhcos, ..Lock::new(this_second()) })
 }
@@ -62,10 +62,9 @@ pub(crate) fn pin_release(
     env: Env<'_>,
     directory: &ClusterDir,
     cluster: &Cluster,
-    reference: &str,
+    release: Release,
 ) -> Result<LockedRelease> {
-    let source = ReleaseSource::new(env, directory.path(), cluster, reference)?;
-    source.pin(&cluster.release.to_string(), reference, cluster.architecture.as_str())
+    ReleaseSource::new(env, directory.path(), cluster, release).pin(cluster)
 }
 
 /// The pinned release, or the one that a reference names now.
@@ -78,9 +77,8 @@ pub(crate) fn release_named(env: Env<'_>, reference: Option<&str>) -> Result<Loc
         // What is pinned is not asked for again: a tag may have moved.
         (Some(reference), Some(pinned)) if pinned.reference == reference => Ok(pinned),
         (reference, _) => {
-            let asked = cluster.release.to_string();
-            let reference = reference.unwrap_or(&asked);
-            pin_release(env, &directory, &cluster, reference)
+            let release = reference.map_or_else(|| Ok(cluster.release.clone()), parse_release)?;
+            pin_release(env, &directory, &cluster, release)
         }
     }
 }

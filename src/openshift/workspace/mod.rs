@@ -279,7 +279,7 @@ fn images(
     cluster: &Cluster,
     release: &LockedRelease,
 ) -> Result<Deferred> {
-    let origin = ReleaseSource::new(env, directory.path(), cluster, &release.reference)?;
+    let origin = ReleaseSource::new(env, directory.path(), cluster, parse_release(&release.reference)?);
     let pinned = release.image.clone();
     Ok(Deferred::new(move || origin.open_pinned(&pinned)))
 }

@@ -68,13 +68,13 @@ pub(crate) fn access(env: Env<'_>, cluster: &Cluster) -> Access {
 
 impl ReleaseSource {
     /// What a reference names, with the access that the cluster's files give. Nothing is asked yet.
-    pub(crate) fn new(env: Env<'_>, directory: &Path, cluster: &Cluster, reference: &str) -> Result<Self> {
-        Ok(Self {
-            release: parse_release(reference)?,
+    pub(crate) fn new(env: Env<'_>, directory: &Path, cluster: &Cluster, release: Release) -> Self {
+        Self {
+            release,
             directory: directory.to_owned(),
             access: access(env, cluster),
             blobs: super::open_store(env.store, directory).ok().map(|store| store.blobs()),
-        })
+        }
     }
 
     /// Opens it. What comes over a network is kept, so that releases that share layers download them once.
@@ -107,13 +107,14 @@ impl ReleaseSource {
     }
 
     /// What the release is now, by digest.
-    pub(crate) fn pin(&self, asked: &str, reference: &str, architecture: &str) -> Result<LockedRelease> {
+    pub(crate) fn pin(&self, cluster: &Cluster) -> Result<LockedRelease> {
+        let architecture = cluster.architecture.as_str();
         let opened = self.open()?;
         let digest = opened.images.resolve(&opened.name)?;
         let (_, config) = read_release_image(&opened, &digest, architecture)?;
         Ok(LockedRelease {
-            asked: asked.to_owned(),
-            reference: reference.to_owned(),
+            asked: cluster.release.to_string(),
+            reference: self.release.to_string(),
             image: opened.name.at(digest).to_string(),
             version: config.config.labels.unwrap_or_default().remove(RELEASE_LABEL).unwrap_or_default(),
             architecture: architecture.to_owned(),

@@ -31,7 +31,7 @@ fn conforms(value: &serde_json::Value, schema: &serde_json::Value) -> bool {
 
 #[test]
 fn the_schema_has_every_field_and_accepts_the_example() {
-    fn same(fields: &[spec::Field], schema: &serde_json::Value) {
+    fn same(fields: &[spec::Row], schema: &serde_json::Value) {
         let properties = schema["properties"].as_object().unwrap();
         assert_eq!(properties.len(), fields.len());
         assert_eq!(schema["additionalProperties"], false);
@@ -54,7 +54,40 @@ fn the_schema_has_every_field_and_accepts_the_example() {
     same(cluster_file::FIELDS, &schema);
     let mut problems = Problems::default();
     let source = Source { name: "cluster.yaml", text: CLUSTER };
-    let data = Fragment::read(source, cluster_file::FIELDS, &mut problems).data;
+    let data = Fragment::read(source, cluster_file::FIELDS, &mut problems).given.written();
     assert!(conforms(&serde_json::to_value(&data).unwrap(), &schema));
     assert!(!conforms(&serde_json::json!({"release": "demo:4.18"}), &schema));
+}
+
+/// A default that its own row refuses would be null to recipes, and a path that names nothing would be found by its first
+/// reader.
+#[test]
+fn defaults_parse_and_fields_are_seen() {
+    fn walk(rows: &[spec::Row], file: File, [within, at]: [&str; 2], seen: &mut Vec<String>) {
+        for row in rows {
+            if let spec::Fallback::Text(text) = row.fallback {
+                assert!(row.kind.parse(text, true).is_some(), "{at}{}: {text}", row.name);
+            }
+            match (row.kind, row.seen) {
+                (spec::Kind::Map(rows), _) => walk(rows, file, [within, &format!("{at}{}.", row.name)], seen),
+                (spec::Kind::List(rows), spec::Seen::Derived) => {
+                    walk(rows, file, [&format!("{}.bootstrap.", row.name), ""], seen);
+                }
+                (_, spec::Seen::As(path)) => seen.push(format!("{within}{path}")),
+                (_, spec::Seen::AsWritten) if file == File::Cluster => {
+                    seen.push(format!("{within}{at}{}", row.name));
+                }
+                _ => {}
+            }
+        }
+    }
+    let (mut seen, fields) = (Vec::new(), example().fields());
+    for file in [File::Install, File::Cluster] {
+        walk(file.table(), file, ["", ""], &mut seen);
+    }
+    assert!(seen.len() > 40, "{}", seen.len());
+    for path in &seen {
+        assert!(fields.project(path).is_ok(), "{path}");
+        assert_eq!(seen.iter().filter(|other| *other == path).count(), 1, "two rows are seen as `{path}`");
+    }
 }

@@ -1,0 +1,293 @@
+//! The cluster as recipes see it: a tree of [`Fields`], each leaf with the lines that decided it.
+//!
+//! A field of a file goes from its row to its path by itself. Here is what is made of several fields:
+//!
+//! | path | what it is | decided by |
+//! |---|---|---|
+//! | `cluster.{domain,appsDomain}`, `api.{url,internalUrl}` | names | `metadata.name`, `baseDomain` |
+//! | `cluster.{controlPlaneTopology,infrastructureTopology,mastersSchedulable,masters,workers}` | topology | replicas |
+//! | `api.vip`, `ingress.vip` | the first of `vips` | `vips` |
+//! | `networks.{machine,service}[]`, `networks.cluster[].{cidr,hostPrefix}` | networks | `networking` |
+//! | `service.{kubernetes,dns}[]` | first and tenth address of each service network | `networking.serviceNetwork` |
+//! | `network.loopbacks[]` | 127.0.0.1, and ::1 where there is IPv6 | `networking.machineNetwork` |
+//! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three show elements of `nodes` | `nodes` |
+//! | `proxy.exceptions` | what never goes through the proxy: `noProxy` and the cluster itself; null without a proxy | `proxy`, names, networks |
+//! | `installConfig.…` | install-config as written, without the pull secret | itself |
+//!
+//! A node has, beside what its rows say: `fqdn`, `index` (within its role), `etcdName` (`etcd-0`, of masters), `ip` (the first of
+//! `ips`), `addresses[].{ip,prefix,gateway,family}`.
+//!
+//! Two roots come from elsewhere: `lock.…` (see [`crate::openshift::lock`]), and `authorities.NAME.{certificate,key}`, the texts
+//! of the files that `pki.authorities` names; `key` is secret.
+//!
+//! Invariants: every path exists in every cluster, null or empty where nothing was given, so that a recipe that works for
+//! one works for all. No leaf without an origin: a field that nobody wrote is one too, without a line.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::cluster_file::NODES;
+use super::derived::NodeAddress;
+use super::files::{File, Files};
+use super::fragment::join;
+use super::given::{Given, Scalar};
+use super::inputs::{MACHINE, PODS, SERVICE};
+use super::model::{Cluster, Node};
+use super::spec::{Fallback, Kind, Row, Seen};
+use super::words::Role;
+use crate::base::value::Value;
+use crate::engine::fields::{Field, Fields, Origins};
+
+use File::{Cluster as Ours, Install};
+
+type Tree = BTreeMap<String, Field>;
+
+const MASTERS: (File, &str) = (Install, "controlPlane.replicas");
+const WORKERS: (File, &str) = (Install, "compute.worker.replicas");
+
+impl Cluster {
+    /// The cluster as recipes see it.
+    pub(crate) fn fields(&self) -> Fields {
+        let files = &*self.files;
+        let mut tree = Tree::new();
+        for file in [Install, Ours] {
+            let rows = Rows { files, file, within: &files.of(file).given };
+            rows.put(file.table(), Some(rows.within), ["", ""], &mut tree);
+        }
+        let domain = files.origins(&[(Install, "metadata.name"), (Install, "baseDomain")]);
+        let [machine, service] = [files.either(MACHINE), files.either(SERVICE)];
+        let of_domain = |text: String| Field::leaf(text, domain.clone());
+        let mut derived = vec![
+            ("cluster.domain", of_domain(self.domain())),
+            ("cluster.appsDomain", of_domain(self.apps_domain())),
+            ("api.url", of_domain(self.api_url())),
+            ("api.internalUrl", of_domain(self.internal_api_url())),
+            ("api.vip", files.first(&self.api_vips, "vips.api")),
+            ("ingress.vip", files.first(&self.ingress_vips, "vips.ingress")),
+            ("networks.machine", files.list(&self.networks.machine, machine)),
+            ("networks.service", files.list(&self.networks.service, service)),
+            ("networks.cluster", self.pod_networks()),
+            ("service.kubernetes", files.list(&self.kubernetes_ips(), service)),
+            ("service.dns", files.list(&self.dns_ips(), service)),
+            ("network.loopbacks", files.list(&self.loopbacks(), machine)),
+            ("proxy.exceptions", self.exceptions()),
+            ("installConfig", files.as_written(&files.install.given, "")),
+        ];
+        derived.extend(self.topology());
+        derived.extend(self.node_fields(&domain));
+        for (path, field) in derived {
+            insert(&mut tree, path, field);
+        }
+        Fields::new(tree)
+    }
+
+    fn topology(&self) -> [(&'static str, Field); 5] {
+        let leaf = |value: Value, fields: &[(File, &str)]| Field::leaf(value, self.files.origins(fields));
+        let count = |role| Value::Int(i64::try_from(self.nodes_of(role).count()).unwrap_or(i64::MAX));
+        let [control_plane, infrastructure] = [self.control_plane_topology(), self.infrastructure_topology()]
+            .map(|topology| topology.as_str().into());
+        [
+            ("cluster.controlPlaneTopology", leaf(control_plane, &[MASTERS])),
+            ("cluster.infrastructureTopology", leaf(infrastructure, &[MASTERS, WORKERS])),
+            ("cluster.mastersSchedulable", leaf(self.masters_schedulable().into(), &[WORKERS])),
+            ("cluster.masters", leaf(count(Role::Master), &[MASTERS])),
+            ("cluster.workers", leaf(count(Role::Worker), &[WORKERS])),
+        ]
+    }
+
+    fn pod_networks(&self) -> Field {
+        let files = &self.files;
+        let list = files.either(PODS);
+        let pods = self.networks.cluster.iter().enumerate().map(|(index, network)| {
+            let decided = |name: &str| {
+                let own = format!("{list}.{index}.{name}");
+                files.origin(Install, if files.install.wrote(&own) { &own } else { list })
+            };
+            Field::map([
+                ("cidr", Field::leaf(network.cidr.to_string(), decided("cidr"))),
+                ("hostPrefix", Field::leaf(i64::from(network.host_prefix), decided("hostPrefix"))),
+            ])
+        });
+        Field::List(pods.collect())
+    }
+
+    fn exceptions(&self) -> Field {
+        let files = &self.files;
+        let exceptions = self.proxy_exceptions();
+        let decided = [
+            (Install, "proxy.noProxy"),
+            (Install, "metadata.name"),
+            (Install, "baseDomain"),
+            (Install, files.either(MACHINE)),
+            (Install, files.either(PODS)),
+            (Install, files.either(SERVICE)),
+        ];
+        // Without a proxy nothing else decides it: a change of a network is none of whoever reads this.
+        let decided = if exceptions.is_some() { &decided[..] } else { &[(Install, "proxy")] };
+        Field::leaf(exceptions, files.origins(decided))
+    }
+
+    /// `nodes`, `masters`, `workers` and `bootstrap`: the first owns its elements, the others show them.
+    fn node_fields(&self, domain: &Origins) -> [(&'static str, Field); 4] {
+        let files = &*self.files;
+        // The same for every node: looked up once.
+        let machine = files.origin(Install, files.either(MACHINE));
+        let gateway = files.origin(Ours, "network.gateway");
+        let mut by_role: BTreeMap<Role, Vec<Field>> = BTreeMap::new();
+        let given = files.cluster.list("nodes");
+        let all = self.nodes.iter().zip(given).enumerate().map(|(at, (node, given))| {
+            let same = by_role.entry(node.role).or_default();
+            let path = files.cluster.element("nodes", at, given);
+            let mut tree = Rows { files, file: Ours, within: given }.element(NODES, &path);
+            self.add_derived(&mut tree, (node, same.len()), &path, [domain, &machine, &gateway]);
+            let shared = Field::Shared { path: path.into(), field: Arc::new(Field::Map(tree)) };
+            same.push(shared.clone());
+            shared
+        });
+        let all = Field::List(all.collect());
+        let mut take = |role| by_role.remove(&role).unwrap_or_default();
+        let list = |nodes: Vec<Field>, replicas| {
+            if nodes.is_empty() { Field::empty_list(files.origins(&[replicas])) } else { Field::List(nodes) }
+        };
+        [
+            ("masters", list(take(Role::Master), MASTERS)),
+            ("workers", list(take(Role::Worker), WORKERS)),
+            ("bootstrap", take(Role::Bootstrap).pop().unwrap_or_else(|| Field::map([]))),
+            ("nodes", all),
+        ]
+    }
+
+    fn add_derived(
+        &self,
+        tree: &mut Tree,
+        (node, index): (&Node, usize),
+        path: &str,
+        [domain, machine, gateway]: [&Origins; 3],
+    ) {
+        let own = |field: &str| self.files.origin(Ours, &join(path, field));
+        let address = |NodeAddress { ip, network, gateway: via }: NodeAddress| {
+            let prefix = network.map(|network| i64::from(network.prefix_len()));
+            Field::map([
+                ("ip", Field::leaf(ip.to_string(), own("ip"))),
+                ("prefix", Field::leaf(prefix, machine.clone())),
+                ("gateway", Field::leaf(via.map(|via| via.to_string()), gateway.clone())),
+                ("family", Field::leaf(if ip.is_ipv4() { "ipv4" } else { "ipv6" }, own("ip"))),
+            ])
+        };
+        let etcd_name = (node.role == Role::Master).then(|| format!("etcd-{index}"));
+        let named = own("name").iter().chain(domain.iter()).cloned().collect();
+        let derived = [
+            ("fqdn", Field::leaf(self.fqdn(node), named)),
+            ("index", Field::leaf(i64::try_from(index).unwrap_or(i64::MAX), own("role"))),
+            ("etcdName", Field::leaf(etcd_name, own("role"))),
+            ("ip", self.files.first(&node.ips, &join(path, "ip"))),
+            ("addresses", Field::List(self.addresses(node).into_iter().map(address).collect())),
+        ];
+        tree.extend(derived.map(|(name, field)| (name.to_owned(), field)));
+    }
+}
+
+/// Puts rows into the tree.
+struct Rows<'a> {
+    files: &'a Files,
+    file: File,
+    /// The element of a list that the rows are of, or the whole file.
+    within: &'a Given,
+}
+
+impl Rows<'_> {
+    /// `at` is the path of the map in the file, `seen` its path in the tree.
+    fn put(&self, rows: &[Row], map: Option<&Given>, [at, seen]: [&str; 2], tree: &mut Tree) {
+        for row in rows {
+            let wrote = |name: &str| self.files.of(self.file).wrote(&join(at, name));
+            let name = match row.formerly {
+                Some(old) if wrote(old) && !wrote(row.name) => old,
+                _ => row.name,
+            };
+            let (at, seen) = (join(at, name), join(seen, row.name));
+            let given = map.and_then(|map| map.at(name));
+            if let Kind::Map(rows) = row.kind {
+                self.put(rows, given, [&at, &seen], tree);
+                continue;
+            }
+            match row.seen {
+                Seen::As(path) => insert(tree, path, self.field(row, given, &at)),
+                Seen::AsWritten if self.file == Ours => insert(tree, &seen, self.field(row, given, &at)),
+                Seen::AsWritten | Seen::Derived => {}
+            }
+        }
+    }
+
+    /// The fields of an element.
+    fn element(&self, rows: &[Row], at: &str) -> Tree {
+        let mut tree = Tree::new();
+        self.put(rows, Some(self.within), [at, ""], &mut tree);
+        tree
+    }
+
+    fn field(&self, row: &Row, given: Option<&Given>, at: &str) -> Field {
+        let origins = || self.files.origin(self.file, at);
+        let element = |rows, within, at: &str| Field::Map(Rows { within, ..*self }.element(rows, at));
+        match (row.kind, given) {
+            (Kind::Named(rows), Some(Given::Map(map))) => Field::Map(
+                map.iter()
+                    .map(|(name, given)| (name.clone(), element(rows, given, &join(at, name))))
+                    .collect(),
+            ),
+            (Kind::Named(_), _) => Field::Map(Tree::new()),
+            (Kind::List(rows), Some(Given::List(items))) if !items.is_empty() => {
+                let path = |index, item| self.files.of(self.file).element(at, index, item);
+                let items = items.iter().enumerate();
+                Field::List(items.map(|(index, item)| element(rows, item, &path(index, item))).collect())
+            }
+            _ if row.secret => match self.files.of(self.file).secrets.get(at) {
+                Some(secret) => Field::Secret { value: secret.clone(), origins: origins() },
+                None => Field::leaf(Value::Null, origins()),
+            },
+            (_, Some(Given::Leaf { scalar, .. })) => leaf(Some(scalar), origins()),
+            (_, Some(Given::List(items))) if !items.is_empty() => {
+                let scalars = items.iter().enumerate();
+                let origins = |index| self.files.element_origin(self.file, at, index);
+                Field::List(scalars.map(|(index, item)| leaf(item.get(""), origins(index))).collect())
+            }
+            _ => self.fallback(row, at),
+        }
+    }
+
+    /// What holds where nothing was written.
+    fn fallback(&self, row: &Row, at: &str) -> Field {
+        let mut origins = vec![self.files.place(self.file, at)];
+        match row.fallback {
+            Fallback::Field(other) => {
+                let nothing = Row { fallback: Fallback::Nothing, ..*row };
+                return self.field(&nothing, self.within.at(other), other);
+            }
+            Fallback::From(fields, _) => {
+                origins.extend(fields.iter().map(|(file, field)| self.files.place(*file, field)));
+            }
+            Fallback::Nothing if row.kind.is_list() => return Field::empty_list(origins.into()),
+            Fallback::Nothing | Fallback::Text(_) => {}
+        }
+        let value = leaf(self.files.fallback(row, self.within).as_ref(), origins.into());
+        match row.kind {
+            Kind::Texts(_) | Kind::OneOrMore(_) => Field::List(vec![value]),
+            _ => value,
+        }
+    }
+}
+
+fn leaf(scalar: Option<&Scalar>, origins: Origins) -> Field {
+    Field::data(scalar.map_or(Value::Null, Scalar::value), &origins)
+}
+
+/// Puts a field at a dotted path.
+fn insert(tree: &mut Tree, path: &str, field: Field) {
+    match path.split_once('.') {
+        None => drop(tree.insert(path.to_owned(), field)),
+        Some((first, rest)) => {
+            if let Field::Map(map) = tree.entry(first.to_owned()).or_insert_with(|| Field::Map(Tree::new())) {
+                insert(map, rest, field);
+            }
+        }
+    }
+}
