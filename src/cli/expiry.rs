@@ -17,8 +17,8 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::pki::Certificate;
 use crate::base::time::rfc3339;
-use crate::engine::exec::{self, Done};
-use crate::engine::store::{Session, Store};
+use crate::engine::exec::Done;
+use crate::engine::store::Store;
 use crate::openshift::workspace::{self, Env, Missing, Workspace, this_second};
 
 /// How long a boot takes at most, from the first machine to the last operator: a set that ends sooner is of no use.
@@ -133,8 +133,7 @@ fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     let not_built = |at: usize| Error::NotBuilt { target: workspace.graph.nodes()[at].name.clone() };
     let store = workspace::open_store_if_there(env.store, workspace.directory.path())?;
     let store = store.ok_or_else(|| not_built(selected.first().copied().unwrap_or_default()))?;
-    let session = Session::reading(&store, Some(workspace.id_key()));
-    let plan = exec::plan(workspace.context(env, &session), &selected)?;
+    let plan = workspace.plan(env, &store, &selected)?;
     let missing = plan.missing.iter().find(|at| is_certificate(&workspace, **at));
     if let Some(at) = missing {
         return Err(not_built(*at));
