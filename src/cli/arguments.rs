@@ -48,13 +48,10 @@ impl Global {
         let Some(name) = self.identity.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
         let start = name.as_encoded_bytes().get(..15);
         if start.is_some_and(|start| start.eq_ignore_ascii_case(b"AGE-SECRET-KEY-")) {
-            return Err(Error::Usage {
-                message: "`--identity` and TINDERBOX_AGE_IDENTITY take the name of a file, and this is a key itself".into(),
-                advice: Some(
-                    "write the key into a file of mode 0600 and name that; others may have seen this one: make a new key"
-                        .into(),
-                ),
-            });
+            return Err(Error::usage(
+                "`--identity` and TINDERBOX_AGE_IDENTITY take the name of a file, and this is a key itself",
+                "write the key into a file of mode 0600 and name that; others may have seen this one: make a new key",
+            ));
         }
         Ok(Some(Path::new(name)))
     }

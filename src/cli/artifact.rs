@@ -10,9 +10,9 @@ use crate::base::digest::DrvId;
 use crate::base::fs;
 use crate::base::hint::near;
 use crate::base::secret::MASK;
-use crate::engine::exec::{self, Done};
+use crate::engine::exec::Done;
 use crate::engine::recipe::{GraphNode, NodeIndex};
-use crate::engine::store::{Object, Session, Store};
+use crate::engine::store::{Object, Store};
 use crate::engine::tree::Kind;
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
@@ -35,11 +35,9 @@ impl Artifact {
         let not_built = || Error::NotBuilt { target: name.to_owned() };
         let store =
             workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
-        let session = Session::reading(&store, Some(workspace.id_key()));
-        let plan = exec::plan(workspace.context(env, &session), &[at])?;
+        let plan = workspace.plan(env, &store, &[at])?;
         let done = plan.done.get(&at).ok_or_else(not_built)?;
         let (drv, object) = (done.drv, store.object(done.output.object)?);
-        drop(session);
         Ok(Self { workspace, at, drv, object, done: plan.done, store })
     }
 

@@ -77,6 +77,10 @@ pub(super) enum Error {
 }
 
 impl Error {
+    pub(super) fn usage(message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), advice: Some(advice.into()) }
+    }
+
     /// Whether the user wanted to stop: exit code 130.
     pub(super) fn is_interrupt(&self) -> bool {
         matches!(

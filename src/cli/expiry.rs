@@ -17,9 +17,9 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::pki::Certificate;
 use crate::base::time::rfc3339;
-use crate::engine::exec::{self, Done};
+use crate::engine::exec::Done;
 use crate::engine::recipe::NodeIndex;
-use crate::engine::store::{Session, Store};
+use crate::engine::store::Store;
 use crate::openshift::workspace::{self, Env, Missing, Workspace, this_second};
 
 /// How long a boot takes at most, from the first machine to the last operator: a set that ends sooner is of no use.
@@ -136,8 +136,7 @@ fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     };
     let store = workspace::open_store_if_there(env.store, workspace.directory.path())?;
     let store = store.ok_or_else(|| not_built(selected.first()))?;
-    let session = Session::reading(&store, Some(workspace.id_key()));
-    let plan = exec::plan(workspace.context(env, &session), &selected)?;
+    let plan = workspace.plan(env, &store, &selected)?;
     let missing = plan.missing.iter().find(|at| is_certificate(&workspace, **at));
     if missing.is_some() {
         return Err(not_built(missing));

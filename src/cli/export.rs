@@ -51,7 +51,7 @@ fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Exported
     let report = build::whole(env, vec![target.to_owned()], jobs)?;
     let [built] = report.targets.as_slice() else {
         let message = format!("`{target}` is {} derivations", report.targets.len());
-        return Err(Error::Usage { message, advice: Some("export one, for example `cluster`".into()) });
+        return Err(Error::usage(message, "export one, for example `cluster`"));
     };
     let store = workspace::open_store(env.store, env.directory)?;
     let object = store.object(built.object)?;

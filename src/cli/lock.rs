@@ -151,8 +151,7 @@ pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
 
 fn parse_update(update: &str) -> Result<Update> {
     let (field, value) = update.split_once('=').map_or((update, None), |(field, value)| (field, Some(value)));
-    let usage =
-        |message: String, advice: &str| Err(Error::Usage { message, advice: Some(advice.to_owned()) });
+    let usage = |message: String, advice: &str| Err(Error::usage(message, advice));
     match (field, value) {
         ("epoch", None) => Ok(Update::Epoch(this_second())),
         ("epoch", Some(value)) => match OffsetDateTime::parse(value, &Rfc3339) {

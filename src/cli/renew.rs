@@ -12,9 +12,7 @@ use super::output::line;
 use super::{Error, Printer, Result};
 use crate::base::fs;
 use crate::base::hint::near;
-use crate::engine::exec;
 use crate::engine::recipe::{Graph, NodeIndex};
-use crate::engine::store::Session;
 use crate::openshift::lock::{Lock, Renewed};
 use crate::openshift::workspace::{self, ClusterDir, Env, LOCK, Missing, Workspace, this_second};
 
@@ -73,15 +71,17 @@ fn renew(env: Env<'_>, request: &Args) -> Result<Renewal> {
     let path = directory.file(LOCK);
     let text = fs::optional(fs::read_text(&path))?;
     let before = text.map(|text| Lock::parse(LOCK, &text)).transpose()?;
-    let before = before.ok_or_else(|| Error::Usage {
-        message: format!("there is no {LOCK} yet, so there is nothing to renew"),
-        advice: Some("`tinderbox build` or `tinderbox lock` writes it".into()),
+    let before = before.ok_or_else(|| {
+        Error::usage(
+            format!("there is no {LOCK} yet, so there is nothing to renew"),
+            "`tinderbox build` or `tinderbox lock` writes it",
+        )
     })?;
     if request.rekey && request.names.is_empty() {
-        return Err(Error::Usage {
-            message: "`--rekey` needs names: new keys everywhere would be another cluster".into(),
-            advice: Some("for example `tinderbox renew --rekey admin`".into()),
-        });
+        return Err(Error::usage(
+            "`--rekey` needs names: new keys everywhere would be another cluster",
+            "for example `tinderbox renew --rekey admin`",
+        ));
     }
     let known = Names::of(&Workspace::load(env, Missing::Imagine)?.graph);
     let mut after = before.clone();
@@ -115,10 +115,10 @@ fn change(lock: &mut Lock, request: &Args, known: &Names) -> Result<()> {
             });
         }
         if !has_dates && !request.rekey {
-            return Err(Error::Usage {
-                message: format!("`{name}` is a key without a certificate: it has no dates"),
-                advice: Some(format!("`tinderbox renew --rekey {name}` makes a new one")),
-            });
+            return Err(Error::usage(
+                format!("`{name}` is a key without a certificate: it has no dates"),
+                format!("`tinderbox renew --rekey {name}` makes a new one"),
+            ));
         }
         let renewed = lock.certificates.entry(name.clone()).or_default();
         if has_dates {
@@ -156,10 +156,7 @@ fn consequences(env: Env<'_>, workspace: &Workspace) -> Result<(Vec<String>, Vec
     let nodes = workspace.graph.nodes();
     let closure = workspace.graph.closure(&targets);
     let missing = match workspace::open_store_if_there(env.store, workspace.directory.path())? {
-        Some(store) => {
-            let session = Session::reading(&store, Some(workspace.id_key()));
-            exec::plan(workspace.context(env, &session), &targets)?.missing
-        }
+        Some(store) => workspace.plan(env, &store, &targets)?.missing,
         None => closure.clone(),
     };
     let is_pki =

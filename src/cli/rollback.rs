@@ -40,9 +40,11 @@ fn rollback(env: Env<'_>, number: Option<u64>) -> Result<RolledBack> {
     let numbers = roots.numbers()?;
     let to = match number {
         Some(number) => number,
-        None => *numbers.iter().rev().find(|number| Some(**number) < from).ok_or_else(|| Error::Usage {
-            message: "there is no generation before the current one".into(),
-            advice: Some("`tinderbox generations` lists what is kept".into()),
+        None => *numbers.iter().rev().find(|number| Some(**number) < from).ok_or_else(|| {
+            Error::usage(
+                "there is no generation before the current one",
+                "`tinderbox generations` lists what is kept",
+            )
         })?,
     };
     let generation = roots.generation(to)?;

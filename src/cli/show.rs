@@ -39,10 +39,10 @@ pub(super) struct Args {
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         if self.reveal && !std::io::stdout().is_terminal() {
-            return Err(Error::Usage {
-                message: "`--reveal` shows secrets on a terminal only".into(),
-                advice: Some("`tinderbox export DIR` copies them, for their owner only".into()),
-            });
+            return Err(Error::usage(
+                "`--reveal` shows secrets on a terminal only",
+                "`tinderbox export DIR` copies them, for their owner only",
+            ));
         }
         if let Some(what) = &self.explain {
             let explanation = explain::explain(env, &self.target, what)?;

@@ -72,9 +72,8 @@ impl Args {
         let jobs = self.jobs.count();
         let releases = match self.release {
             None => None,
-            Some(releases) => Some(<[String; 2]>::try_from(releases).map_err(|_| Error::Usage {
-                message: "`--release` takes two releases".into(),
-                advice: Some("tinderbox diff --release demo:4.18 demo:4.19".into()),
+            Some(releases) => Some(<[String; 2]>::try_from(releases).map_err(|_| {
+                Error::usage("`--release` takes two releases", "tinderbox diff --release demo:4.18 demo:4.19")
             })?),
         };
         if self.sides == ["hand-over", "render"] {

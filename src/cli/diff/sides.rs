@@ -91,7 +91,7 @@ fn sides(env: Env<'_>, request: &Request) -> Result<(Side, Side)> {
             let [.., old, new] = numbers.as_slice() else {
                 let message = format!("there are no two generations to compare, but {}", numbers.len());
                 let advice = "every `tinderbox build` that changes `cluster` makes one; or name two sides: `tinderbox diff --help`";
-                return Err(Error::Usage { message, advice: Some(advice.into()) });
+                return Err(Error::usage(message, advice));
             };
             let side = |number: u64| Ok::<_, Error>(of_generation(&store, roots.generation(number)?));
             Ok((side(*old)?, side(*new)?))
@@ -143,9 +143,11 @@ enum Asked {
 impl Asked {
     fn parse(text: &str) -> Result<Self> {
         if let Some(number) = text.strip_prefix("gen:") {
-            let number = number.parse().map_err(|_| Error::Usage {
-                message: format!("`{text}` names no generation"),
-                advice: Some("`tinderbox generations` lists them; the third is gen:3".into()),
+            let number = number.parse().map_err(|_| {
+                Error::usage(
+                    format!("`{text}` names no generation"),
+                    "`tinderbox generations` lists them; the third is gen:3",
+                )
             })?;
             return Ok(Self::Generation(number));
         }

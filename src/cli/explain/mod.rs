@@ -80,19 +80,19 @@ pub(super) fn explain(env: Env<'_>, target: &str, what: &str) -> Result<Explanat
     let found = Artifact::find(env, name)?;
     let node = found.node();
     if node.builder.0 != "template" {
-        return Err(Error::Usage {
-            message: format!("`{name}` is not made from a template: there are no comments to show"),
-            advice: Some("explain one of the artifacts that go into it".into()),
-        });
+        return Err(Error::usage(
+            format!("`{name}` is not made from a template: there are no comments to show"),
+            "explain one of the artifacts that go into it",
+        ));
     }
     let (file, text) = text(&found, name, path)?;
     let mut problems = Problems::default();
     let documents = yaml::documents(Source { name: &file, text: &text }, &mut problems);
     if !problems.0.is_empty() {
-        return Err(Error::Usage {
-            message: format!("`{name}:{file}` is not YAML: it has no flags or fields to explain"),
-            advice: Some(format!("`tinderbox show {name}` prints it, with its comments")),
-        });
+        return Err(Error::usage(
+            format!("`{name}:{file}` is not YAML: it has no flags or fields to explain"),
+            format!("`tinderbox show {name}` prints it, with its comments"),
+        ));
     }
     let hits = hits(&found, &documents, &text, name, what)?;
     let template = template_lines::Template::new(node, &file);
@@ -127,18 +127,18 @@ fn text(found: &Artifact, name: &str, path: Option<&str>) -> Result<(String, Str
         (Some(path), _) => path,
         (None, [only]) => only,
         (None, _) => {
-            return Err(Error::Usage {
-                message: format!("`{name}` has several files"),
-                advice: Some(format!("name one: `{name}:{}`", files.first().unwrap_or(&""))),
-            });
+            return Err(Error::usage(
+                format!("`{name}` has several files"),
+                format!("name one: `{name}:{}`", files.first().unwrap_or(&"")),
+            ));
         }
     };
     let file = artifact::file(&found.object, name, path, false)?;
     if file.masked {
-        return Err(Error::Usage {
-            message: format!("`{name}:{path}` is secret: its lines are not explained"),
-            advice: Some(format!("its template is in the recipe {}", found.node().recipe)),
-        });
+        return Err(Error::usage(
+            format!("`{name}:{path}` is secret: its lines are not explained"),
+            format!("its template is in the recipe {}", found.node().recipe),
+        ));
     }
     Ok((file.path, file.content))
 }

@@ -9,8 +9,7 @@ use super::Format;
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::cli::{Error, Result};
-use crate::engine::exec;
-use crate::engine::store::{Object, Session};
+use crate::engine::store::Object;
 use crate::engine::tree::Kind;
 use crate::openshift::config::Role;
 use crate::openshift::trust::{self, Machine, Pool, Trust};
@@ -55,8 +54,7 @@ fn machines(env: Env<'_>) -> Result<Vec<Machine>> {
     let store =
         workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
     let targets = workspace.select(&[NODES.to_owned()])?;
-    let session = Session::reading(&store, Some(workspace.id_key()));
-    let plan = exec::plan(workspace.context(env, &session), &targets)?;
+    let plan = workspace.plan(env, &store, &targets)?;
     let mut machines = Vec::new();
     for node in &workspace.cluster.nodes {
         let at = workspace.find(&format!("{NODES}/{}", node.name))?;

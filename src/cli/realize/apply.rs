@@ -88,10 +88,9 @@ impl Args {
         let waits = |phase: &Phase| matches!(phase, Phase::Pivot | Phase::Convergence | Phase::Verify);
         let last = self.until.unwrap_or(Phase::Verify);
         match self.phase {
-            Some(only) if self.no_wait && waits(&only) => Err(Error::Usage {
-                message: format!("the phase `{}` is a wait", only.as_str()),
-                advice: Some("leave `--no-wait` out".into()),
-            }),
+            Some(only) if self.no_wait && waits(&only) => {
+                Err(Error::usage(format!("the phase `{}` is a wait", only.as_str()), "leave `--no-wait` out"))
+            }
             Some(only) => Ok(vec![only]),
             None => Ok(Phase::ALL
                 .into_iter()

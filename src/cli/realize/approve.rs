@@ -81,10 +81,10 @@ fn approve(env: Env<'_>, asked: &Args) -> Result<Report> {
     let made = Made::read(&closure, &workspace.cluster)?;
     let kubeconfig = fs::read_text(&closure.join("auth/kubeconfig"))?;
     let vip = workspace.cluster.api_vips.first().map(|vip| Endpoint::of(*vip));
-    let at = asked.server.clone().or(vip).ok_or(Error::Usage {
-        message: "cluster.yaml has no `vips.api`".into(),
-        advice: Some("`--server HOST:PORT` says where the API is".into()),
-    })?;
+    let at = asked.server.clone().or(vip).ok_or(Error::usage(
+        "cluster.yaml has no `vips.api`",
+        "`--server HOST:PORT` says where the API is",
+    ))?;
     let client = Client::new(&kubeconfig, &at, env.cancel).map_err(RealizeError::from)?;
     let approver = Approver { client: &client, made: &made, events: env.events, now };
     let done = match asked.watch {

@@ -16,8 +16,6 @@ use crate::cli::arguments::Jobs;
 use crate::cli::output::{line, size};
 use crate::cli::store::scan;
 use crate::cli::{Error, Printer, Result};
-use crate::engine::exec;
-use crate::engine::store::Session;
 use crate::openshift::workspace::{self, Env, Workspace};
 use crate::realize::{Gathered, Hands, Request};
 
@@ -114,8 +112,7 @@ fn known(env: Env<'_>, hands: Hands<'_>, workspace: &Workspace, when: &str) -> V
 /// Every derivation of the closure with its ids; no contents.
 fn artifacts(env: Env<'_>, workspace: &Workspace) -> Result<serde_json::Value> {
     let store = workspace::open_store(env.store, env.directory)?;
-    let session = Session::reading(&store, Some(workspace.id_key()));
-    let plan = exec::plan(workspace.context(env, &session), &[workspace.find("cluster")?])?;
+    let plan = workspace.plan(env, &store, &[workspace.find("cluster")?])?;
     let rows = plan.done.iter().map(|(at, done)| {
         let name = &workspace.graph.nodes()[*at].name;
         json!({"name": name, "drv": done.drv, "object": done.output.object})

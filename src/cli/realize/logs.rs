@@ -47,7 +47,7 @@ impl Args {
         let json = printer.json;
         if json && *follow {
             let message = "`--json` prints one document, and `--follow` has no end".to_owned();
-            return Err(Error::Usage { message, advice: Some("leave one of them out".into()) });
+            return Err(Error::usage(message, "leave one of them out"));
         }
         let mut whole = Vec::new();
         let mut filter = std::io::stdout().is_terminal().then(ControlFilter::default);
@@ -97,10 +97,10 @@ fn logs(env: Env<'_>, asked: &Args, take: Take<'_>) -> Result<()> {
             match (written, follow) {
                 (written, true) => Ok(hands.follow_console(machine, written.unwrap_or(0), take)?),
                 (Some(_), false) => Ok(()),
-                (None, false) => Err(Error::Usage {
-                    message: format!("`{node}` has written nothing to its console"),
-                    advice: Some("`tinderbox realize status` says whether it runs".into()),
-                }),
+                (None, false) => Err(Error::usage(
+                    format!("`{node}` has written nothing to its console"),
+                    "`tinderbox realize status` says whether it runs",
+                )),
             }
         }
     })

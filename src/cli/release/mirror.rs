@@ -160,9 +160,8 @@ fn destination_of(
         true => destination.to_owned(),
         false => format!("{destination}:{}", release.version),
     };
-    let name: ImageName = tagged.parse().map_err(|error: registry::NameError| Error::Usage {
-        message: error.to_string(),
-        advice: Some("write oci:DIR, or registry/repository".into()),
+    let name: ImageName = tagged.parse().map_err(|error: registry::NameError| {
+        Error::usage(error.to_string(), "write oci:DIR, or registry/repository")
     })?;
     Ok((Box::new(registry::Remote::new(access(env, &workspace.cluster))?), name))
 }

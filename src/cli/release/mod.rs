@@ -30,8 +30,7 @@ impl Verb {
 
 fn digest_of(release: &LockedRelease) -> Result<Sha256> {
     let digest = release.image.split_once('@').map_or("", |(_, digest)| digest);
-    digest.parse().map_err(|error: NameError| Error::Usage {
-        message: format!("cluster.lock: {error}"),
-        advice: Some("`tinderbox lock --update release` pins it anew".into()),
+    digest.parse().map_err(|error: NameError| {
+        Error::usage(format!("cluster.lock: {error}"), "`tinderbox lock --update release` pins it anew")
     })
 }

@@ -45,10 +45,10 @@ impl Args {
         }
         let to_terminal = !self.open && self.output.is_none() && !json && std::io::stdout().is_terminal();
         if to_terminal {
-            return Err(Error::Usage {
-                message: "`report` writes a page, and a terminal cannot show one".into(),
-                advice: Some("`tinderbox report --open`, or `tinderbox report > build.html`".into()),
-            });
+            return Err(Error::usage(
+                "`report` writes a page, and a terminal cannot show one",
+                "`tinderbox report --open`, or `tinderbox report > build.html`",
+            ));
         }
         let found = document::report(env)?;
         env.events.settle();
@@ -99,12 +99,11 @@ fn open(text: &str) -> Result<()> {
     let path = directory.join(format!("tinderbox-report-{}.html", fs::random_name()));
     fs::write_new(&path, text.as_bytes(), 0o600)?;
     line(path.display());
-    start(OsStr::new("xdg-open"), &path).map_err(|error| Error::Usage {
-        message: format!("`xdg-open` did not start: {error}"),
-        advice: Some(format!(
-            "open `{}` in a browser; Debian's package xdg-utils has xdg-open",
-            path.display()
-        )),
+    start(OsStr::new("xdg-open"), &path).map_err(|error| {
+        Error::usage(
+            format!("`xdg-open` did not start: {error}"),
+            format!("open `{}` in a browser; Debian's package xdg-utils has xdg-open", path.display()),
+        )
     })
 }
 

@@ -118,10 +118,10 @@ pub(super) fn rotate_recipients(env: Env<'_>, choice: &Recipients) -> Result<Con
 
 fn shut_out(error: WorkspaceError) -> Error {
     match error {
-        WorkspaceError::Closed { identity, .. } => Error::Usage {
-            message: format!("no recipient belongs to your identity file `{}`", identity.display()),
-            advice: Some("add yours with `-r` (`age-keygen -y FILE` prints it), or name no identity".into()),
-        },
+        WorkspaceError::Closed { identity, .. } => Error::usage(
+            format!("no recipient belongs to your identity file `{}`", identity.display()),
+            "add yours with `-r` (`age-keygen -y FILE` prints it), or name no identity",
+        ),
         error => error.into(),
     }
 }
@@ -216,13 +216,10 @@ fn parse(choice: &Recipients) -> Result<Vec<Recipient>> {
         }
     }
     if found.is_empty() {
-        return Err(Error::Usage {
-            message: "there is no recipient to encrypt for".into(),
-            advice: Some(
-                "`-r age1…`, or `-R FILE` with one a line; `age-keygen` makes an identity with its recipient"
-                    .into(),
-            ),
-        });
+        return Err(Error::usage(
+            "there is no recipient to encrypt for",
+            "`-r age1…`, or `-R FILE` with one a line; `age-keygen` makes an identity with its recipient",
+        ));
     }
     Ok(found)
 }
@@ -239,5 +236,5 @@ fn not_a_recipient(place: &str, text: &str) -> Error {
             "an X25519 recipient is `age1` and 58 more characters; SSH keys and plugins are not supported",
         )
     };
-    Error::Usage { message: format!("{place} is {what}"), advice: Some(advice.into()) }
+    Error::usage(format!("{place} is {what}"), advice)
 }

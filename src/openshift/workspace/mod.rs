@@ -9,6 +9,7 @@
 //! boot_images    the node OS that goes with a release, pinned
 //! seed           cluster.seed and cluster.seed.age
 //! store          which store a directory builds into
+//! targets        which derivations a name on the command line means
 //! ```
 //!
 //! The user's files are read and never changed; only a lock or a seed that is missing is written.
@@ -21,6 +22,7 @@ mod lock;
 mod release;
 pub(crate) mod seed;
 mod store;
+mod targets;
 mod user_files;
 
 use std::path::Path;
@@ -30,14 +32,13 @@ use time::OffsetDateTime;
 
 use crate::base::event::{Event, Events};
 use crate::base::fs;
-use crate::base::hint::{Place, Problem, Problems, did_you_mean, near};
+use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
-use crate::base::value::Value;
 use crate::engine::builders::{Files, Location};
-use crate::engine::exec::Context;
-use crate::engine::fields::{Field, Fields, Origins, Projected};
-use crate::engine::recipe::{self, Absent, Graph, NodeIndex};
+use crate::engine::exec::{self, Context, Plan};
+use crate::engine::fields::{Field, Fields, Origins};
+use crate::engine::recipe::{self, Graph, NodeIndex};
 use crate::engine::registry::{Deferred, Opened, ProxySettings};
 use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Roots, Session, Store, StoreError};
@@ -68,9 +69,6 @@ pub(crate) struct Env<'a> {
     /// The file with the age identity that opens an encrypted seed.
     pub identity: Option<&'a Path>,
 }
-
-/// What recipes of live ISOs ask for.
-const LOCAL_ISO: &str = "lock.rhcos.iso.local";
 
 /// What to do when lock or seed are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,59 +185,15 @@ impl Workspace {
         }
     }
 
+    /// What a build of these would find in the store, and what it would build. Nothing is written.
+    pub(crate) fn plan(&self, env: Env<'_>, store: &Store, targets: &[NodeIndex]) -> Result<Plan> {
+        let session = Session::reading(store, Some(self.id_key()));
+        Ok(exec::plan(self.context(env, &session), targets)?)
+    }
+
     /// This directory's roots in the store.
     pub(crate) fn roots(&self, store: &Store) -> Roots {
         store.roots_of(self.directory.path())
-    }
-
-    /// Derivations that the targets mean; without targets, `cluster`.
-    pub(crate) fn select(&self, targets: &[String]) -> Result<Vec<NodeIndex>> {
-        let default = ["cluster".to_owned()];
-        let targets = if targets.is_empty() { &default } else { targets };
-        let mut found = Vec::new();
-        for target in targets {
-            let selected = self.graph.select(target);
-            if selected.is_empty() {
-                return Err(self.no_target(target));
-            }
-            found.extend(selected);
-        }
-        found.sort_unstable();
-        found.dedup();
-        Ok(found)
-    }
-
-    /// The one derivation of that name.
-    pub(crate) fn find(&self, target: &str) -> Result<NodeIndex> {
-        self.graph.find(target).ok_or_else(|| self.no_target(target))
-    }
-
-    fn no_target(&self, target: &str) -> WorkspaceError {
-        if let Some(why) = self.graph.absent(target) {
-            let advice = match why {
-                Absent::Unmet(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
-                Absent::Unmet(condition) => Some(format!("it is there once `{condition}` is set")),
-                Absent::Never(_) => None,
-            };
-            return WorkspaceError::Absent { target: target.to_owned(), why: why.to_string(), advice };
-        }
-        let names = self.graph.nodes().iter().flat_map(|node| {
-            let folder = node.name.split_once('/').map(|(folder, _)| folder);
-            std::iter::once(node.name.as_str()).chain(folder)
-        });
-        WorkspaceError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
-    }
-
-    /// What to do so that there are live ISOs.
-    pub(crate) fn no_iso(&self) -> String {
-        match self.fields.project("lock.rhcos.iso.location").map(|found| found.value) {
-            Ok(Projected::Plain(Value::Text(url))) => Location::Elsewhere(url).advice("rhcos"),
-            _ => {
-                "name the release's live ISO in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock \
-                  --update rhcos`"
-                    .into()
-            }
-        }
     }
 }
 

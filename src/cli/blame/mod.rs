@@ -1,0 +1,153 @@
+//! `blame`: where a file comes from: the way back through the graph to the derivation that wrote it, the lines of its
+//! template, the config fields that decided them, and the images that it came out of.
+
+mod walk;
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::artifact::Artifact;
+use super::explain::{Origin, fact, show_origin};
+use super::node_entries::{self, NodeEntry};
+use super::output::{Colour, line, stdout_paint};
+use super::{Error, Printer, Result};
+use crate::base::hint::{Place, near};
+use crate::openshift::workspace::Env;
+use walk::Walk;
+
+/// Say where a file comes from: derivation, input, image, template line and config field
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tinderbox blame ignition/master-0:/etc/hostname          a path on the node
+  tinderbox blame cluster:manifests/cluster-dns-02-config.yml")]
+pub(super) struct Args {
+    /// `DERIVATION:PATH`; a path with a leading `/` is one on the node
+    target: String,
+}
+
+impl Args {
+    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
+        let found = blame(env, &self.target)?;
+        Ok(printer.answer(&found, || show(&found)))
+    }
+}
+
+/// Where a file comes from.
+fn show(found: &Blame) {
+    let Blame { target, path, entry, why, replaces, way, template, lines, origins, images } = found;
+    line(stdout_paint(&format!("{target}:{path}"), Colour::Green));
+    if let Some(entry) = entry {
+        let words = [Some(entry.kind), entry.mode.as_deref(), entry.state.as_deref()];
+        let secret = entry.secret.then_some("secret");
+        fact("what", words.into_iter().flatten().chain(secret).collect::<Vec<_>>().join(", "));
+    }
+    why.iter().for_each(|why| fact("why", why.clone()));
+    replaces.iter().for_each(|why| fact("replaces", format!("what the base has: {why}")));
+    for Step { derivation, path, recipe, builder } in way {
+        let inside = if path.is_empty() { String::new() } else { format!(":{path}") };
+        fact("from", format!("{derivation}{inside}  ({builder}, {recipe})"));
+    }
+    template.iter().for_each(|file| fact("template", file.clone()));
+    for Line { line: at, template, names } in lines {
+        let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        fact("line", format!("{at}: {names} at {template}"));
+    }
+    origins.iter().map(show_origin).for_each(|text| fact("origin", text));
+    for (derivation, image) in images {
+        fact("image", format!("{image}  ({derivation})"));
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Blame {
+    target: String,
+    /// The file in it, or on the node.
+    path: String,
+    /// What a node's configuration says of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<NodeEntry>,
+    /// Why it is on the node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    why: Vec<String>,
+    /// Why it may replace what the base has there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    replaces: Vec<String>,
+    /// The way back: the artifact first, the derivation that wrote the file last.
+    way: Vec<Step>,
+    /// The template, if one wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template: Option<String>,
+    /// Lines with values in them, by the line of the template that wrote them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<Line>,
+    /// Config fields and inputs that decided it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    origins: Vec<Origin>,
+    /// Images that it, or what made it, came out of: the derivation that names one, and the image by digest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<(String, String)>,
+}
+
+/// One derivation on the way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Step {
+    derivation: String,
+    /// The file in its output; empty if it is the whole of it.
+    path: String,
+    recipe: String,
+    builder: String,
+}
+
+/// A line of the file that has a value in it.
+#[derive(Debug, Serialize)]
+struct Line {
+    /// Its number, from 1.
+    line: usize,
+    /// The line of the template that wrote it.
+    template: Place,
+    names: Vec<String>,
+}
+
+/// Says where `NAME:PATH` comes from.
+fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
+    let Some((name, path)) = target.split_once(':') else {
+        return Err(Error::usage(
+            format!("`{target}` names no file"),
+            format!("name one: `{target}:PATH`; `tinderbox show {target}` lists them"),
+        ));
+    };
+    let found = Artifact::find(env, name)?;
+    let entries = node_entries::entries(&found)?;
+    let mut blame = Blame {
+        target: name.to_owned(),
+        path: path.to_owned(),
+        entry: None,
+        why: Vec::new(),
+        replaces: Vec::new(),
+        way: Vec::new(),
+        template: None,
+        lines: Vec::new(),
+        origins: Vec::new(),
+        images: Vec::new(),
+    };
+    let walk = Walk { found: &found };
+    if path.starts_with('/') && !entries.is_empty() {
+        let entry = node_entries::find(&entries, name, path)?.clone();
+        let tell = |of: fn(&crate::openshift::ignition::Origin) -> Option<&String>| {
+            entry.origins.iter().filter_map(of).cloned().collect::<Vec<_>>()
+        };
+        blame.why = tell(|origin| Some(&origin.why));
+        blame.replaces = tell(|origin| origin.replaces.as_ref());
+        walk.entry(&entry, &mut blame);
+        blame.entry = Some(entry);
+    } else {
+        if found.object.listing.get(path).is_none() {
+            let paths = found.object.listing.leaves("").map(|(path, _)| path);
+            let advice = near(path, paths).map(|near| format!("did you mean `{near}`?"));
+            return Err(Error::NoPath { target: name.to_owned(), path: path.to_owned(), advice });
+        }
+        walk.back(found.at(), path.to_owned(), &mut blame);
+    }
+    Ok(blame)
+}

@@ -1,0 +1,63 @@
+//! Which derivations a name on the command line means, and what to say if there is none.
+
+use super::{Result, Workspace, WorkspaceError};
+use crate::base::hint::near;
+use crate::base::value::Value;
+use crate::engine::builders::Location;
+use crate::engine::fields::Projected;
+use crate::engine::recipe::{Absent, NodeIndex};
+
+/// What recipes of live ISOs ask for.
+const LOCAL_ISO: &str = "lock.rhcos.iso.local";
+
+impl Workspace {
+    /// Derivations that the targets mean; without targets, `cluster`.
+    pub(crate) fn select(&self, targets: &[String]) -> Result<Vec<NodeIndex>> {
+        let default = ["cluster".to_owned()];
+        let targets = if targets.is_empty() { &default } else { targets };
+        let mut found = Vec::new();
+        for target in targets {
+            let selected = self.graph.select(target);
+            if selected.is_empty() {
+                return Err(self.no_target(target));
+            }
+            found.extend(selected);
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The one derivation of that name.
+    pub(crate) fn find(&self, target: &str) -> Result<NodeIndex> {
+        self.graph.find(target).ok_or_else(|| self.no_target(target))
+    }
+
+    fn no_target(&self, target: &str) -> WorkspaceError {
+        if let Some(why) = self.graph.absent(target) {
+            let advice = match why {
+                Absent::Unmet(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
+                Absent::Unmet(condition) => Some(format!("it is there once `{condition}` is set")),
+                Absent::Never(_) => None,
+            };
+            return WorkspaceError::Absent { target: target.to_owned(), why: why.to_string(), advice };
+        }
+        let names = self.graph.nodes().iter().flat_map(|node| {
+            let folder = node.name.split_once('/').map(|(folder, _)| folder);
+            std::iter::once(node.name.as_str()).chain(folder)
+        });
+        WorkspaceError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
+    }
+
+    /// What to do so that there are live ISOs.
+    pub(crate) fn no_iso(&self) -> String {
+        match self.fields.project("lock.rhcos.iso.location").map(|found| found.value) {
+            Ok(Projected::Plain(Value::Text(url))) => Location::Elsewhere(url).advice("rhcos"),
+            _ => {
+                "name the release's live ISO in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock \
+                  --update rhcos`"
+                    .into()
+            }
+        }
+    }
+}
