@@ -12,7 +12,7 @@ use crate::base::hint::Hint as _;
 use crate::cli::ops::approve::{ApproveRequest, Endpoint, Stage, approve};
 use crate::cli::ops::{Env, Result};
 use crate::realize::RealizeError;
-use crate::realize::approve::Report;
+use crate::realize::approve::ApprovalReport;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
@@ -43,7 +43,7 @@ pub(super) fn run(env: Env<'_>, json: bool, asked: &Approve) -> Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(report: &Report) {
+fn show(report: &ApprovalReport) {
     for one in &report.approved {
         let word = stdout_paint("approved", Colour::Green);
         line(format!("{word}  {}  {} certificate of {}", one.request, one.certificate.as_str(), one.node));

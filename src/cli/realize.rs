@@ -13,7 +13,7 @@ use super::run::{jobs, say};
 use super::status;
 use crate::base::process::Programs;
 use crate::cli::ops::{self, Env, OpsError, Result};
-use crate::realize::{Action, Obstacle, Plan, Privileged};
+use crate::realize::{Obstacle, Privileged, RealizePlan, StepAction};
 
 /// What to do with the machines.
 #[derive(Debug, Subcommand)]
@@ -167,16 +167,16 @@ pub(super) fn tell(obstacles: &[Obstacle]) {
     }
 }
 
-fn show(plan: &Plan) {
-    let colour = |action: Action| match action {
-        Action::Create => Colour::Green,
-        Action::Change => Colour::Yellow,
-        Action::Keep => Colour::Dim,
-        Action::Remove => Colour::Red,
+fn show(plan: &RealizePlan) {
+    let colour = |action: StepAction| match action {
+        StepAction::Create => Colour::Green,
+        StepAction::Change => Colour::Yellow,
+        StepAction::Keep => Colour::Dim,
+        StepAction::Remove => Colour::Red,
     };
     for step in &plan.steps {
         let word = stdout_paint(&format!("{:<6}", step.action.as_str()), colour(step.action));
-        line(format!("{word}  {:<8}  {}", step.thing.as_str(), step.name));
+        line(format!("{word}  {:<8}  {}", step.resource.as_str(), step.name));
         for why in &step.why {
             line(format!("                    {why}"));
         }

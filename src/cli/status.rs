@@ -4,9 +4,9 @@ use super::apply::operators;
 use super::approve::stage;
 use super::output::{line, table};
 use crate::realize::approve::Member;
-use crate::realize::{Booted, Status};
+use crate::realize::{Booted, RealizeStatus};
 
-pub(super) fn show(status: &Status) {
+pub(super) fn show(status: &RealizeStatus) {
     let word = |there: bool| if there { "active" } else { "missing" };
     line(format!("network   {}", word(status.network)));
     line(format!("balancer  {}", status.balancer.as_deref().unwrap_or("does not run")));

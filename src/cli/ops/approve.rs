@@ -9,7 +9,7 @@ use crate::base::fs;
 use crate::realize::RealizeError;
 use crate::realize::api::Client;
 pub(crate) use crate::realize::api::{Endpoint, Stage};
-use crate::realize::approve::{Approver, Made, Report};
+use crate::realize::approve::{ApprovalReport, Approver, NodeIdentity};
 
 /// How requests are approved.
 #[derive(Debug, Clone)]
@@ -23,12 +23,12 @@ pub(crate) struct ApproveRequest {
 }
 
 /// Approves requests for certificates of the nodes that we made, and of nobody else.
-pub(crate) fn approve(env: Env<'_>, asked: &ApproveRequest) -> Result<Report> {
+pub(crate) fn approve(env: Env<'_>, asked: &ApproveRequest) -> Result<ApprovalReport> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let report = build::whole(env, vec!["cluster".to_owned()], asked.jobs)?;
     let closure = report.targets.first().map(|target| target.path.clone());
     let closure = closure.ok_or(OpsError::NotBuilt { target: "cluster".into() })?;
-    let made = Made::read(&closure, &workspace.cluster)?;
+    let nodes = NodeIdentity::read(&closure, &workspace.cluster)?;
     let kubeconfig = fs::read_text(&closure.join("auth/kubeconfig"))?;
     let vip = workspace.cluster.api_vips.first().map(|vip| Endpoint::of(*vip));
     let at = asked.server.clone().or(vip).ok_or(OpsError::Usage {
@@ -36,7 +36,7 @@ pub(crate) fn approve(env: Env<'_>, asked: &ApproveRequest) -> Result<Report> {
         advice: Some("`--server HOST:PORT` says where the API is".into()),
     })?;
     let client = Client::new(&kubeconfig, &at, env.cancel).map_err(RealizeError::from)?;
-    let approver = Approver { client: &client, made: &made, events: env.events, now };
+    let approver = Approver { client: &client, nodes: &nodes, events: env.events, now };
     let done = match asked.watch {
         Some(limit) => approver.watch(limit),
         None => approver.once(),

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use super::realize::with_workspace;
 use super::{Env, OpsError, Result, Workspace};
 use crate::base::hint::did_you_mean;
-use crate::base::process::Take;
-use crate::realize::ssh::Manner;
-use crate::realize::wanted::Machine;
-use crate::realize::{Hands, Log, Visit, Way};
+use crate::base::process::Sink;
+use crate::realize::desired::DesiredMachine;
+use crate::realize::ssh::SshMode;
+use crate::realize::{NodeLog, Realizer, SshRoute, SshSession};
 
 /// What a log is asked for.
 #[derive(Debug, Clone)]
@@ -25,29 +25,29 @@ pub(crate) struct LogRequest<'a> {
 /// The command that goes to a node, for a shell.
 pub(crate) fn command(env: Env<'_>, jobs: usize, node: &str, command: &[String]) -> Result<Vec<String>> {
     with_node(env, jobs, node, |_, way| {
-        Ok([vec!["ssh".to_owned()], way()?.arguments(Manner::Person, command)].concat())
+        Ok([vec!["ssh".to_owned()], way()?.arguments(SshMode::Interactive, command)].concat())
     })
 }
 
 /// Goes to a node with the user's terminal.
-pub(crate) fn visit(env: Env<'_>, jobs: usize, node: &str, command: &[String]) -> Result<Visit> {
-    with_node(env, jobs, node, |(hands, _), way| Ok(hands.visit(&way()?, command)?))
+pub(crate) fn visit(env: Env<'_>, jobs: usize, node: &str, command: &[String]) -> Result<SshSession> {
+    with_node(env, jobs, node, |(realizer, _), way| Ok(realizer.session(&way()?, command)?))
 }
 
 /// Hands on a log of a node as it comes.
-pub(crate) fn logs(env: Env<'_>, jobs: usize, request: &LogRequest<'_>, take: Take<'_>) -> Result<()> {
-    let log = request.what.filter(|what| *what != "console").map(Log::parse).transpose();
+pub(crate) fn logs(env: Env<'_>, jobs: usize, request: &LogRequest<'_>, take: Sink<'_>) -> Result<()> {
+    let log = request.what.filter(|what| *what != "console").map(NodeLog::parse).transpose();
     let log = log.map_err(|advice| {
         let message = format!("there is no log `{}`", request.what.unwrap_or_default());
         OpsError::Usage { message, advice }
     })?;
     let LogRequest { node, lines, follow, .. } = *request;
-    with_node(env, jobs, node, |(hands, machine), way| match log {
-        Some(log) => Ok(hands.log(&way()?, &log, lines, follow, take)?),
+    with_node(env, jobs, node, |(realizer, machine), way| match log {
+        Some(log) => Ok(realizer.log(&way()?, &log, lines, follow, take)?),
         None => {
-            let written = hands.console_text(machine, lines, take)?;
+            let written = realizer.console(machine, lines, take)?;
             match (written, follow) {
-                (written, true) => Ok(hands.follow_console(machine, written.unwrap_or(0), take)?),
+                (written, true) => Ok(realizer.follow_console(machine, written.unwrap_or(0), take)?),
                 (Some(_), false) => Ok(()),
                 (None, false) => Err(OpsError::Usage {
                     message: format!("`{node}` has written nothing to its console"),
@@ -63,10 +63,10 @@ fn with_node<T>(
     env: Env<'_>,
     jobs: usize,
     node: &str,
-    work: impl FnOnce((Hands<'_>, &Machine), &dyn Fn() -> Result<Way>) -> Result<T>,
+    work: impl FnOnce((Realizer<'_>, &DesiredMachine), &dyn Fn() -> Result<SshRoute>) -> Result<T>,
 ) -> Result<T> {
-    with_workspace(env, jobs, |hands, workspace| {
-        let machines = &hands.wanted.machines;
+    with_workspace(env, jobs, |realizer, workspace| {
+        let machines = &realizer.desired.machines;
         let machine = machines.iter().find(|machine| machine.node == node);
         let address = addresses(workspace).into_iter().find(|(name, _)| name == node);
         let (Some(machine), Some((_, address))) = (machine, address) else {
@@ -74,7 +74,7 @@ fn with_node<T>(
             return Err(OpsError::Usage { message: format!("there is no node `{node}`"), advice });
         };
         env.events.settle();
-        work((hands, machine), &|| Ok(hands.way(machine, address)?))
+        work((realizer, machine), &|| Ok(realizer.route(machine, address)?))
     })
 }
 
