@@ -2,7 +2,7 @@
 //!
 //! [`Programs::attach`] runs a program that the user talks to: it gets our terminal.
 //!
-//! Invariants: nothing that was started outlives [`Runner::run`], background processes in its group included, unless the
+//! Invariants: nothing that was started outlives [`ProgramRunner::run`], background processes in its group included, unless the
 //! program is meant to start a daemon. A missing program is an error of its own, because the user has to install it.
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(crate) struct Programs {
 
 /// Runs programs until the user cancels.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Runner<'a> {
+pub(crate) struct ProgramRunner<'a> {
     pub programs: &'a Programs,
     /// Set when everything is to stop.
     pub cancel: &'a AtomicBool,
@@ -136,7 +136,7 @@ impl Programs {
     }
 }
 
-impl Runner<'_> {
+impl ProgramRunner<'_> {
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }
@@ -277,7 +277,7 @@ mod tests {
     fn run(program: &str, args: &[&str], stdin: &str, limit: u64) -> Result<ProcessOutput, ProcessError> {
         let cancel = AtomicBool::new(false);
         let invocation = Invocation::new(program, args, Duration::from_millis(limit));
-        let runner = Runner { programs: &programs(), cancel: &cancel };
+        let runner = ProgramRunner { programs: &programs(), cancel: &cancel };
         runner.run(Invocation { stdin: stdin.as_bytes(), ..invocation })
     }
 
@@ -312,7 +312,7 @@ mod tests {
             seen.extend_from_slice(piece);
             if seen.len() > 1 << 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let runner = Runner { programs: &programs(), cancel: &cancel };
+        let runner = ProgramRunner { programs: &programs(), cancel: &cancel };
         let run = Invocation { stdin: b"first\n", ..Invocation::new("sh", &args, limit) };
         let ended = runner.stream(run, &mut take).unwrap();
         assert!(!ended.is_success() && ended.stdout.is_empty(), "{ended:?}");

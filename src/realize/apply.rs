@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::state::Journal;
 use super::{
-    Operator, Phase, PlanStep, RealizeError, Realizer, ResourceKind, SmokeCheck, StepAction, firewall,
-    load_balancer, phases, provider,
+    Operator, Phase, PlanStep, RealizeError, Realizer, ResourceKind, Result, SmokeCheck, StepAction,
+    firewall, load_balancer, phases, provider,
 };
 use crate::base::event::Event;
 
@@ -29,7 +29,7 @@ pub(crate) struct Applied {
     pub checks: Vec<SmokeCheck>,
 }
 
-pub(super) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Result<Applied, RealizeError> {
+pub(super) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
     let Realizer { state, desired, .. } = *realizer;
     let _held = state.lock()?;
     let plan = realizer.plan()?;
@@ -57,7 +57,7 @@ pub(super) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Res
 }
 
 /// Takes the steps of one phase, after a new look: the phase before may have changed what there is to do.
-pub(super) fn take_all(realizer: &Realizer<'_>, phase: Phase) -> Result<Vec<PlanStep>, RealizeError> {
+pub(super) fn take_all(realizer: &Realizer<'_>, phase: Phase) -> Result<Vec<PlanStep>> {
     let steps: Vec<PlanStep> = realizer
         .plan()?
         .steps
@@ -79,7 +79,7 @@ pub(super) fn take_all(realizer: &Realizer<'_>, phase: Phase) -> Result<Vec<Plan
 }
 
 /// Takes one step.
-pub(super) fn take(realizer: &Realizer<'_>, phase: Phase, step: &PlanStep) -> Result<(), RealizeError> {
+pub(super) fn take(realizer: &Realizer<'_>, phase: Phase, step: &PlanStep) -> Result<()> {
     let started = Instant::now();
     match step.action {
         StepAction::Remove => provider::remove(realizer.provider, realizer.desired, step)?,
@@ -95,7 +95,7 @@ pub(super) fn take(realizer: &Realizer<'_>, phase: Phase, step: &PlanStep) -> Re
     Ok(())
 }
 
-fn create(realizer: &Realizer<'_>, step: &PlanStep) -> Result<(), RealizeError> {
+fn create(realizer: &Realizer<'_>, step: &PlanStep) -> Result<()> {
     let Realizer { provider, runner, desired, access, .. } = *realizer;
     match step.resource {
         ResourceKind::Firewall => firewall::run(runner, desired, "open").map(drop),

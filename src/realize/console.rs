@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::console_filter::ConsoleFilter;
 use super::desired::DesiredMachine;
 use super::provider::{ConsoleSource, log_of};
-use super::{RealizeError, Realizer};
+use super::{Realizer, Result};
 use crate::base::fs::{self, At as _};
 use crate::base::process::Sink;
 
@@ -24,7 +24,7 @@ pub(super) fn stream(
     machine: &DesiredMachine,
     lines: Option<u64>,
     sink: Sink<'_>,
-) -> Result<Option<u64>, RealizeError> {
+) -> Result<Option<u64>> {
     let (source, name, mut filter) = (source(realizer), log_of(machine), ConsoleFilter::default());
     if !source.files(realizer.desired)?.contains(&name) {
         return Ok(None);
@@ -43,7 +43,7 @@ pub(super) fn follow(
     machine: &DesiredMachine,
     from: u64,
     sink: Sink<'_>,
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     let (source, name, mut filter) = (source(realizer), log_of(machine), ConsoleFilter::default());
     let mut at = from;
     while !realizer.runner.is_cancelled() {
@@ -80,7 +80,7 @@ fn pass(sink: Sink<'_>, shown: &[u8]) -> ControlFlow<()> {
 }
 
 /// Streams a file from a byte on. Returns where it ended.
-pub(super) fn read_from(path: &Path, start: u64, sink: Sink<'_>) -> Result<u64, RealizeError> {
+pub(super) fn read_from(path: &Path, start: u64, sink: Sink<'_>) -> Result<u64> {
     let mut file = fs::open(path)?;
     let mut at = file.seek(SeekFrom::Start(start)).at("read", path)?;
     let mut chunk = vec![0; CHUNK];
@@ -94,7 +94,7 @@ pub(super) fn read_from(path: &Path, start: u64, sink: Sink<'_>) -> Result<u64, 
 }
 
 /// The offset where the last lines of a file begin.
-fn last_lines(path: &Path, lines: u64) -> Result<u64, RealizeError> {
+fn last_lines(path: &Path, lines: u64) -> Result<u64> {
     let ends = |file: &mut File, seen: &mut dyn FnMut(u64) -> bool| -> fs::Result<u64> {
         let (mut at, mut chunk) = (0, vec![0; CHUNK]);
         loop {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::RealizeError;
+use super::Result;
 use super::provider::{Domain, Infrastructure};
 
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl DesiredMachine {
 }
 
 impl Desired {
-    pub(crate) fn read(closure: &Path, nodes: &[String], images: &BootImages) -> Result<Self, RealizeError> {
+    pub(crate) fn read(closure: &Path, nodes: &[String], images: &BootImages) -> Result<Self> {
         let infrastructure = Infrastructure::read(closure, images)?;
         let machines = nodes
             .iter()

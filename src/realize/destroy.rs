@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::load_balancer::LoadBalancer;
-use super::{Host, Privileged, RealizeError, Realizer, firewall, privileged, provider};
+use super::{Host, Privileged, Realizer, Result, firewall, privileged, provider};
 use crate::base::event::Event;
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -17,7 +17,7 @@ pub(crate) struct Destroyed {
     pub privileged: Vec<Privileged>,
 }
 
-pub(super) fn destroy(realizer: &Realizer<'_>) -> Result<Destroyed, RealizeError> {
+pub(super) fn destroy(realizer: &Realizer<'_>) -> Result<Destroyed> {
     let Realizer { provider, runner, desired, state, access, .. } = *realizer;
     let held = state.lock()?;
     let inventory = Host::read(realizer)?.inventory;

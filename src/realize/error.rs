@@ -11,6 +11,8 @@ use crate::base::hint::Hint;
 use crate::base::process::ProcessError;
 use crate::realize::api::ApiError;
 
+pub(crate) type Result<T, E = RealizeError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RealizeError {
     #[error(transparent)]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::load_balancer::LoadBalancer;
 use super::provider::Inventory;
-use super::{RealizeError, Realizer, firewall, ports};
+use super::{Realizer, Result, firewall, ports};
 use crate::base::fs;
 
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(super) fn read(realizer: &Realizer<'_>) -> Result<Self, RealizeError> {
+    pub(super) fn read(realizer: &Realizer<'_>) -> Result<Self> {
         let Realizer { provider, runner, desired, state, access, .. } = *realizer;
         let load_balancer = if access.local { LoadBalancer::find(state)? } else { None };
         let taken = match load_balancer.is_none() && access.may_listen() {

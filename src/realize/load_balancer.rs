@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 
 use super::wait::{Poll, Wait, WaitError};
-use super::{RealizeError, Realizer, StateDir};
+use super::{RealizeError, Realizer, Result, StateDir};
 use crate::base::fs;
-use crate::base::process::{Invocation, ProcessError, Runner};
+use crate::base::process::{Invocation, ProcessError, ProgramRunner};
 
 /// How long HAProxy may take to start, and connections to drain.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -26,12 +26,12 @@ pub(super) struct LoadBalancer {
 
 impl LoadBalancer {
     /// The newest that runs: older ones only wait for their connections to drain.
-    pub(super) fn find(state: &StateDir) -> Result<Option<Self>, RealizeError> {
+    pub(super) fn find(state: &StateDir) -> Result<Option<Self>> {
         Ok(Self::find_all(state)?.into_iter().max_by_key(|one| one.started))
     }
 
     /// All that were started with our pid file.
-    pub(super) fn find_all(state: &StateDir) -> Result<Vec<Self>, RealizeError> {
+    pub(super) fn find_all(state: &StateDir) -> Result<Vec<Self>> {
         let names = fs::list(Path::new("/proc"))?;
         let pids = names.iter().filter_map(|name| name.to_str()?.parse().ok());
         Ok(pids.filter_map(|pid| Self::read(pid, &state.pid_file())).collect())
@@ -62,7 +62,7 @@ impl LoadBalancer {
     }
 
     /// Stops it, and waits until it is gone. False if it belongs to another user.
-    pub(super) fn stop(&self, runner: Runner<'_>) -> Result<bool, RealizeError> {
+    pub(super) fn stop(&self, runner: ProgramRunner<'_>) -> Result<bool> {
         let Some(pid) = Pid::from_raw(self.pid) else { return Ok(true) };
         // Any other error means that it is gone already.
         if rustix::process::kill_process(pid, Signal::TERM) == Err(rustix::io::Errno::PERM) {
@@ -97,7 +97,7 @@ pub(super) fn arguments(state: &StateDir, config: &Path, running: Option<&LoadBa
 }
 
 /// Starts or reloads it with the configuration for this side of the pivot.
-pub(super) fn start(realizer: &Realizer<'_>) -> Result<(), RealizeError> {
+pub(super) fn start(realizer: &Realizer<'_>) -> Result<()> {
     let Realizer { state, desired, runner, .. } = *realizer;
     let plan = realizer.plan()?;
     if !realizer.access.may_listen() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ssh::{self, SshRoute};
-use super::{RealizeError, Realizer};
+use super::{Realizer, Result};
 use crate::base::hint::{did_you_mean, near};
 use crate::base::process::Sink;
 
@@ -115,7 +115,7 @@ pub(super) fn stream(
     lines: Option<u64>,
     follow: bool,
     sink: Sink<'_>,
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     let limit = if follow { FOREVER } else { LIMIT };
     ssh::run_script(realizer, route, limit, &log.script(lines, follow), sink)
 }

@@ -64,7 +64,7 @@ pub(crate) use booted::Booted;
 pub(crate) use cluster::{ClusterAccess, Operator};
 pub(crate) use desired::{BootImages, Desired};
 pub(crate) use destroy::Destroyed;
-pub(crate) use error::RealizeError;
+pub(crate) use error::{RealizeError, Result};
 pub(crate) use gather::{GatherRequest, Gathered};
 pub(crate) use host::Host;
 pub(crate) use libvirt::{Connection, LibvirtError as ProviderError};

@@ -8,18 +8,18 @@ use super::gather::{GatherRequest, Gathered};
 use super::provider::Connection;
 use super::ssh::{SshRoute, SshSession};
 use super::{
-    Applied, ClusterAccess, Destroyed, Host, HostAccess, NodeLog, Phase, RealizeError, RealizePlan,
-    RealizeStatus, StateDir, apply, console, destroy, gather, logs, ssh, status,
+    Applied, ClusterAccess, Destroyed, Host, HostAccess, NodeLog, Phase, RealizePlan, RealizeStatus, Result,
+    StateDir, apply, console, destroy, gather, logs, ssh, status,
 };
 use crate::base::event::Events;
-use crate::base::process::{Runner, Sink};
+use crate::base::process::{ProgramRunner, Sink};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Realizer<'a> {
     /// What creates machines.
     pub provider: Connection<'a>,
     /// Runs programs of this machine.
-    pub runner: Runner<'a>,
+    pub runner: ProgramRunner<'a>,
     pub desired: &'a Desired,
     pub state: &'a StateDir,
     pub access: HostAccess,
@@ -36,7 +36,7 @@ pub(crate) struct Realizer<'a> {
 
 impl Realizer<'_> {
     /// What `apply` would do now.
-    pub(crate) fn plan(&self) -> Result<RealizePlan, RealizeError> {
+    pub(crate) fn plan(&self) -> Result<RealizePlan> {
         let plan = RealizePlan::new(self, &Host::read(self)?);
         if !plan.privileged.is_empty() {
             self.state.create()?; // a load balancer that root starts keeps its pid file there
@@ -45,26 +45,26 @@ impl Realizer<'_> {
     }
 
     /// Takes the steps of these phases. With `yes`, disks may be lost.
-    pub(crate) fn apply(&self, phases: &[Phase], yes: bool) -> Result<Applied, RealizeError> {
+    pub(crate) fn apply(&self, phases: &[Phase], yes: bool) -> Result<Applied> {
         apply::apply(self, phases, yes)
     }
 
     /// Removes everything that `apply` created.
-    pub(crate) fn destroy(&self) -> Result<Destroyed, RealizeError> {
+    pub(crate) fn destroy(&self) -> Result<Destroyed> {
         destroy::destroy(self)
     }
 
-    pub(crate) fn status(&self) -> Result<RealizeStatus, RealizeError> {
+    pub(crate) fn status(&self) -> Result<RealizeStatus> {
         status::status(self)
     }
 
     /// How ssh reaches a node.
-    pub(crate) fn route(&self, machine: &DesiredMachine, address: IpAddr) -> Result<SshRoute, RealizeError> {
+    pub(crate) fn route(&self, machine: &DesiredMachine, address: IpAddr) -> Result<SshRoute> {
         ssh::route(self, machine, address)
     }
 
     /// Opens an ssh session on the user's terminal.
-    pub(crate) fn session(&self, route: &SshRoute, command: &[String]) -> Result<SshSession, RealizeError> {
+    pub(crate) fn session(&self, route: &SshRoute, command: &[String]) -> Result<SshSession> {
         ssh::session(self, route, command)
     }
 
@@ -76,7 +76,7 @@ impl Realizer<'_> {
         lines: Option<u64>,
         follow: bool,
         sink: Sink<'_>,
-    ) -> Result<(), RealizeError> {
+    ) -> Result<()> {
         logs::stream(self, route, log, lines, follow, sink)
     }
 
@@ -86,22 +86,17 @@ impl Realizer<'_> {
         machine: &DesiredMachine,
         lines: Option<u64>,
         sink: Sink<'_>,
-    ) -> Result<Option<u64>, RealizeError> {
+    ) -> Result<Option<u64>> {
         console::stream(self, machine, lines, sink)
     }
 
     /// Streams what a node writes to its console from byte `from` on, until the user or the sink has seen enough.
-    pub(crate) fn follow_console(
-        &self,
-        machine: &DesiredMachine,
-        from: u64,
-        sink: Sink<'_>,
-    ) -> Result<(), RealizeError> {
+    pub(crate) fn follow_console(&self, machine: &DesiredMachine, from: u64, sink: Sink<'_>) -> Result<()> {
         console::follow(self, machine, from, sink)
     }
 
     /// Collects everything that helps after a failed boot.
-    pub(crate) fn gather(&self, request: GatherRequest<'_>) -> Result<Gathered, RealizeError> {
+    pub(crate) fn gather(&self, request: GatherRequest<'_>) -> Result<Gathered> {
         gather::gather(self, request)
     }
 }

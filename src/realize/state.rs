@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Phase, RealizeError};
+use super::{Phase, RealizeError, Result};
 use crate::base::fs;
 
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl StateDir {
     }
 
     /// Creates the directory, unless it exists.
-    pub(super) fn create(&self) -> Result<(), RealizeError> {
+    pub(super) fn create(&self) -> Result<()> {
         if !fs::exists(&self.dir)? {
             fs::create_dir(&self.dir, 0o700)?;
         }
@@ -65,7 +65,7 @@ impl StateDir {
     }
 
     /// Creates the directory, and locks out other runs for as long as the file is held.
-    pub(crate) fn lock(&self) -> Result<File, RealizeError> {
+    pub(crate) fn lock(&self) -> Result<File> {
         self.create()?;
         let path = self.dir.join("lock");
         let file = fs::open_lock(&path)?;
@@ -74,19 +74,19 @@ impl StateDir {
     }
 
     /// What the last run did, if that is known.
-    pub(crate) fn journal(&self) -> Result<Option<Journal>, RealizeError> {
+    pub(crate) fn journal(&self) -> Result<Option<Journal>> {
         let text = fs::optional(fs::read_text(&self.dir.join("journal.json")))?;
         // An unreadable journal is as good as none: the host itself is queried.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// Writes the journal, durably.
-    pub(super) fn write(&self, journal: &Journal) -> Result<(), RealizeError> {
+    pub(super) fn write(&self, journal: &Journal) -> Result<()> {
         let text = serde_json::to_string_pretty(journal).unwrap_or_default() + "\n";
         Ok(fs::replace(&self.dir.join("journal.json"), text.as_bytes(), 0o600)?)
     }
 
-    pub(super) fn remove(&self) -> Result<(), RealizeError> {
+    pub(super) fn remove(&self) -> Result<()> {
         Ok(fs::remove_all(&self.dir)?)
     }
 }

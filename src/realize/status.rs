@@ -8,7 +8,7 @@ use super::approve::Member;
 use super::booted::{Booted, Expected};
 use super::desired::DesiredMachine;
 use super::provider::{ConsoleSource, MachineState, Neighbours, log_of};
-use super::{Host, Operator, Phase, RealizeError, Realizer};
+use super::{Host, Operator, Phase, RealizeError, Realizer, Result};
 use crate::base::fs;
 
 /// How much of a console log is read to see what was booted: virtlogd rotates logs at 2 MiB.
@@ -71,7 +71,7 @@ struct ClusterStatus {
     operators: Vec<Operator>,
 }
 
-pub(super) fn status(realizer: &Realizer<'_>) -> Result<RealizeStatus, RealizeError> {
+pub(super) fn status(realizer: &Realizer<'_>) -> Result<RealizeStatus> {
     let Realizer { provider, desired, state, .. } = *realizer;
     let host = Host::read(realizer)?;
     let journal = state.journal()?;
@@ -104,7 +104,7 @@ pub(super) fn status(realizer: &Realizer<'_>) -> Result<RealizeStatus, RealizeEr
         finished: journal.map(|last| last.finished).unwrap_or_default(),
         network: host.inventory.is_network_active(desired),
         balancer: host.load_balancer.as_ref().map(|running| running.config.display().to_string()),
-        machines: machines.collect::<Result<_, RealizeError>>()?,
+        machines: machines.collect::<Result<_>>()?,
         closure,
         api: cluster.api,
         operators: cluster.operators,
@@ -153,7 +153,7 @@ fn booted(
     realizer: &Realizer<'_>,
     console: ConsoleSource<'_>,
     machine: &DesiredMachine,
-) -> Result<Option<Booted>, RealizeError> {
+) -> Result<Option<Booted>> {
     let (desired, name) = (realizer.desired, log_of(machine));
     let from = console.size(desired, &name)?.saturating_sub(TAIL);
     // An unreadable or rotated log says nothing; the rest of the status is still worth reporting.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Env, Missing, OpsError, Result, Workspace, build};
 use crate::base::fs;
-use crate::base::process::{Runner, is_root};
+use crate::base::process::{ProgramRunner, is_root};
 use crate::base::value::Value;
 use crate::engine::fields::Projected;
 use crate::realize::api::Endpoint;
@@ -69,7 +69,7 @@ pub(super) fn with_workspace<T>(
     let workspace = Workspace::load(env, Missing::Make)?;
     let Built { desired, cluster, no_image, expired } = built(env, &workspace, jobs)?;
     let uri = &workspace.cluster.libvirt.uri;
-    let runner = Runner { programs: env.programs, cancel: env.cancel };
+    let runner = ProgramRunner { programs: env.programs, cancel: env.cancel };
     let provider = Connection::new(runner, uri);
     let state = StateDir::of(workspace.directory.path());
     let (access, no_image, events) = (access(provider), no_image.as_str(), env.events);

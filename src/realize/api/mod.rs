@@ -29,7 +29,7 @@ pub(crate) use config::user_of;
 pub(crate) use endpoint::Endpoint;
 pub use error::ApiError;
 pub use objects::Gvr;
-pub(crate) use page::Page;
+pub(crate) use page::WebPage;
 
 /// For a connection, TLS included.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use super::{ApiError, CONNECT, Client, REQUEST};
 const MOST: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
+pub struct WebPage<'a> {
     pub url: &'a str,
     /// The address to connect to.
     pub at: SocketAddr,
@@ -18,7 +18,7 @@ pub struct Page<'a> {
 
 impl Client<'_> {
     /// Gets a page: its status and its text. Follows no redirects, and presents no credentials.
-    pub fn page(&self, page: &Page<'_>) -> Result<(u16, String), ApiError> {
+    pub fn page(&self, page: &WebPage<'_>) -> Result<(u16, String), ApiError> {
         let server = page.at.to_string();
         let broken = |message: &str| ApiError::Answer { server: server.clone(), message: message.to_owned() };
         let unreachable =

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::base::fs;
 use crate::openshift::config::{Cluster, Node, Role};
 use crate::openshift::ignition::{Config, Contents};
-use crate::realize::{RealizeError, api};
+use crate::realize::{RealizeError, Result, api};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NodeIdentity {
@@ -24,12 +24,12 @@ pub(crate) struct NodeIdentity {
 
 impl NodeIdentity {
     /// All nodes of a cluster, from its closure.
-    pub(crate) fn read(closure: &Path, cluster: &Cluster) -> Result<Vec<Self>, RealizeError> {
+    pub(crate) fn read(closure: &Path, cluster: &Cluster) -> Result<Vec<Self>> {
         cluster.nodes.iter().map(|node| one(closure, cluster, node)).collect()
     }
 }
 
-fn one(closure: &Path, cluster: &Cluster, node: &Node) -> Result<NodeIdentity, RealizeError> {
+fn one(closure: &Path, cluster: &Cluster, node: &Node) -> Result<NodeIdentity> {
     let file = format!("ignition/{}.ign", node.name);
     let missing = |missing| RealizeError::Artifact { file: file.clone(), missing };
     let text = fs::read_text(&closure.join(&file))?;

@@ -10,12 +10,12 @@ use serde::Serialize;
 use super::spool::Spool;
 use crate::base::fs;
 use crate::base::hint::chain;
-use crate::base::process::{Invocation, Runner};
+use crate::base::process::{Invocation, ProgramRunner};
 use crate::realize::console::read_from;
 use crate::realize::console_filter::ConsoleFilter;
 use crate::realize::load_balancer::LoadBalancer;
 use crate::realize::provider::{self, ConsoleSource, log_of};
-use crate::realize::{RealizeError, Realizer, firewall};
+use crate::realize::{Realizer, Result, firewall};
 
 /// For one program.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ const PROGRAMS: [(&str, &str, &[&str]); 6] = [
 ];
 
 /// Asks the host for everything. What it does not say is recorded as missing; only our own disk is an error.
-pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
+pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
     document(spool, "journal.json", &realizer.state.journal())?;
     for (name, program, args) in PROGRAMS.into_iter().chain(provider::PROGRAMS) {
         self::program(realizer.runner, spool, name, program, args)?;
@@ -81,11 +81,7 @@ pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<(), R
 }
 
 /// A value of ours, as JSON.
-fn document<T: Serialize>(
-    spool: &Spool<'_>,
-    name: &str,
-    value: &Result<T, RealizeError>,
-) -> Result<(), RealizeError> {
+fn document<T: Serialize>(spool: &Spool<'_>, name: &str, value: &Result<T>) -> Result<()> {
     match value {
         Ok(value) => {
             let text = serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
@@ -97,12 +93,12 @@ fn document<T: Serialize>(
 }
 
 fn program(
-    runner: Runner<'_>,
+    runner: ProgramRunner<'_>,
     spool: &Spool<'_>,
     name: &str,
     program: &str,
     args: &[&str],
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     match runner.run(Invocation::new(program, args, LIMIT)) {
         Ok(output) if output.is_success() => {
             let empty = output.stdout.is_empty();
@@ -150,7 +146,7 @@ fn tail(spool: &Spool<'_>, name: &str, size: u64) -> u64 {
     from
 }
 
-fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<(), RealizeError> {
+fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<()> {
     let mut writer = spool.create(name)?;
     let mut failure = None;
     let mut filter = ConsoleFilter::default();
@@ -169,7 +165,7 @@ fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<(), 
 }
 
 /// The load balancer's configuration, and the state of its servers.
-fn load_balancer(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
+fn load_balancer(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
     let running = LoadBalancer::find(realizer.state).ok().flatten();
     if running.is_none() {
         let why = "the load balancer is not running: this is the configuration that it would have";

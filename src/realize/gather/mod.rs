@@ -23,7 +23,7 @@ pub(crate) use spool::Missed;
 
 use self::spool::Spool;
 use super::desired::DesiredMachine;
-use super::{RealizeError, Realizer};
+use super::{RealizeError, Realizer, Result};
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::chain;
@@ -56,7 +56,7 @@ pub(crate) struct Gathered {
     pub missed: Vec<Missed>,
 }
 
-pub(super) fn gather(realizer: &Realizer<'_>, request: GatherRequest<'_>) -> Result<Gathered, RealizeError> {
+pub(super) fn gather(realizer: &Realizer<'_>, request: GatherRequest<'_>) -> Result<Gathered> {
     realizer.state.create()?;
     let spool = Spool::make(realizer.state.scratch(), request.veil)?;
     spool.put("README.md", README.as_bytes())?;
@@ -81,7 +81,7 @@ pub(super) fn gather(realizer: &Realizer<'_>, request: GatherRequest<'_>) -> Res
 }
 
 /// What the cluster says, if it can be asked.
-fn gather_api(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
+fn gather_api(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
     let Some(cluster) = realizer.cluster else { return Ok(()) };
     let documents = cluster.documents(realizer.runner.cancel);
     documents.iter().try_for_each(|(name, content)| keep(spool, name, content))
@@ -92,13 +92,13 @@ fn gather_nodes(
     realizer: &Realizer<'_>,
     spool: &Spool<'_>,
     addresses: &[(String, IpAddr)],
-) -> Result<Vec<String>, RealizeError> {
+) -> Result<Vec<String>> {
     let address = |node: &str| addresses.iter().find(|(name, _)| name == node).map(|(_, address)| *address);
     let known: Vec<(&DesiredMachine, IpAddr)> =
         realizer.desired.machines.iter().filter_map(|one| Some((one, address(&one.node)?))).collect();
     let mut reached = Vec::new();
     for some in known.chunks(PARALLEL) {
-        let answers: Vec<Result<bool, RealizeError>> = std::thread::scope(|scope| {
+        let answers: Vec<Result<bool>> = std::thread::scope(|scope| {
             let ask =
                 |(machine, address)| scope.spawn(move || gather_node(realizer, spool, machine, address));
             let asked: Vec<_> = some.iter().copied().map(ask).collect();
@@ -118,7 +118,7 @@ fn gather_node(
     spool: &Spool<'_>,
     machine: &DesiredMachine,
     address: IpAddr,
-) -> Result<bool, RealizeError> {
+) -> Result<bool> {
     timed(realizer, "node", &machine.node, || match realizer.route(machine, address) {
         Ok(route) => node::gather(realizer, spool, &route),
         Err(RealizeError::Fs(error)) => Err(error.into()),
@@ -144,7 +144,7 @@ fn timed<T>(realizer: &Realizer<'_>, resource: &'static str, name: &str, work: i
 }
 
 /// Adds a file, or why there is none.
-fn keep(spool: &Spool<'_>, name: &str, content: &Result<Vec<u8>, String>) -> Result<(), RealizeError> {
+fn keep(spool: &Spool<'_>, name: &str, content: &Result<Vec<u8>, String>) -> Result<()> {
     match content {
         Ok(content) => spool.put(name, content)?,
         Err(why) => spool.miss(name, why),

@@ -10,7 +10,7 @@ use super::spool::{Spool, Writer};
 use crate::base::fs;
 use crate::realize::logs::{PODS, UNITS, for_newest};
 use crate::realize::ssh::{self, SshRoute};
-use crate::realize::{RealizeError, Realizer};
+use crate::realize::{Realizer, Result};
 
 /// For everything on a node.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -66,11 +66,7 @@ fn script(marker: &str) -> String {
 }
 
 /// Asks a node for everything. What it does not say is recorded as missing; only our own disk is an error.
-pub(super) fn gather(
-    realizer: &Realizer<'_>,
-    spool: &Spool<'_>,
-    route: &SshRoute,
-) -> Result<bool, RealizeError> {
+pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>, route: &SshRoute) -> Result<bool> {
     let marker = fs::random_name() + &fs::random_name();
     let below = format!("nodes/{}", route.node);
     let mut parts = Parts::new(spool, &below, &marker);
@@ -197,7 +193,7 @@ impl<'s, 'v> Parts<'s, 'v> {
     }
 
     /// At the end of the output.
-    fn finish(mut self) -> Result<(), RealizeError> {
+    fn finish(mut self) -> Result<()> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.content(&line)?;

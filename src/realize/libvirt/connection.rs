@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use super::LibvirtError;
 use super::xml::Element;
-use crate::base::process::{Invocation, ProcessError, ProcessOutput, Runner};
-use crate::realize::RealizeError;
+use crate::base::process::{Invocation, ProcessError, ProcessOutput, ProgramRunner};
+use crate::realize::{RealizeError, Result};
 
 /// How long a query may take: over ssh, with a slow login.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connection<'a> {
-    runner: Runner<'a>,
+    runner: ProgramRunner<'a>,
     uri: &'a str,
     read_only: bool,
 }
 
 impl<'a> Connection<'a> {
-    pub(crate) fn new(runner: Runner<'a>, uri: &'a str) -> Self {
+    pub(crate) fn new(runner: ProgramRunner<'a>, uri: &'a str) -> Self {
         Self { runner, uri, read_only: false }
     }
 
@@ -26,7 +26,7 @@ impl<'a> Connection<'a> {
         self.uri
     }
 
-    pub(super) fn runner(&self) -> Runner<'a> {
+    pub(super) fn runner(&self) -> ProgramRunner<'a> {
         self.runner
     }
 
@@ -57,11 +57,11 @@ impl<'a> Connection<'a> {
     }
 
     /// What virsh prints; a non-zero exit is an error.
-    pub(super) fn query(&self, args: &[&str]) -> Result<String, RealizeError> {
+    pub(super) fn query(&self, args: &[&str]) -> Result<String> {
         self.query_within(LIMIT, args)
     }
 
-    pub(super) fn query_within(&self, limit: Duration, args: &[&str]) -> Result<String, RealizeError> {
+    pub(super) fn query_within(&self, limit: Duration, args: &[&str]) -> Result<String> {
         let output = self.run_within(limit, args)?;
         if output.is_success() { Ok(output.text()) } else { Err(self.failed(args, &output)) }
     }
@@ -71,11 +71,11 @@ impl<'a> Connection<'a> {
     }
 
     /// The outcome for the caller to judge; only a failed connection is an error.
-    pub(super) fn run(&self, args: &[&str]) -> Result<ProcessOutput, RealizeError> {
+    pub(super) fn run(&self, args: &[&str]) -> Result<ProcessOutput> {
         self.run_within(LIMIT, args)
     }
 
-    fn run_within(&self, limit: Duration, args: &[&str]) -> Result<ProcessOutput, RealizeError> {
+    fn run_within(&self, limit: Duration, args: &[&str]) -> Result<ProcessOutput> {
         let connection: &[&str] = if self.read_only { &["-q", "-r", "-c"] } else { &["-q", "-c"] };
         let args = [connection, &[self.uri], args].concat();
         let output =
@@ -89,7 +89,7 @@ impl<'a> Connection<'a> {
         Ok(output)
     }
 
-    pub(super) fn uuids(&self, list: &[&str]) -> Result<Vec<String>, RealizeError> {
+    pub(super) fn uuids(&self, list: &[&str]) -> Result<Vec<String>> {
         let text = self.query(&[list, &["--uuid"]].concat())?;
         Ok(text.split_whitespace().map(str::to_owned).collect())
     }
@@ -100,7 +100,7 @@ impl<'a> Connection<'a> {
         what: &'static str,
         [list, verb, root]: [&str; 3],
         uuid: &String,
-    ) -> Result<Option<Element>, RealizeError> {
+    ) -> Result<Option<Element>> {
         match self.uuids(&[list, "--all"])?.contains(uuid) {
             true => Ok(self.describe(what, verb, root, std::slice::from_ref(uuid))?.pop()),
             false => Ok(None),
@@ -114,7 +114,7 @@ impl<'a> Connection<'a> {
         verb: &str,
         root: &str,
         uuids: &[String],
-    ) -> Result<Vec<Element>, RealizeError> {
+    ) -> Result<Vec<Element>> {
         if uuids.is_empty() {
             return Ok(Vec::new());
         }
@@ -202,7 +202,7 @@ mod tests {
             ("qemu+tls://lab/system", None),
             ("qemu+ssh:///system", None),
         ] {
-            let connection = Connection::new(Runner { programs: &programs, cancel: &cancel }, uri);
+            let connection = Connection::new(ProgramRunner { programs: &programs, cancel: &cancel }, uri);
             assert_eq!(connection.ssh_host().as_deref(), expected, "{uri}");
         }
     }

@@ -9,7 +9,7 @@ use super::volumes;
 use crate::base::fs;
 use crate::realize::desired::{Desired, DesiredMachine};
 use crate::realize::state::StateDir;
-use crate::realize::{HostAccess, RealizeError};
+use crate::realize::{HostAccess, RealizeError, Result};
 
 /// How long a download may take.
 const TRANSFER: Duration = Duration::from_secs(600);
@@ -38,7 +38,7 @@ impl<'a> ConsoleSource<'a> {
     }
 
     /// The files among which the console logs are.
-    pub(in crate::realize) fn files(&self, desired: &Desired) -> Result<BTreeSet<String>, RealizeError> {
+    pub(in crate::realize) fn files(&self, desired: &Desired) -> Result<BTreeSet<String>> {
         let infrastructure = &desired.infrastructure;
         match self {
             Self::Download { connection, .. } => volumes::list(*connection, &infrastructure.pool.uuid),
@@ -50,7 +50,7 @@ impl<'a> ConsoleSource<'a> {
     }
 
     /// Bytes of a log; zero if it does not exist yet.
-    pub(in crate::realize) fn size(&self, desired: &Desired, name: &str) -> Result<u64, RealizeError> {
+    pub(in crate::realize) fn size(&self, desired: &Desired, name: &str) -> Result<u64> {
         let infrastructure = &desired.infrastructure;
         match self {
             Self::Download { connection, .. } => {
@@ -66,8 +66,8 @@ impl<'a> ConsoleSource<'a> {
         desired: &Desired,
         name: &str,
         from: u64,
-        work: impl FnOnce(&Path, u64) -> Result<T, RealizeError>,
-    ) -> Result<T, RealizeError> {
+        work: impl FnOnce(&Path, u64) -> Result<T>,
+    ) -> Result<T> {
         let infrastructure = &desired.infrastructure;
         let Self::Download { connection, state } = self else {
             return work(&Path::new(&infrastructure.directory).join(name), from);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::marker::Marker;
 use super::xml::Element;
 use crate::base::fs;
-use crate::realize::RealizeError;
 use crate::realize::desired::{BootImages, DesiredMachine};
+use crate::realize::{RealizeError, Result};
 
 /// What all machines share.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub(super) struct StorageVolume {
 }
 
 impl Infrastructure {
-    pub(in crate::realize) fn read(closure: &Path, images: &BootImages) -> Result<Self, RealizeError> {
+    pub(in crate::realize) fn read(closure: &Path, images: &BootImages) -> Result<Self> {
         let network = definition(closure, "network")?;
         let pool = definition(closure, "pool")?;
         let directory = required(&pool.file, pool.xml.text_at("target/path"), "target path")?;
@@ -83,11 +83,7 @@ impl Domain {
 }
 
 impl DesiredMachine {
-    pub(in crate::realize) fn read(
-        closure: &Path,
-        node: &str,
-        images: &BootImages,
-    ) -> Result<Self, RealizeError> {
+    pub(in crate::realize) fn read(closure: &Path, node: &str, images: &BootImages) -> Result<Self> {
         let definition = definition(closure, node)?;
         let xml = &definition.xml;
         let missing = |missing| artifact(&definition.file, missing);
@@ -116,7 +112,7 @@ impl DesiredMachine {
     }
 }
 
-fn definition(closure: &Path, name: &str) -> Result<Definition, RealizeError> {
+fn definition(closure: &Path, name: &str) -> Result<Definition> {
     let file = closure.join("infra").join(format!("{name}.xml"));
     let xml = Element::parse(&format!("`infra/{name}.xml`"), &fs::read_text(&file)?)?;
     let name = required(&file, xml.text_at("name"), "name")?;
@@ -124,7 +120,7 @@ fn definition(closure: &Path, name: &str) -> Result<Definition, RealizeError> {
     Ok(Definition { name, uuid, file, xml })
 }
 
-fn required(file: &Path, text: &str, missing: &'static str) -> Result<String, RealizeError> {
+fn required(file: &Path, text: &str, missing: &'static str) -> Result<String> {
     if text.is_empty() { Err(artifact(file, missing)) } else { Ok(text.to_owned()) }
 }
 
@@ -132,7 +128,7 @@ fn artifact(file: &Path, missing: &'static str) -> RealizeError {
     RealizeError::Artifact { file: file.display().to_string(), missing }
 }
 
-fn base(path: &Path, sha256: &str) -> Result<StorageVolume, RealizeError> {
+fn base(path: &Path, sha256: &str) -> Result<StorageVolume> {
     let short = sha256.get(..16).unwrap_or(sha256);
     let exists = fs::exists(path)?;
     Ok(StorageVolume {
@@ -143,7 +139,7 @@ fn base(path: &Path, sha256: &str) -> Result<StorageVolume, RealizeError> {
     })
 }
 
-fn length(path: &Path) -> Result<u64, RealizeError> {
+fn length(path: &Path) -> Result<u64> {
     Ok(fs::metadata(path)?.len())
 }
 

@@ -1,7 +1,7 @@
 //! What libvirt says about our objects, as documents for `realize gather`.
 
 use super::connection::Connection;
-use crate::realize::RealizeError;
+use crate::realize::Result;
 use crate::realize::desired::Desired;
 
 /// Programs that libvirt needs, and how they print their versions.
@@ -14,7 +14,7 @@ pub(in crate::realize) const PROGRAMS: [(&str, &str, &[&str]); 2] = [
 pub(in crate::realize) const DIRECTORY: &str = "libvirt/";
 
 /// A file of the archive, and its content.
-pub(in crate::realize) type Document = (String, Result<String, RealizeError>);
+pub(in crate::realize) type Document = (String, Result<String>);
 
 /// The version of libvirt: an error if it does not answer.
 pub(in crate::realize) fn version(connection: Connection<'_>) -> Document {

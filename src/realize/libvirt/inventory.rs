@@ -13,7 +13,7 @@ use super::volumes::{self, allocation, bytes_after};
 use super::xml::Element;
 use crate::base::fs;
 use crate::base::process::{Invocation, ProcessOutput};
-use crate::realize::RealizeError;
+use crate::realize::Result;
 use crate::realize::desired::{Desired, DesiredMachine};
 
 /// A disk smaller than this holds nothing but qcow2's own tables.
@@ -62,10 +62,7 @@ impl Observed {
 }
 
 impl Inventory {
-    pub(in crate::realize) fn read(
-        connection: Connection<'_>,
-        desired: &Desired,
-    ) -> Result<Self, RealizeError> {
+    pub(in crate::realize) fn read(connection: Connection<'_>, desired: &Desired) -> Result<Self> {
         let pool = &desired.infrastructure.pool.uuid;
         // A session uses a bridge of the system's libvirt, which shows its networks to everybody.
         let system = connection.uri().replacen("/session", "/system", 1);
@@ -124,7 +121,7 @@ fn list(
     list: &str,
     describe: &str,
     root: &str,
-) -> Result<Vec<Observed>, RealizeError> {
+) -> Result<Vec<Observed>> {
     let uuids = connection.uuids(&[list, "--all"])?;
     if uuids.is_empty() {
         return Ok(Vec::new());
@@ -151,7 +148,7 @@ fn blank(
     desired: &Desired,
     domains: &[Observed],
     volumes: &BTreeSet<String>,
-) -> Result<BTreeSet<String>, RealizeError> {
+) -> Result<BTreeSet<String>> {
     let has_machine = |uuid: &str| domains.iter().any(|found| found.uuid == uuid);
     let mut blank = BTreeSet::new();
     for domain in desired.machines.iter().map(|machine| &machine.domain) {
@@ -172,7 +169,7 @@ fn free(directory: &Path) -> Option<u64> {
     directory.ancestors().find_map(|above| fs::available(above).ok())
 }
 
-fn no_kvm(connection: Connection<'_>, desired: &Desired) -> Result<Option<String>, RealizeError> {
+fn no_kvm(connection: Connection<'_>, desired: &Desired) -> Result<Option<String>> {
     let mut domains = desired.machines.iter().map(|machine| &machine.domain.definition.xml);
     let Some(kvm) = domains.find(|xml| xml.attribute("type") == "kvm") else { return Ok(None) };
     let arch = kvm.at("os/type").map_or("x86_64", |found| found.attribute("arch"));

@@ -5,9 +5,9 @@ use super::inventory::{Observed, PIVOTED};
 use super::marker::Marker;
 use super::xml::Element;
 use super::{Inventory, Neighbours, volumes};
-use crate::realize::RealizeError;
 use crate::realize::desired::{Desired, DesiredMachine};
 use crate::realize::ssh::SshError;
+use crate::realize::{RealizeError, Result};
 
 /// How a machine is doing.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl MachineState {
         machine: &DesiredMachine,
         inventory: &Inventory,
         neighbours: Option<&Neighbours>,
-    ) -> Result<Self, RealizeError> {
+    ) -> Result<Self> {
         let found = inventory.domain(machine);
         let state = match found {
             Some(found) => connection.query(&["domstate", &found.uuid])?.trim().to_owned(),
@@ -47,7 +47,7 @@ fn addresses(
     connection: Connection<'_>,
     domain: &Observed,
     neighbours: Option<&Neighbours>,
-) -> Result<Vec<String>, RealizeError> {
+) -> Result<Vec<String>> {
     if let Some(neighbours) = neighbours {
         return Ok(neighbours.of(domain));
     }
@@ -72,7 +72,7 @@ impl SshTarget {
         connection: Connection<'_>,
         desired: &Desired,
         machine: &DesiredMachine,
-    ) -> Result<Self, RealizeError> {
+    ) -> Result<Self> {
         let marker = match running(connection, desired, machine) {
             Err(RealizeError::Provider(error)) if error.is_connection() => None,
             found => found?,
@@ -87,7 +87,7 @@ fn running(
     connection: Connection<'_>,
     desired: &Desired,
     machine: &DesiredMachine,
-) -> Result<Option<Marker>, RealizeError> {
+) -> Result<Option<Marker>> {
     let (node, uuid) = (machine.node.clone(), &machine.domain.definition.uuid);
     let found = connection.run(&["dumpxml", "--inactive", uuid])?;
     if !found.is_success() {

@@ -8,7 +8,7 @@ use super::connection::Connection;
 use super::inventory::{Inventory, Observed};
 use super::resources::START;
 use super::xml::Element;
-use crate::realize::RealizeError;
+use crate::realize::Result;
 use crate::realize::desired::Desired;
 
 /// What `net-update` can change in place: elements below `dns`, and its names for them.
@@ -20,7 +20,7 @@ pub(super) fn bridge(network: &Element) -> &str {
 }
 
 /// Creates, updates or starts the network.
-pub(super) fn create(connection: Connection<'_>, desired: &Desired) -> Result<(), RealizeError> {
+pub(super) fn create(connection: Connection<'_>, desired: &Desired) -> Result<()> {
     let network = &desired.infrastructure.network;
     let (uuid, file) = (&network.uuid, network.file.display().to_string());
     let inventory = Inventory::read(connection, desired)?;
@@ -45,7 +45,7 @@ fn change(
     desired: &Desired,
     inventory: &Inventory,
     found: &Observed,
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     let (network, uuid) = (&desired.infrastructure.network, &found.uuid);
     if let Some(updates) = dns_updates(&network.xml, &found.xml) {
         for (verb, section, xml) in updates {

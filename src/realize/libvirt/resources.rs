@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::inventory::PIVOTED;
 use super::obsolete::uploaded;
 use super::{Inventory, network, plan, volumes};
-use crate::realize::RealizeError;
+use crate::realize::Result;
 use crate::realize::desired::{Desired, DesiredMachine};
 use crate::realize::plan::{PlanStep, ResourceKind};
 use crate::realize::wait::{Poll, Wait, WaitError};
@@ -24,7 +24,7 @@ pub(in crate::realize) fn create(
     connection: Connection<'_>,
     desired: &Desired,
     step: &PlanStep,
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     let (machine, pool) = (plan::machine_of(step, desired), &desired.infrastructure.pool.uuid);
     match (step.resource, machine) {
         (ResourceKind::Network, _) => network::create(connection, desired),
@@ -46,7 +46,7 @@ pub(in crate::realize) fn remove(
     connection: Connection<'_>,
     desired: &Desired,
     step: &PlanStep,
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     let (name, pool) = (step.name.as_str(), &desired.infrastructure.pool.uuid);
     match step.resource {
         ResourceKind::Machine => remove_machine(connection, name),
@@ -59,17 +59,13 @@ pub(in crate::realize) fn remove(
     }
 }
 
-fn stop_and_undefine(
-    connection: Connection<'_>,
-    [stop, undefine]: [&str; 2],
-    name: &str,
-) -> Result<(), RealizeError> {
+fn stop_and_undefine(connection: Connection<'_>, [stop, undefine]: [&str; 2], name: &str) -> Result<()> {
     connection.run(&[stop, name])?; // it may be inactive already
     connection.query(&[undefine, name]).map(drop)
 }
 
 /// Defines the pool and starts it. Its files stay, whatever changes.
-fn create_pool(connection: Connection<'_>, desired: &Desired) -> Result<(), RealizeError> {
+fn create_pool(connection: Connection<'_>, desired: &Desired) -> Result<()> {
     let pool = &desired.infrastructure.pool;
     let found = connection.find("pools", ["pool-list", "pool-dumpxml", "pool"], &pool.uuid)?;
     let differs = found.is_none_or(|found| !pool.xml.differences(&found).is_empty());
@@ -87,11 +83,7 @@ fn create_pool(connection: Connection<'_>, desired: &Desired) -> Result<(), Real
     connection.query(&["pool-autostart", &pool.uuid]).map(drop)
 }
 
-fn create_disk(
-    connection: Connection<'_>,
-    desired: &Desired,
-    machine: &DesiredMachine,
-) -> Result<(), RealizeError> {
+fn create_disk(connection: Connection<'_>, desired: &Desired, machine: &DesiredMachine) -> Result<()> {
     let (pool, disk) = (&desired.infrastructure.pool.uuid, &machine.domain.disk);
     power_off(connection, &machine.domain.definition.uuid)?;
     volumes::remove(connection, pool, &disk.name)?;
@@ -99,7 +91,7 @@ fn create_disk(
 }
 
 /// Defines a machine and starts it. A running machine that has to change is shut down first.
-fn create_machine(connection: Connection<'_>, machine: &DesiredMachine) -> Result<(), RealizeError> {
+fn create_machine(connection: Connection<'_>, machine: &DesiredMachine) -> Result<()> {
     let definition = &machine.domain.definition;
     let found = connection.find("domains", ["list", "dumpxml", "domain"], &definition.uuid)?;
     if found.as_ref().is_none_or(|found| !definition.xml.differences(found).is_empty()) {
@@ -115,7 +107,7 @@ fn create_machine(connection: Connection<'_>, machine: &DesiredMachine) -> Resul
 }
 
 /// Asks a machine to shut down, and cuts its power if it does not.
-fn shut_down(connection: Connection<'_>, uuid: &String) -> Result<(), RealizeError> {
+fn shut_down(connection: Connection<'_>, uuid: &String) -> Result<()> {
     let poll = || match connection.uuids(&["list"])?.contains(uuid) {
         true => Ok(Poll::Pending("it still runs".to_owned())),
         false => Ok(Poll::Ready(())),
@@ -134,7 +126,7 @@ fn shut_down(connection: Connection<'_>, uuid: &String) -> Result<(), RealizeErr
 }
 
 /// Cuts a machine's power, if it is on.
-fn power_off(connection: Connection<'_>, machine: &str) -> Result<(), RealizeError> {
+fn power_off(connection: Connection<'_>, machine: &str) -> Result<()> {
     let output = connection.run(&["destroy", machine])?;
     let off = ["domain is not running", "failed to get domain", "Domain not found"];
     match output.is_success() || off.iter().any(|message| output.stderr.contains(message)) {
@@ -143,7 +135,7 @@ fn power_off(connection: Connection<'_>, machine: &str) -> Result<(), RealizeErr
     }
 }
 
-fn remove_machine(connection: Connection<'_>, machine: &str) -> Result<(), RealizeError> {
+fn remove_machine(connection: Connection<'_>, machine: &str) -> Result<()> {
     power_off(connection, machine)?;
     connection.query(&["undefine", "--nvram", machine]).map(drop)
 }
@@ -155,7 +147,7 @@ pub(in crate::realize) fn destroy_machines(
     desired: &Desired,
     inventory: &Inventory,
     removed: &mut dyn FnMut(&str, &str),
-) -> Result<Option<String>, RealizeError> {
+) -> Result<Option<String>> {
     let mut nodes: Vec<String> = desired.machines.iter().map(|machine| machine.node.clone()).collect();
     for found in &inventory.domains {
         if let Some(marker) = found.marker().filter(|marker| marker.cluster == desired.cluster) {
@@ -189,7 +181,7 @@ pub(in crate::realize) fn destroy_network(
     desired: &Desired,
     inventory: &Inventory,
     removed: &mut dyn FnMut(&str, &str),
-) -> Result<bool, RealizeError> {
+) -> Result<bool> {
     let uuid = &desired.infrastructure.network.uuid;
     let Some(network) = inventory.networks.iter().find(|found| found.uuid == *uuid) else {
         return Ok(false);

@@ -13,7 +13,7 @@ use super::LibvirtError;
 use super::connection::Connection;
 use super::definitions::{Disk, StorageVolume};
 use crate::base::fs;
-use crate::realize::RealizeError;
+use crate::realize::Result;
 
 /// How long a transfer may take: gigabytes over ssh.
 const TRANSFER: Duration = Duration::from_secs(3600);
@@ -24,18 +24,14 @@ pub(super) fn completion_of(name: &str) -> String {
 }
 
 /// The volumes of a pool. Ours have no spaces in their names; others do not matter.
-pub(super) fn list(connection: Connection<'_>, pool: &str) -> Result<BTreeSet<String>, RealizeError> {
+pub(super) fn list(connection: Connection<'_>, pool: &str) -> Result<BTreeSet<String>> {
     connection.query(&["pool-refresh", pool])?; // libvirt's list may be older than the directory
     let text = connection.query(&["vol-list", pool])?;
     Ok(text.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect())
 }
 
 /// Uploads a file, and replaces whatever is there under its name.
-pub(super) fn upload(
-    connection: Connection<'_>,
-    pool: &str,
-    volume: &StorageVolume,
-) -> Result<(), RealizeError> {
+pub(super) fn upload(connection: Connection<'_>, pool: &str, volume: &StorageVolume) -> Result<()> {
     let Some(source) = volume.source.as_deref().and_then(Path::to_str) else {
         return Err(LibvirtError::NoSource { name: volume.name.clone() }.into());
     };
@@ -56,7 +52,7 @@ pub(super) fn upload(
 }
 
 /// Creates a volume that says something by its name alone.
-pub(super) fn create_flag(connection: Connection<'_>, pool: &str, name: &str) -> Result<(), RealizeError> {
+pub(super) fn create_flag(connection: Connection<'_>, pool: &str, name: &str) -> Result<()> {
     connection.query(&["vol-create-as", pool, name, "1", "--format", "raw"]).map(drop)
 }
 
@@ -66,7 +62,7 @@ pub(super) fn create_disk(
     pool: &str,
     disk: &Disk,
     base: Option<&StorageVolume>,
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     let bytes = disk.bytes.to_string();
     let mut args = vec!["vol-create-as", pool, &disk.name, &bytes, "--format", "qcow2"];
     if let Some(base) = base {
@@ -76,7 +72,7 @@ pub(super) fn create_disk(
 }
 
 /// Removes a volume. Returns whether it existed.
-pub(super) fn remove(connection: Connection<'_>, pool: &str, name: &str) -> Result<bool, RealizeError> {
+pub(super) fn remove(connection: Connection<'_>, pool: &str, name: &str) -> Result<bool> {
     let output = connection.run(&["vol-delete", "--pool", pool, name])?;
     match output.is_success() {
         true => Ok(true),
@@ -86,29 +82,16 @@ pub(super) fn remove(connection: Connection<'_>, pool: &str, name: &str) -> Resu
 }
 
 /// Bytes that a volume takes on the host's disk.
-pub(super) fn allocation(
-    connection: Connection<'_>,
-    pool: &str,
-    name: &str,
-) -> Result<Option<u64>, RealizeError> {
+pub(super) fn allocation(connection: Connection<'_>, pool: &str, name: &str) -> Result<Option<u64>> {
     info(connection, pool, name, "Allocation:")
 }
 
 /// Bytes that a volume holds.
-pub(super) fn capacity(
-    connection: Connection<'_>,
-    pool: &str,
-    name: &str,
-) -> Result<Option<u64>, RealizeError> {
+pub(super) fn capacity(connection: Connection<'_>, pool: &str, name: &str) -> Result<Option<u64>> {
     info(connection, pool, name, "Capacity:")
 }
 
-fn info(
-    connection: Connection<'_>,
-    pool: &str,
-    name: &str,
-    field: &str,
-) -> Result<Option<u64>, RealizeError> {
+fn info(connection: Connection<'_>, pool: &str, name: &str, field: &str) -> Result<Option<u64>> {
     let output = connection.run(&["vol-info", "--bytes", "--pool", pool, name])?;
     Ok(if output.is_success() { bytes_after(&output.text(), field) } else { None })
 }

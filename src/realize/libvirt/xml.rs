@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::LibvirtError;
-use crate::realize::RealizeError;
+use crate::realize::Result;
 
 /// Elements that only we add: an extra one is a difference.
 const OWNED: [&str; 13] = [
@@ -62,7 +62,7 @@ impl std::fmt::Display for XmlDifference {
 
 impl Element {
     /// Parses a document; `what` names it in errors.
-    pub(super) fn parse(what: &str, text: &str) -> Result<Self, RealizeError> {
+    pub(super) fn parse(what: &str, text: &str) -> Result<Self> {
         let wrong = |source| LibvirtError::Xml { what: what.to_owned(), source };
         Ok(element(roxmltree::Document::parse(text).map_err(wrong)?.root_element()))
     }

@@ -8,12 +8,12 @@ use crate::base::event::Event;
 use crate::realize::approve::ApprovalReport;
 use crate::realize::cluster::{VERSIONS, conditions, get_or_null, operators, unfinished};
 use crate::realize::wait::Poll;
-use crate::realize::{ClusterAccess, Operator, Phase, RealizeError, Realizer};
+use crate::realize::{ClusterAccess, Operator, Phase, Realizer, Result};
 
 /// For everything that the release installs.
 const LIMIT: Duration = Duration::from_secs(90 * 60);
 
-pub(super) fn wait(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Vec<Operator>, RealizeError> {
+pub(super) fn wait(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Vec<Operator>> {
     let client = cluster.client(realizer.runner.cancel)?;
     let approver = cluster.approver(&client, realizer.events);
     let (mut report, mut reported) = (ApprovalReport::default(), BTreeMap::new());

@@ -8,7 +8,7 @@ use crate::realize::api::{ApiError, Gvr};
 use crate::realize::approve::{ApprovalReport, Member};
 use crate::realize::desired::{Desired, DesiredMachine};
 use crate::realize::wait::Poll;
-use crate::realize::{ClusterAccess, RealizeError, Realizer};
+use crate::realize::{ClusterAccess, Realizer, Result};
 
 const NODES: Gvr = Gvr::new("", "v1", "nodes");
 /// Nodes boot or install themselves, and ask for two certificates.
@@ -21,7 +21,7 @@ pub(super) fn wait(
     wait: &PhaseWait<'_>,
     masters: bool,
     lacks: fn(&Member) -> Option<String>,
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     let client = cluster.client(realizer.runner.cancel)?;
     let approver = cluster.approver(&client, realizer.events);
     let mut report = ApprovalReport::default();
@@ -34,10 +34,7 @@ pub(super) fn wait(
 
 /// Deletes the node of a machine that is reinstalled: while the cluster still has it, the first certificate request of the
 /// new machine looks like a replay. If the API cannot be reached the node stays, and the approver says so.
-pub(in crate::realize) fn forget_node(
-    realizer: &Realizer<'_>,
-    machine: &DesiredMachine,
-) -> Result<(), RealizeError> {
+pub(in crate::realize) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine) -> Result<()> {
     let Some(cluster) = realizer.cluster else { return Ok(()) };
     let Some(node) = cluster.nodes.iter().find(|one| one.node == machine.node) else { return Ok(()) };
     match cluster.client(realizer.runner.cancel)?.delete(NODES, None, &node.name) {

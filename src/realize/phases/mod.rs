@@ -32,7 +32,7 @@ pub(crate) use verify::SmokeCheck;
 use super::api::ApiError;
 use super::error::minutes;
 use super::wait::{Poll, Wait, WaitError};
-use super::{Applied, Phase, RealizeError, Realizer, apply};
+use super::{Applied, Phase, RealizeError, Realizer, Result, apply};
 use crate::base::event::Event;
 use crate::base::process::ProcessError;
 
@@ -40,7 +40,7 @@ use crate::base::process::ProcessError;
 const POLL: Duration = Duration::from_secs(2);
 
 /// Takes the steps of a phase, and waits for what it is for.
-pub(super) fn run(realizer: &Realizer<'_>, phase: Phase, applied: &mut Applied) -> Result<(), RealizeError> {
+pub(super) fn run(realizer: &Realizer<'_>, phase: Phase, applied: &mut Applied) -> Result<()> {
     applied.steps.extend(match (phase, realizer.cluster) {
         (Phase::Pivot, Some(cluster)) => pivot::run(realizer, cluster)?,
         _ => apply::take_all(realizer, phase)?,
@@ -74,7 +74,7 @@ impl PhaseWait<'_> {
         &self,
         realizer: &Realizer<'_>,
         mut poll: impl FnMut() -> Result<Poll<T>, ApiError>,
-    ) -> Result<T, RealizeError> {
+    ) -> Result<T> {
         let limit = realizer.limit.unwrap_or(self.limit);
         let wait = Wait { limit, interval: POLL, cancel: realizer.runner.cancel };
         let poll = || match poll() {

@@ -16,7 +16,7 @@ use crate::realize::approve::ApprovalReport;
 use crate::realize::cluster::{API_SERVERS, CONFIG_MAPS, ETCDS, conditions, get_or_null};
 use crate::realize::plan::{PlanStep, ResourceKind, StepAction};
 use crate::realize::wait::Poll;
-use crate::realize::{ClusterAccess, Phase, RealizeError, Realizer, apply, provider};
+use crate::realize::{ClusterAccess, Phase, Realizer, Result, apply, provider};
 
 /// Operators bring networking, etcd and API servers to the masters, one after the other.
 const MOVE: Duration = Duration::from_secs(60 * 60);
@@ -25,7 +25,7 @@ const TAKE_OVER: Duration = Duration::from_secs(10 * 60);
 /// This many answers in a row, each on its own connection: the load balancer picks another server for each.
 const ANSWERS: usize = 6;
 
-pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Vec<PlanStep>, RealizeError> {
+pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Vec<PlanStep>> {
     let take = |step: &PlanStep| apply::take(realizer, Phase::Pivot, step);
     let mut done = Vec::new();
     if !realizer.plan()?.pivoted {
@@ -50,7 +50,7 @@ pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Ve
 }
 
 /// Until the masters run the whole control plane, and the bootstrap node says so.
-fn wait_until_moved(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<(), RealizeError> {
+fn wait_until_moved(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<()> {
     let client = cluster.client(realizer.runner.cancel)?;
     let approver = cluster.approver(&client, realizer.events);
     let mut report = ApprovalReport::default();
@@ -89,7 +89,7 @@ fn poll_moved(
 }
 
 /// Until the API answers without the bootstrap machine, several times in a row.
-fn wait_until_api_answers(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<(), RealizeError> {
+fn wait_until_api_answers(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<()> {
     let what = format!("the API at {}, without the bootstrap machine", cluster.api);
     let look = "tinderbox realize status";
     PhaseWait { phase: Phase::Pivot, what: &what, limit: TAKE_OVER, look }.until(realizer, || {

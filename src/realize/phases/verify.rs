@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::PhaseWait;
 use crate::base::event::Event;
 use crate::base::fs;
-use crate::realize::api::{ApiError, Client, Gvr, Page};
+use crate::realize::api::{ApiError, Client, Gvr, WebPage};
 use crate::realize::cluster::{CONFIG_MAPS, ETCDS, conditions, get_or_null, operators, unfinished};
 use crate::realize::wait::Poll;
-use crate::realize::{ClusterAccess, Phase, RealizeError, Realizer};
+use crate::realize::{ClusterAccess, Phase, RealizeError, Realizer, Result};
 
 const NAMESPACES: Gvr = Gvr::new("", "v1", "namespaces");
 const SERVICES: Gvr = Gvr::new("", "v1", "services");
@@ -37,10 +37,10 @@ pub(crate) struct SmokeCheck {
 }
 
 /// What a check found; an error means that it failed, or that the user cancelled.
-type Checked = Result<String, RealizeError>;
+type Checked = Result<String>;
 
 /// Runs all checks, even after one has failed.
-pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Vec<SmokeCheck>, RealizeError> {
+pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Vec<SmokeCheck>> {
     let client = cluster.client(realizer.runner.cancel)?;
     let checked = [
         ("nodes", nodes(realizer, &client)),
@@ -95,7 +95,7 @@ fn workload(realizer: &Realizer<'_>, cluster: &ClusterAccess, client: &Client<'_
 }
 
 /// Until nothing is left of an earlier run.
-fn clean_up(realizer: &Realizer<'_>, client: &Client<'_>) -> Result<(), RealizeError> {
+fn clean_up(realizer: &Realizer<'_>, client: &Client<'_>) -> Result<()> {
     let what = format!("the namespace `{NAMESPACE}` of an earlier run to be removed");
     let wait = PhaseWait { phase: Phase::Verify, what: &what, limit: LIMIT, look: "oc get namespaces" };
     wait.until(realizer, || {
@@ -129,7 +129,7 @@ fn run_page(
     let look = "oc -n openshift-ingress get pods";
     let url = format!("http://{host}/");
     PhaseWait { phase: Phase::Verify, what: &what, limit: LIMIT, look }.until(realizer, || {
-        let (status, text) = client.page(&Page { url: &url, at, roots: None })?;
+        let (status, text) = client.page(&WebPage { url: &url, at, roots: None })?;
         Ok(match status == 200 && text.contains(word) {
             true => Poll::Ready(()),
             false => Poll::Pending(format!("status {status}, and not our page")),
@@ -145,7 +145,7 @@ fn console(realizer: &Realizer<'_>, cluster: &ClusterAccess, client: &Client<'_>
     let url = format!("https://console-openshift-console.apps.{}/", cluster.domain);
     let (at, look) = (SocketAddr::new(cluster.ingress, 443), "oc -n openshift-console get pods");
     PhaseWait { phase: Phase::Verify, what: &url, limit: LIMIT, look }.until(realizer, || {
-        let (status, _) = client.page(&Page { url: &url, at, roots: Some(roots) })?;
+        let (status, _) = client.page(&WebPage { url: &url, at, roots: Some(roots) })?;
         Ok(if status < 400 { Poll::Ready(()) } else { Poll::Pending(format!("status {status}")) })
     })?;
     Ok(url)

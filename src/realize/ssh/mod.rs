@@ -16,7 +16,7 @@ pub(crate) use route::{SshMode, SshRoute};
 
 use super::desired::DesiredMachine;
 use super::provider::SshTarget;
-use super::{RealizeError, Realizer};
+use super::{Realizer, Result};
 use crate::base::process::{Invocation, Sink};
 
 /// The exit status of an `ssh` that failed itself.
@@ -36,11 +36,7 @@ pub(crate) struct SshSession {
 }
 
 /// How ssh reaches a node, whose machine must run.
-pub(super) fn route(
-    realizer: &Realizer<'_>,
-    machine: &DesiredMachine,
-    address: IpAddr,
-) -> Result<SshRoute, RealizeError> {
+pub(super) fn route(realizer: &Realizer<'_>, machine: &DesiredMachine, address: IpAddr) -> Result<SshRoute> {
     realizer.state.create()?;
     let SshTarget { host_key_alias, jump_host } =
         SshTarget::of(realizer.provider, realizer.desired, machine)?;
@@ -49,11 +45,7 @@ pub(super) fn route(
 }
 
 /// Opens a session on the user's terminal.
-pub(super) fn session(
-    realizer: &Realizer<'_>,
-    route: &SshRoute,
-    command: &[String],
-) -> Result<SshSession, RealizeError> {
+pub(super) fn session(realizer: &Realizer<'_>, route: &SshRoute, command: &[String]) -> Result<SshSession> {
     let args = route.arguments(SshMode::Interactive, command);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let status = realizer.runner.programs.attach("ssh", &args)?;
@@ -68,7 +60,7 @@ pub(super) fn run_script(
     limit: Duration,
     script: &str,
     sink: Sink<'_>,
-) -> Result<(), RealizeError> {
+) -> Result<()> {
     let args = route.arguments(SshMode::Batch, &SHELL.map(str::to_owned));
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let run = Invocation { stdin: script.as_bytes(), ..Invocation::new("ssh", &args, limit) };
