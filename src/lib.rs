@@ -70,7 +70,7 @@ pub use cli::main;
 #[doc(hidden)]
 pub mod internals {
     pub mod api {
-        pub use crate::realize::api::{ApiError, Client, Kind};
+        pub use crate::realize::api::{ApiError, Client, Gvr};
     }
     pub mod booted {
         pub use crate::realize::booted::{Booted, Expected};
@@ -80,6 +80,9 @@ pub mod internals {
     }
     pub mod config {
         pub use crate::openshift::config::Release;
+    }
+    pub mod console_filter {
+        pub use crate::realize::console_filter::*;
     }
     pub mod delta {
         pub use crate::compare::delta::{Change, Context, Edit, File, Kind, Shown, Tone, files};
@@ -132,9 +135,6 @@ pub mod internals {
     }
     pub mod secret {
         pub use crate::base::secret::{Secret, Seed};
-    }
-    pub mod shown {
-        pub use crate::realize::shown::*;
     }
     pub mod store {
         pub use crate::engine::store::{Session, Store};

@@ -33,8 +33,8 @@ pub enum Event {
     Step {
         phase: &'static str,
         action: &'static str,
-        /// With what kind of thing.
-        thing: &'static str,
+        /// The kind of resource.
+        resource: &'static str,
         name: String,
         /// How long it took.
         milliseconds: u64,

@@ -1,9 +1,9 @@
-//! Programs of the host, run to their end: with a limit, without a terminal, and with no environment but the one given.
+//! Programs of the host: run to completion with a time limit, no terminal, and only the environment they are given.
 //!
-//! [`Programs::attach`] is for one that the user talks to, and that has our terminal.
+//! [`Programs::attach`] runs a program that the user talks to: it gets our terminal.
 //!
-//! Invariants: whatever is started is gone when [`Programs::run`] returns, with the processes that it left behind in its
-//! group, unless it is there to start a daemon; a program that is not there is an error of its own, because the user has to install something.
+//! Invariants: nothing that was started outlives [`ProgramRunner::run`], background processes in its group included, unless the
+//! program is meant to start a daemon. A missing program is an error of its own, because the user has to install it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,76 +19,85 @@ use rustix::process::{Pid, Signal};
 
 use crate::base::hint::Hint;
 
-/// How often a running program is looked after.
+/// How often a running program is checked for its deadline and for cancellation.
 const TICK: Duration = Duration::from_millis(50);
 
-/// As much of what a program prints is handed on at once.
-const PIECE: usize = 64 << 10;
+/// How many bytes of output are passed on at once.
+const CHUNK: usize = 64 << 10;
 
-/// Takes what a program prints, piece by piece, until it has enough.
-pub(crate) type Take<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send);
+/// Receives a program's output chunk by chunk; `Break` means that it has seen enough.
+pub(crate) type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send);
 
 /// Where programs are found, and what they see.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Programs {
-    /// Their whole environment; PATH in it says where they are.
+    /// Their whole environment; its PATH says where they are.
     pub environment: BTreeMap<String, OsString>,
+}
+
+/// Runs programs until the user cancels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProgramRunner<'a> {
+    pub programs: &'a Programs,
+    /// Set when everything is to stop.
+    pub cancel: &'a AtomicBool,
 }
 
 /// One program to run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Run<'a> {
+pub(crate) struct Invocation<'a> {
     pub program: &'a str,
-    /// Its arguments: no secret may be among them, others can see them.
+    /// Other users can see the arguments: no secret may be among them.
     pub args: &'a [&'a str],
     pub stdin: &'a [u8],
     /// How long it may take.
     pub limit: Duration,
-    /// Whether what it starts goes on after it: a daemon, which may not have left its group yet.
+    /// Whether it starts a daemon, which may still be in its process group when it exits.
     pub daemon: bool,
-    /// Set when everything is to end.
-    pub cancel: &'a AtomicBool,
+}
+
+impl<'a> Invocation<'a> {
+    /// Without input, and without a daemon.
+    pub(crate) fn new(program: &'a str, args: &'a [&'a str], limit: Duration) -> Self {
+        Self { program, args, stdin: b"", limit, daemon: false }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ended {
-    /// Its exit status; none if a signal ended it.
+pub(crate) struct ProcessOutput {
+    /// The exit status; none if a signal ended the program.
     pub status: Option<i32>,
     pub stdout: Vec<u8>,
-    /// What it complained about.
+    /// Trimmed.
     pub stderr: String,
 }
 
-impl Ended {
-    /// Whether it says that all went well.
+impl ProcessOutput {
     pub(crate) fn is_success(&self) -> bool {
         self.status == Some(0)
     }
 
-    /// What it printed, as text.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 }
 
-/// Why a program did not run to its end.
+/// Why a program did not run to completion.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProcessError {
-    /// There is no such program.
-    #[error("there is no program `{program}` on this machine")]
+    #[error("`{program}` is not in PATH")]
     Missing { program: String },
-    /// It is there and cannot be started.
+    /// It exists, and the kernel refused to start it.
     #[error("`{program}` cannot be started")]
     Start { program: String, source: std::io::Error },
-    /// It took too long, and was ended.
-    #[error("`{command}` did not end within {} seconds", limit.as_secs())]
+    /// It was killed at its deadline.
+    #[error("`{command}` did not finish within {} seconds", limit.as_secs())]
     Late {
-        /// Which, with its arguments.
+        /// With its arguments.
         command: String,
-        /// How long it had.
         limit: Duration,
     },
-    /// The user wants to stop.
+    /// The user cancelled.
     #[error("interrupted")]
     Stopped,
 }
@@ -96,12 +105,9 @@ pub(crate) enum ProcessError {
 impl Hint for ProcessError {
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Missing { program } => Some(match program.as_str() {
-                "virsh" => {
-                    "install libvirt's client (Debian: libvirt-clients, Fedora: libvirt-client)".into()
-                }
-                program => format!("install `{program}`, or put the directory that has it into PATH"),
-            }),
+            Self::Missing { program } => {
+                Some(format!("install `{program}`, or add the directory that has it to PATH"))
+            }
             Self::Late { .. } => Some("run it yourself to see what it waits for".into()),
             Self::Start { .. } | Self::Stopped => None,
         }
@@ -109,34 +115,14 @@ impl Hint for ProcessError {
 }
 
 impl Programs {
-    /// Whether there is such a program.
+    /// Whether PATH has such a program.
     pub(crate) fn has(&self, program: &str) -> bool {
         let path = self.environment.get("PATH").cloned().unwrap_or_default();
         std::env::split_paths(&path)
             .any(|dir| matches!(crate::base::fs::exists(&dir.join(program)), Ok(true)))
     }
 
-    /// Runs one to its end. Its exit status is for the caller to judge.
-    pub(crate) fn run(&self, run: Run<'_>) -> Result<Ended, ProcessError> {
-        self.watched(run, read)
-    }
-
-    /// The same for one that prints a lot, or without end: every piece is handed on as it comes. If `take` has enough, the
-    /// program writes to nobody.
-    pub(crate) fn stream(&self, run: Run<'_>, take: Take<'_>) -> Result<Ended, ProcessError> {
-        self.watched(run, |stdout| {
-            let mut piece = vec![0; PIECE];
-            let mut from = stdout;
-            while let Some(read) = from.as_mut().and_then(|from| from.read(&mut piece).ok()) {
-                if read == 0 || take(&piece[..read]).is_break() {
-                    break;
-                }
-            }
-            Vec::new()
-        })
-    }
-
-    /// Runs one that has our terminal, for as long as the user likes. Its exit status, as a shell has it.
+    /// Runs a program on our terminal for as long as the user likes. Returns its exit status as a shell reports it.
     #[expect(clippy::disallowed_methods, reason = "this module is the one that runs programs of the host")]
     pub(crate) fn attach(&self, program: &str, args: &[&str]) -> Result<u8, ProcessError> {
         let status = Command::new(program)
@@ -148,25 +134,51 @@ impl Programs {
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
     }
+}
+
+impl ProgramRunner<'_> {
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Runs a program to completion. The caller judges its exit status.
+    pub(crate) fn run(&self, run: Invocation<'_>) -> Result<ProcessOutput, ProcessError> {
+        self.watched(run, read)
+    }
+
+    /// The same for a program that prints a lot, or without end: its output goes to `sink` as it comes. Once the sink has
+    /// seen enough, the pipe is closed.
+    pub(crate) fn stream(&self, run: Invocation<'_>, sink: Sink<'_>) -> Result<ProcessOutput, ProcessError> {
+        self.watched(run, |stdout| {
+            let mut chunk = vec![0; CHUNK];
+            let mut from = stdout;
+            while let Some(read) = from.as_mut().and_then(|from| from.read(&mut chunk).ok()) {
+                if read == 0 || sink(&chunk[..read]).is_break() {
+                    break;
+                }
+            }
+            Vec::new()
+        })
+    }
 
     #[expect(clippy::disallowed_methods, reason = "this module is the one that runs programs of the host")]
     fn watched(
         &self,
-        run: Run<'_>,
+        run: Invocation<'_>,
         out: impl FnOnce(Option<ChildStdout>) -> Vec<u8> + Send,
-    ) -> Result<Ended, ProcessError> {
+    ) -> Result<ProcessOutput, ProcessError> {
         let program = run.program.to_owned();
         let child = Command::new(run.program)
             .args(run.args)
             .env_clear()
-            .envs(&self.environment)
+            .envs(&self.programs.environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .map_err(|source| not_started(&program, source))?;
-        watch(child, run, out).map_err(|failure| match failure {
+        watch(child, run, self.cancel, out).map_err(|failure| match failure {
             Failure::Io(source) => ProcessError::Start { program, source },
             Failure::Late => {
                 let command = [&[run.program], run.args].concat().join(" ");
@@ -190,10 +202,10 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Ends whatever is left of the group that a program led.
+/// Kills whatever is left of the process group that a program led.
 fn end_group(leader: u32) {
     if let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(pid, Signal::KILL); // usually nothing is left
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL); // usually empty
     }
 }
 
@@ -203,12 +215,13 @@ enum Failure {
     Stopped,
 }
 
-/// Feeds it, reads what it says, and waits for its end.
+/// Feeds stdin, collects output, and waits until the program exits, its deadline passes, or the user cancels.
 fn watch(
     mut child: Child,
-    run: Run<'_>,
+    run: Invocation<'_>,
+    cancel: &AtomicBool,
     out: impl FnOnce(Option<ChildStdout>) -> Vec<u8> + Send,
-) -> Result<Ended, Failure> {
+) -> Result<ProcessOutput, Failure> {
     let end = Instant::now() + run.limit;
     let leader = child.id();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -217,7 +230,7 @@ fn watch(
         let out = scope.spawn(move || out(stdout));
         let err = scope.spawn(move || read(stderr));
         scope.spawn(move || {
-            // One that does not read is none that we have to talk to.
+            // A program that does not read its input is free not to.
             let _ = stdin.map(|mut stdin| stdin.write_all(run.stdin));
         });
         scope.spawn(move || ended.send(child.wait()));
@@ -225,7 +238,7 @@ fn watch(
             match status.recv_timeout(TICK) {
                 Ok(status) => break status.map_err(Failure::Io),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= end => break Err(Failure::Late),
-                Err(RecvTimeoutError::Timeout) if run.cancel.load(Ordering::Relaxed) => {
+                Err(RecvTimeoutError::Timeout) if cancel.load(Ordering::Relaxed) => {
                     break Err(Failure::Stopped);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -234,20 +247,20 @@ fn watch(
                 }
             }
         };
-        // What it left behind would keep the pipes open; a daemon closes them itself.
+        // Background processes would keep the pipes open; a daemon closes them itself.
         if !(run.daemon && status.as_ref().is_ok_and(ExitStatus::success)) {
             end_group(leader);
         }
         let (stdout, stderr) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
         let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
-        Ok(Ended { status: status?.code(), stdout, stderr })
+        Ok(ProcessOutput { status: status?.code(), stdout, stderr })
     })
 }
 
 fn read(from: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
-        let _ = from.read_to_end(&mut bytes); // what came before the end of a broken pipe still counts
+        let _ = from.read_to_end(&mut bytes); // what came before the pipe broke still counts
     }
     bytes
 }
@@ -261,10 +274,11 @@ mod tests {
         Programs { environment: BTreeMap::from([("PATH".to_owned(), path)]) }
     }
 
-    fn run(program: &str, args: &[&str], stdin: &str, limit: u64) -> Result<Ended, ProcessError> {
+    fn run(program: &str, args: &[&str], stdin: &str, limit: u64) -> Result<ProcessOutput, ProcessError> {
         let cancel = AtomicBool::new(false);
-        let limit = Duration::from_millis(limit);
-        programs().run(Run { program, args, stdin: stdin.as_bytes(), limit, daemon: false, cancel: &cancel })
+        let invocation = Invocation::new(program, args, Duration::from_millis(limit));
+        let runner = ProgramRunner { programs: &programs(), cancel: &cancel };
+        runner.run(Invocation { stdin: stdin.as_bytes(), ..invocation })
     }
 
     #[test]
@@ -277,9 +291,9 @@ mod tests {
         );
     }
 
-    /// Also what it started in the background ends: it would keep our pipes open for an hour.
+    /// Background processes end too: they would keep our pipes open for an hour.
     #[test]
-    fn a_program_that_takes_too_long_is_ended() {
+    fn a_program_that_takes_too_long_is_killed() {
         let begin = Instant::now();
         let error = run("sh", &["-c", "sleep 3600 & sleep 3600"], "", 200).unwrap_err();
         assert!(matches!(error, ProcessError::Late { .. }), "{error}");
@@ -289,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_is_handed_on_until_there_is_enough() {
+    fn output_is_streamed_until_the_sink_has_enough() {
         let cancel = AtomicBool::new(false);
         let args = ["-c", "cat; while :; do echo more; done"];
         let limit = Duration::from_secs(60);
@@ -298,15 +312,15 @@ mod tests {
             seen.extend_from_slice(piece);
             if seen.len() > 1 << 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let run =
-            Run { program: "sh", args: &args, stdin: b"first\n", limit, daemon: false, cancel: &cancel };
-        let ended = programs().stream(run, &mut take).unwrap();
+        let runner = ProgramRunner { programs: &programs(), cancel: &cancel };
+        let run = Invocation { stdin: b"first\n", ..Invocation::new("sh", &args, limit) };
+        let ended = runner.stream(run, &mut take).unwrap();
         assert!(!ended.is_success() && ended.stdout.is_empty(), "{ended:?}");
         assert!(seen.starts_with(b"first\nmore\nmore\n") && seen.len() < 2 << 20);
     }
 
     #[test]
-    fn an_attached_program_has_the_last_word() {
+    fn an_attached_program_decides_the_exit_status() {
         assert_eq!(programs().attach("sh", &["-c", "exit 7"]).unwrap(), 7);
         assert_eq!(programs().attach("sh", &["-c", "kill -9 $$"]).unwrap(), 137);
     }
@@ -314,6 +328,6 @@ mod tests {
     #[test]
     fn a_missing_program_is_named() {
         let error = run("tinderbox-no-such-program", &[], "", 1000).unwrap_err();
-        assert_eq!(error.to_string(), "there is no program `tinderbox-no-such-program` on this machine");
+        assert_eq!(error.to_string(), "`tinderbox-no-such-program` is not in PATH");
     }
 }

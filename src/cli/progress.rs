@@ -93,9 +93,9 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         Event::Built { name, milliseconds, .. } => {
             Some(format!("{} {name} ({milliseconds} ms)", stderr_paint("built", Colour::Green)))
         }
-        Event::Step { phase, action, thing, name, milliseconds } => {
+        Event::Step { phase, action, resource, name, milliseconds } => {
             let done = stderr_paint(&format!("{phase}:"), Colour::Green);
-            Some(format!("{done} {action} {thing} {name} ({milliseconds} ms)"))
+            Some(format!("{done} {action} {resource} {name} ({milliseconds} ms)"))
         }
         Event::Approved { request, node, certificate } => Some(format!(
             "{} {request}: {certificate} certificate of {node}",

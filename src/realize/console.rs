@@ -1,5 +1,4 @@
-//! What a node writes to its serial console: a file in the pool that grows while the machine runs. What a
-//! failed Ignition shows of its config is left out.
+//! The serial console of a node: its log, filtered. The config that a failed Ignition prints to it is left out.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -7,126 +6,100 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use super::RealizeError;
-use super::apply::Hands;
-use super::host::{number, volumes};
-use super::shown::Filter;
-use super::wanted::Machine;
+use super::console_filter::ConsoleFilter;
+use super::desired::DesiredMachine;
+use super::provider::{ConsoleSource, log_of};
+use super::{Realizer, Result};
 use crate::base::fs::{self, At as _};
-use crate::base::process::Take;
+use crate::base::process::Sink;
 
-/// How often a console is looked at that is followed.
-const TICK: Duration = Duration::from_millis(500);
-/// How long a download may take.
-const TRANSFER: Duration = Duration::from_secs(600);
-/// As much is read at once.
-const PIECE: usize = 64 << 10;
+/// How often a followed console is polled.
+const POLL: Duration = Duration::from_millis(500);
+/// Bytes read at once.
+const CHUNK: usize = 64 << 10;
 
-impl Hands<'_> {
-    /// Hands on what a node wrote: its last lines, or all of it. Returns how much there is; none if it never wrote.
-    pub(crate) fn console_text(
-        &self,
-        machine: &Machine,
-        lines: Option<u64>,
-        take: Take<'_>,
-    ) -> Result<Option<u64>, RealizeError> {
-        let (name, mut filter) = (machine.console(), Filter::default());
-        if !volumes(self.virsh, &self.wanted.pool.uuid)?.contains(&name) {
-            return Ok(None);
-        }
-        let read = self.with_download(&name, 0, |path| {
-            let start = lines.map_or(Ok(0), |lines| last_lines(path, lines))?;
-            read_from(path, start, &mut |piece| some(take, &filter.pass(piece)))
-        })?;
-        let _ = some(take, &filter.end()); // nothing comes after it
-        Ok(Some(read))
+/// Streams a console: its last lines, or all of it. Returns its size; none if there is no log yet.
+pub(super) fn stream(
+    realizer: &Realizer<'_>,
+    machine: &DesiredMachine,
+    lines: Option<u64>,
+    sink: Sink<'_>,
+) -> Result<Option<u64>> {
+    let (source, name, mut filter) = (source(realizer), log_of(machine), ConsoleFilter::default());
+    if !source.files(realizer.desired)?.contains(&name) {
+        return Ok(None);
     }
+    let read = source.open(realizer.desired, &name, 0, |path, _| {
+        let start = lines.map_or(Ok(0), |lines| last_lines(path, lines))?;
+        read_from(path, start, &mut |chunk| pass(sink, &filter.push(chunk)))
+    })?;
+    let _ = pass(sink, &filter.finish()); // nothing comes after it
+    Ok(Some(read))
+}
 
-    /// Hands on what a node writes from now on, until the user or the receiver has enough.
-    pub(crate) fn follow_console(
-        &self,
-        machine: &Machine,
-        from: u64,
-        take: Take<'_>,
-    ) -> Result<(), RealizeError> {
-        let (name, mut filter) = (machine.console(), Filter::default());
-        let mut at = from;
-        while !self.virsh.is_cancelled() {
-            let size = self.console_size(&name)?;
-            if size < at {
-                at = 0; // a new machine, or a new file in place of a full one
-            }
-            if size > at {
-                let mut enough = false;
-                let read = self.with_download(&name, at, |path| {
-                    read_from(path, 0, &mut |piece| {
-                        let flow = some(take, &filter.pass(piece));
-                        enough = flow.is_break();
-                        flow
-                    })
+/// Streams what a node writes from byte `from` on, until the user cancels or the sink has seen enough.
+pub(super) fn follow(
+    realizer: &Realizer<'_>,
+    machine: &DesiredMachine,
+    from: u64,
+    sink: Sink<'_>,
+) -> Result<()> {
+    let (source, name, mut filter) = (source(realizer), log_of(machine), ConsoleFilter::default());
+    let mut at = from;
+    while !realizer.runner.is_cancelled() {
+        let size = source.size(realizer.desired, &name)?;
+        if size < at {
+            at = 0; // the log was rotated, or the machine was created again
+        }
+        if size > at {
+            let mut enough = false;
+            at += source.open(realizer.desired, &name, at, |path, start| {
+                let end = read_from(path, start, &mut |chunk| {
+                    let flow = pass(sink, &filter.push(chunk));
+                    enough = flow.is_break();
+                    flow
                 })?;
-                if enough {
-                    return Ok(());
-                }
-                at += read;
+                Ok(end - start)
+            })?;
+            if enough {
+                return Ok(());
             }
-            std::thread::sleep(TICK); // libvirt tells nobody that a file grows
         }
-        Ok(())
+        std::thread::sleep(POLL); // nothing tells us that the file has grown
     }
-
-    /// Bytes of a console; none yet is zero.
-    pub(super) fn console_size(&self, name: &str) -> Result<u64, RealizeError> {
-        let ended = self.virsh.run(&["vol-info", "--bytes", "--pool", &self.wanted.pool.uuid, name])?;
-        Ok(if ended.is_success() { number(&ended.text(), "Capacity:").unwrap_or(0) } else { 0 })
-    }
-
-    /// Works on a file of the pool from some byte on, brought here and gone afterwards.
-    pub(super) fn with_download<T>(
-        &self,
-        name: &str,
-        from: u64,
-        work: impl FnOnce(&Path) -> Result<T, RealizeError>,
-    ) -> Result<T, RealizeError> {
-        self.state.make()?;
-        let (pool, to, from) = (&self.wanted.pool.uuid, self.state.scratch(), from.to_string());
-        let shown = to.display().to_string();
-        let args = ["vol-download", "--pool", pool, "--offset", &from, name, &shown];
-        let done = fs::create_new(&to, 0o600)
-            .map_err(RealizeError::from)
-            .and_then(|_| self.virsh.ask_for(TRANSFER, &args))
-            .and_then(|_| work(&to));
-        fs::optional(fs::remove_file(&to))?;
-        done
-    }
+    Ok(())
 }
 
-/// Hands on what there is, if there is something.
-fn some(take: Take<'_>, shown: &[u8]) -> ControlFlow<()> {
-    if shown.is_empty() { ControlFlow::Continue(()) } else { take(shown) }
+fn source<'a>(realizer: &Realizer<'a>) -> ConsoleSource<'a> {
+    ConsoleSource::Download { connection: realizer.provider, state: realizer.state }
 }
 
-/// Hands on a file from some byte on. Returns its length.
-pub(super) fn read_from(path: &Path, start: u64, take: Take<'_>) -> Result<u64, RealizeError> {
+/// Passes on what is left after filtering.
+fn pass(sink: Sink<'_>, shown: &[u8]) -> ControlFlow<()> {
+    if shown.is_empty() { ControlFlow::Continue(()) } else { sink(shown) }
+}
+
+/// Streams a file from a byte on. Returns where it ended.
+pub(super) fn read_from(path: &Path, start: u64, sink: Sink<'_>) -> Result<u64> {
     let mut file = fs::open(path)?;
     let mut at = file.seek(SeekFrom::Start(start)).at("read", path)?;
-    let mut piece = vec![0; PIECE];
+    let mut chunk = vec![0; CHUNK];
     loop {
-        let read = file.read(&mut piece).at("read", path)?;
+        let read = file.read(&mut chunk).at("read", path)?;
         at += read as u64;
-        if read == 0 || take(&piece[..read]) == ControlFlow::Break(()) {
+        if read == 0 || sink(&chunk[..read]) == ControlFlow::Break(()) {
             return Ok(at);
         }
     }
 }
 
-/// Where the last lines of a file begin.
-fn last_lines(path: &Path, lines: u64) -> Result<u64, RealizeError> {
+/// The offset where the last lines of a file begin.
+fn last_lines(path: &Path, lines: u64) -> Result<u64> {
     let ends = |file: &mut File, seen: &mut dyn FnMut(u64) -> bool| -> fs::Result<u64> {
-        let (mut at, mut piece) = (0, vec![0; PIECE]);
+        let (mut at, mut chunk) = (0, vec![0; CHUNK]);
         loop {
-            let read = file.read(&mut piece).at("read", path)?;
-            for end in memchr::memchr_iter(b'\n', &piece[..read]) {
+            let read = file.read(&mut chunk).at("read", path)?;
+            for end in memchr::memchr_iter(b'\n', &chunk[..read]) {
                 let next = at + end as u64 + 1;
                 if !seen(next) {
                     return Ok(next);
@@ -144,7 +117,7 @@ fn last_lines(path: &Path, lines: u64) -> Result<u64, RealizeError> {
         (count, last) = (count + 1, at);
         true
     })?;
-    let all = count + u64::from(last < size); // the last one may have no end yet
+    let all = count + u64::from(last < size); // the last line may be incomplete
     let mut skip = all.saturating_sub(lines);
     if skip == 0 {
         return Ok(0);
@@ -161,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_lines_begin_where_they_should() {
+    fn last_lines_are_found() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("log");
         for (text, lines, expected) in [

@@ -1,121 +1,81 @@
-//! What can go wrong on the way to a cluster, in words that say what to do.
+//! What can go wrong on the way to a cluster, and what to do about it.
 
 use std::time::Duration;
 
-use super::live::Check;
 use super::obstacles::Obstacle;
-use super::ssh::ReachError;
+use super::phases::SmokeCheck;
+use super::ssh::SshError;
+use super::{ProviderError, RealizePlan};
 use crate::base::fs;
 use crate::base::hint::Hint;
 use crate::base::process::ProcessError;
 use crate::realize::api::ApiError;
 
-/// Why the host could not be looked at, or the closure not be understood.
+pub(crate) type Result<T, E = RealizeError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RealizeError {
-    /// A program could not be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]
     Api(#[from] ApiError),
     #[error(transparent)]
     Fs(#[from] fs::Error),
-    /// A node was not reached.
     #[error(transparent)]
-    Reach(#[from] ReachError),
-    /// Nobody answers at the connection.
-    #[error("libvirt is not running at `{uri}`: {words}")]
-    NotRunning { uri: String, words: String },
-    /// Somebody answers, and does not let us in.
-    #[error("libvirt at `{uri}` does not let you in: {words}")]
-    Forbidden { uri: String, words: String },
-    /// There is no way to it.
-    #[error("libvirt at `{uri}` cannot be reached: {words}")]
-    Unreachable { uri: String, words: String },
-    /// virsh could not do something.
-    #[error("`virsh {command}` failed: {words}")]
-    Failed {
-        /// What was asked of it.
-        command: String,
-        words: String,
-    },
-    /// What libvirt or an artifact says is no XML.
-    #[error("{what} is not XML")]
-    Xml { what: String, source: roxmltree::Error },
-    /// An artifact that does not say what it must.
+    Ssh(#[from] SshError),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// An artifact of the closure lacks something that it must have.
     #[error("`{file}` has no {missing}")]
     Artifact { file: String, missing: &'static str },
-    /// Things that stand in the way.
-    #[error("{} in the way, and nothing was changed", if obstacles.len() == 1 { "something stands" } else { "several things stand" })]
+    #[error("{} in the way; nothing was changed", if obstacles.len() == 1 { "an obstacle is" } else { "obstacles are" })]
     Obstacles { obstacles: Vec<Obstacle> },
-    /// Disks that would be lost, and nobody agreed to that.
-    #[error("what is on {} would be lost: `{}`", if disks.len() == 1 { "this disk" } else { "these disks" }, disks.join("`, `"))]
+    /// The user has not agreed to lose these.
+    #[error("the content of {} would be lost: `{}`", if disks.len() == 1 { "this disk" } else { "these disks" }, disks.join("`, `"))]
     Confirm { disks: Vec<String> },
-    /// Somebody else is at work.
     #[error("another `tinderbox realize` is changing this cluster's machines (`{}` is locked)", path.display())]
     Busy { path: std::path::PathBuf },
-    /// Something that only root may do.
     #[error("{what} needs root")]
     NeedsRoot {
         what: &'static str,
-        /// Commands for the user.
+        /// For the user to run.
         commands: Vec<String>,
     },
-    /// A network that has to be started anew while machines are in it.
-    #[error("the network `{name}` has to be started anew, and machines are in it: `{}`", machines.join("`, `"))]
-    InUse { name: String, machines: Vec<String> },
-    /// A file that is to be brought and is not here.
-    #[error("`{name}` cannot be brought: its content is not on this machine")]
-    NoSource {
-        /// Its name in the pool.
-        name: String,
-    },
-    /// An image that is not the pinned one.
-    #[error("`{path}` is not the image that the lock pins: its sha256 is {found}, not {expected}")]
-    OtherImage {
-        path: String,
-        /// What the lock says.
-        expected: String,
-        found: String,
-    },
-    #[error("the load balancer cannot be changed: {words}")]
-    Balancer { words: String },
-    #[error("`firewall.sh {verb}` failed: {words}")]
-    Firewall {
-        /// What was asked of it.
-        verb: String,
-        words: String,
-    },
-    /// Nodes that have not come.
-    #[error("after {seconds} s there {} missing:\n  {}", if missing.len() == 1 { "is something" } else { "are things" }, missing.join("\n  "))]
+    #[error("the load balancer cannot be changed: {message}")]
+    LoadBalancer { message: String },
+    #[error("`firewall.sh {verb}` failed: {message}")]
+    Firewall { verb: String, message: String },
+    /// Nodes that have not joined in time.
+    #[error("still missing after {seconds} s:\n  {}", missing.join("\n  "))]
     Absent {
         /// What each of them lacks.
         missing: Vec<String>,
-        /// How long was waited.
         seconds: u64,
     },
-    /// Something that did not come in time.
-    #[error("{what}: not within {}; seen last: {seen}", minutes(*limit))]
-    Late {
-        /// What was waited for.
+    #[error("timed out after {} waiting for {what}; last seen: {seen}", minutes(*limit))]
+    TimedOut {
         what: String,
         limit: Duration,
-        /// What there was instead.
         seen: String,
-        /// A command to look further with.
+        /// A command that shows more.
         look: String,
     },
-    /// A check of the smoke test that has seen something else.
+    /// A check of the smoke test failed.
     #[error("{seen}")]
-    Seen { seen: String },
-    #[error("the cluster is not as it should be: {}", failed(checks))]
-    Verify { checks: Vec<Check> },
-    /// The host changed while it was looked at.
-    #[error("libvirt's list of {what} changed while it was read")]
-    Moving { what: &'static str },
+    Check { seen: String },
+    #[error("the cluster does not work as it should: {}", failed(checks))]
+    Verify { checks: Vec<SmokeCheck> },
 }
 
-/// A limit as people say it.
+impl RealizeError {
+    /// Something that only root may do, with the commands of the plan.
+    pub(super) fn needs_root(what: &'static str, plan: RealizePlan) -> Self {
+        let commands = plan.privileged.into_iter().map(|one| one.command).collect();
+        Self::NeedsRoot { what, commands }
+    }
+}
+
+/// A duration for people.
 pub(super) fn minutes(limit: Duration) -> String {
     match limit.as_secs() {
         seconds if seconds < 120 => format!("{seconds} seconds"),
@@ -123,60 +83,43 @@ pub(super) fn minutes(limit: Duration) -> String {
     }
 }
 
-/// What failed, in one line.
-fn failed(checks: &[Check]) -> String {
+/// The failed checks in one line.
+fn failed(checks: &[SmokeCheck]) -> String {
     let failed = checks.iter().filter(|check| !check.passed);
     failed.map(|check| format!("{}: {}", check.name, check.detail)).collect::<Vec<_>>().join("; ")
 }
 
 impl Hint for RealizeError {
     fn hint(&self) -> Option<String> {
-        match self {
-            Self::Process(error) => error.hint(),
-            Self::Fs(error) => error.hint(),
-            Self::Api(error) => error.hint(),
+        Some(match self {
+            Self::Process(error) => return error.hint(),
+            Self::Fs(error) => return error.hint(),
+            Self::Api(error) => return error.hint(),
+            Self::Ssh(error) => return error.hint(),
+            Self::Provider(error) => return error.hint(),
             Self::Absent { .. } => {
-                Some("`tinderbox realize logs NODE` shows what a node wrote to its console; run this again to go on".into())
+                "`tinderbox realize logs NODE` shows a node's console; run this again to continue".into()
             }
-            Self::Late { look, .. } => Some(format!(
-                "look with `{look}`, or collect everything with `tinderbox realize gather`; `tinderbox realize apply` goes on \
-                 from here"
-            )),
+            Self::TimedOut { look, .. } => format!(
+                "look with `{look}`, or collect everything with `tinderbox realize gather`; `tinderbox realize apply` \
+                 continues from here"
+            ),
             Self::Verify { .. } => {
-                Some("`tinderbox realize status` shows nodes and operators; `--phase verify` tries again".into())
+                "`tinderbox realize status` shows nodes and operators; `--phase verify` tries again".into()
             }
-            Self::Reach(error) => error.hint(),
-            Self::NotRunning { .. } => Some(
-                "start it (`sudo systemctl start libvirtd`, or `sudo libvirtd -d` where there is no systemd), or set \
-                 `libvirt.uri` in cluster.yaml"
-                    .into(),
-            ),
-            Self::Forbidden { .. } => Some(
-                "become a member of the group `libvirt` (`sudo usermod -aG libvirt $USER`, then log in again), or use \
-                 `qemu:///session` in cluster.yaml"
-                    .into(),
-            ),
-            Self::Unreachable { uri, .. } => Some(format!("try `virsh -c {uri} list`")),
             Self::Artifact { .. } => {
-                Some("a recipe of yours makes it: the built-in one in `recipes/70-infra` shows what it must have".into())
+                "a recipe of yours makes it: the built-in one in `recipes/70-infra` shows what it must have"
+                    .into()
             }
-            Self::Moving { .. } => Some("run it again".into()),
-            Self::Confirm { .. } => Some("`--yes` agrees to that; `tinderbox realize plan` says why".into()),
-            Self::Busy { .. } => Some("wait until it has ended".into()),
+            Self::Confirm { .. } => "`--yes` agrees to that; `tinderbox realize plan` says why".into(),
+            Self::Busy { .. } => "wait until it has finished".into(),
             Self::NeedsRoot { commands, .. } => {
-                Some(format!("run this, and then `tinderbox realize apply` again:\n  {}", commands.join("\n  ")))
-            }
-            Self::InUse { .. } => Some("shut them down first; they are started again afterwards".into()),
-            Self::OtherImage { .. } => {
-                Some("`tinderbox lock --update rhcos` pins the one that is there; nodes are then made again".into())
+                format!("run this, then `tinderbox realize apply` again:\n  {}", commands.join("\n  "))
             }
             Self::Obstacles { .. }
-            | Self::NoSource { .. }
-            | Self::Balancer { .. }
+            | Self::LoadBalancer { .. }
             | Self::Firewall { .. }
-            | Self::Failed { .. }
-            | Self::Seen { .. }
-            | Self::Xml { .. } => None,
-        }
+            | Self::Check { .. } => return None,
+        })
     }
 }

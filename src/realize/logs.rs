@@ -1,23 +1,22 @@
-//! What a node can tell over SSH: which logs there are, and the script that prints one.
+//! Logs of a node over SSH: which there are, and the script that prints one.
 
 use std::time::Duration;
 
-use super::RealizeError;
-use super::apply::Hands;
-use super::ssh::Way;
+use super::ssh::{self, SshRoute};
+use super::{Realizer, Result};
 use crate::base::hint::{did_you_mean, near};
-use crate::base::process::Take;
+use crate::base::process::Sink;
 
-/// How long a whole log may take.
+/// For a whole log.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Who follows a log ends it.
-const WITHOUT_END: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Lines that a log is followed from, if nobody says.
+/// The user ends a log that is followed.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Lines before the end from which a log is followed by default.
 const BEFORE: u64 = 50;
 
-/// Units of a node that have a short name.
+/// Units that users name without `.service`.
 pub(super) const UNITS: [&str; 3] = ["bootkube", "kubelet", "crio"];
-/// Static pods, of any node.
+/// Static pods of the control plane.
 pub(super) const PODS: [&str; 6] = [
     "cluster-version-operator",
     "etcd",
@@ -26,24 +25,23 @@ pub(super) const PODS: [&str; 6] = [
     "kube-proxy",
     "kube-scheduler",
 ];
-/// How systemd's units end.
+/// The suffixes of systemd's units.
 const ENDINGS: [&str; 8] =
     [".service", ".socket", ".mount", ".target", ".timer", ".path", ".scope", ".slice"];
 
-/// A log of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Log {
+pub(crate) enum NodeLog {
     Unit(String),
-    /// Of the containers of a static pod.
+    /// All containers of a static pod.
     Pod(String),
-    /// Of Ignition, at the first boot.
+    /// Ignition's messages of the first boot.
     Ignition,
-    /// Of everything since the last boot.
+    /// The whole journal of the current boot.
     All,
 }
 
-impl Log {
-    /// What a user calls it; what it is not is explained.
+impl NodeLog {
+    /// By its name for users. The error is a hint.
     pub(crate) fn parse(name: &str) -> Result<Self, Option<String>> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ":_.@\\-".contains(c);
         match name {
@@ -62,7 +60,7 @@ impl Log {
                 Err(match near(name, known.clone()) {
                     Some(_) => did_you_mean(name, known),
                     None => Some(format!(
-                        "there are `{}`, and units of any name such as `NetworkManager.service`",
+                        "logs are `{}`, and any unit by its full name, such as `NetworkManager.service`",
                         known.collect::<Vec<_>>().join("`, `")
                     )),
                 })
@@ -70,7 +68,7 @@ impl Log {
         }
     }
 
-    /// A script for the node that prints it: its last lines or all, and what comes after.
+    /// A script for the node that prints the log.
     fn script(&self, lines: Option<u64>, follow: bool) -> String {
         let lines = lines.or(follow.then_some(BEFORE));
         let journal = |of: &str| {
@@ -86,42 +84,40 @@ impl Log {
                 let lines = lines.map_or("+1".to_owned(), |lines| lines.to_string());
                 let follow = if follow { " -F" } else { "" };
                 format!(
-                    "set --\n{}[ $# -gt 0 ] || {{ echo 'there is no log of {pod} below /var/log/pods' >&2; exit 3; }}\n\
+                    "set --\n{}[ $# -gt 0 ] || {{ echo '{pod} has no log below /var/log/pods' >&2; exit 3; }}\n\
                      exec tail -v -n {lines}{follow} -- \"$@\"\n",
-                    newest(pod, "set -- \"$@\" \"$log\"")
+                    for_newest(pod, "set -- \"$@\" \"$log\"")
                 )
             }
         }
     }
 }
 
-/// A script that does something with the newest log of every container of a static pod: `$log`. Operators and guards are
-/// called after what they look after.
-pub(super) fn newest(pod: &str, what: &str) -> String {
+/// A script that runs a command for the newest log (`$log`) of every container of a static pod. Operators and guard pods
+/// have the pod's name as a prefix, and are skipped.
+pub(super) fn for_newest(pod: &str, command: &str) -> String {
     format!(
         "for dir in /var/log/pods/*_{pod}-*/*/; do\n\
          \x20 case $dir in *_{pod}-operator-*|*_{pod}-guard-*) continue ;; esac\n\
          \x20 log=$(ls -t \"$dir\" 2>/dev/null | grep -E '^[0-9]+[.]log$' | head -n 1)\n\
          \x20 [ -n \"$log\" ] || continue\n\
          \x20 log=$dir$log\n\
-         \x20 {what}\n\
+         \x20 {command}\n\
          done\n"
     )
 }
 
-impl Hands<'_> {
-    /// Hands on a log of a node: its last lines or all, and with `follow` what comes after, until somebody has enough.
-    pub(crate) fn log(
-        &self,
-        way: &Way,
-        log: &Log,
-        lines: Option<u64>,
-        follow: bool,
-        take: Take<'_>,
-    ) -> Result<(), RealizeError> {
-        let limit = if follow { WITHOUT_END } else { LIMIT };
-        self.on_node(way, limit, &log.script(lines, follow), take)
-    }
+/// Streams a log: its last lines or all of it, and with `follow` what comes after, until the sink has seen enough.
+pub(super) fn stream(
+    realizer: &Realizer<'_>,
+    route: &SshRoute,
+    log: &NodeLog,
+    lines: Option<u64>,
+    follow: bool,
+    sink: Sink<'_>,
+) -> Result<()> {
+    let limit = if follow { FOREVER } else { LIMIT };
+    ssh::run_script(realizer, route, limit, &log.script(lines, follow), sink)
 }
 
 #[cfg(test)]
@@ -129,30 +125,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_units_pods_or_explained() {
-        let unit = |name: &str| Ok(Log::Unit(name.into()));
-        assert_eq!(Log::parse("bootkube"), unit("bootkube.service"));
-        assert_eq!(Log::parse("getty@tty1.service"), unit("getty@tty1.service"));
-        assert_eq!(Log::parse("etcd"), Ok(Log::Pod("etcd".into())));
-        assert_eq!(Log::parse("kubelt"), Err(Some("did you mean `kubelet`?".into())));
+    fn a_name_is_a_unit_a_pod_or_an_error_with_a_hint() {
+        let unit = |name: &str| Ok(NodeLog::Unit(name.into()));
+        assert_eq!(NodeLog::parse("bootkube"), unit("bootkube.service"));
+        assert_eq!(NodeLog::parse("getty@tty1.service"), unit("getty@tty1.service"));
+        assert_eq!(NodeLog::parse("etcd"), Ok(NodeLog::Pod("etcd".into())));
+        assert_eq!(NodeLog::parse("kubelt"), Err(Some("did you mean `kubelet`?".into())));
         for name in ["'; reboot; '.service", "--file=/etc/shadow.service", "a b.service", "$(x).mount"] {
-            assert!(Log::parse(name).is_err(), "{name}");
+            assert!(NodeLog::parse(name).is_err(), "{name}");
         }
     }
 
     #[test]
     fn scripts() {
-        let unit = Log::Unit("kubelet.service".into());
+        let unit = NodeLog::Unit("kubelet.service".into());
         assert_eq!(
             unit.script(None, false),
             "exec journalctl --no-pager --lines=all --unit='kubelet.service'\n"
         );
-        assert_eq!(Log::All.script(None, true), "exec journalctl --no-pager --lines=50 --follow --boot\n");
         assert_eq!(
-            Log::Ignition.script(Some(7), false),
+            NodeLog::All.script(None, true),
+            "exec journalctl --no-pager --lines=50 --follow --boot\n"
+        );
+        assert_eq!(
+            NodeLog::Ignition.script(Some(7), false),
             "exec journalctl --no-pager --lines=7 --identifier=ignition\n"
         );
-        insta::assert_snapshot!(Log::Pod("etcd".into()).script(Some(20), true), @r#"
+        insta::assert_snapshot!(NodeLog::Pod("etcd".into()).script(Some(20), true), @r#"
         set --
         for dir in /var/log/pods/*_etcd-*/*/; do
           case $dir in *_etcd-operator-*|*_etcd-guard-*) continue ;; esac
@@ -161,7 +160,7 @@ mod tests {
           log=$dir$log
           set -- "$@" "$log"
         done
-        [ $# -gt 0 ] || { echo 'there is no log of etcd below /var/log/pods' >&2; exit 3; }
+        [ $# -gt 0 ] || { echo 'etcd has no log below /var/log/pods' >&2; exit 3; }
         exec tail -v -n 20 -F -- "$@"
         "#);
     }

@@ -1,75 +1,80 @@
-//! From a closure to machines on libvirt: what is wanted, what is there, and what lies between.
+//! From a closure to a running cluster.
 //!
 //! | module | what it owns |
 //! |---|---|
-//! | `virsh` | the one way to libvirt: a program, any connection (`qemu:///system`, `qemu+ssh://host/system`) |
-//! | `xml` | libvirt's XML, and ours looked for in it |
-//! | [`wanted`] | what the closure asks for |
-//! | [`host`], `ports` | what is on the host, looked at and never remembered |
-//! | [`plan`], `leftover` | the difference as steps, each with its reason; what needs root; what stands in the way |
-//! | `phase` | the parts of the way |
-//! | [`apply`] | steps taken, phase by phase |
-//! | [`approve`] | certificates for the kubelets of machines that we made |
-//! | `wait`, `live` | waits with an end, and what they wait for: the cluster itself |
-//! | [`destroy`] | everything removed that was made |
-//! | [`status`] | how it stands |
-//! | [`booted`] | what a node booted with, as its console tells it |
-//! | [`ssh`], `reach` | the way to a node, and scripts that run there |
-//! | `console`, [`shown`], [`logs`] | what a node writes to its serial console; its journal and its pods' logs |
-//! | [`gather`] | one archive after a boot that failed, secrets masked |
+//! | [`realizer`] | `Realizer`: everything that the verbs work with, and one method per verb |
+//! | [`desired`] | what the closure asks for |
+//! | `host` | what is on the host: queried every time, never cached |
+//! | [`plan`], `obstacles`, `privileged` | the difference as steps with reasons; what prevents them; what needs root |
+//! | `phase`, [`apply`], `phases` | steps taken phase by phase, and what each phase waits for |
+//! | `wait` | the one wait loop: deadline, poll interval, cancellation, last seen state |
+//! | [`destroy`], [`status`], [`gather`] | the other verbs |
+//! | [`ssh`], [`logs`], `console`, [`console_filter`] | a node over SSH, its logs, its serial console without secrets |
+//! | [`booted`] | what a node booted with, according to its console |
+//! | [`api`], `cluster`, [`approve`] | the cluster's API, its objects, and certificates for our own kubelets |
 //! | [`state`] | what is kept beside the cluster's files |
-//! | `volumes`, `balancer`, `firewall`, `neighbours` | files in the pool, HAProxy, the closure's firewall script, who is there |
+//! | `load_balancer`, `ports`, `firewall` | HAProxy, the ports that it needs, and the closure's firewall script |
+//! | `libvirt` | the provider of machines: the only module that knows libvirt (tested) |
 //!
-//! Invariant: what is ours is known by its UUID, which comes out of the seed, and machines by their mark besides. Nothing
-//! else is ever changed: an object of the same name that is not ours is an obstacle.
+//! Phases, in order: host, media, bootstrap, control-plane, pivot, workers, convergence, verify. `phases/mod.rs` has a table
+//! of what each creates and waits for.
+//!
+//! # What creates machines
+//!
+//! `libvirt` does, and the rest knows it as `provider`: plain types and functions, listed at the end of `libvirt/mod.rs`. It
+//! reads the definitions of the closure, takes inventory, plans and takes the steps for networks, disks and machines, and
+//! answers questions about one machine (state, addresses, console, ssh). Machines that users boot themselves (`external`)
+//! would be a second module beside it, and `provider` the choice between the two.
+//!
+//! Invariants: what is ours on the host is recognised by a UUID that comes from the seed, and nothing else is ever changed.
+//! Every step can be repeated, so that a run continues from wherever the last one was interrupted.
 
 pub(crate) mod api;
 pub(crate) mod apply;
 pub(crate) mod approve;
-mod balancer;
 pub(crate) mod booted;
+mod cluster;
 mod console;
+pub(crate) mod console_filter;
+pub(crate) mod desired;
 pub(crate) mod destroy;
 mod error;
 mod firewall;
 pub(crate) mod gather;
-pub(crate) mod host;
-mod leftover;
-mod live;
+mod host;
+mod libvirt;
+mod load_balancer;
 pub(crate) mod logs;
-mod neighbours;
 mod obstacles;
 mod phase;
+mod phases;
 pub(crate) mod plan;
 mod ports;
 mod privileged;
-mod reach;
-pub(crate) mod shown;
+pub(crate) mod realizer;
 pub(crate) mod ssh;
 pub(crate) mod state;
 pub(crate) mod status;
-mod virsh;
-mod volumes;
 mod wait;
-pub(crate) mod wanted;
-mod xml;
 
-pub(crate) use apply::{Applied, Hands};
+use libvirt as provider;
+
+pub(crate) use apply::Applied;
 pub(crate) use booted::Booted;
-pub(crate) use error::RealizeError;
-pub(crate) use gather::{Gathered, Request};
+pub(crate) use cluster::{ClusterAccess, Operator};
+pub(crate) use desired::{BootImages, Desired};
+pub(crate) use destroy::Destroyed;
+pub(crate) use error::{RealizeError, Result};
+pub(crate) use gather::{GatherRequest, Gathered};
 pub(crate) use host::Host;
-pub(crate) use live::{Check, Cluster, Operator};
-pub(crate) use logs::Log;
+pub(crate) use libvirt::{Connection, LibvirtError as ProviderError};
+pub(crate) use logs::NodeLog;
 pub(crate) use obstacles::Obstacle;
 pub(crate) use phase::Phase;
-pub(crate) use plan::{Action, Plan, Step, Thing};
-pub(crate) use privileged::{Access, Privileged};
-pub(crate) use ssh::Way;
-pub(crate) use state::State;
-pub(crate) use status::Status;
-pub(crate) use virsh::Virsh;
-pub(crate) use wanted::{Images, Wanted};
-
-/// The namespace of our mark in a machine's description.
-pub(crate) const MARK: &str = "urn:tinderbox:node:1";
+pub(crate) use phases::SmokeCheck;
+pub(crate) use plan::{PlanStep, RealizePlan, ResourceKind, StepAction};
+pub(crate) use privileged::{HostAccess, Privileged};
+pub(crate) use realizer::Realizer;
+pub(crate) use ssh::SshRoute;
+pub(crate) use state::StateDir;
+pub(crate) use status::RealizeStatus;

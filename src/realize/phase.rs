@@ -1,34 +1,34 @@
-//! The way to a running cluster, in parts.
+//! The phases on the way to a running cluster.
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Action, Step, Thing};
-use super::wanted::{Machine, Wanted};
+use super::desired::{Desired, DesiredMachine};
+use super::plan::{PlanStep, ResourceKind, StepAction};
+use super::provider;
 
-/// A part of the way, in order.
+/// A phase, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Phase {
-    /// The network, the pool, the firewall's openings, the load balancer.
+    /// The network, the pool, the firewall, the load balancer.
     Host,
-    /// What machines boot with, and their disks.
+    /// Boot media and disks.
     Media,
     /// The bootstrap machine, until its API answers.
     Bootstrap,
     /// The masters, until they have joined.
     ControlPlane,
-    /// The control plane moves to the masters, and the bootstrap machine goes.
+    /// The control plane moves to the masters, and the bootstrap machine is removed.
     Pivot,
     /// The workers, until they are ready.
     Workers,
-    /// Every operator is done.
+    /// Until every operator is available and has stopped progressing.
     Convergence,
-    /// A workload runs, and is reached.
+    /// A workload runs, and is reachable.
     Verify,
 }
 
 impl Phase {
-    /// All of them, in order.
     pub(crate) const ALL: [Self; 8] = [
         Self::Host,
         Self::Media,
@@ -40,7 +40,6 @@ impl Phase {
         Self::Verify,
     ];
 
-    /// As people write it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -54,24 +53,22 @@ impl Phase {
         }
     }
 
-    /// The one of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.as_str() == name)
     }
 
-    /// The phase that a step belongs to; what `pivot` removes is no longer wanted, and known by its role.
-    pub(super) fn of(step: &Step, wanted: &Wanted) -> Self {
-        let named = |name: fn(&Machine) -> &str| wanted.machines.iter().find(|one| name(one) == step.name);
-        let machine = match step.thing {
-            Thing::Machine => named(|one| &one.object.name),
-            Thing::Disk => named(|one| &one.disk.name),
-            Thing::Medium => named(|one| &one.medium.name),
-            _ => None,
-        };
-        match step.thing {
-            Thing::Network | Thing::Pool | Thing::Firewall | Thing::Balancer => Self::Host,
-            _ if step.action == Action::Remove && machine.is_some_and(Machine::is_bootstrap) => Self::Pivot,
-            Thing::Machine if step.action != Action::Remove => match machine {
+    /// The phase that a step belongs to. The pivot removes the bootstrap machine.
+    pub(super) fn of(step: &PlanStep, desired: &Desired) -> Self {
+        let machine = provider::machine_of(step, desired);
+        match step.resource {
+            ResourceKind::Network
+            | ResourceKind::Pool
+            | ResourceKind::Firewall
+            | ResourceKind::LoadBalancer => Self::Host,
+            _ if step.action == StepAction::Remove && machine.is_some_and(DesiredMachine::is_bootstrap) => {
+                Self::Pivot
+            }
+            ResourceKind::Machine if step.action != StepAction::Remove => match machine {
                 Some(machine) if machine.is_bootstrap() => Self::Bootstrap,
                 Some(machine) if machine.is_master() => Self::ControlPlane,
                 _ => Self::Workers,

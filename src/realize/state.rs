@@ -1,96 +1,92 @@
-//! What `realize` keeps beside the cluster's files: which closure it realizes, and the load balancer's process id.
+//! What `realize` keeps beside the cluster's files: which closure it last applied, host keys, the load balancer's pid.
 //!
 //! ```text
 //! <cluster directory>/.realize/     0700; never committed
 //! ├── .gitignore
-//! ├── lock                          held while something is changed
+//! ├── lock                          held while the host is changed
 //! ├── journal.json                  the closure, and which phases were finished with it
 //! ├── known_hosts                   host keys of the nodes
 //! └── haproxy.pid
 //! ```
 //!
-//! Nothing in here says what is on the host: that is looked at every time, so a lost directory loses nothing.
+//! Nothing in here says what is on the host: that is queried every time, so losing the directory loses nothing.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Phase, RealizeError};
+use super::{Phase, RealizeError, Result};
 use crate::base::fs;
 
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct StateDir {
     dir: PathBuf,
 }
 
-/// What was done last.
+/// What the last run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Journal {
-    /// The closure that is being realized.
     pub closure: String,
     pub uri: String,
     /// The phase that was begun last.
     pub begun: Option<Phase>,
-    /// Phases that were finished with this closure.
+    /// The phases that were finished with this closure.
     pub finished: Vec<Phase>,
 }
 
-impl State {
-    /// Of a cluster directory. Nothing is made yet.
+impl StateDir {
+    /// Of a cluster directory. Creates nothing yet.
     pub(crate) fn of(directory: &Path) -> Self {
-        // The load balancer is known by the path of its pid file: the same from wherever we are run.
+        // The load balancer is recognised by the path of its pid file, which must not depend on our working directory.
         let directory = fs::canonical(directory).unwrap_or_else(|_| directory.to_owned());
         Self { dir: directory.join(".realize") }
     }
 
-    /// Where the load balancer's process id is.
     pub(crate) fn pid_file(&self) -> PathBuf {
         self.dir.join("haproxy.pid")
     }
 
-    /// Where host keys of the nodes are kept.
     pub(super) fn known_hosts(&self) -> PathBuf {
         self.dir.join("known_hosts")
     }
 
-    /// A name for a file that is gone soon.
+    /// A fresh name for a temporary file.
     pub(super) fn scratch(&self) -> PathBuf {
         self.dir.join(fs::random_name())
     }
 
-    /// Makes the directory, if it is not there.
-    pub(super) fn make(&self) -> Result<(), RealizeError> {
+    /// Creates the directory, unless it exists.
+    pub(super) fn create(&self) -> Result<()> {
         if !fs::exists(&self.dir)? {
             fs::create_dir(&self.dir, 0o700)?;
         }
         Ok(fs::replace(&self.dir.join(".gitignore"), b"*\n", 0o600)?)
     }
 
-    /// Makes the directory, and keeps others from changing anything while the file is held.
-    pub(crate) fn lock(&self) -> Result<File, RealizeError> {
-        self.make()?;
+    /// Creates the directory, and locks out other runs for as long as the file is held.
+    pub(crate) fn lock(&self) -> Result<File> {
+        self.create()?;
         let path = self.dir.join("lock");
         let file = fs::open_lock(&path)?;
         file.try_lock().map_err(|_| RealizeError::Busy { path })?;
         Ok(file)
     }
 
-    /// What was done last; nothing if nobody knows.
-    pub(crate) fn journal(&self) -> Result<Option<Journal>, RealizeError> {
+    /// What the last run did, if that is known.
+    pub(crate) fn journal(&self) -> Result<Option<Journal>> {
         let text = fs::optional(fs::read_text(&self.dir.join("journal.json")))?;
-        // One that cannot be read is as good as none: what is there is looked at.
+        // An unreadable journal is as good as none: the host itself is queried.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// Keeps what is being done, durably.
-    pub(super) fn write(&self, journal: &Journal) -> Result<(), RealizeError> {
+    /// Writes the journal, durably.
+    pub(super) fn write(&self, journal: &Journal) -> Result<()> {
         let text = serde_json::to_string_pretty(journal).unwrap_or_default() + "\n";
         Ok(fs::replace(&self.dir.join("journal.json"), text.as_bytes(), 0o600)?)
     }
 
-    /// Removes the directory: nothing is realized any more.
-    pub(super) fn remove(&self) -> Result<(), RealizeError> {
+    pub(super) fn remove(&self) -> Result<()> {
         Ok(fs::remove_all(&self.dir)?)
     }
 }

@@ -1,86 +1,117 @@
-//! Waits: each has an end, says what it is for and what was seen last, and stops when the user wants to stop.
+//! The wait loop: polls until something is ready, the time is up, or the user cancels.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::apply::Hands;
-use super::error::minutes;
-use super::{Phase, RealizeError};
-use crate::base::event::Event;
-use crate::base::process::ProcessError;
-use crate::realize::api::ApiError;
-
-/// How often is looked.
-const POLL: Duration = Duration::from_secs(2);
-/// How often a wait says that it still waits, where nothing changes.
-const STILL: Duration = Duration::from_secs(60);
-/// How often a pause looks whether the user wants to stop.
+/// How often a pending state is reported again if it does not change.
+const REPEAT: Duration = Duration::from_secs(60);
+/// How often a pause checks for cancellation.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Something that is waited for.
-#[derive(Debug, Clone)]
+/// The bounds of a wait.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Wait<'a> {
-    pub(super) phase: Phase,
-    /// For what, as in "waiting for …".
-    pub(super) what: &'a str,
     /// How long at most.
     pub(super) limit: Duration,
-    /// A command to look further with.
-    pub(super) look: &'a str,
+    /// The poll interval.
+    pub(super) interval: Duration,
+    pub(super) cancel: &'a AtomicBool,
 }
 
-/// What a look has shown.
+/// What one poll has found.
 #[derive(Debug)]
-pub(super) enum Look<T> {
-    Done(T),
-    /// It is not there yet: what there is instead.
-    NotYet(String),
+pub(super) enum Poll<T> {
+    Ready(T),
+    /// Not yet: what there is instead.
+    Pending(String),
 }
 
-/// A look at an API that may not be there yet, or be moving: that passes.
-pub(super) fn passing<T>(looked: Result<Look<T>, ApiError>) -> Result<Look<T>, RealizeError> {
-    match looked {
-        Err(error) if error.passes() => Ok(Look::NotYet(error.to_string())),
-        looked => Ok(looked?),
-    }
+/// Why a wait ended early.
+#[derive(Debug)]
+pub(super) enum WaitError<E> {
+    TimedOut {
+        /// What the last poll found.
+        seen: String,
+    },
+    Cancelled,
+    /// A poll failed for good.
+    Failed(E),
 }
 
-impl Hands<'_> {
-    /// Looks until it is there, or the time is over.
-    pub(super) fn wait<T>(
+impl Wait<'_> {
+    /// Polls until ready. `report` is told what is seen and how much time has passed, whenever that changes and once a
+    /// minute.
+    pub(super) fn until<T, E>(
         &self,
-        wait: &Wait<'_>,
-        mut look: impl FnMut() -> Result<Look<T>, RealizeError>,
-    ) -> Result<T, RealizeError> {
-        let (begin, limit) = (Instant::now(), self.limit.unwrap_or(wait.limit));
-        let mut said: Option<(String, Instant)> = None;
+        mut poll: impl FnMut() -> Result<Poll<T>, E>,
+        mut report: impl FnMut(&str, Duration),
+    ) -> Result<T, WaitError<E>> {
+        let start = Instant::now();
+        let mut reported: Option<(String, Instant)> = None;
         loop {
-            let seen = match look()? {
-                Look::Done(found) => return Ok(found),
-                Look::NotYet(seen) => seen,
+            let seen = match poll().map_err(WaitError::Failed)? {
+                Poll::Ready(found) => return Ok(found),
+                Poll::Pending(seen) => seen,
             };
-            if said.as_ref().is_none_or(|(last, when)| *last != seen || when.elapsed() >= STILL) {
-                said = Some((seen.clone(), Instant::now()));
-                let (phase, elapsed) = (wait.phase.as_str(), minutes(begin.elapsed()));
-                let what = format!("{} ({phase}; {elapsed} of at most {})", wait.what, minutes(limit));
-                self.events.emit(Event::Awaiting { what, seen: seen.clone() });
+            let elapsed = start.elapsed();
+            if reported.as_ref().is_none_or(|(last, when)| *last != seen || when.elapsed() >= REPEAT) {
+                report(&seen, elapsed);
+                reported = Some((seen.clone(), Instant::now()));
             }
-            if begin.elapsed() >= limit {
-                let (what, look) = (wait.what.to_owned(), wait.look.to_owned());
-                return Err(RealizeError::Late { what, limit, seen, look });
+            let left = self.limit.saturating_sub(elapsed);
+            if left.is_zero() {
+                return Err(WaitError::TimedOut { seen });
             }
-            self.pause(POLL)?;
+            self.pause(left.min(self.interval))?;
         }
     }
 
-    /// Lets time go by, unless the user wants to stop.
-    pub(super) fn pause(&self, time: Duration) -> Result<(), RealizeError> {
+    fn pause<E>(&self, time: Duration) -> Result<(), WaitError<E>> {
         let end = Instant::now() + time;
-        while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            if self.virsh.is_cancelled() {
-                return Err(ProcessError::Stopped.into());
+        loop {
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(WaitError::Cancelled);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
             }
             std::thread::sleep(left.min(TICK));
         }
-        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(cancel: &AtomicBool) -> Wait<'_> {
+        Wait { limit: Duration::from_millis(50), interval: Duration::from_millis(1), cancel }
+    }
+
+    #[test]
+    fn a_change_is_reported_once() {
+        let cancel = AtomicBool::new(false);
+        let (mut polls, mut reports) = (0, Vec::new());
+        let poll = || {
+            polls += 1;
+            Ok::<_, ()>(if polls < 6 { Poll::Pending((polls / 3).to_string()) } else { Poll::Ready(polls) })
+        };
+        let long = Wait { limit: Duration::from_secs(60), ..wait(&cancel) };
+        let done = long.until(poll, |seen, _| reports.push(seen.to_owned()));
+        assert!(matches!(done, Ok(6)), "{done:?}");
+        assert_eq!(reports, ["0", "1"]);
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_last_state() {
+        let cancel = AtomicBool::new(false);
+        let done = wait(&cancel).until(|| Ok::<Poll<()>, ()>(Poll::Pending("not yet".into())), |_, _| ());
+        assert!(matches!(&done, Err(WaitError::TimedOut { seen }) if seen == "not yet"), "{done:?}");
+        cancel.store(true, Ordering::Relaxed);
+        let done = wait(&cancel).until(|| Ok::<Poll<()>, ()>(Poll::Pending(String::new())), |_, _| ());
+        assert!(matches!(done, Err(WaitError::Cancelled)), "{done:?}");
+        let done = wait(&cancel).until(|| Err::<Poll<()>, _>(7), |_, _| ());
+        assert!(matches!(done, Err(WaitError::Failed(7))), "{done:?}");
     }
 }

@@ -151,6 +151,26 @@ fn the_engine_has_never_heard_of_openshift() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// What creates machines stays behind one module: `realize` knows it as `provider`, and only `realize/mod.rs` says which one
+/// that is.
+#[test]
+fn only_its_own_module_knows_libvirt() {
+    let (inside, facade) = ("realize/libvirt/", "realize/mod.rs");
+    let files = all_sources();
+    let outside = files.iter().filter(|(file, _)| file.starts_with("realize/") && !file.starts_with(inside));
+    let mut wrong = Vec::new();
+    for (file, text) in outside {
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap();
+            let is_import = file == facade && (code == "mod libvirt;" || code.contains("use libvirt"));
+            if ["virsh", "Virsh", "libvirt"].iter().any(|word| code.contains(word)) && !is_import {
+                wrong.push(format!("src/{file}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
 /// The map in lib.rs, the modules that it declares and the table above are one list.
 #[test]
 fn the_map_is_true() {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::realizer::with_hands;
+use super::realizer::with_realizer;
 use super::{agrees, operators, tell};
 use crate::cli::arguments::{Jobs, parse_age};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::Env;
-use crate::realize::{Applied, Hands, Phase, RealizeError};
+use crate::realize::{Applied, Phase, RealizeError, Realizer};
 
 /// Make the machines and bring the cluster up: phase by phase, from wherever an earlier run ended
 #[derive(Debug, clap::Args)]
@@ -77,9 +77,9 @@ impl Args {
 
     /// Takes the steps of these phases; `yes` says that disks may be lost.
     fn apply(&self, env: Env<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
-        with_hands(env, self.jobs.count(), |hands| {
-            let cluster = hands.cluster.filter(|_| !self.no_wait);
-            Ok(Hands { cluster, limit: self.timeout, ..hands }.apply(phases, yes)?)
+        with_realizer(env, self.jobs.count(), |realizer| {
+            let cluster = realizer.cluster.filter(|_| !self.no_wait);
+            Ok(Realizer { cluster, limit: self.timeout, ..realizer }.apply(phases, yes)?)
         })
     }
 

@@ -15,7 +15,7 @@ use crate::cli::{Error, Printer, Result, build};
 use crate::openshift::workspace::{Env, Missing, Workspace};
 use crate::realize::RealizeError;
 use crate::realize::api::{Client, Endpoint};
-use crate::realize::approve::{Approver, Made, Report};
+use crate::realize::approve::{ApprovalReport, Approver, NodeIdentity};
 
 /// Approve the nodes' requests for certificates, and nobody else's
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,7 @@ impl Args {
     }
 }
 
-fn show(report: &Report) {
+fn show(report: &ApprovalReport) {
     for one in &report.approved {
         let word = stdout_paint("approved", Colour::Green);
         line(format!("{word}  {}  {} certificate of {}", one.request, one.certificate.as_str(), one.node));
@@ -73,12 +73,12 @@ fn show(report: &Report) {
 }
 
 /// Approves requests for certificates of the nodes that we made, and of nobody else.
-fn approve(env: Env<'_>, asked: &Args) -> Result<Report> {
+fn approve(env: Env<'_>, asked: &Args) -> Result<ApprovalReport> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let report = build::whole(env, vec!["cluster".to_owned()], asked.jobs.count())?;
     let closure = report.targets.first().map(|target| target.path.clone());
     let closure = closure.ok_or(Error::NotBuilt { target: "cluster".into() })?;
-    let made = Made::read(&closure, &workspace.cluster)?;
+    let nodes = NodeIdentity::read(&closure, &workspace.cluster)?;
     let kubeconfig = fs::read_text(&closure.join("auth/kubeconfig"))?;
     let vip = workspace.cluster.api_vips.first().map(|vip| Endpoint::of(*vip));
     let at = asked.server.clone().or(vip).ok_or(Error::usage(
@@ -86,7 +86,7 @@ fn approve(env: Env<'_>, asked: &Args) -> Result<Report> {
         "`--server HOST:PORT` says where the API is",
     ))?;
     let client = Client::new(&kubeconfig, &at, env.cancel).map_err(RealizeError::from)?;
-    let approver = Approver { client: &client, made: &made, events: env.events, now };
+    let approver = Approver { client: &client, nodes: &nodes, events: env.events, now };
     let done = match asked.watch {
         true => approver.watch(asked.timeout),
         false => approver.once(),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::realizer::with_hands;
+use super::realizer::with_realizer;
 use super::{agrees, with_root};
 use crate::cli::arguments::Jobs;
 use crate::cli::output::line;
@@ -28,7 +28,7 @@ impl Args {
             let advice = Some("`--yes` agrees to that".into());
             return Err(Error::Usage { message: lost.into(), advice });
         }
-        let done = with_hands(env, self.jobs.count(), |hands| Ok(hands.destroy()?))?;
+        let done = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.destroy()?))?;
         Ok(printer.answer(&done, || {
             line(format!("{} things removed", done.removed.len()));
             done.left.iter().for_each(|left| line(format!("left: {left}")));

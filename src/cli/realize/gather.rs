@@ -17,7 +17,7 @@ use crate::cli::output::{line, size};
 use crate::cli::store::scan;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::{self, Env, Workspace};
-use crate::realize::{Gathered, Hands, Request};
+use crate::realize::{GatherRequest, Gathered, Realizer};
 
 /// Put everything that helps after a failed boot into one archive, secrets masked
 #[derive(Debug, clap::Args)]
@@ -63,21 +63,21 @@ fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Path) -> Resul
         let advice = "name a file that is not there yet";
         return Err(Error::Exists { path: path.to_owned(), advice });
     }
-    with_workspace(env, jobs, |hands, workspace| {
+    with_workspace(env, jobs, |realizer, workspace| {
         let now = workspace::this_second();
         let time = now.format(format_description!("[year][month][day]T[hour][minute][second]Z"));
         let name = format!("gather-{}", workspace.cluster.name);
         let named = || here.join(format!("{name}-{}.tar.gz", time.unwrap_or_default()));
         let to: PathBuf = asked.map_or_else(named, Path::to_owned);
         let when = now.format(&Rfc3339).unwrap_or_default();
-        let request = Request {
+        let request = GatherRequest {
             addresses: &ssh::addresses(workspace),
             redactor: &redactor(env, workspace)?,
-            files: known(env, hands, workspace, &when),
+            files: known(env, realizer, workspace, &when),
             name: &name,
             to: &to,
         };
-        Ok(hands.gather(request)?)
+        Ok(realizer.gather(request)?)
     })
 }
 
@@ -89,16 +89,16 @@ fn redactor(env: Env<'_>, workspace: &Workspace) -> Result<Redactor> {
 }
 
 /// What is known without asking anybody.
-fn known(env: Env<'_>, hands: Hands<'_>, workspace: &Workspace, when: &str) -> Vec<Content> {
+fn known(env: Env<'_>, realizer: Realizer<'_>, workspace: &Workspace, when: &str) -> Vec<Content> {
     let about = json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "closure": hands.wanted.closure,
-        "cluster": hands.wanted.cluster,
-        "uri": hands.virsh.uri,
+        "closure": realizer.desired.closure,
+        "cluster": realizer.desired.cluster,
+        "uri": realizer.provider.uri(),
         "gathered": when,
     });
     let document = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
-    let checks = fs::read(&hands.wanted.closure.join("checks.json")).map_err(|error| chain(&error));
+    let checks = fs::read(&realizer.desired.closure.join("checks.json")).map_err(|error| chain(&error));
     vec![
         ("tinderbox.json".to_owned(), Ok(document(&about))),
         (

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::ssh::with_node;
-use crate::base::process::Take;
+use crate::base::process::Sink;
 use crate::base::redact::ControlFilter;
 use crate::cli::arguments::Jobs;
 
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::Env;
-use crate::realize::Log;
+use crate::realize::NodeLog;
 
 /// Print what a node wrote to its serial console, or over SSH a log of it
 #[derive(Debug, clap::Args)]
@@ -80,22 +80,22 @@ impl Args {
     }
 }
 
-/// Hands on a log of a node as it comes.
-fn logs(env: Env<'_>, asked: &Args, take: Take<'_>) -> Result<()> {
+/// Realizer on a log of a node as it comes.
+fn logs(env: Env<'_>, asked: &Args, take: Sink<'_>) -> Result<()> {
     let what = asked.what.as_deref();
-    let log = what.filter(|what| *what != "console").map(Log::parse).transpose();
+    let log = what.filter(|what| *what != "console").map(NodeLog::parse).transpose();
     let log = log.map_err(|advice| {
         let message = format!("there is no log `{}`", what.unwrap_or_default());
         Error::Usage { message, advice }
     })?;
     let Args { node, lines, follow, jobs, .. } = asked;
     let (lines, follow) = (*lines, *follow);
-    with_node(env, jobs.count(), node, |(hands, machine), way| match log {
-        Some(log) => Ok(hands.log(&way()?, &log, lines, follow, take)?),
+    with_node(env, jobs.count(), node, |(realizer, machine), way| match log {
+        Some(log) => Ok(realizer.log(&way()?, &log, lines, follow, take)?),
         None => {
-            let written = hands.console_text(machine, lines, take)?;
+            let written = realizer.console(machine, lines, take)?;
             match (written, follow) {
-                (written, true) => Ok(hands.follow_console(machine, written.unwrap_or(0), take)?),
+                (written, true) => Ok(realizer.follow_console(machine, written.unwrap_or(0), take)?),
                 (Some(_), false) => Ok(()),
                 (None, false) => Err(Error::usage(
                     format!("`{node}` has written nothing to its console"),

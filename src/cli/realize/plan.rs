@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use super::realizer::with_hands;
+use super::realizer::with_realizer;
 use super::{tell, with_root};
 use crate::cli::arguments::Jobs;
 use crate::cli::output::{Colour, exit_code, line, stdout_paint};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
-use crate::realize::{Action, Plan};
+use crate::realize::{RealizePlan, StepAction};
 
 /// Say what would be made, changed or removed on the host, and why; changes nothing
 #[derive(Debug, clap::Args)]
@@ -27,23 +27,23 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let plan = with_hands(env, self.jobs.count(), |hands| Ok(hands.plan()?))?;
+        let plan = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.plan()?))?;
         printer.answer(&plan, || show(&plan));
         tell(&plan.obstacles);
         Ok(exit_code(plan.obstacles.is_empty()))
     }
 }
 
-fn show(plan: &Plan) {
-    let colour = |action: Action| match action {
-        Action::Create => Colour::Green,
-        Action::Change => Colour::Yellow,
-        Action::Keep => Colour::Dim,
-        Action::Remove => Colour::Red,
+fn show(plan: &RealizePlan) {
+    let colour = |action: StepAction| match action {
+        StepAction::Create => Colour::Green,
+        StepAction::Change => Colour::Yellow,
+        StepAction::Keep => Colour::Dim,
+        StepAction::Remove => Colour::Red,
     };
     for step in &plan.steps {
         let word = stdout_paint(&format!("{:<6}", step.action.as_str()), colour(step.action));
-        line(format!("{word}  {:<8}  {}", step.thing.as_str(), step.name));
+        line(format!("{word}  {:<8}  {}", step.resource.as_str(), step.name));
         for why in &step.why {
             line(format!("                    {why}"));
         }

@@ -5,53 +5,55 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use crate::base::fs;
-use crate::base::process::is_root;
+use crate::base::process::{ProgramRunner, is_root};
 use crate::base::value::Value;
 use crate::cli::{Error, Result, build};
 use crate::engine::fields::Projected;
 use crate::openshift::workspace::{Env, Missing, Workspace};
 use crate::realize::api::Endpoint;
-use crate::realize::approve::Made;
-use crate::realize::{Access, Cluster, Hands, Images, State, Virsh, Wanted};
+use crate::realize::approve::NodeIdentity;
+use crate::realize::{BootImages, ClusterAccess, Connection, Desired, HostAccess, Realizer, StateDir};
 
 /// Builds what is wanted, and works on the host with it.
-pub(super) fn with_hands<T>(
+pub(super) fn with_realizer<T>(
     env: Env<'_>,
     jobs: usize,
-    work: impl FnOnce(Hands<'_>) -> Result<T>,
+    work: impl FnOnce(Realizer<'_>) -> Result<T>,
 ) -> Result<T> {
-    with_workspace(env, jobs, |hands, _| work(hands))
+    with_workspace(env, jobs, |realizer, _| work(realizer))
 }
 
 /// The same for who needs the cluster's files too.
 pub(super) fn with_workspace<T>(
     env: Env<'_>,
     jobs: usize,
-    work: impl FnOnce(Hands<'_>, &Workspace) -> Result<T>,
+    work: impl FnOnce(Realizer<'_>, &Workspace) -> Result<T>,
 ) -> Result<T> {
     let workspace = Workspace::load(env, Missing::Make)?;
-    let Built { wanted, cluster, no_image, expired } = built(env, &workspace, jobs)?;
+    let Built { desired, cluster, no_image, expired } = built(env, &workspace, jobs)?;
     let uri = &workspace.cluster.libvirt_uri;
-    let virsh = Virsh { programs: env.programs, uri, read_only: false, cancel: env.cancel };
-    let state = State::of(workspace.directory.path());
-    let (access, no_image, events) = (access(virsh), no_image.as_str(), env.events);
+    let runner = ProgramRunner { programs: env.programs, cancel: env.cancel };
+    let provider = Connection::new(runner, uri);
+    let state = StateDir::of(workspace.directory.path());
+    let (access, no_image, events) = (access(provider), no_image.as_str(), env.events);
     let (cluster, limit) = (Some(&cluster), None);
     let expired = expired.as_deref();
-    let hands =
-        Hands { virsh, wanted: &wanted, state: &state, access, no_image, expired, cluster, limit, events };
-    work(hands, &workspace)
+    let (desired, state) = (&desired, &state);
+    let realizer =
+        Realizer { provider, runner, desired, state, access, no_image, expired, cluster, limit, events };
+    work(realizer, &workspace)
 }
 
-fn access(virsh: Virsh<'_>) -> Access {
+fn access(provider: Connection<'_>) -> HostAccess {
     let said = fs::read_text(Path::new("/proc/sys/net/ipv4/ip_unprivileged_port_start")).ok();
     let first_port = said.and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
-    Access { root: is_root(), local: virsh.is_local(), session: virsh.is_session(), first_port }
+    HostAccess { root: is_root(), local: provider.is_local(), session: provider.is_session(), first_port }
 }
 
 /// What is built, and what it says.
 struct Built {
-    wanted: Wanted,
-    cluster: Cluster,
+    desired: Desired,
+    cluster: ClusterAccess,
     /// What to do if the node OS is not on this machine.
     no_image: String,
     /// Until when it could boot, if that is past.
@@ -79,9 +81,9 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
         let path = paths.get(iso(node).as_str())?;
         Some((node.clone(), path.join(format!("{node}.iso"))))
     });
-    let images = Images { isos: isos.collect(), qcow2 };
+    let images = BootImages { isos: isos.collect(), qcow2 };
     Ok(Built {
-        wanted: Wanted::read(closure, &nodes, &images)?,
+        desired: Desired::read(closure, &nodes, &images)?,
         cluster: cluster(workspace, closure, path(IMAGES)?)?,
         no_image: no_image(workspace),
         expired: report.expired.clone(),
@@ -89,7 +91,7 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
 }
 
 /// The way to the cluster that the closure describes.
-fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<Cluster> {
+fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<ClusterAccess> {
     let config = &workspace.cluster;
     let vip = |vips: &[IpAddr], field: &str| {
         vips.first().copied().ok_or_else(|| Error::Usage {
@@ -98,12 +100,12 @@ fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<Clust
         })
     };
     let image = fs::optional(fs::read_text(&images.join("components/haproxy-router")))?;
-    Ok(Cluster {
+    Ok(ClusterAccess {
         kubeconfig: fs::read_text(&closure.join("auth/kubeconfig"))?.into(),
         api: Endpoint::of(vip(&config.api_vips, "api")?),
         ingress: vip(&config.ingress_vips, "ingress")?,
         domain: config.domain(),
-        made: Made::read(closure, config)?,
+        nodes: NodeIdentity::read(closure, config)?,
         now: super::approve::now,
         image: image.map(|image| image.trim().to_owned()),
     })

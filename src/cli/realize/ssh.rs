@@ -12,9 +12,9 @@ use crate::cli::error::explain;
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::{Env, Workspace};
-use crate::realize::ssh::Manner;
-use crate::realize::wanted::Machine;
-use crate::realize::{Hands, Way};
+use crate::realize::desired::DesiredMachine;
+use crate::realize::ssh::SshMode;
+use crate::realize::{Realizer, SshRoute};
 
 /// Go to a node with SSH, as the user `core`
 #[derive(Debug, clap::Args)]
@@ -44,13 +44,14 @@ impl Args {
         let Self { node, print, command, jobs } = &self;
         if *print || printer.json {
             let words = with_node(env, jobs.count(), node, |_, way| {
-                Ok([vec!["ssh".to_owned()], way()?.arguments(Manner::Person, command)].concat())
+                Ok([vec!["ssh".to_owned()], way()?.arguments(SshMode::Interactive, command)].concat())
             })?;
             return Ok(printer.answer(&json!({"node": node, "command": words}), || {
                 line(words.iter().map(|word| for_shell(word)).collect::<Vec<_>>().join(" "));
             }));
         }
-        let visit = with_node(env, jobs.count(), node, |(hands, _), way| Ok(hands.visit(&way()?, command)?))?;
+        let visit =
+            with_node(env, jobs.count(), node, |(realizer, _), way| Ok(realizer.session(&way()?, command)?))?;
         if let Some(trouble) = &visit.trouble {
             explain(trouble, trouble.hint());
         }
@@ -72,10 +73,10 @@ pub(super) fn with_node<T>(
     env: Env<'_>,
     jobs: usize,
     node: &str,
-    work: impl FnOnce((Hands<'_>, &Machine), &dyn Fn() -> Result<Way>) -> Result<T>,
+    work: impl FnOnce((Realizer<'_>, &DesiredMachine), &dyn Fn() -> Result<SshRoute>) -> Result<T>,
 ) -> Result<T> {
-    with_workspace(env, jobs, |hands, workspace| {
-        let machines = &hands.wanted.machines;
+    with_workspace(env, jobs, |realizer, workspace| {
+        let machines = &realizer.desired.machines;
         let machine = machines.iter().find(|machine| machine.node == node);
         let address = addresses(workspace).into_iter().find(|(name, _)| name == node);
         let (Some(machine), Some((_, address))) = (machine, address) else {
@@ -83,7 +84,7 @@ pub(super) fn with_node<T>(
             return Err(Error::Usage { message: format!("there is no node `{node}`"), advice });
         };
         env.events.settle();
-        work((hands, machine), &|| Ok(hands.way(machine, address)?))
+        work((realizer, machine), &|| Ok(realizer.route(machine, address)?))
     })
 }
 

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use super::realizer::with_hands;
+use super::realizer::with_realizer;
 use super::{kubelet, operators, stage};
 use crate::cli::arguments::Jobs;
 use crate::cli::output::{line, table};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
 use crate::realize::approve::Member;
-use crate::realize::{Booted, Status};
+use crate::realize::{Booted, RealizeStatus};
 
 /// Say how the machines stand
 #[derive(Debug, clap::Args)]
@@ -22,12 +22,12 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let status = with_hands(env, self.jobs.count(), |hands| Ok(hands.status()?))?;
+        let status = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.status()?))?;
         Ok(printer.answer(&status, || show(&status)))
     }
 }
 
-fn show(status: &Status) {
+fn show(status: &RealizeStatus) {
     let word = |there: bool| if there { "active" } else { "missing" };
     line(format!("network   {}", word(status.network)));
     line(format!("balancer  {}", status.balancer.as_deref().unwrap_or("does not run")));

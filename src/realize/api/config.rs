@@ -1,5 +1,5 @@
-//! A kubeconfig as a connection: its authorities, its certificate, its server's name. What else a kubeconfig may hold (files,
-//! programs to run, tokens, proxies) is not used: ours have none of it.
+//! A connection from a kubeconfig: its authorities, client certificate and server name. Anything else that a kubeconfig may
+//! hold (files, programs to run, tokens, proxies) is ignored: ours have none of it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,11 +8,11 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig};
 use super::{ApiError, CONNECT, Endpoint, REQUEST};
 use crate::base::pki::Certificate;
 
-/// Reads a kubeconfig, for a server at this place.
+/// For a server at this endpoint.
 pub(super) fn config(text: &str, at: &Endpoint) -> Result<kube::Config, ApiError> {
     let (cluster, user) = current(text)?;
     let broken = |problem: String| ApiError::Kubeconfig { problem };
-    let url = format!("https://{at}").parse().map_err(|_| broken(format!("`{at}` is not a place")))?;
+    let url = format!("https://{at}").parse().map_err(|_| broken(format!("`{at}` is not an endpoint")))?;
     let mut config = kube::Config::new(url);
     config.root_cert = Some(authorities(&cluster)?);
     config.tls_server_name = Some(server_name(&cluster)?);
@@ -24,12 +24,12 @@ pub(super) fn config(text: &str, at: &Endpoint) -> Result<kube::Config, ApiError
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = Some(REQUEST);
     config.write_timeout = Some(REQUEST);
-    // Whoever waits tries again, and says so.
+    // The wait loop retries, and reports it.
     config.default_retry = false;
     Ok(config)
 }
 
-/// The user that an API server makes of a kubeconfig's certificate.
+/// The user that an API server derives from a kubeconfig's client certificate.
 pub(crate) fn user_of(kubeconfig: &str) -> Result<String, ApiError> {
     let (_, user) = current(kubeconfig)?;
     let chain = certificates("client-certificate-data", user.client_certificate_data.as_deref())?;
@@ -40,8 +40,8 @@ pub(crate) fn user_of(kubeconfig: &str) -> Result<String, ApiError> {
 /// The cluster and the user of the current context.
 fn current(text: &str) -> Result<(Cluster, AuthInfo), ApiError> {
     let broken = |problem: String| ApiError::Kubeconfig { problem };
-    // Not the parser's words: they quote the text, and there are keys in it.
-    let read = Kubeconfig::from_yaml(text).map_err(|_| broken("it is not one".into()))?;
+    // Not the parser's message: it quotes the text, which has keys in it.
+    let read = Kubeconfig::from_yaml(text).map_err(|_| broken("it is not a kubeconfig".into()))?;
     let missing = |field: &str| broken(format!("it has no `{field}`"));
     let name = read.current_context.as_deref().ok_or_else(|| missing("current-context"))?;
     let context = read.contexts.into_iter().find(|one| one.name == name).and_then(|one| one.context);
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_bad_kubeconfig_is_refused_and_not_quoted() {
         let shown = refused("users: [hunter2");
-        assert!(shown.ends_with("it is not one") && !shown.contains("hunter2"), "{shown}");
+        assert!(shown.ends_with("it is not a kubeconfig") && !shown.contains("hunter2"), "{shown}");
         assert!(refused("{}").ends_with("it has no `current-context`"));
         let text = "{current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], \
                     clusters: [{name: a, cluster: {server: 'https://a:1'}}], users: [{name: a, user: USER}]}";
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_name_is_the_urls_host() {
+    fn the_server_name_is_the_host_of_the_url() {
         let name = |server: &str| {
             server_name(&Cluster { server: Some(server.to_owned()), ..Cluster::default() }).ok()
         };

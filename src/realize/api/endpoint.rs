@@ -1,10 +1,10 @@
-//! Where an API is: a host and a port. What it is called is another question, which TLS asks.
+//! Where an API is: a host and a port. Its name, which TLS verifies, comes from the kubeconfig.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The port of every API server of ours.
+/// The port of every API server.
 const PORT: u16 = 6443;
 
 /// A host (an address, or a name that this machine can resolve) and a port.
@@ -14,7 +14,6 @@ pub struct Endpoint {
     port: u16,
 }
 
-/// Not a place where an API can be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not HOST:PORT")]
 pub struct NotAnEndpoint {
@@ -22,7 +21,7 @@ pub struct NotAnEndpoint {
 }
 
 impl Endpoint {
-    /// An address, at the port of all API servers.
+    /// An address, with the default port.
     pub fn of(address: IpAddr) -> Self {
         Self { host: address.to_string(), port: PORT }
     }

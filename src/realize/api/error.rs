@@ -1,55 +1,46 @@
-//! What can go wrong between us and a cluster's API. Messages say what the server said; none holds a part of a key.
+//! What can go wrong between us and a cluster's API. Messages quote the server; none contains a part of a key.
 
 use crate::base::hint::{Hint, chain};
 use crate::base::redact;
 
-/// Why the API did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// A kubeconfig that cannot be used.
     #[error("the kubeconfig cannot be used: {problem}")]
     Kubeconfig {
-        /// What is wrong; never a value of it.
+        /// Never quotes a value.
         problem: String,
     },
-    /// The network, or nobody there.
-    #[error("the API at `{server}` cannot be reached: {words}")]
-    Unreachable { server: String, words: String },
-    /// It did not answer in time.
-    #[error("the API at `{server}` has not answered within {seconds} s")]
-    Silent {
-        server: String,
-        /// How long was waited.
-        seconds: u64,
-    },
-    /// It shows a certificate that we do not trust.
-    #[error("the certificate of the API at `{server}` is not trusted: {words}")]
-    Untrusted { server: String, words: String },
-    /// It does not take our certificate, or does not know whose it is: 401.
-    #[error("the API at `{server}` does not know us: {words}")]
-    Unauthorized { server: String, words: String },
-    /// We may not do that: 403.
-    #[error("the API at `{server}` forbids it: {words}")]
-    Forbidden { server: String, words: String },
-    /// There is no such thing: 404.
-    #[error("the API has no such thing: {words}")]
-    NotFound { words: String },
-    /// Somebody else was faster, or it is there already: 409.
-    #[error("the API refuses a change: {words}")]
-    Conflict { words: String },
-    #[error("the API at `{server}` answers {code} {reason}: {words}")]
-    Refused { server: String, code: u16, reason: String, words: String },
-    /// What came back is not what the API's own types say.
-    #[error("the API at `{server}` answers what cannot be understood: {words}")]
-    Answer { server: String, words: String },
-    /// The user wants to stop.
+    #[error("the API at `{server}` cannot be reached: {message}")]
+    Unreachable { server: String, message: String },
+    #[error("the API at `{server}` did not answer within {seconds} s")]
+    Silent { server: String, seconds: u64 },
+    #[error("the certificate of the API at `{server}` is not trusted: {message}")]
+    Untrusted { server: String, message: String },
+    /// 401, or it rejects our client certificate.
+    #[error("the API at `{server}` does not accept our credentials: {message}")]
+    Unauthorized { server: String, message: String },
+    /// 403.
+    #[error("the API at `{server}` forbids it: {message}")]
+    Forbidden { server: String, message: String },
+    /// 404.
+    #[error("not found in the API: {message}")]
+    NotFound { message: String },
+    /// 409: somebody else was faster, or the object exists already.
+    #[error("conflict in the API: {message}")]
+    Conflict { message: String },
+    #[error("the API at `{server}` answers {code} {reason}: {message}")]
+    Refused { server: String, code: u16, reason: String, message: String },
+    /// The response does not match the API's own types.
+    #[error("the API at `{server}` sent an invalid response: {message}")]
+    Answer { server: String, message: String },
+    /// The user cancelled.
     #[error("interrupted")]
     Stopped,
 }
 
 impl ApiError {
-    /// Whether it may go away by itself: an API that is not there yet, is overloaded, or is moving to the masters.
-    pub fn passes(&self) -> bool {
+    /// Whether a retry may help: the API is not up yet, is overloaded, or is moving to the masters.
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Silent { .. } => true,
             Self::Refused { code, .. } => *code == 429 || *code >= 500,
@@ -57,7 +48,6 @@ impl ApiError {
         }
     }
 
-    /// What a client's error means, said of this server.
     pub(super) fn of(server: &str, error: kube::Error) -> Self {
         let server = server.to_owned();
         match error {
@@ -65,9 +55,9 @@ impl ApiError {
             kube::Error::SerdeError(error) => Self::Answer {
                 server,
                 // Not its text, which may quote a Secret.
-                words: format!("line {}, column {}", error.line(), error.column()),
+                message: format!("line {}, column {}", error.line(), error.column()),
             },
-            kube::Error::FromUtf8(_) => Self::Answer { server, words: "it is not UTF-8".into() },
+            kube::Error::FromUtf8(_) => Self::Answer { server, message: "it is not UTF-8".into() },
             kube::Error::Service(error) => Self::of_transport(server, &*error),
             kube::Error::RustlsTls(error) => Self::Kubeconfig { problem: error.to_string() },
             error => Self::of_transport(server, &error),
@@ -75,13 +65,13 @@ impl ApiError {
     }
 
     fn of_status(server: String, status: &kube::core::Status) -> Self {
-        let words = one_line(&status.message);
+        let message = one_line(&status.message);
         match status.code {
-            401 => Self::Unauthorized { server, words },
-            403 => Self::Forbidden { server, words },
-            404 => Self::NotFound { words },
-            409 => Self::Conflict { words },
-            code => Self::Refused { server, code, reason: one_line(&status.reason), words },
+            401 => Self::Unauthorized { server, message },
+            403 => Self::Forbidden { server, message },
+            404 => Self::NotFound { message },
+            409 => Self::Conflict { message },
+            code => Self::Refused { server, code, reason: one_line(&status.reason), message },
         }
     }
 
@@ -89,17 +79,17 @@ impl ApiError {
         match tls(error) {
             Some(rustls::Error::AlertReceived(alert)) => Self::Unauthorized {
                 server,
-                words: format!("it refuses our certificate (TLS alert `{alert:?}`)"),
+                message: format!("it rejects our certificate (TLS alert `{alert:?}`)"),
             },
             Some(error @ rustls::Error::InvalidCertificate(_)) => {
-                Self::Untrusted { server, words: error.to_string() }
+                Self::Untrusted { server, message: error.to_string() }
             }
-            _ => Self::Unreachable { server, words: one_line(&chain(error)) },
+            _ => Self::Unreachable { server, message: one_line(&chain(error)) },
         }
     }
 }
 
-/// What TLS said, if it was that. An I/O error hides what it is made of from `source`.
+/// The TLS error in a chain, if there is one. An I/O error hides its cause from `source`.
 fn tls<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -114,7 +104,7 @@ fn tls<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::E
     None
 }
 
-/// Words of a server, which may be anything: one line without what a terminal would obey, and not for ever.
+/// A server's message, which may be anything: one line, without control characters, of limited length.
 pub(super) fn one_line(text: &str) -> String {
     redact::one_line(text, 400)
 }
@@ -127,20 +117,20 @@ impl Hint for ApiError {
                     .into()
             }
             Self::Unreachable { .. } => {
-                "`tinderbox realize status` says whether the machines and the load balancer run; `--server HOST:PORT` \
-                 takes another way to the API"
+                "`tinderbox realize status` shows whether the machines and the load balancer run; `--server HOST:PORT` \
+                 connects to another address"
                     .into()
             }
-            Self::Silent { .. } => "its etcd may be slow or without a quorum: look at `/readyz?verbose`".into(),
+            Self::Silent { .. } => "etcd may be slow or without quorum: look at `/readyz?verbose`".into(),
             Self::Untrusted { .. } => {
-                "is another cluster at this address, or was this one built with other keys? `tinderbox generations`"
+                "another cluster may have this address, or this one was built with other keys: see `tinderbox generations`"
                     .into()
             }
             Self::Unauthorized { .. } => {
-                "the admin certificate may have run out (`tinderbox expiry`), or be of another cluster".into()
+                "the admin certificate may have expired (`tinderbox expiry`), or belong to another cluster".into()
             }
             Self::Forbidden { .. } => "the kubeconfig's user is not in the group `system:masters`".into(),
-            Self::Conflict { .. } => "run it again: it looks at what is there now".into(),
+            Self::Conflict { .. } => "run it again with the current state".into(),
             Self::NotFound { .. } | Self::Refused { .. } | Self::Answer { .. } | Self::Stopped => return None,
         })
     }
@@ -151,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_servers_words_are_one_line_and_end() {
+    fn a_servers_message_is_one_short_line() {
         assert_eq!(one_line(" a\nb\x1b[31m \n"), "a b");
         assert_eq!(one_line(&"ü".repeat(1000)).chars().count(), 401);
     }
@@ -165,10 +155,10 @@ mod tests {
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let error = ApiError::of_transport("api".into(), &refused);
         assert_eq!(error.to_string(), "the API at `api` cannot be reached: connection refused");
-        assert!(error.passes());
+        assert!(error.is_transient());
     }
 
-    /// What a parser stumbled over may be a Secret.
+    /// What the parser failed on may be a Secret.
     #[test]
     fn an_answer_is_not_quoted() {
         let error = serde_json::from_str::<u8>("\"hunter2\"").unwrap_err();

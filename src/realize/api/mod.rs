@@ -1,47 +1,47 @@
-//! A cluster's API: a blocking face of the `kube` crate. Every call has an end, and ends when the user wants to stop.
+//! A cluster's API: a blocking front of the `kube` crate. Every call has a deadline, and ends when the user cancels.
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | `endpoint` | where the API is, apart from what it is called |
-//! | `config` | a kubeconfig, and nothing else, turned into a connection |
-//! | `objects` | any object of any kind, as JSON |
-//! | `page` | a page of the cluster's, through its ingress |
-//! | `requests` | nodes, and requests for certificates with their approval |
+//! | `endpoint` | where the API is, apart from its name |
+//! | `config` | a connection from a kubeconfig, and from nothing else |
+//! | `objects` | objects of any resource, as JSON |
+//! | `page` | a page behind the cluster's ingress |
+//! | `certificates` | nodes, and certificate signing requests with their approval |
 //! | `error` | what can go wrong |
 //!
-//! Invariants: no environment, no file and no program is consulted, whatever the kubeconfig says; the server is known by the
-//! name in the kubeconfig, wherever it is connected to.
+//! Invariants: no environment, file or program is consulted, whatever the kubeconfig says; the server must present the name
+//! in the kubeconfig, at whatever address it is.
 
+mod certificates;
 mod config;
 mod endpoint;
 mod error;
 mod objects;
 mod page;
-mod requests;
 
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+pub(crate) use certificates::{ApiNode, Approval, CertificateRequest, Stage};
 pub(crate) use config::user_of;
 pub(crate) use endpoint::Endpoint;
 pub use error::ApiError;
-pub use objects::Kind;
-pub(crate) use page::Page;
-pub(crate) use requests::{Approval, Node, Request, Stage};
+pub use objects::Gvr;
+pub(crate) use page::WebPage;
 
 /// For a connection, TLS included.
 const CONNECT: Duration = Duration::from_secs(5);
 /// For a request, from its first byte to the answer's last.
 const REQUEST: Duration = Duration::from_secs(30);
-/// How often a wait looks whether the user wants to stop.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a pending call checks for cancellation.
+const TICK: Duration = Duration::from_millis(100);
 
-/// A connection to one API. It connects when it is asked for something.
+/// A client of one API server. It connects with the first request.
 pub struct Client<'a> {
     kube: kube::Client,
-    /// Taken out when dropped, and nowhere else.
+    /// Some until the client is dropped.
     runtime: Option<tokio::runtime::Runtime>,
     handle: tokio::runtime::Handle,
     server: String,
@@ -54,7 +54,7 @@ impl fmt::Debug for Client<'_> {
     }
 }
 
-/// Calls that were given up may still wait for an answer; nobody waits for them.
+/// Abandoned calls may still be pending: dropping the runtime must not wait for them.
 impl Drop for Client<'_> {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
@@ -64,7 +64,7 @@ impl Drop for Client<'_> {
 }
 
 impl<'a> Client<'a> {
-    /// As the user of a kubeconfig, at this place.
+    /// As the user of a kubeconfig, at this endpoint.
     pub fn new(kubeconfig: &str, at: &Endpoint, cancel: &'a AtomicBool) -> Result<Self, ApiError> {
         let config = config::config(kubeconfig, at)?;
         let broken = |problem: String| ApiError::Kubeconfig { problem };
@@ -74,7 +74,7 @@ impl<'a> Client<'a> {
             .enable_all()
             .build()
             .map_err(|error| broken(format!("no thread for the network: {error}")))?;
-        // Once for the process; a provider that somebody installed before us is as good.
+        // Once per process; a provider that is already installed is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let handle = runtime.handle().clone();
         let entered = handle.enter();
@@ -83,12 +83,15 @@ impl<'a> Client<'a> {
         Ok(Self { kube, runtime: Some(runtime), handle, server: at.to_string(), cancel })
     }
 
-    /// Where it connects to.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// Whether the API says that it can be used.
+    pub(crate) fn cancel(&self) -> &'a AtomicBool {
+        self.cancel
+    }
+
+    /// Whether the API server reports that it is ready.
     pub fn ready(&self) -> Result<(), ApiError> {
         let client = self.kube.clone();
         let asked = kube::core::Request::new("/readyz").list(&Default::default());
@@ -96,24 +99,10 @@ impl<'a> Client<'a> {
             .map(drop)
     }
 
-    /// Waits, or ends early because the user wants to stop.
-    pub fn pause(&self, time: Duration) -> Result<(), ApiError> {
-        let end = Instant::now() + time;
-        loop {
-            self.go_on()?;
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            self.handle.block_on(async { tokio::time::sleep(left.min(LOOK)).await });
-        }
-    }
-
-    fn go_on(&self) -> Result<(), ApiError> {
+    fn check_cancelled(&self) -> Result<(), ApiError> {
         if self.cancel.load(Ordering::Relaxed) { Err(ApiError::Stopped) } else { Ok(()) }
     }
 
-    /// Asks the API, and waits for its answer as long as that is allowed.
     fn call<T: Send + 'static>(
         &self,
         work: impl Future<Output = kube::Result<T>> + Send + 'static,
@@ -121,25 +110,28 @@ impl<'a> Client<'a> {
         self.wait_for(work)?.map_err(|error| ApiError::of(&self.server, error))
     }
 
-    /// Does something over there, and waits for it as long as that is allowed.
+    /// Runs a future on the client's thread, with its deadline.
     fn wait_for<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.go_on()?;
+        self.check_cancelled()?;
         let mut task = self.handle.spawn(async move { tokio::time::timeout(REQUEST, work).await });
         loop {
-            let ended = self.handle.block_on(async { tokio::time::timeout(LOOK, &mut task).await });
+            let ended = self.handle.block_on(async { tokio::time::timeout(TICK, &mut task).await });
             match ended {
                 Ok(Ok(Ok(done))) => return Ok(done),
                 Ok(Ok(Err(_))) => {
                     return Err(ApiError::Silent { server: self.server.clone(), seconds: REQUEST.as_secs() });
                 }
                 Ok(Err(broken)) => {
-                    return Err(ApiError::Answer { server: self.server.clone(), words: broken.to_string() });
+                    return Err(ApiError::Answer {
+                        server: self.server.clone(),
+                        message: broken.to_string(),
+                    });
                 }
                 Err(_) => {
-                    if let Err(stopped) = self.go_on() {
+                    if let Err(stopped) = self.check_cancelled() {
                         task.abort();
                         return Err(stopped);
                     }

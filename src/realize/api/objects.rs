@@ -1,19 +1,19 @@
-//! Objects of any kind, as JSON.
+//! Objects of any resource, as JSON.
 
 use kube::api::{DeleteParams, GetParams, ListParams, PostParams};
 use serde_json::Value;
 
 use super::{ApiError, Client};
 
-/// How many objects are asked for at once.
+/// Objects per page.
 const PAGE: u32 = 500;
-/// More pages than any cluster of ours has: an end for a server that never says that it was the last.
+/// More pages than any cluster has: stops a server that never sends the last one.
 const PAGES: usize = 1000;
 
-/// A kind of object, as a path names it.
+/// GroupVersionResource: what the path of an object begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
-    /// Empty for what Kubernetes began with.
+pub struct Gvr {
+    /// Empty for the core group.
     pub group: &'static str,
     /// `v1`.
     pub version: &'static str,
@@ -21,13 +21,12 @@ pub struct Kind {
     pub plural: &'static str,
 }
 
-impl Kind {
-    /// A kind of a group.
+impl Gvr {
     pub const fn new(group: &'static str, version: &'static str, plural: &'static str) -> Self {
         Self { group, version, plural }
     }
 
-    /// Where its objects are: all of them, or those of a namespace.
+    /// The path of all objects, or of those in a namespace.
     fn path(&self, namespace: Option<&str>) -> String {
         let group = if self.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", self.group) };
         let namespace = namespace.map(|name| format!("/namespaces/{name}")).unwrap_or_default();
@@ -39,62 +38,64 @@ impl Kind {
     }
 }
 
-/// What was to be sent, or why it cannot be written down (an empty name).
-type Asked = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+/// A request, or why it cannot be built (an empty name).
+type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 impl Client<'_> {
-    /// One object. Not found is an error like others: [`ApiError::NotFound`].
-    pub fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Value, ApiError> {
-        let asked = kind.at(namespace).get(name, &GetParams::default());
-        self.json(asked)
+    /// One object. A missing one is [`ApiError::NotFound`].
+    pub fn get(&self, resource: Gvr, namespace: Option<&str>, name: &str) -> Result<Value, ApiError> {
+        let request = resource.at(namespace).get(name, &GetParams::default());
+        self.json(request)
     }
 
-    /// All objects of a kind, or those of a namespace.
-    pub fn list(&self, kind: Kind, namespace: Option<&str>) -> Result<Vec<Value>, ApiError> {
+    /// All objects, or those of a namespace.
+    pub fn list(&self, resource: Gvr, namespace: Option<&str>) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
-        let mut asked = ListParams::default().limit(PAGE);
+        let mut params = ListParams::default().limit(PAGE);
         for _ in 0..PAGES {
-            let mut page = self.json(kind.at(namespace).list(&asked))?;
+            let mut page = self.json(resource.at(namespace).list(&params))?;
             if let Value::Array(items) = page["items"].take() {
                 found.extend(items);
             }
             match page["metadata"]["continue"].as_str().filter(|next| !next.is_empty()) {
-                Some(next) => asked = asked.continue_token(next),
+                Some(next) => params = params.continue_token(next),
                 None => break,
             }
         }
         Ok(found)
     }
 
-    /// Makes an object; the answer is the object as it is now.
-    pub fn create(&self, kind: Kind, namespace: Option<&str>, object: &Value) -> Result<Value, ApiError> {
-        let asked = kind.at(namespace).create(&manager(), object.to_string().into_bytes());
-        self.json(asked)
+    /// Creates an object; returns it as the server has it.
+    pub fn create(&self, resource: Gvr, namespace: Option<&str>, object: &Value) -> Result<Value, ApiError> {
+        let request = resource.at(namespace).create(&manager(), object.to_string().into_bytes());
+        self.json(request)
     }
 
-    /// Takes an object away.
-    pub fn delete(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Value, ApiError> {
-        let asked = kind.at(namespace).delete(name, &DeleteParams::default());
-        self.json(asked)
+    pub fn delete(&self, resource: Gvr, namespace: Option<&str>, name: &str) -> Result<Value, ApiError> {
+        let request = resource.at(namespace).delete(name, &DeleteParams::default());
+        self.json(request)
     }
 
-    /// Writes a part of an object that has a door of its own (`status`, `approval`). The object names the version that it
-    /// replaces.
+    /// Writes a subresource (`status`, `approval`). The object names the version that it replaces.
     pub(super) fn replace(
         &self,
-        kind: Kind,
+        resource: Gvr,
         name: &str,
-        door: &str,
+        subresource: &str,
         object: &Value,
     ) -> Result<Value, ApiError> {
-        let asked =
-            kind.at(None).replace_subresource(door, name, &manager(), object.to_string().into_bytes());
-        self.json(asked)
+        let request = resource.at(None).replace_subresource(
+            subresource,
+            name,
+            &manager(),
+            object.to_string().into_bytes(),
+        );
+        self.json(request)
     }
 
-    fn json(&self, asked: Asked) -> Result<Value, ApiError> {
+    fn json(&self, request: Built) -> Result<Value, ApiError> {
         let client = self.kube.clone();
-        let request = asked.map_err(kube::Error::BuildRequest);
+        let request = request.map_err(kube::Error::BuildRequest);
         self.call(async move { client.request(request?).await })
     }
 }

@@ -1,26 +1,26 @@
-//! A page of the cluster's, over HTTP or HTTPS: at an address that is known, whatever its name resolves to here.
+//! A page that the cluster serves, over HTTP or HTTPS: at a given address, whatever its name resolves to here.
 
 use std::net::SocketAddr;
 
 use super::{ApiError, CONNECT, Client, REQUEST};
 
-/// More than any page that is looked at.
+/// The rest of a longer page is ignored.
 const MOST: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
+pub struct WebPage<'a> {
     pub url: &'a str,
-    /// Where it is asked for.
+    /// The address to connect to.
     pub at: SocketAddr,
-    /// In PEM, whom its server is trusted by; only they are.
+    /// The only trusted authorities, in PEM.
     pub roots: Option<&'a str>,
 }
 
 impl Client<'_> {
-    /// Asks for a page: its status, and its text. Nothing is followed, and nobody is told who we are.
-    pub fn page(&self, page: &Page<'_>) -> Result<(u16, String), ApiError> {
+    /// Gets a page: its status and its text. Follows no redirects, and presents no credentials.
+    pub fn page(&self, page: &WebPage<'_>) -> Result<(u16, String), ApiError> {
         let server = page.at.to_string();
-        let broken = |words: &str| ApiError::Answer { server: server.clone(), words: words.to_owned() };
+        let broken = |message: &str| ApiError::Answer { server: server.clone(), message: message.to_owned() };
         let unreachable =
             |error: reqwest::Error| ApiError::of_transport(server.clone(), &error.without_url());
         let url = reqwest::Url::parse(page.url).map_err(|_| broken("not a URL"))?;
@@ -33,7 +33,8 @@ impl Client<'_> {
             .resolve(&host, page.at);
         if let Some(roots) = page.roots {
             let roots = reqwest::Certificate::from_pem_bundle(roots.as_bytes());
-            builder = builder.tls_certs_only(roots.map_err(|_| broken("its authorities cannot be read"))?);
+            builder =
+                builder.tls_certs_only(roots.map_err(|_| broken("its certificate authorities are not PEM"))?);
         }
         let client = builder.build().map_err(|_| broken("TLS cannot be set up"))?;
         let asked = async move {

@@ -1,27 +1,27 @@
-//! Certificates for kubelets: which requests are approved, and the loop that does it.
+//! Certificates for kubelets: which requests are approved, and the loop that approves them.
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | `made` | the nodes that we made, as their own Ignition says |
+//! | `identity` | the names, addresses and users of our nodes, from their own Ignition configs |
 //! | `rules` | the decision about one request: pure |
-//! | `refusal` | why a request is left alone, in words |
-//! | `report` | what was done, and what is missing |
-//! | `watch` | one pass, and pass after pass until every node is there |
+//! | `refusal` | why a request is left alone |
+//! | `report` | what was approved, and what is missing |
+//! | `watch` | one pass, or passes until every node has joined |
 //!
-//! A node asks twice. What both requests must be, and nothing less or more:
+//! A node asks twice. A request is approved only if it matches exactly:
 //!
 //! | | client | serving |
 //! |---|---|---|
 //! | signer | `kubernetes.io/kube-apiserver-client-kubelet` | `kubernetes.io/kubelet-serving` |
-//! | who asks | the user of the bootstrap kubeconfig in the node's Ignition | the node itself, in `system:nodes` |
+//! | requestor | the user of the bootstrap kubeconfig in the node's Ignition | the node itself, in `system:nodes` |
 //! | subject | `O=system:nodes`, `CN=system:node:<the name in its /etc/hostname>` | the same |
-//! | names | none | its name (its other name too, if it likes) and its addresses |
-//! | usages | digital signature, client auth; key encipherment or not | digital signature, server auth; key encipherment or not |
-//! | the node | a master or worker of ours that is not in the API | one that is |
+//! | SANs | none | its name (optionally its short or full name too) and its addresses |
+//! | usages | digital signature, client auth; optionally key encipherment | digital signature, server auth; optionally key encipherment |
+//! | the node | a master or worker of ours that is not in the API yet | one that is |
 //!
-//! Invariant: anything else is told and left alone: neither approved nor denied. So is what somebody has decided already.
+//! Invariant: everything else is reported and left alone, neither approved nor denied, and so is what is already decided.
 
-mod made;
+mod identity;
 mod refusal;
 mod report;
 mod rules;
@@ -29,8 +29,8 @@ mod rules;
 mod tests;
 mod watch;
 
-pub(crate) use made::Made;
+pub(crate) use identity::NodeIdentity;
 pub(crate) use refusal::Refusal;
-pub(crate) use report::{Approved, Left, Member, Report};
-pub(crate) use rules::Certificate;
+pub(crate) use report::{ApprovalReport, Approved, LeftAlone, Member};
+pub(crate) use rules::KubeletCertificate;
 pub(crate) use watch::Approver;

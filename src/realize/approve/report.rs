@@ -1,76 +1,70 @@
-//! What was approved, what was left alone, and how far each node is: as data, and what is missing in words.
+//! What was approved, what was left alone, and how far each node is.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Certificate;
+use super::KubeletCertificate;
 use crate::realize::api::Stage;
 
-/// A request that was approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Approved {
     pub request: String,
     pub node: String,
-    pub certificate: Certificate,
+    pub certificate: KubeletCertificate,
 }
 
-/// A request that nobody has decided, and that we do not.
+/// A pending request that is not ours to decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Left {
+pub(crate) struct LeftAlone {
     pub request: String,
     pub requestor: String,
-    /// Why it is left alone.
     pub reason: String,
-    /// What can be done about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// How far a node is.
+/// How far a node is on its way into the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Member {
-    /// What cluster.yaml calls it.
+    /// Its name in cluster.yaml.
     pub node: String,
-    /// What the API calls it.
+    /// Its name in the API.
     pub name: String,
-    /// Whether it is in the API.
     pub joined: bool,
-    /// Whether it says that it is ready.
     pub ready: bool,
-    /// Its request for a client certificate, if there is one.
+    /// Its latest request for a client certificate.
     pub client: Option<Stage>,
-    /// Its request for a serving certificate, if there is one.
+    /// Its latest request for a serving certificate.
     pub serving: Option<Stage>,
-    /// Whether it has everything.
+    /// Whether it has joined and has both certificates.
     pub complete: bool,
 }
 
-/// What was done, and how the nodes stand.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Report {
-    /// What was approved, in its order.
+pub(crate) struct ApprovalReport {
+    /// In the order of approval.
     pub approved: Vec<Approved>,
-    /// What was left alone at the last look.
-    pub left: Vec<Left>,
+    /// As of the last pass.
+    pub left: Vec<LeftAlone>,
     /// The masters and workers, in the order of cluster.yaml.
     pub nodes: Vec<Member>,
-    /// Whether every one of them has its certificates and is in the API.
+    /// Whether every node is complete.
     pub complete: bool,
-    /// What keeps us from looking, if something does.
+    /// Why the API cannot be queried, if it cannot.
     pub trouble: Option<String>,
-    /// What was told already: requests by uid, nodes, waits.
+    /// What was reported already: requests by uid, and nodes.
     #[serde(skip)]
-    told: BTreeMap<String, String>,
+    reported: BTreeMap<String, String>,
 }
 
-impl Report {
-    /// Before the first look.
+impl ApprovalReport {
+    /// Before the first pass.
     pub(super) fn before(nodes: Vec<Member>) -> Self {
         Self { nodes, ..Self::default() }
     }
 
-    /// What is missing, node by node; or the API.
+    /// What is missing, node by node; or that the API is.
     pub(crate) fn missing(&self) -> Vec<String> {
         match &self.trouble {
             Some(trouble) => vec![trouble.clone()],
@@ -78,31 +72,22 @@ impl Report {
         }
     }
 
-    /// What is waited for.
-    pub(super) fn awaited(&self) -> String {
-        let (all, there) = (self.nodes.len(), self.nodes.iter().filter(|node| node.complete).count());
-        match self.trouble.is_some() {
-            true => "the API".to_owned(),
-            false => format!("{} of {all} nodes", all - there),
-        }
-    }
-
-    /// Whether this is new.
-    pub(super) fn tells(&mut self, of: String, what: &str) -> bool {
-        self.told.insert(of, what.to_owned()).as_deref() != Some(what)
+    /// Remembers what was reported of a subject. Returns whether it is news.
+    pub(super) fn is_news(&mut self, of: String, what: &str) -> bool {
+        self.reported.insert(of, what.to_owned()).as_deref() != Some(what)
     }
 }
 
 impl Member {
-    /// What it lacks, in words.
+    /// What it lacks, for people.
     pub(in crate::realize) fn lacks(&self) -> Option<String> {
         let asked = |stage: Option<Stage>| match stage {
-            None => "not asked for",
-            Some(Stage::Pending) => "asked for, and left alone",
-            Some(Stage::Denied) => "denied by somebody",
-            Some(Stage::Failed) => "approved, and the signer failed",
-            Some(Stage::Approved) => "approved, and not signed yet",
-            Some(Stage::Issued) => "there",
+            None => "not requested",
+            Some(Stage::Pending) => "requested, but left alone",
+            Some(Stage::Denied) => "denied",
+            Some(Stage::Failed) => "approved, but the signer failed",
+            Some(Stage::Approved) => "approved, but not signed yet",
+            Some(Stage::Issued) => "issued",
         };
         let words = match (self.complete, self.joined) {
             (true, _) => return None,

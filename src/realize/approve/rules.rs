@@ -1,30 +1,30 @@
-//! The decision about one request. Pure: the request, the nodes that we made, and those that are in the API.
+//! The decision about one request. Pure: it depends on the request, our nodes, and which nodes are in the API.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Made, Refusal};
+use super::{NodeIdentity, Refusal};
 use crate::base::pki::SigningRequest;
-use crate::realize::api::{Request, Stage};
+use crate::realize::api::{CertificateRequest, Stage};
 
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
 const USER: &str = "system:node:";
 const GROUP: &str = "system:nodes";
 
-/// What a node asks for.
+/// The certificates of a kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Certificate {
-    /// With which it is known to the API.
+pub(crate) enum KubeletCertificate {
+    /// Identifies it to the API server.
     Client,
-    /// With which the API knows it.
+    /// Identifies it as a server, to the API server.
     Serving,
 }
 
-impl Certificate {
-    /// Which one a signer signs.
+impl KubeletCertificate {
+    /// By its signer.
     pub(super) fn of(signer: &str) -> Option<Self> {
         match signer {
             CLIENT => Some(Self::Client),
@@ -33,7 +33,6 @@ impl Certificate {
         }
     }
 
-    /// As people write it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -49,44 +48,46 @@ impl Certificate {
     }
 }
 
-/// What is to be done about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is one of ours.
     Approve {
-        /// Whose, in cluster.yaml's words.
+        /// Its name in cluster.yaml.
         node: String,
-        certificate: Certificate,
+        certificate: KubeletCertificate,
     },
     Settled(Stage),
-    /// It is not for us to decide.
+    /// Not ours to decide.
     Leave(Refusal),
 }
 
-/// Decides. `present` are the names of the nodes in the API, looked at after the request.
-pub(crate) fn judge(request: &Request, made: &[Made], present: &BTreeSet<String>) -> Verdict {
+/// `present` are the names of the nodes in the API, read after the request.
+pub(crate) fn judge(
+    request: &CertificateRequest,
+    nodes: &[NodeIdentity],
+    present: &BTreeSet<String>,
+) -> Verdict {
     if request.stage != Stage::Pending {
         return Verdict::Settled(request.stage);
     }
     let asked = SigningRequest::from_pem(&request.pem).map_err(Refusal::Unreadable);
-    match asked.and_then(|asked| decide(request, &asked, made, present)) {
+    match asked.and_then(|asked| decide(request, &asked, nodes, present)) {
         Ok((node, certificate)) => Verdict::Approve { node: node.node.clone(), certificate },
         Err(refusal) => Verdict::Leave(refusal),
     }
 }
 
-/// The same of a request that was taken apart.
+/// The same for a parsed request.
 pub(super) fn decide<'m>(
-    request: &Request,
+    request: &CertificateRequest,
     asked: &SigningRequest,
-    made: &'m [Made],
+    nodes: &'m [NodeIdentity],
     present: &BTreeSet<String>,
-) -> Result<(&'m Made, Certificate), Refusal> {
-    let certificate =
-        Certificate::of(&request.signer).ok_or_else(|| Refusal::Signer { found: request.signer.clone() })?;
+) -> Result<(&'m NodeIdentity, KubeletCertificate), Refusal> {
+    let certificate = KubeletCertificate::of(&request.signer)
+        .ok_or_else(|| Refusal::Signer { found: request.signer.clone() })?;
     proven(asked)?;
     let name = subject(asked)?;
-    let node = made
+    let node = nodes
         .iter()
         .find(|node| node.name == name)
         .ok_or_else(|| Refusal::Foreign { name: name.to_owned() })?;
@@ -95,15 +96,15 @@ pub(super) fn decide<'m>(
     };
     usages(request, certificate)?;
     match certificate {
-        Certificate::Client => {
-            asker_of_client(request, node, bootstrapper)?;
+        KubeletCertificate::Client => {
+            client_requestor(request, node, bootstrapper)?;
             no_names(asked)?;
             if present.contains(&node.name) {
                 return Err(Refusal::Up { name: node.name.clone() });
             }
         }
-        Certificate::Serving => {
-            asker_of_serving(request, node)?;
+        KubeletCertificate::Serving => {
+            serving_requestor(request, node)?;
             own_names(asked, node)?;
             if !present.contains(&node.name) {
                 return Err(Refusal::Down { name: node.name.clone() });
@@ -113,7 +114,7 @@ pub(super) fn decide<'m>(
     Ok((node, certificate))
 }
 
-/// Who asks has the key, it is one that can be used, and nothing but names is asked for.
+/// The requestor has the key, the key is strong enough, and the request asks for names only.
 fn proven(asked: &SigningRequest) -> Result<(), Refusal> {
     let strong = match asked.key_algorithm.strip_prefix("rsa-") {
         Some(bits) => bits.parse::<u32>().is_ok_and(|bits| (2048..=8192).contains(&bits)),
@@ -150,7 +151,7 @@ fn subject(asked: &SigningRequest) -> Result<&str, Refusal> {
     node.ok_or_else(|| Refusal::NotANode { found: name.to_owned() })
 }
 
-fn usages(request: &Request, certificate: Certificate) -> Result<(), Refusal> {
+fn usages(request: &CertificateRequest, certificate: KubeletCertificate) -> Result<(), Refusal> {
     let found: BTreeSet<&str> = request.usages.iter().map(String::as_str).collect();
     let least = BTreeSet::from(["digital signature", certificate.usage()]);
     let most = least.iter().copied().chain(["key encipherment"]).collect::<BTreeSet<_>>();
@@ -160,7 +161,11 @@ fn usages(request: &Request, certificate: Certificate) -> Result<(), Refusal> {
     Err(Refusal::Usages { found: request.usages.clone(), expected: certificate.usage() })
 }
 
-fn asker_of_client(request: &Request, node: &Made, bootstrapper: &str) -> Result<(), Refusal> {
+fn client_requestor(
+    request: &CertificateRequest,
+    node: &NodeIdentity,
+    bootstrapper: &str,
+) -> Result<(), Refusal> {
     let own = format!("{USER}{}", node.name);
     match request.username.as_str() {
         found if found == bootstrapper => Ok(()),
@@ -169,7 +174,7 @@ fn asker_of_client(request: &Request, node: &Made, bootstrapper: &str) -> Result
     }
 }
 
-fn asker_of_serving(request: &Request, node: &Made) -> Result<(), Refusal> {
+fn serving_requestor(request: &CertificateRequest, node: &NodeIdentity) -> Result<(), Refusal> {
     let expected = format!("{USER}{}", node.name);
     if request.username != expected {
         return Err(Refusal::Requestor { found: request.username.clone(), expected });
@@ -187,8 +192,8 @@ fn no_names(asked: &SigningRequest) -> Result<(), Refusal> {
     all.next().map_or(Ok(()), |found| Err(Refusal::Names { found }))
 }
 
-/// The node's own name, perhaps its other one; its own addresses, at least the primary one; nothing else.
-fn own_names(asked: &SigningRequest, node: &Made) -> Result<(), Refusal> {
+/// Its own name, optionally the other form of it; its own addresses, at least the primary one; nothing else.
+fn own_names(asked: &SigningRequest, node: &NodeIdentity) -> Result<(), Refusal> {
     if let Some(found) = asked.others.first() {
         return Err(Refusal::OtherName { found: found.clone() });
     }

@@ -1,85 +1,85 @@
-//! Pass after pass over the requests, until every node has its certificates and is in the API, or the time is over.
+//! Passes over the certificate requests, until every node has joined or the time is up.
 //!
-//! An API that is not there yet, or goes away while it moves to the masters, is waited for. Everything is told once: what was
-//! approved, what is left alone and why, which node joined, and what is waited for whenever that changes.
+//! An API that is not up yet, or moves to the masters, counts as pending. Everything is reported once: what was approved,
+//! what is left alone and why, which node joined, and what is still missing whenever that changes.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use super::rules::{Certificate, Verdict, judge};
-use super::{Approved, Left, Made, Member, Refusal, Report};
+use super::rules::{KubeletCertificate, Verdict, judge};
+use super::{ApprovalReport, Approved, LeftAlone, Member, NodeIdentity, Refusal};
 use crate::base::event::{Event, Events};
 use crate::base::hint::Hint as _;
 use crate::base::pki::SigningRequest;
-use crate::realize::api::{ApiError, Approval, Client, Node, Request, Stage};
+use crate::realize::api::{ApiError, ApiNode, Approval, CertificateRequest, Client, Stage};
+use crate::realize::wait::{Poll, Wait, WaitError};
 
-/// How long between two passes: a kubelet asks once and then waits for minutes.
+/// The poll interval. A kubelet asks once, and then waits for minutes.
 const POLL: Duration = Duration::from_secs(2);
-/// How long the cluster keeps requests that are done with.
+/// How long the cluster keeps finished requests.
 const KEPT: time::Duration = time::Duration::hours(1);
-/// What stands beside our decision in the API.
+/// The reason of our approvals in the API.
 const REASON: &str = "TinderboxApproved";
 
-/// Everything that requests are approved with.
 #[derive(Clone, Copy)]
 pub(crate) struct Approver<'a> {
     pub client: &'a Client<'a>,
-    /// The nodes that we made.
-    pub made: &'a [Made],
-    /// Who is told what happens.
+    /// Our nodes.
+    pub nodes: &'a [NodeIdentity],
     pub events: &'a dyn Events,
     pub now: fn() -> OffsetDateTime,
 }
 
 impl Approver<'_> {
-    /// One look at everything.
-    pub(crate) fn once(&self) -> Result<Report, ApiError> {
-        let mut report = Report::default();
+    /// A single pass.
+    pub(crate) fn once(&self) -> Result<ApprovalReport, ApiError> {
+        let mut report = ApprovalReport::default();
         self.pass(&mut report)?;
         Ok(report)
     }
 
-    /// Look after look, until everything is there or the time is over: the report says which.
-    pub(crate) fn watch(&self, limit: Duration) -> Result<Report, ApiError> {
-        let end = Instant::now() + limit;
-        let mut report = Report::before(self.members(&[], &[]));
-        loop {
+    /// Passes until every node is complete or the time is up: the report says which.
+    pub(crate) fn watch(&self, limit: Duration) -> Result<ApprovalReport, ApiError> {
+        let mut report = ApprovalReport::before(self.members(&[], &[]));
+        let wait = Wait { limit, interval: POLL, cancel: self.client.cancel() };
+        let poll = || {
             match self.pass(&mut report) {
-                Ok(()) if report.complete => return Ok(report),
+                Ok(()) if report.complete => return Ok(Poll::Ready(())),
                 Ok(()) => {}
-                Err(error) if error.passes() => report.trouble = Some(error.to_string()),
+                Err(error) if error.is_transient() => report.trouble = Some(error.to_string()),
                 Err(error) => return Err(error),
             }
-            let seen = report.missing().join("; ");
-            if report.tells("wait".into(), &seen) {
-                self.events.emit(Event::Awaiting { what: report.awaited(), seen });
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(report);
-            }
-            self.client.pause(left.min(POLL))?;
+            Ok(Poll::Pending(report.missing().join("; ")))
+        };
+        let announce = |seen: &str, _| {
+            let what = "every node to join".to_owned();
+            self.events.emit(Event::Awaiting { what, seen: seen.to_owned() });
+        };
+        match wait.until(poll, announce) {
+            Ok(()) | Err(WaitError::TimedOut { .. }) => Ok(report),
+            Err(WaitError::Cancelled) => Err(ApiError::Stopped),
+            Err(WaitError::Failed(error)) => Err(error),
         }
     }
 
-    /// How the nodes stand, looked at and left alone.
-    pub(in crate::realize) fn look(&self) -> Result<Vec<Member>, ApiError> {
+    /// How far the nodes are. Approves nothing.
+    pub(in crate::realize) fn read(&self) -> Result<Vec<Member>, ApiError> {
         let (requests, nodes) = (self.client.requests()?, self.client.nodes()?);
         Ok(self.members(&requests, &nodes))
     }
 
-    pub(in crate::realize) fn pass(&self, report: &mut Report) -> Result<(), ApiError> {
-        // In this order: whoever joined after asking is seen to be there.
+    pub(in crate::realize) fn pass(&self, report: &mut ApprovalReport) -> Result<(), ApiError> {
+        // In this order: a node that joined after it asked is seen in the API.
         let mut requests = self.client.requests()?;
         let nodes = self.client.nodes()?;
         let present: BTreeSet<String> = nodes.iter().map(|node| node.name.clone()).collect();
-        requests.sort_by(|one, two| (one.made, &one.name).cmp(&(two.made, &two.name)));
+        requests.sort_by(|one, two| (one.created, &one.name).cmp(&(two.created, &two.name)));
         report.trouble = None;
         report.left.clear();
         for request in &mut requests {
-            match judge(request, self.made, &present) {
+            match judge(request, self.nodes, &present) {
                 Verdict::Settled(_) => {}
                 Verdict::Leave(refusal) => self.leave(report, request, &refusal),
                 Verdict::Approve { node, certificate } => {
@@ -92,19 +92,19 @@ impl Approver<'_> {
         let joined: Vec<String> =
             report.nodes.iter().filter(|one| one.joined).map(|one| one.node.clone()).collect();
         for node in joined {
-            if report.tells(format!("node {node}"), "joined") {
+            if report.is_news(format!("node {node}"), "joined") {
                 self.events.emit(Event::Joined { node });
             }
         }
         Ok(())
     }
 
-    fn leave(&self, report: &mut Report, request: &Request, refusal: &Refusal) {
+    fn leave(&self, report: &mut ApprovalReport, request: &CertificateRequest, refusal: &Refusal) {
         let reason = refusal.to_string();
-        if report.tells(format!("request {}", request.uid), &reason) {
+        if report.is_news(format!("request {}", request.uid), &reason) {
             self.events.emit(Event::LeftAlone { request: request.name.clone(), reason: reason.clone() });
         }
-        report.left.push(Left {
+        report.left.push(LeftAlone {
             request: request.name.clone(),
             requestor: request.username.clone(),
             reason,
@@ -112,15 +112,16 @@ impl Approver<'_> {
         });
     }
 
-    /// Approves; the stage that the request has then.
+    /// Approves a request. Returns the stage that it has then.
     fn approve(
         &self,
-        report: &mut Report,
-        request: &Request,
+        report: &mut ApprovalReport,
+        request: &CertificateRequest,
         node: String,
-        certificate: Certificate,
+        certificate: KubeletCertificate,
     ) -> Result<Stage, ApiError> {
-        let message = format!("the {} certificate of {node}, which tinderbox made", certificate.as_str());
+        let message =
+            format!("the {} certificate of {node}, a node of this tinderbox cluster", certificate.as_str());
         match self.client.approve(request, REASON, &message)? {
             Approval::Decided(stage) => return Ok(stage),
             Approval::Gone => return Ok(Stage::Pending),
@@ -136,50 +137,50 @@ impl Approver<'_> {
         Ok(Stage::Approved)
     }
 
-    /// How far everyone is who is to join.
-    fn members(&self, requests: &[Request], nodes: &[Node]) -> Vec<Member> {
+    /// How far the masters and workers are.
+    fn members(&self, requests: &[CertificateRequest], nodes: &[ApiNode]) -> Vec<Member> {
         let asked: Vec<Asked> = requests.iter().filter_map(asked).collect();
-        let members = self.made.iter().filter(|node| node.bootstrapper.is_some());
-        members.map(|made| self.member(made, &asked, nodes)).collect()
+        let members = self.nodes.iter().filter(|node| node.bootstrapper.is_some());
+        members.map(|identity| self.member(identity, &asked, nodes)).collect()
     }
 
-    fn member(&self, made: &Made, asked: &[Asked], nodes: &[Node]) -> Member {
-        let found = nodes.iter().find(|node| node.name == made.name);
-        let user = format!("system:node:{}", made.name);
-        let stage = |certificate: Certificate| {
+    fn member(&self, identity: &NodeIdentity, asked: &[Asked], nodes: &[ApiNode]) -> Member {
+        let found = nodes.iter().find(|node| node.name == identity.name);
+        let user = format!("system:node:{}", identity.name);
+        let stage = |certificate: KubeletCertificate| {
             let its = asked.iter().filter(|one| one.certificate == certificate && one.user == user);
             its.map(|one| one.stage).max()
         };
-        let serving = stage(Certificate::Serving);
-        // Requests that are done with are thrown away by the cluster. A kubelet without a certificate asks again and again.
+        let serving = stage(KubeletCertificate::Serving);
+        // The cluster deletes finished requests. A kubelet without a certificate would keep asking.
         let joined = found.and_then(|node| node.joined);
         let is_old = joined.is_some_and(|joined| (self.now)() - joined > KEPT);
         let served = serving == Some(Stage::Issued) || (serving.is_none() && is_old);
         Member {
-            node: made.node.clone(),
-            name: made.name.clone(),
+            node: identity.node.clone(),
+            name: identity.name.clone(),
             joined: found.is_some(),
             ready: found.is_some_and(|node| node.ready),
-            client: stage(Certificate::Client),
+            client: stage(KubeletCertificate::Client),
             serving,
             complete: found.is_some() && served,
         }
     }
 }
 
-/// How far the certificate of a user is, as one request says it.
+/// The state of a user's certificate, according to one request.
 struct Asked {
     user: String,
-    certificate: Certificate,
+    certificate: KubeletCertificate,
     stage: Stage,
 }
 
-/// Of a serving certificate, who asks is whose it is; of a client's, only the request itself says that.
-fn asked(request: &Request) -> Option<Asked> {
-    let certificate = Certificate::of(&request.signer)?;
+/// The requestor of a serving certificate is its owner; of a client certificate, only the request itself names the owner.
+fn asked(request: &CertificateRequest) -> Option<Asked> {
+    let certificate = KubeletCertificate::of(&request.signer)?;
     let user = match certificate {
-        Certificate::Serving => request.username.clone(),
-        Certificate::Client => {
+        KubeletCertificate::Serving => request.username.clone(),
+        KubeletCertificate::Client => {
             let asked = SigningRequest::from_pem(&request.pem).ok()?;
             (*asked.values("CN").first()?).to_owned()
         }

@@ -1,20 +1,20 @@
-//! What a node booted with, as its console tells it: Ignition says there which config it read, and how that ended.
+//! What a node booted with, according to its console: Ignition prints which config it read, and how it ended.
 //!
 //! ```text
-//! Linux version 6.1.0…                                    another boot begins
-//! Stage: fetch-offline                                    another run of Ignition begins
-//! reading system config file "…/base.d/00-core.ign"       the next digest is of the operating system's own config
-//! parsing config with SHA512: <128 hexadecimal digits>    the node's, unless it is the system's own
-//! Stage: files                                            from here on, digests are of the system's own again
-//! files: files passed                                     all of it is on the disk
-//! Ignition failed: …                                      the node does not come up
+//! Linux version 6.1.0…                                    a new boot
+//! Stage: fetch-offline                                    a new run of Ignition
+//! reading system config file "…/base.d/00-core.ign"       the next digest is that of the OS's own config
+//! parsing config with SHA512: <128 hexadecimal digits>    the node's config, unless it is the OS's own
+//! Stage: files                                            from here on, digests are those of the OS again
+//! files: files passed                                     everything is on disk
+//! Ignition failed: …                                      the node does not boot
 //! ```
 //!
-//! Before each the kernel, the journal or Ignition itself puts what it likes. The last run counts; a boot without one
-//! changes nothing, for Ignition runs once in the life of a disk. The digest is a message of level debug, which not every
-//! system shows: then all that is known is that a config was applied, and nothing is claimed about which.
+//! Kernel, journal and Ignition put their own prefixes before these. The last run counts; a boot without one changes
+//! nothing, because Ignition runs once in the life of a disk. The digest is a debug message that not every system prints:
+//! then all we know is that some config was applied.
 //!
-//! Pure: bytes in, a value out. A digest is compared and never shown.
+//! Pure: bytes in, a value out. Digests are compared, and never shown.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha512};
@@ -31,25 +31,23 @@ const FAILED: &str = "Ignition failed: ";
 /// Bytes of the digest.
 const LENGTH: usize = 64;
 
-/// What a node booted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Booted {
-    /// The Ignition that the closure has for it.
+    /// The config that the closure has for it.
     Current,
     Another,
-    /// One that its console does not name.
+    /// The console does not say which.
     Unnamed,
-    /// Its live ISO, which installs it.
+    /// The live ISO, which installs the node.
     Installer,
-    /// Ignition is at work.
+    /// Ignition is running.
     Applying,
-    /// Ignition has given up.
+    /// Ignition failed.
     Failed,
 }
 
 impl Booted {
-    /// As people read it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Current => "current",
@@ -61,9 +59,9 @@ impl Booted {
         }
     }
 
-    /// Reads a console's log, or its end. None if it says nothing of Ignition.
+    /// From a console log, or its end. None if it has no run of Ignition.
     pub fn read(log: &[u8], expected: &Expected) -> Option<Self> {
-        Run::last(log).map(|run| run.judge(expected))
+        IgnitionRun::last(log).map(|run| run.judge(expected))
     }
 }
 
@@ -75,7 +73,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// From the node's config, as it is in the closure.
+    /// From the node's config in the closure.
     pub fn of(config: &str) -> Self {
         let digest = |text: &str| Sha512::digest(text.as_bytes()).into();
         Self { node: digest(config), installer: digest(&iso::unattended(config)) }
@@ -84,14 +82,14 @@ impl Expected {
 
 /// One run of Ignition through its stages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Run {
+struct IgnitionRun {
     configs: Vec<[u8; LENGTH]>,
     applied: bool,
     failed: bool,
 }
 
-impl Run {
-    /// The last one of a log.
+impl IgnitionRun {
+    /// The last run in a log.
     fn last(log: &[u8]) -> Option<Self> {
         let mut last: Option<Self> = None;
         let (mut booting, mut fetching, mut own) = (true, false, false);
@@ -133,19 +131,19 @@ impl Run {
     }
 }
 
-/// What comes after these words in a line, if they are in it.
+/// The rest of a line after these words, if it has them.
 fn find<'a>(line: &'a [u8], words: &str) -> Option<&'a [u8]> {
     let at = line.windows(words.len()).position(|window| window == words.as_bytes())?;
     Some(&line[at + words.len()..])
 }
 
-/// The name of a stage: one of Ignition's, and nothing after it.
+/// One of Ignition's stages, with nothing after it.
 fn stage(text: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(text.trim_ascii()).ok()?;
     ["fetch-offline", "fetch", "kargs", "disks", "mount", "files", "umount"].contains(&name).then_some(name)
 }
 
-/// A digest in hexadecimal: all of it, or none.
+/// A complete digest in hexadecimal.
 fn digest(text: &[u8]) -> Option<[u8; LENGTH]> {
     let (digits, rest) = text.split_at_checked(2 * LENGTH)?;
     if rest.first().is_some_and(u8::is_ascii_alphanumeric) {

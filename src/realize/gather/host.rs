@@ -1,4 +1,4 @@
-//! What the host says: libvirt, the consoles, the load balancer, and programs with their versions.
+//! What the host says: the provider, consoles, the load balancer, and versions of programs.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -10,72 +10,78 @@ use serde::Serialize;
 use super::spool::Spool;
 use crate::base::fs;
 use crate::base::hint::chain;
-use crate::base::process::Run;
-use crate::realize::balancer::Balancer;
+use crate::base::process::{Invocation, ProgramRunner};
 use crate::realize::console::read_from;
-use crate::realize::host::volumes;
-use crate::realize::shown::Filter;
-use crate::realize::{Hands, RealizeError, firewall};
+use crate::realize::console_filter::ConsoleFilter;
+use crate::realize::load_balancer::LoadBalancer;
+use crate::realize::provider::{self, ConsoleSource, log_of};
+use crate::realize::{Realizer, Result, firewall};
 
-/// How long one program may take.
+/// For one program.
 const LIMIT: Duration = Duration::from_secs(30);
-/// How long the load balancer may take.
+/// For the load balancer's statistics.
 const ANSWER: Duration = Duration::from_secs(5);
-/// As much is taken of the load balancer's answer.
+/// The most that is kept of the statistics.
 const PAGE: u64 = 4 << 20;
-/// As much is taken of a console: its end.
+/// The most that is kept of a console: its end.
 const CONSOLE: u64 = 64 << 20;
 
-/// Programs of the host, and what they are asked.
-const PROGRAMS: [(&str, &str, &[&str]); 8] = [
+/// Programs of every host, with their arguments.
+const PROGRAMS: [(&str, &str, &[&str]); 6] = [
     ("host/addresses.json", "ip", &["-json", "address"]),
     ("host/routes.json", "ip", &["-json", "route"]),
     ("host/disks.txt", "df", &["-h"]),
     ("host/kernel.txt", "uname", &["-a"]),
-    ("host/version-qemu.txt", "qemu-system-x86_64", &["--version"]),
     ("host/version-haproxy.txt", "haproxy", &["-v"]),
-    ("host/version-virsh.txt", "virsh", &["--version"]),
     ("host/version-ssh.txt", "ssh", &["-V"]),
 ];
 
-/// Asks the host for everything. What it does not say is missed; only our own disk is an error.
-pub(super) fn gather(hands: Hands<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
-    document(spool, "journal.json", &hands.state.journal())?;
-    for (name, program, args) in PROGRAMS {
-        self::program(hands, spool, name, program, args)?;
+/// Asks the host for everything. What it does not say is recorded as missing; only our own disk is an error.
+pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
+    document(spool, "journal.json", &realizer.state.journal())?;
+    for (name, program, args) in PROGRAMS.into_iter().chain(provider::PROGRAMS) {
+        self::program(realizer.runner, spool, name, program, args)?;
     }
-    if hands.access.local {
-        balancer(hands, spool)?;
-        match firewall::run(hands.virsh, hands.wanted, "check") {
-            Ok(ended) if ended.stdout.is_empty() => {
+    if realizer.access.local {
+        load_balancer(realizer, spool)?;
+        match firewall::run(realizer.runner, realizer.desired, "check") {
+            Ok(output) if output.stdout.is_empty() => {
                 spool.put("host/firewall.txt", b"everything is open\n")?
             }
-            Ok(ended) => spool.put("host/firewall.txt", &ended.stdout)?,
+            Ok(output) => spool.put("host/firewall.txt", &output.stdout)?,
             Err(error) => spool.miss("host/firewall.txt", &chain(&error)),
         }
     } else {
-        spool.miss("balancer/, host/firewall.txt", "libvirt is on another machine");
+        spool.miss("balancer/, host/firewall.txt", "the host is another machine");
     }
-    let version = hands.virsh.ask(&["version"]);
-    let there = version.is_ok();
+    let (name, version) = provider::version(realizer.provider);
+    let is_answering = version.is_ok();
     match version {
         Ok(text) => {
-            spool.put("libvirt/version.txt", text.as_bytes())?;
-            document(spool, "plan.json", &hands.plan())?;
-            document(spool, "status.json", &hands.status())?;
-            libvirt(hands, spool)?;
+            spool.put(&name, text.as_bytes())?;
+            document(spool, "plan.json", &realizer.plan())?;
+            document(spool, "status.json", &realizer.status())?;
+            for (name, text) in provider::documents(realizer.provider, realizer.desired) {
+                match text {
+                    Ok(text) => spool.put(&name, text.as_bytes())?,
+                    Err(error) => spool.miss(&name, &chain(&error)),
+                }
+            }
         }
-        Err(error) => spool.miss("plan.json, status.json, libvirt/", &chain(&error)),
+        Err(error) => {
+            spool.miss(&format!("plan.json, status.json, {}", provider::DIRECTORY), &chain(&error));
+        }
     }
-    consoles(hands, spool, there)
+    let Realizer { provider, state, access, .. } = *realizer;
+    match ConsoleSource::choose(provider, state, is_answering, access) {
+        Some(source) => consoles(realizer, source, spool),
+        None => spool.miss("consoles/", "they are on another machine"),
+    }
+    Ok(())
 }
 
-/// Something of ours as JSON.
-fn document<T: Serialize>(
-    spool: &Spool<'_>,
-    name: &str,
-    value: &Result<T, RealizeError>,
-) -> Result<(), RealizeError> {
+/// A value of ours, as JSON.
+fn document<T: Serialize>(spool: &Spool<'_>, name: &str, value: &Result<T>) -> Result<()> {
     match value {
         Ok(value) => {
             let text = serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
@@ -87,99 +93,52 @@ fn document<T: Serialize>(
 }
 
 fn program(
-    hands: Hands<'_>,
+    runner: ProgramRunner<'_>,
     spool: &Spool<'_>,
     name: &str,
     program: &str,
     args: &[&str],
-) -> Result<(), RealizeError> {
-    let run = Run { program, args, stdin: b"", limit: LIMIT, daemon: false, cancel: hands.virsh.cancel };
-    match hands.virsh.programs.run(run) {
-        Ok(ended) if ended.is_success() => {
-            let said = if ended.stdout.is_empty() { ended.stderr.into_bytes() } else { ended.stdout };
-            spool.put(name, &said)?;
+) -> Result<()> {
+    match runner.run(Invocation::new(program, args, LIMIT)) {
+        Ok(output) if output.is_success() => {
+            let empty = output.stdout.is_empty();
+            spool.put(name, if empty { output.stderr.as_bytes() } else { &output.stdout })?;
         }
-        Ok(ended) => spool.miss(name, &format!("`{program}` failed: {}", ended.stderr)),
+        Ok(output) => spool.miss(name, &format!("`{program}` failed: {}", output.stderr)),
         Err(error) => spool.miss(name, &chain(&error)),
     }
     Ok(())
 }
 
-/// Descriptions of what is ours, as libvirt has them now, and how machines stand.
-fn libvirt(hands: Hands<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
-    let wanted = hands.wanted;
-    let mut asked = vec![
-        ("libvirt/network.xml".to_owned(), vec!["net-dumpxml", &wanted.network.uuid]),
-        ("libvirt/network-info.txt".to_owned(), vec!["net-info", &wanted.network.uuid]),
-        ("libvirt/network-leases.txt".to_owned(), vec!["net-dhcp-leases", &wanted.network.uuid]),
-        ("libvirt/pool.xml".to_owned(), vec!["pool-dumpxml", &wanted.pool.uuid]),
-        ("libvirt/pool-info.txt".to_owned(), vec!["pool-info", &wanted.pool.uuid]),
-        ("libvirt/volumes.txt".to_owned(), vec!["vol-list", "--details", &wanted.pool.uuid]),
-    ];
-    for machine in &wanted.machines {
-        let uuid = machine.object.uuid.as_str();
-        asked.push((format!("libvirt/{}.xml", machine.node), vec!["dumpxml", uuid]));
-        asked.push((format!("libvirt/{}-state.txt", machine.node), vec!["domstate", "--reason", uuid]));
-    }
-    for (name, args) in asked {
-        match hands.virsh.ask(&args) {
-            Ok(text) => spool.put(&name, text.as_bytes())?,
-            Err(error) => spool.miss(&name, &chain(&error)),
-        }
-    }
-    Ok(())
-}
-
-/// Every console, also the files that a full one became: through libvirt, else from the pool's directory.
-fn consoles(hands: Hands<'_>, spool: &Spool<'_>, through_libvirt: bool) -> Result<(), RealizeError> {
-    let directory = Path::new(&hands.wanted.directory);
-    let names: Result<Vec<String>, String> = match (through_libvirt, hands.access.local) {
-        (true, _) => volumes(hands.virsh, &hands.wanted.pool.uuid)
-            .map(|names| names.into_iter().collect())
-            .map_err(|error| chain(&error)),
-        (_, true) => fs::list(directory)
-            .map(|names| names.into_iter().filter_map(|name| name.into_string().ok()).collect())
-            .map_err(|error| chain(&error)),
-        _ => Err("they are on another machine".to_owned()),
+/// Every console log, rotated ones included.
+fn consoles(realizer: &Realizer<'_>, source: ConsoleSource<'_>, spool: &Spool<'_>) {
+    let files = match source.files(realizer.desired) {
+        Ok(files) => files,
+        Err(error) => return spool.miss("consoles/", &chain(&error)),
     };
-    let names = match names {
-        Ok(names) => names,
-        Err(why) => {
-            spool.miss("consoles/", &why);
-            return Ok(());
+    for machine in &realizer.desired.machines {
+        let log = log_of(machine);
+        let rotated = format!("{log}.");
+        let logs: Vec<&String> =
+            files.iter().filter(|name| **name == log || name.starts_with(&rotated)).collect();
+        if logs.is_empty() {
+            spool.miss(&format!("consoles/{log}"), "the node has not written to its console");
         }
-    };
-    for machine in &hands.wanted.machines {
-        let first = format!("{}.log", machine.node);
-        let further = format!("{first}.");
-        let own: Vec<&String> =
-            names.iter().filter(|name| **name == first || name.starts_with(&further)).collect();
-        if own.is_empty() {
-            spool.miss(&format!("consoles/{first}"), "it has written nothing to its console");
-        }
-        for name in own {
+        for name in logs {
             let kept = format!("consoles/{name}");
-            let done = match through_libvirt {
-                true => hands.console_size(name).and_then(|size| {
-                    let from = beginning(spool, &kept, size);
-                    hands.with_download(name, from, |path| console(spool, &kept, path, 0))
-                }),
-                false => {
-                    let path = directory.join(name);
-                    let size = fs::metadata(&path).map(|found| found.len()).map_err(RealizeError::from);
-                    size.and_then(|size| console(spool, &kept, &path, beginning(spool, &kept, size)))
-                }
-            };
+            let done = source.size(realizer.desired, name).and_then(|size| {
+                let from = tail(spool, &kept, size);
+                source.open(realizer.desired, name, from, |path, at| console(spool, &kept, path, at))
+            });
             if let Err(error) = done {
                 spool.miss(&kept, &chain(&error));
             }
         }
     }
-    Ok(())
 }
 
-/// Where to begin with a console of some size.
-fn beginning(spool: &Spool<'_>, name: &str, size: u64) -> u64 {
+/// Where the end of a console starts that is kept.
+fn tail(spool: &Spool<'_>, name: &str, size: u64) -> u64 {
     let from = size.saturating_sub(CONSOLE);
     if from > 0 {
         spool.miss(name, &format!("only its last {} MiB: there are {size} bytes", CONSOLE >> 20));
@@ -187,11 +146,11 @@ fn beginning(spool: &Spool<'_>, name: &str, size: u64) -> u64 {
     from
 }
 
-fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<(), RealizeError> {
+fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<()> {
     let mut writer = spool.create(name)?;
     let mut failure = None;
-    let mut filter = Filter::default();
-    read_from(path, from, &mut |piece| match spool.write(&mut writer, &filter.pass(piece)) {
+    let mut filter = ConsoleFilter::default();
+    read_from(path, from, &mut |chunk| match spool.write(&mut writer, &filter.push(chunk)) {
         Ok(()) => std::ops::ControlFlow::Continue(()),
         Err(error) => {
             failure = Some(error);
@@ -201,19 +160,19 @@ fn console(spool: &Spool<'_>, name: &str, path: &Path, from: u64) -> Result<(), 
     if let Some(error) = failure {
         return Err(error.into());
     }
-    spool.write(&mut writer, &filter.end())?;
+    spool.write(&mut writer, &filter.finish())?;
     Ok(spool.finish(writer)?)
 }
 
-/// The configuration that the load balancer runs, and what it thinks of its servers.
-fn balancer(hands: Hands<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
-    let running = Balancer::look(hands.state).ok().flatten();
+/// The load balancer's configuration, and the state of its servers.
+fn load_balancer(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
+    let running = LoadBalancer::find(realizer.state).ok().flatten();
     if running.is_none() {
-        spool
-            .miss("balancer/", "no load balancer of ours runs: this is the configuration that it would have");
+        let why = "the load balancer is not running: this is the configuration that it would have";
+        spool.miss("balancer/", why);
     }
     let file: PathBuf =
-        running.as_ref().map_or_else(|| hands.wanted.balancer(false), |one| one.configuration.clone());
+        running.as_ref().map_or_else(|| realizer.desired.haproxy_config(false), |one| one.config.clone());
     let text = fs::read_text(&file);
     match &text {
         Ok(text) => spool.put("balancer/haproxy.cfg", text.as_bytes())?,
@@ -230,9 +189,9 @@ fn balancer(hands: Hands<'_>, spool: &Spool<'_>) -> Result<(), RealizeError> {
     Ok(())
 }
 
-/// Where the load balancer shows how its servers are.
-fn stats(configuration: &str) -> Option<SocketAddr> {
-    let mut lines = configuration.lines().map(str::trim).skip_while(|line| *line != "listen stats").skip(1);
+/// The address of the statistics page.
+fn stats(config: &str) -> Option<SocketAddr> {
+    let mut lines = config.lines().map(str::trim).skip_while(|line| *line != "listen stats").skip(1);
     lines.find_map(|line| line.strip_prefix("bind "))?.split_whitespace().next()?.parse().ok()
 }
 
@@ -246,7 +205,7 @@ fn page_of(address: SocketAddr) -> std::io::Result<Vec<u8>> {
     Ok(body(&answer))
 }
 
-/// What an HTTP answer says, without its head. HAProxy sends it in chunks, whatever it was asked for.
+/// The body of an HTTP response. HAProxy sends it in chunks, even to HTTP/1.0.
 fn body(answer: &[u8]) -> Vec<u8> {
     let end = memchr::memmem::find(answer, b"\r\n\r\n").map_or(0, |at| at + 4);
     let (head, mut rest) = answer.split_at(end);
@@ -269,14 +228,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stats_page_is_where_the_configuration_says() {
+    fn the_configuration_has_the_address_of_the_stats_page() {
         let text = "defaults\n  mode tcp\nlisten stats\n  bind 127.0.0.1:9000\n  mode http\nlisten api\n  bind 10.0.0.1:6443\n";
         assert_eq!(stats(text), Some("127.0.0.1:9000".parse().unwrap()));
         assert_eq!(stats("listen api\n  bind 10.0.0.1:6443\n"), None);
     }
 
     #[test]
-    fn answers_come_whole_or_in_chunks() {
+    fn a_body_comes_whole_or_in_chunks() {
         assert_eq!(body(b"HTTP/1.0 200 OK\r\nX: y\r\n\r\na,b\nc\n"), b"a,b\nc\n");
         let chunked =
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na,b\r\nA\r\n0123456789\r\n0\r\n\r\n";

@@ -1,13 +1,13 @@
-//! Everything that helps after a boot that failed, in one archive, whatever does not answer. Secrets are masked.
+//! `realize gather`: everything that helps after a failed boot, in one archive, whatever does not answer. Secrets are masked.
 //!
 //! | module | what it owns |
 //! |---|---|
-//! | `spool` | files on their way, masked; the archive |
-//! | `host` | libvirt, consoles, the load balancer, programs |
+//! | `spool` | collected files, masked; the archive |
+//! | `host` | the provider, consoles, the load balancer, programs |
 //! | `node` | what a node says over SSH |
 //!
-//! Invariants: nothing is in the archive that did not go through the redactor; what could not be had is in `errors.txt`, and
-//! stops nothing else; each part has a limit of time and size, so that a dead node costs seconds.
+//! Invariants: everything in the archive went through the redactor; a failure is listed in `errors.txt`, and stops nothing
+//! else; each part has a limit of time and size, so that a dead node costs seconds.
 
 mod host;
 mod node;
@@ -22,27 +22,26 @@ use serde::Serialize;
 pub(crate) use spool::Missed;
 
 use self::spool::Spool;
-use super::wanted::Machine;
-use super::{Hands, RealizeError};
+use super::desired::DesiredMachine;
+use super::{RealizeError, Realizer, Result};
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::chain;
 use crate::base::process::ProcessError;
 use crate::base::redact::Redactor;
 
-/// What is in it.
+/// Explains the archive.
 const README: &str = include_str!("README.md");
-/// As many nodes are asked at the same time.
-const TOGETHER: usize = 16;
+/// Nodes that are asked at the same time.
+const PARALLEL: usize = 16;
 
-/// What to gather, and where to.
 #[derive(Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct GatherRequest<'a> {
     pub addresses: &'a [(String, IpAddr)],
     pub redactor: &'a Redactor,
-    /// What others know: names in the archive with contents, or why there is none.
+    /// Files that the caller adds: names in the archive with contents, or why there is none.
     pub files: Vec<(String, Result<Vec<u8>, String>)>,
-    /// The name of everything: the archive's one directory.
+    /// The archive's top directory.
     pub name: &'a str,
     pub to: &'a Path,
 }
@@ -50,102 +49,102 @@ pub(crate) struct Request<'a> {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Gathered {
     pub archive: PathBuf,
-    /// Its size in bytes.
     pub size: u64,
-    /// How many files it has.
     pub files: usize,
     /// Nodes that answered over SSH.
     pub reached: Vec<String>,
-    /// What could not be had.
     pub missed: Vec<Missed>,
 }
 
-impl<'w> Hands<'w> {
-    /// Gathers everything that can be had.
-    pub(crate) fn gather(&self, request: Request<'_>) -> Result<Gathered, RealizeError> {
-        self.state.make()?;
-        let spool = Spool::make(self.state.scratch(), request.redactor)?;
-        spool.put("README.md", README.as_bytes())?;
-        request.files.iter().try_for_each(|(name, content)| keep(&spool, name, content))?;
-        let reached = std::thread::scope(|scope| {
-            let host = scope.spawn(|| self.timed("host", self.virsh.uri, || host::gather(*self, &spool)));
-            let api = scope.spawn(|| self.timed("API", "", || self.ask_api(&spool)));
-            let nodes = self.nodes(&spool, request.addresses);
-            api.join().unwrap_or(Ok(()))?;
-            host.join().unwrap_or(Ok(()))?;
-            nodes
-        })?;
-        if self.virsh.is_cancelled() {
-            return Err(ProcessError::Stopped.into());
-        }
-        let missed = spool.missed();
-        spool.put("errors.txt", errors(&missed).as_bytes())?;
-        let files = spool.archive(request.name, request.to)?;
-        let size = fs::metadata(request.to)?.len();
-        Ok(Gathered { archive: request.to.to_owned(), size, files, reached, missed })
+pub(super) fn gather(realizer: &Realizer<'_>, request: GatherRequest<'_>) -> Result<Gathered> {
+    realizer.state.create()?;
+    let spool = Spool::make(realizer.state.scratch(), request.redactor)?;
+    spool.put("README.md", README.as_bytes())?;
+    request.files.iter().try_for_each(|(name, content)| keep(&spool, name, content))?;
+    let reached = std::thread::scope(|scope| {
+        let uri = realizer.provider.uri();
+        let host = scope.spawn(|| timed(realizer, "host", uri, || host::gather(realizer, &spool)));
+        let api = scope.spawn(|| timed(realizer, "API", "", || gather_api(realizer, &spool)));
+        let nodes = gather_nodes(realizer, &spool, request.addresses);
+        api.join().unwrap_or(Ok(()))?;
+        host.join().unwrap_or(Ok(()))?;
+        nodes
+    })?;
+    if realizer.runner.is_cancelled() {
+        return Err(ProcessError::Stopped.into());
     }
-
-    /// What the cluster says, if it can be asked.
-    fn ask_api(&self, spool: &Spool<'_>) -> Result<(), RealizeError> {
-        let Some(cluster) = self.cluster else { return Ok(()) };
-        let documents = cluster.documents(self.virsh.cancel);
-        documents.iter().try_for_each(|(name, content)| keep(spool, name, content))
-    }
-
-    /// Asks all nodes, as many at once as wait for different machines; those that answered.
-    fn nodes(&self, spool: &Spool<'_>, addresses: &[(String, IpAddr)]) -> Result<Vec<String>, RealizeError> {
-        let address =
-            |node: &str| addresses.iter().find(|(name, _)| name == node).map(|(_, address)| *address);
-        let known: Vec<(&'w Machine, IpAddr)> =
-            self.wanted.machines.iter().filter_map(|one| Some((one, address(&one.node)?))).collect();
-        let mut reached = Vec::new();
-        for some in known.chunks(TOGETHER) {
-            let answers: Vec<Result<bool, RealizeError>> = std::thread::scope(|scope| {
-                let ask = |(machine, address): (&'w Machine, IpAddr)| {
-                    scope.spawn(move || {
-                        self.timed("node", &machine.node, || self.node(spool, machine, address))
-                    })
-                };
-                let asked: Vec<_> = some.iter().copied().map(ask).collect();
-                asked.into_iter().map(|one| one.join().unwrap_or(Ok(false))).collect()
-            });
-            for ((machine, _), answer) in some.iter().zip(answers) {
-                if answer? {
-                    reached.push(machine.node.clone());
-                }
-            }
-        }
-        Ok(reached)
-    }
-
-    fn node(&self, spool: &Spool<'_>, machine: &Machine, address: IpAddr) -> Result<bool, RealizeError> {
-        match self.way(machine, address) {
-            Ok(way) => node::gather(*self, spool, &way),
-            Err(RealizeError::Fs(error)) => Err(error.into()),
-            Err(error) => {
-                spool.miss(&format!("nodes/{}/", machine.node), &chain(&error));
-                Ok(false)
-            }
-        }
-    }
-
-    /// Works, and says how long it took.
-    fn timed<T>(&self, thing: &'static str, name: &str, work: impl FnOnce() -> T) -> T {
-        let began = Instant::now();
-        let done = work();
-        self.events.emit(Event::Step {
-            phase: "gather",
-            action: "ask",
-            thing,
-            name: name.to_owned(),
-            milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        });
-        done
-    }
+    let missed = spool.missed();
+    spool.put("errors.txt", errors(&missed).as_bytes())?;
+    let files = spool.archive(request.name, request.to)?;
+    let size = fs::metadata(request.to)?.len();
+    Ok(Gathered { archive: request.to.to_owned(), size, files, reached, missed })
 }
 
-/// Keeps a file, or why there is none.
-fn keep(spool: &Spool<'_>, name: &str, content: &Result<Vec<u8>, String>) -> Result<(), RealizeError> {
+/// What the cluster says, if it can be asked.
+fn gather_api(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
+    let Some(cluster) = realizer.cluster else { return Ok(()) };
+    let documents = cluster.documents(realizer.runner.cancel);
+    documents.iter().try_for_each(|(name, content)| keep(spool, name, content))
+}
+
+/// Asks all nodes, several at a time. Returns those that answered.
+fn gather_nodes(
+    realizer: &Realizer<'_>,
+    spool: &Spool<'_>,
+    addresses: &[(String, IpAddr)],
+) -> Result<Vec<String>> {
+    let address = |node: &str| addresses.iter().find(|(name, _)| name == node).map(|(_, address)| *address);
+    let known: Vec<(&DesiredMachine, IpAddr)> =
+        realizer.desired.machines.iter().filter_map(|one| Some((one, address(&one.node)?))).collect();
+    let mut reached = Vec::new();
+    for some in known.chunks(PARALLEL) {
+        let answers: Vec<Result<bool>> = std::thread::scope(|scope| {
+            let ask =
+                |(machine, address)| scope.spawn(move || gather_node(realizer, spool, machine, address));
+            let asked: Vec<_> = some.iter().copied().map(ask).collect();
+            asked.into_iter().map(|one| one.join().unwrap_or(Ok(false))).collect()
+        });
+        for ((machine, _), answer) in some.iter().zip(answers) {
+            if answer? {
+                reached.push(machine.node.clone());
+            }
+        }
+    }
+    Ok(reached)
+}
+
+fn gather_node(
+    realizer: &Realizer<'_>,
+    spool: &Spool<'_>,
+    machine: &DesiredMachine,
+    address: IpAddr,
+) -> Result<bool> {
+    timed(realizer, "node", &machine.node, || match realizer.route(machine, address) {
+        Ok(route) => node::gather(realizer, spool, &route),
+        Err(RealizeError::Fs(error)) => Err(error.into()),
+        Err(error) => {
+            spool.miss(&format!("nodes/{}/", machine.node), &chain(&error));
+            Ok(false)
+        }
+    })
+}
+
+/// Reports how long a part took.
+fn timed<T>(realizer: &Realizer<'_>, resource: &'static str, name: &str, work: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let done = work();
+    realizer.events.emit(Event::Step {
+        phase: "gather",
+        action: "ask",
+        resource,
+        name: name.to_owned(),
+        milliseconds: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+    done
+}
+
+/// Adds a file, or why there is none.
+fn keep(spool: &Spool<'_>, name: &str, content: &Result<Vec<u8>, String>) -> Result<()> {
     match content {
         Ok(content) => spool.put(name, content)?,
         Err(why) => spool.miss(name, why),
@@ -153,10 +152,9 @@ fn keep(spool: &Spool<'_>, name: &str, content: &Result<Vec<u8>, String>) -> Res
     Ok(())
 }
 
-/// What could not be had, for people.
 fn errors(missed: &[Missed]) -> String {
     match missed {
-        [] => "everything could be had\n".to_owned(),
+        [] => "nothing is missing\n".to_owned(),
         missed => missed.iter().map(|one| format!("{}: {}\n", one.what, one.why)).collect(),
     }
 }

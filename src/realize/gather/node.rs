@@ -1,28 +1,28 @@
-//! What one node says of itself: a script that runs there once, and its output taken apart again.
+//! What one node says over SSH: one script runs there once, and its output is split again.
 //!
-//! A node is not trusted: it cannot choose where its text goes, nor how much of it there is. Parts begin and end with a
-//! word that it learns only now, and whose names it sends are taken as names below its own directory.
+//! A node is not trusted: it chooses neither where its text goes nor how much of it is kept. Parts begin and end with a
+//! random word, and the names that it sends are sanitised and put below its own directory.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::spool::{Spool, Writer};
 use crate::base::fs;
-use crate::realize::logs::{PODS, UNITS, newest};
-use crate::realize::ssh::Way;
-use crate::realize::{Hands, RealizeError};
+use crate::realize::logs::{PODS, UNITS, for_newest};
+use crate::realize::ssh::{self, SshRoute};
+use crate::realize::{Realizer, Result};
 
-/// How long a node may take for everything.
+/// For everything on a node.
 const LIMIT: Duration = Duration::from_secs(180);
-/// As much is taken of one part.
+/// The most that is kept of one part.
 const PART: u64 = 32 << 20;
-/// As much is taken of a node.
+/// The most that is kept of a node.
 const WHOLE: u64 = 256 << 20;
-/// As many parts are taken of a node.
+/// The most parts that are kept of a node.
 const PARTS: usize = 500;
-/// Longer lines are handed on in pieces.
+/// Longer lines are split.
 const LINE: usize = 64 << 10;
-/// Lines of a log.
+/// The last lines of a log that are kept.
 const LINES: u32 = 20_000;
 
 /// Parts with the commands that print them, small ones first.
@@ -40,14 +40,14 @@ const COMMANDS: [(&str, &str); 11] = [
     ("uptime.txt", "uptime"),
 ];
 
-/// The script. `mark` is a word that nothing on the node knows.
-fn script(mark: &str) -> String {
+/// `marker` is a word that nothing on the node can know.
+fn script(marker: &str) -> String {
     let mut script = format!(
         "part() {{\n\
          \x20 name=$1; shift\n\
-         \x20 printf '{mark} begin %s\\n' \"$name\"\n\
+         \x20 printf '{marker} begin %s\\n' \"$name\"\n\
          \x20 timeout 30 \"$@\" </dev/null 2>&1\n\
-         \x20 printf '\\n{mark} end %s\\n' \"$?\"\n\
+         \x20 printf '\\n{marker} end %s\\n' \"$?\"\n\
          }}\n"
     );
     for (name, command) in COMMANDS {
@@ -60,33 +60,33 @@ fn script(mark: &str) -> String {
     }
     for pod in PODS {
         let take = format!("part \"pods/${{log#/var/log/pods/}}\" tail -n {LINES} \"$log\"");
-        script.push_str(&newest(pod, &take));
+        script.push_str(&for_newest(pod, &take));
     }
     script
 }
 
-/// Asks a node for everything. What it does not say is missed; only our own disk is an error.
-pub(super) fn gather(hands: Hands<'_>, spool: &Spool<'_>, way: &Way) -> Result<bool, RealizeError> {
-    let mark = fs::random_name() + &fs::random_name();
-    let below = format!("nodes/{}", way.node);
-    let mut parts = Parts::new(spool, &below, &mark);
-    let asked = hands.on_node(way, LIMIT, &script(&mark), &mut |piece| parts.take(piece));
+/// Asks a node for everything. What it does not say is recorded as missing; only our own disk is an error.
+pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>, route: &SshRoute) -> Result<bool> {
+    let marker = fs::random_name() + &fs::random_name();
+    let below = format!("nodes/{}", route.node);
+    let mut parts = Parts::new(spool, &below, &marker);
+    let asked = ssh::run_script(realizer, route, LIMIT, &script(&marker), &mut |chunk| parts.push(chunk));
     let reached = parts.count > 0;
-    parts.end()?;
+    parts.finish()?;
     if let Err(error) = asked {
         spool.miss(&format!("{below}/"), &crate::base::hint::chain(&error));
     }
     Ok(reached)
 }
 
-/// A node's output, taken apart as it comes.
+/// Splits a node's output as it comes.
 struct Parts<'s, 'v> {
     spool: &'s Spool<'v>,
     below: &'s str,
-    mark: &'s str,
-    /// The line that has not ended yet.
+    marker: &'s str,
+    /// The current, incomplete line.
     line: Vec<u8>,
-    /// Whether pieces of that line were handed on already.
+    /// Whether a part of that line was already written.
     within: bool,
     part: Option<Part<'v>>,
     whole: u64,
@@ -99,23 +99,22 @@ struct Part<'v> {
     name: String,
     writer: Writer<'v>,
     size: u64,
-    /// Whether nothing came yet.
+    /// Whether nothing was written yet.
     first: bool,
 }
 
 impl<'s, 'v> Parts<'s, 'v> {
-    fn new(spool: &'s Spool<'v>, below: &'s str, mark: &'s str) -> Self {
+    fn new(spool: &'s Spool<'v>, below: &'s str, marker: &'s str) -> Self {
         let (line, part, failure) = (Vec::new(), None, None);
-        Self { spool, below, mark, line, within: false, part, whole: 0, count: 0, failure }
+        Self { spool, below, marker, line, within: false, part, whole: 0, count: 0, failure }
     }
 
-    /// Takes the next piece.
-    fn take(&mut self, piece: &[u8]) -> ControlFlow<()> {
+    fn push(&mut self, piece: &[u8]) -> ControlFlow<()> {
         self.whole += piece.len() as u64;
         if self.whole > WHOLE {
             self.spool.miss(
                 &format!("{}/", self.below),
-                &format!("more than {} MiB: the rest was left", WHOLE >> 20),
+                &format!("more than {} MiB: the rest was dropped", WHOLE >> 20),
             );
             return ControlFlow::Break(());
         }
@@ -135,7 +134,7 @@ impl<'s, 'v> Parts<'s, 'v> {
             if ended || self.line.len() > LINE {
                 let line = std::mem::take(&mut self.line);
                 let word = std::str::from_utf8(&line).ok().filter(|_| !self.within && ended);
-                match word.and_then(|line| line.strip_prefix(self.mark)?.strip_prefix(' ')) {
+                match word.and_then(|line| line.strip_prefix(self.marker)?.strip_prefix(' ')) {
                     Some(word) => self.control(word)?,
                     None => self.content(&line)?,
                 }
@@ -149,28 +148,28 @@ impl<'s, 'v> Parts<'s, 'v> {
     fn control(&mut self, word: &str) -> fs::Result<()> {
         match word.split_once(' ') {
             Some(("begin", name)) => {
-                self.finish(None)?;
+                self.end_part(None)?;
                 self.count += 1;
                 if self.count <= PARTS {
-                    let name = format!("{}/{}", self.below, safe(name));
+                    let name = format!("{}/{}", self.below, sanitised(name));
                     let writer = self.spool.create(&name)?;
                     self.part = Some(Part { name, writer, size: 0, first: true });
                 }
                 Ok(())
             }
-            Some(("end", status)) => self.finish(Some(status)),
+            Some(("end", status)) => self.end_part(Some(status)),
             _ => Ok(()),
         }
     }
 
-    /// More of a part. The end of a line is written with the next one: the last belongs to the word after it.
+    /// A line of a part. Its newline is written with the next line: the last one belongs to the marker.
     fn content(&mut self, line: &[u8]) -> fs::Result<()> {
         let Some(part) = self.part.as_mut() else { return Ok(()) };
         let (before, size) = (part.size, line.len() as u64 + 1);
         part.size += size;
         if part.size > PART {
             if before <= PART {
-                let why = format!("more than {} MiB: the rest was left", PART >> 20);
+                let why = format!("more than {} MiB: the rest was dropped", PART >> 20);
                 self.spool.miss(&part.name, &why);
             }
             return Ok(());
@@ -182,30 +181,30 @@ impl<'s, 'v> Parts<'s, 'v> {
         self.spool.write(&mut part.writer, line)
     }
 
-    fn finish(&mut self, status: Option<&str>) -> fs::Result<()> {
+    fn end_part(&mut self, status: Option<&str>) -> fs::Result<()> {
         let Some(part) = self.part.take() else { return Ok(()) };
         match status {
             Some("0") => {}
-            Some("124") => self.spool.miss(&part.name, "it did not end within 30 seconds"),
-            Some(status) => self.spool.miss(&part.name, &format!("it ended with {status}: see there")),
+            Some("124") => self.spool.miss(&part.name, "it did not finish within 30 seconds"),
+            Some(status) => self.spool.miss(&part.name, &format!("exit status {status}: see the file")),
             None => self.spool.miss(&part.name, "it was cut off"),
         }
         self.spool.finish(part.writer)
     }
 
-    /// The output has ended.
-    fn end(mut self) -> Result<(), RealizeError> {
+    /// At the end of the output.
+    fn finish(mut self) -> Result<()> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.content(&line)?;
         }
-        self.finish(None)?;
+        self.end_part(None)?;
         self.failure.take().map_or(Ok(()), |error| Err(error.into()))
     }
 }
 
-/// A name below the node's directory, whatever it sent.
-fn safe(name: &str) -> String {
+/// Sanitises a name that a node sent.
+fn sanitised(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let parts = name.split('/').filter(|part| !part.trim_matches('.').is_empty());
     let parts = parts.map(|part| part.chars().take(120).map(|c| if is_plain(c) { c } else { '_' }).collect());
@@ -227,21 +226,21 @@ mod tests {
             ("./..", "unnamed"),
             ("a/\u{1b}[2J", "a/__2J"),
         ] {
-            assert_eq!(safe(name), expected, "{name}");
+            assert_eq!(sanitised(name), expected, "{name}");
         }
     }
 
-    /// Whatever the pieces, and whatever text looks like a mark.
+    /// Wherever chunks end, and whatever text looks like a marker.
     #[test]
-    fn output_is_taken_apart_wherever_pieces_end() {
+    fn output_is_split_wherever_chunks_end() {
         let text = b"noise\nM begin a.txt\none\n M end 0\nX end 0\ntwo\n\nM end 0\nM begin b.txt\nno newline\nM end 3\nM begin c.txt\n\nM end 0\nM begin d.txt\ncut";
         let redactor = Redactor::new(Vec::new());
         for size in 1..text.len() {
             let temp = tempfile::tempdir().unwrap();
             let spool = Spool::make(temp.path().join("spool"), &redactor).unwrap();
             let mut parts = Parts::new(&spool, "nodes/n", "M");
-            text.chunks(size).for_each(|piece| assert!(parts.take(piece).is_continue()));
-            parts.end().unwrap();
+            text.chunks(size).for_each(|piece| assert!(parts.push(piece).is_continue()));
+            parts.finish().unwrap();
             spool.archive("x", &temp.path().join("archive")).unwrap();
             let packed = flate2::read::GzDecoder::new(fs::open(&temp.path().join("archive")).unwrap());
             let mut tar = tar::Archive::new(packed);
@@ -264,7 +263,7 @@ mod tests {
                 spool.missed().into_iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
             assert_eq!(
                 missed,
-                ["nodes/n/b.txt: it ended with 3: see there", "nodes/n/d.txt: it was cut off"]
+                ["nodes/n/b.txt: exit status 3: see the file", "nodes/n/d.txt: it was cut off"]
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Where things wait until all of them are there: masked on their way in, so that nothing unmasked lies on a disk of ours.
+//! Where files are collected before they are archived: masked on their way in, so that nothing unmasked reaches our disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,18 +13,18 @@ use serde::Serialize;
 use crate::base::fs::{self, At as _};
 use crate::base::redact::{RedactingWriter, Redactor};
 
-/// The time of every file in an archive: what differs between two archives is what differs between two clusters.
+/// The time of every file in an archive, so that two archives differ only where two clusters do.
 const TIME: u64 = 1;
 
-/// Something that could not be had.
+/// Something that could not be gathered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Missed {
-    /// What: a file of the archive, or several of them.
+    /// A file of the archive, or several.
     pub what: String,
     pub why: String,
 }
 
-/// Files on their way into an archive.
+/// Files for an archive.
 pub(super) struct Spool<'a> {
     dir: PathBuf,
     redactor: &'a Redactor,
@@ -36,13 +36,13 @@ pub(super) struct Spool<'a> {
 pub(super) type Writer<'a> = RedactingWriter<'a, BufWriter<File>>;
 
 impl<'a> Spool<'a> {
-    /// Makes the directory; it goes with the value.
+    /// Creates the directory, which is removed when the spool is dropped.
     pub(super) fn make(dir: PathBuf, redactor: &'a Redactor) -> fs::Result<Self> {
         fs::create_dir(&dir, 0o700)?;
         Ok(Self { dir, redactor, files: Mutex::default(), missed: Mutex::default() })
     }
 
-    /// A new file. What is written is in the archive once the writer has finished.
+    /// A new file, which is complete once its writer has finished.
     pub(super) fn create(&self, name: &str) -> fs::Result<Writer<'a>> {
         let mut files = lock(&self.files);
         let path = self.dir.join(files.len().to_string());
@@ -58,28 +58,25 @@ impl<'a> Spool<'a> {
         self.finish(writer)
     }
 
-    /// More of a file.
     pub(super) fn write(&self, writer: &mut Writer<'a>, content: &[u8]) -> fs::Result<()> {
         writer.write_all(content).at("write", &self.dir)
     }
 
-    /// The end of a file.
     pub(super) fn finish(&self, writer: Writer<'a>) -> fs::Result<()> {
         writer.finish().and_then(|mut file| file.flush()).at("write", &self.dir)
     }
 
-    /// Something that could not be had.
+    /// Records something that could not be gathered.
     pub(super) fn miss(&self, what: &str, why: &str) {
         let why = why.lines().collect::<Vec<_>>().join("; ");
         lock(&self.missed).insert(Missed { what: self.redactor.text(what), why: self.redactor.text(&why) });
     }
 
-    /// Everything that could not be had.
     pub(super) fn missed(&self) -> Vec<Missed> {
         lock(&self.missed).iter().cloned().collect()
     }
 
-    /// Writes the archive, all below one directory, in the order of their names. Returns how many files it has.
+    /// Writes the archive: one top directory, files sorted by name. Returns how many there are.
     pub(super) fn archive(&self, root: &str, to: &Path) -> fs::Result<usize> {
         let files = lock(&self.files);
         fs::write_whole_with(to, 0o600, |file| {
@@ -108,7 +105,7 @@ impl Drop for Spool<'_> {
     }
 }
 
-/// A name that no other file has: those of a node may come twice.
+/// A name that no other file has: a node may send one twice.
 fn free(name: &str, files: &BTreeMap<String, PathBuf>) -> String {
     let numbered = (2..).map(|number| format!("{name}.{number}"));
     std::iter::once(name.to_owned()).chain(numbered).find(|one| !files.contains_key(one)).unwrap_or_default()

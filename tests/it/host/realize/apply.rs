@@ -38,7 +38,7 @@ fn apply(libvirt: &Libvirt, ws: &Workspace, args: &[&str]) -> serde_json::Value 
 fn steps(applied: &serde_json::Value) -> Vec<String> {
     let text = |step: &serde_json::Value, field: &str| step[field].as_str().unwrap().to_owned();
     let steps = applied["steps"].as_array().unwrap().iter();
-    steps.map(|step| format!("{} {}", text(step, "action"), text(step, "thing"))).collect()
+    steps.map(|step| format!("{} {}", text(step, "action"), text(step, "resource"))).collect()
 }
 
 /// Nothing is left to do, and everything is there once.
@@ -129,7 +129,7 @@ fn machines_run_and_are_removed_again() {
     ws.edit("cluster.yaml", "ip: 192.168.126.111", "ip: 192.168.126.112");
     insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "-q", "--no-wait"]), @r"
     [stderr]
-    error: what is on this disk would be lost: `worker-1.qcow2`
+    error: the content of this disk would be lost: `worker-1.qcow2`
     hint: `--yes` agrees to that; `tinderbox realize plan` says why
     [exit 1]
     ");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tinderbox::internals::api::{Client, Kind};
+use tinderbox::internals::api::{Client, Gvr};
 use tinderbox::internals::pki::{Algorithm, Certificate, Form, Issuer, Name, PrivateKey, Request, issue};
 use tinderbox::internals::secret::Seed;
 
@@ -18,7 +18,7 @@ use super::pkcs10::{CN, Csr, DNS, EMAIL, IP, O, OU, URI};
 use crate::api::{Api, SERVER, Tls, secrets};
 use crate::harness::{SEED, Workspace};
 
-const REQUESTS: Kind = Kind::new("certificates.k8s.io", "v1", "certificatesigningrequests");
+const REQUESTS: Gvr = Gvr::new("certificates.k8s.io", "v1", "certificatesigningrequests");
 const PATH: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
@@ -162,9 +162,9 @@ fn clients() -> Vec<Case> {
         client("c04", Csr::of("master-2.ocp4.example.com"), ""),
         client("c05", Csr::of("worker-1.ocp4.example.com"), ""),
         client("c06", Csr { password: true, ..good() }, "spec.request asks for more than names: `attribute 1.2.840.113549.1.9.7`"),
-        client("c07", Csr::of("worker-9.ocp4.example.com"), "the subject's CN names `worker-9.ocp4.example.com`, which is no node of this cluster"),
-        client("c08", Csr::of("master-0"), "the subject's CN names `master-0`, which is no node of this cluster"),
-        client("c09", Csr::of("master-0.ocp4.example.org"), "the subject's CN names `master-0.ocp4.example.org`, which is no node of this cluster"),
+        client("c07", Csr::of("worker-9.ocp4.example.com"), "the subject's CN names `worker-9.ocp4.example.com`, which is not a node of this cluster"),
+        client("c08", Csr::of("master-0"), "the subject's CN names `master-0`, which is not a node of this cluster"),
+        client("c09", Csr::of("master-0.ocp4.example.org"), "the subject's CN names `master-0.ocp4.example.org`, which is not a node of this cluster"),
         client("c10", Csr::of("bootstrap.ocp4.example.com"), "the subject's CN names `bootstrap.ocp4.example.com`, the bootstrap machine, which never joins"),
         client("c11", Csr::of(""), "the subject's CN is `system:node:`, which is not `system:node:` and a name"),
         client("c12", Csr { subject: vec![(O, "system:nodes".into()), (CN, "system:admin".into())], ..Csr::default() }, "the subject's CN is `system:admin`, which is not `system:node:` and a name"),
@@ -175,12 +175,12 @@ fn clients() -> Vec<Case> {
         client("c17", Csr { subject: vec![(O, "system:nodes".into())], ..Csr::default() }, "the subject has 0 common names (CN)"),
         client("c18", good().subject(OU, "system:masters"), "the subject has `OU = system:masters`, where one CN and one O belong"),
         client("c19", Csr { teletex: true, ..good() }, "the subject has `O that is not plain text`, where one CN and one O belong"),
-        client("c20", good().name(DNS, DOWN.as_bytes()), "the subject alternative names have the DNS name `master-0.ocp4.example.com`, and a client's certificate has none"),
-        client("c21", good().name(IP, &[192, 168, 126, 101]), "the subject alternative names have the address `192.168.126.101`, and a client's certificate has none"),
-        client("c22", good().name(URI, b"spiffe://x"), "the subject alternative names have the URI `spiffe://x`, and a client's certificate has none"),
+        client("c20", good().name(DNS, DOWN.as_bytes()), "the subject alternative names have the DNS name `master-0.ocp4.example.com`, but a client certificate has none"),
+        client("c21", good().name(IP, &[192, 168, 126, 101]), "the subject alternative names have the address `192.168.126.101`, but a client certificate has none"),
+        client("c22", good().name(URI, b"spiffe://x"), "the subject alternative names have the URI `spiffe://x`, but a client certificate has none"),
         client("c23", Csr { extension: Some((vec![0x55, 29, 19], vec![0x30, 3, 1, 1, 0xff])), ..good() }, "spec.request asks for more than names: `extension basicConstraints`"),
         client("c24", Csr { forged: true, ..good() }, "spec.request is not signed with its own key"),
-        client("c25", Csr::of(UP), "`worker-0.ocp4.example.com` is in the API already: this may be somebody who replays what it asked"),
+        client("c25", Csr::of(UP), "`worker-0.ocp4.example.com` is already in the API: this may be a replay of its request"),
         usages("c26", &["digital signature"], "spec.usages is `digital signature`, not `digital signature`, `client auth` and at most `key encipherment`"),
         usages("c27", &["digital signature", "client auth", "server auth"], "spec.usages is `digital signature`, `client auth`, `server auth`, not `digital signature`, `client auth` and at most `key encipherment`"),
         usages("c28", S, "spec.usages is `digital signature`, `server auth`, not `digital signature`, `client auth` and at most `key encipherment`"),
@@ -188,7 +188,7 @@ fn clients() -> Vec<Case> {
         by("c30", ("mallory", &[]), "spec.username is `mallory`, not `system:bootstrapper`"),
         by("c31", ("system:serviceaccount:kube-system:bootstrapper", &["system:bootstrappers"]), "spec.username is `system:serviceaccount:kube-system:bootstrapper`, not `system:bootstrapper`"),
         by("c32", NODE, "spec.username is `system:node:worker-0.ocp4.example.com`, not `system:bootstrapper`"),
-        by("c33", ("system:node:master-0.ocp4.example.com", &["system:nodes"]), "spec.username is `system:node:master-0.ocp4.example.com` itself: it renews its certificate, which the cluster's own approver decides"),
+        by("c33", ("system:node:master-0.ocp4.example.com", &["system:nodes"]), "spec.username is `system:node:master-0.ocp4.example.com` itself: this is a renewal, which the cluster's own approver decides"),
         by("c34", ("admin", &[]), "spec.username is `system:admin`, not `system:bootstrapper`"),
         ("c35", BOOT, "kubernetes.io/kube-apiserver-client", C.to_vec(), good().pem(), "spec.signerName is `kubernetes.io/kube-apiserver-client`, which signs nothing that a node asks for"),
         ("c36", BOOT, "example.com/mine", C.to_vec(), good().pem(), "spec.signerName is `example.com/mine`, which signs nothing that a node asks for"),
@@ -409,25 +409,28 @@ fn it_watches_until_everyone_is_there() {
     let (boot, node) = (stage.kubeconfig(BOOT.0, BOOT.1), stage.kubeconfig(&user, &["system:nodes"]));
     stage.api.stop();
     let mut watching = Watching::start(&stage, "4m");
-    watching.until("waiting for the API: the API at `127.0.0.1:");
+    watching.until("waiting for every node to join: the API at `127.0.0.1:");
 
     stage.api.restart(&tls(&stage.secrets));
-    watching.until("waiting for 1 of 1 nodes: `master-0`: not in the API, client certificate not asked for");
+    watching.until(
+        "waiting for every node to join: `master-0`: not in the API, client certificate not requested",
+    );
     stage.send(&boot, &request("stranger", CLIENT, C, &Csr::of("mallory").pem()));
     watching.until("left alone stranger: the subject's CN names `mallory`");
     stage.send(&boot, &request("first", CLIENT, C, &Csr::of(DOWN).pem()));
     watching.until("approved first: client certificate of master-0");
-    watching.until("waiting for 1 of 1 nodes: `master-0`: not in the API, client certificate approved, and not signed yet");
+    watching.until("waiting for every node to join: `master-0`: not in the API, client certificate approved, but not signed yet");
 
     // It moves to the masters meanwhile.
     stage.api.stop();
-    watching.until("waiting for the API: ");
+    watching.until("waiting for every node to join: the API at ");
     stage.api.restart(&tls(&stage.secrets));
     sign(&stage, "first");
     let now = time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339).unwrap();
     stage.join(DOWN, &now);
     watching.until("joined master-0");
-    watching.until("waiting for 1 of 1 nodes: `master-0`: in the API, serving certificate not asked for");
+    watching
+        .until("waiting for every node to join: `master-0`: in the API, serving certificate not requested");
     stage.send(&node, &request("second", SERVING, S, &Csr::serving(DOWN, [192, 168, 126, 101]).pem()));
     watching.until("approved second: serving certificate of master-0");
     sign(&stage, "second");
@@ -467,10 +470,10 @@ fn what_is_missing_after_the_time_is_said() {
     NODE      IN THE API  CLIENT  SERVING  NAME
     master-0  missing                      master-0.ocp4.example.com
     [stderr]
-    waiting for 1 of 1 nodes: `master-0`: not in the API, client certificate not asked for
-    error: after 1 s there is something missing:
-      `master-0`: not in the API, client certificate not asked for
-    hint: `tinderbox realize logs NODE` shows what a node wrote to its console; run this again to go on
+    waiting for every node to join: `master-0`: not in the API, client certificate not requested
+    error: still missing after 1 s:
+      `master-0`: not in the API, client certificate not requested
+    hint: `tinderbox realize logs NODE` shows a node's console; run this again to continue
     [exit 1]
     ");
     insta::assert_snapshot!(text(&[]), @r"
@@ -480,10 +483,7 @@ fn what_is_missing_after_the_time_is_said() {
     ");
     stage.api.stop();
     let gone = text(&["--watch", "--timeout", "1s"]);
-    assert!(
-        gone.contains("after 1 s there is something missing:\n  the API at `[API]` cannot be reached: "),
-        "{gone}"
-    );
+    assert!(gone.contains("still missing after 1 s:\n  the API at `[API]` cannot be reached: "), "{gone}");
     assert!(gone.trim_end().ends_with("[exit 1]"), "{gone}");
     let gone = text(&[]);
     assert!(
@@ -497,7 +497,7 @@ fn what_is_missing_after_the_time_is_said() {
 fn it_stops_when_it_is_told_to() {
     let stage = single();
     let mut watching = Watching::start(&stage, "4m");
-    watching.until("waiting for 1 of 1 nodes");
+    watching.until("waiting for every node to join");
     let began = Instant::now();
     let pid = rustix::process::Pid::from_child(&watching.child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -513,7 +513,7 @@ fn the_client_says_who_refused_what() {
     let ask = |kubeconfig: &str| Client::new(kubeconfig, &stage.at().parse().unwrap(), &GO_ON).unwrap();
     let shown = |error: tinderbox::internals::api::ApiError| error.to_string().replace(&stage.at(), "[API]");
     let admin = stage.kubeconfig("admin", &[]);
-    let maps = Kind::new("", "v1", "configmaps");
+    let maps = Gvr::new("", "v1", "configmaps");
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": "c"}});
 
     // All four of it, and health.
@@ -523,10 +523,10 @@ fn the_client_says_who_refused_what() {
     assert_eq!(ask(&admin).list(maps, Some("default")).unwrap().len(), 1);
     assert_eq!(ask(&admin).list(maps, None).unwrap().len(), 1);
     let twice = ask(&admin).create(maps, Some("default"), &map).unwrap_err();
-    assert_eq!(shown(twice), "the API refuses a change: configmaps \"a\" already exists");
+    assert_eq!(shown(twice), "conflict in the API: configmaps \"a\" already exists");
     ask(&admin).delete(maps, Some("default"), "a").unwrap();
     let gone = ask(&admin).get(maps, Some("default"), "a").unwrap_err();
-    assert_eq!(shown(gone), "the API has no such thing: configmaps \"a\" not found");
+    assert_eq!(shown(gone), "not found in the API: configmaps \"a\" not found");
 
     let forbidden = ask(&stage.kubeconfig(BOOT.0, BOOT.1)).nodes().unwrap_err();
     assert_eq!(
@@ -548,7 +548,7 @@ fn the_client_says_who_refused_what() {
     let mixed = theirs.replace(&line(&theirs, ca), &line(&admin, ca));
     let unknown = shown(ask(&mixed).nodes().unwrap_err());
     assert!(
-        unknown.starts_with("the API at `[API]` does not know us: it refuses our certificate"),
+        unknown.starts_with("the API at `[API]` does not accept our credentials: it rejects our certificate"),
         "{unknown}"
     );
     // Under another name than its certificate has.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sha2::Digest as _;
 use tinderbox::internals::booted::{Booted, Expected};
-use tinderbox::internals::shown;
+use tinderbox::internals::console_filter::without_config;
 
 use super::{Libvirt, small};
 use crate::harness::{Workspace, left_out, mode, source};
@@ -218,7 +218,7 @@ fn what_a_failed_ignition_shows_is_not_shown_on() {
     let log = Command::new("sh").args(["-c", &script]).current_dir(ws.temp()).output().unwrap().stdout;
     let secret = |text: &[u8]| String::from_utf8_lossy(text).contains("ZGVtbzpkZW1v");
     assert!(secret(&log), "{}", String::from_utf8_lossy(&log));
-    let shown = shown::without_config(&log);
+    let shown = without_config(&log);
     assert!(!secret(&shown));
     let expected = Expected::of(&fs::read_to_string(&config).unwrap());
     assert_eq!(Booted::read(&shown, &expected), Some(Booted::Failed));

@@ -412,8 +412,8 @@ fn a_wait_ends() {
     let args = ["realize", "apply", "-q", "--until", "bootstrap", "--timeout", "3s"];
     insta::assert_snapshot!(unreached(&libvirt.run(&ws, &args)), @r"
     [stderr]
-    error: the API at 192.168.126.10:6443: not within 3 seconds; seen last: the API at `192.168.126.10:6443` cannot be reached: [WORDS]
-    hint: look with `tinderbox realize logs bootstrap`, or collect everything with `tinderbox realize gather`; `tinderbox realize apply` goes on from here
+    error: timed out after 3 seconds waiting for the API at 192.168.126.10:6443; last seen: the API at `192.168.126.10:6443` cannot be reached: [WORDS]
+    hint: look with `tinderbox realize logs bootstrap`, or collect everything with `tinderbox realize gather`; `tinderbox realize apply` continues from here
     [exit 1]
     ");
     insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "--no-wait", "--phase", "pivot"]), @r"

@@ -38,14 +38,14 @@ fn what_is_not_ours_is_left_alone() {
     fs::write(ws.temp().join("unmarked.xml"), [before, after].concat()).unwrap();
     libvirt.virsh(&["define", ws.temp().join("unmarked.xml").to_str().unwrap()]);
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
-    error: there is a network `ocp4` (UUID 00000000-0000-4000-8000-000000000001) that is not this cluster's
+    error: another network is called `ocp4` (UUID 00000000-0000-4000-8000-000000000001), and is not this cluster's
     hint: remove it, or set `libvirt.network` in cluster.yaml to another name; another seed gives another UUID too
-    error: there is a pool `ocp4` (UUID 00000000-0000-4000-8000-000000000002) that is not this cluster's
+    error: another pool is called `ocp4` (UUID 00000000-0000-4000-8000-000000000002), and is not this cluster's
     hint: remove it, or set `libvirt.pool` in cluster.yaml to another name; another seed gives another UUID too
-    error: there is a machine `ocp4-cv5ll-master-0` (UUID 00000000-0000-4000-8000-000000000003) that is not this cluster's
+    error: another machine is called `ocp4-cv5ll-master-0` (UUID 00000000-0000-4000-8000-000000000003), and is not this cluster's
     hint: remove it, or rename it with `virsh domrename`
-    error: the machine `ocp4-cv5ll-master-1` has the UUID of `master-1`, and not the mark of this cluster
-    hint: somebody described it anew: undefine it, and it is made again
+    error: the machine `ocp4-cv5ll-master-1` has the UUID of `master-1`, but not the marker of this cluster
+    hint: somebody redefined it: undefine it, and `tinderbox realize apply` creates it again
     [exit 1]
     ");
     let machines = libvirt.virsh(&["list", "--all", "--name"]);
@@ -59,10 +59,10 @@ fn what_is_not_ours_is_left_alone() {
     // An interface with our addresses, and a bridge of our name.
     libvirt.sh("ip link add office type bridge && ip address add 192.168.126.7/24 dev office && ip link add virbr-ocp4 type bridge");
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
-    error: there is an interface `virbr-ocp4` that libvirt did not make
+    error: the interface `virbr-ocp4` exists, and libvirt did not create it
     hint: set `libvirt.bridge` in cluster.yaml to another name
-    error: the interface `office` has 192.168.126.7/24, and this cluster 192.168.126.1/24
-    hint: addresses can be in one place only: give the cluster another `machineNetwork`, or stop what has them
+    error: the interface `office` uses 192.168.126.7/24, which overlaps with this cluster's 192.168.126.1/24
+    hint: a subnet can be in one place only: give the cluster another `machineNetwork`, or stop what uses it
     [exit 1]
     ");
     libvirt.sh("ip link delete office; ip link delete virbr-ocp4");
@@ -76,8 +76,8 @@ fn what_is_not_ours_is_left_alone() {
         assert!(Instant::now() < end);
     }
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
-    error: the load balancer cannot have 192.168.126.10:9000, 192.168.126.11:443: others listen there
-    hint: `ss -ltnp` says who: stop it, or give it addresses of its own
+    error: the load balancer cannot listen on 192.168.126.10:9000, 192.168.126.11:443: other programs do
+    hint: `ss -ltnp` shows which: stop them, or give them other addresses
     [exit 1]
     ");
     others.into_iter().for_each(|mut other| kill_inside(&mut other));
@@ -86,7 +86,7 @@ fn what_is_not_ours_is_left_alone() {
     let bare =
         libvirt.command(&ws, &["realize", "plan", "-q"]).env("PATH", "/usr/bin:/bin").output().unwrap();
     let told = String::from_utf8(bare.stderr).unwrap();
-    assert!(told.contains("error: there is no program `haproxy` on this machine\n"), "{told}");
+    assert!(told.contains("error: `haproxy` is not in PATH\n"), "{told}");
 
     // No image, one that is compressed, and none at all.
     fs::write(ws.dir.join("rhcos.qcow2"), [0x1f, 0x8b, 8, 0]).unwrap();
@@ -97,7 +97,7 @@ fn what_is_not_ours_is_left_alone() {
     ");
     fs::remove_file(ws.dir.join("rhcos.qcow2")).unwrap();
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
-    error: `base-[IMAGE].qcow2` cannot be made: the image of the node OS is not on this machine
+    error: `base-[IMAGE].qcow2` cannot be created: the image of the node OS is not on this machine
     hint: put it at `[DIR]/rhcos.qcow2` again, or change `rhcos.qcow2` in cluster.yaml
     [exit 1]
     ");
@@ -105,7 +105,7 @@ fn what_is_not_ours_is_left_alone() {
     ws.write("cluster.lock", lock.split_once("[rhcos.qcow2]").unwrap().0);
     ws.edit("cluster.yaml", "rhcos: {qcow2: rhcos.qcow2}", "");
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
-    error: `bootstrap-[ID:16]-none.iso` cannot be made: the image of the node OS is not on this machine
+    error: `bootstrap-[ID:16]-none.iso` cannot be created: the image of the node OS is not on this machine
     hint: name the release's live ISO in cluster.yaml (`rhcos: {iso: FILE}`), and run `tinderbox lock --update rhcos`; its QEMU image works too (`rhcos: {qcow2: FILE}`)
     [exit 1]
     ");
@@ -125,12 +125,12 @@ fn a_host_that_cannot_take_the_machines_is_told_so() {
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
     warning: operators will replace what they are handed, aggregator-client-signer, kube-control-plane-signer, csr-signer-signer, kube-apiserver-to-kubelet-signer, etcd-signer, because it is too old: they adopt it until [TIME]; run `tinderbox renew` before the boot
     warning: the certificate `admin` ended [TIME]: run `tinderbox renew`
-    error: machines of type `kvm` cannot run there: failed to get emulator capabilities; invalid argument: the accel 'kvm' is not supported by '/usr/bin/qemu-system-x86_64' on this host
-    hint: switch virtualisation on in the firmware and load the kvm module; or set `libvirt.domainType: qemu` in cluster.yaml, which emulates, and is slow
-    error: a boot would not end before the first certificate does: this set boots until [TIME]
-    hint: `tinderbox renew` gives new dates, and keeps every key
+    error: the host cannot run machines of type `kvm`: failed to get emulator capabilities; invalid argument: the accel 'kvm' is not supported by '/usr/bin/qemu-system-x86_64' on this host
+    hint: enable virtualisation in the firmware and load the kvm module; or set `libvirt.domainType: qemu` in cluster.yaml, which emulates, and is slow
     error: `[TEMP]/pool` has 0.1 GB free, and the nodes need at least 6.0 GB
-    hint: make room, or set `libvirt.path` in cluster.yaml to a directory that has it
+    hint: free some space, or set `libvirt.path` in cluster.yaml to a directory that has it
+    error: the first certificate expires before a boot can finish: this set boots until [TIME]
+    hint: `tinderbox renew` issues new certificates with the same keys
     [exit 1]
     ");
 }
@@ -154,7 +154,7 @@ fn a_libvirt_that_cannot_be_talked_to_is_an_error_of_its_own() {
     insta::assert_snapshot!(ws.run(&["realize", "plan", "-q"]), @r"
     [stderr]
     error: libvirt is not running at `qemu+unix:///system?socket=[TEMP]/no-such-socket`: Failed to connect socket to '[TEMP]/no-such-socket': No such file or directory
-    hint: start it (`sudo systemctl start libvirtd`, or `sudo libvirtd -d` where there is no systemd), or set `libvirt.uri` in cluster.yaml
+    hint: start it (`sudo systemctl start libvirtd`, or `sudo libvirtd -d` on a host without systemd), or set `libvirt.uri` in cluster.yaml
     [exit 1]
     ");
     let path = ws.temp().join("empty");
@@ -162,7 +162,7 @@ fn a_libvirt_that_cannot_be_talked_to_is_an_error_of_its_own() {
     let mut without = ws.command(&["realize", "plan"]);
     insta::assert_snapshot!(ws.text(&without.env("PATH", &path).output().unwrap()), @r"
     [stderr]
-    error: there is no program `virsh` on this machine
+    error: `virsh` is not in PATH
     hint: install libvirt's client (Debian: libvirt-clients, Fedora: libvirt-client)
     [exit 1]
     ");
@@ -180,8 +180,8 @@ fn a_libvirt_that_cannot_be_talked_to_is_an_error_of_its_own() {
     inside.env("HOME", ws.temp()).env("NO_COLOR", "1");
     insta::assert_snapshot!(ws.text(&inside.output().unwrap()), @r"
     [stderr]
-    error: libvirt at `qemu:///system` does not let you in: Failed to connect socket to '/var/run/libvirt/libvirt-sock': Permission denied
-    hint: become a member of the group `libvirt` (`sudo usermod -aG libvirt $USER`, then log in again), or use `qemu:///session` in cluster.yaml
+    error: libvirt at `qemu:///system` denies access: Failed to connect socket to '/var/run/libvirt/libvirt-sock': Permission denied
+    hint: join the group `libvirt` (`sudo usermod -aG libvirt $USER`, then log in again), or use `qemu:///session` in cluster.yaml
     [exit 1]
     ");
 }

@@ -15,7 +15,7 @@ fn steps(libvirt: &Libvirt, ws: &Workspace, action: &str) -> Vec<(String, String
         .unwrap()
         .iter()
         .filter(|step| step["action"] == action)
-        .map(|step| (text(&step["thing"]), text(&step["name"])))
+        .map(|step| (text(&step["resource"]), text(&step["name"])))
         .collect()
 }
 
@@ -30,43 +30,43 @@ fn a_plan_follows_the_host() {
     create  pool      ocp4
                         [TEMP]/pool
     create  firewall  firewall.sh
-                        6 rules: the nodes reach the load balancer, and the outside
+                        6 rules: nodes reach the load balancer and the outside
     create  balancer  haproxy
-                        it does not run
+                        it is not running
     create  image     base-[IMAGE].qcow2
-                        the image of the node OS, which disks begin as
+                        the image of the node OS, which backs the disks
     create  medium    bootstrap-[ID:16].ign
-                        its Ignition
+                        its Ignition config
     create  disk      bootstrap.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-bootstrap
                         1 vCPUs, 256 MiB, qemu
     create  medium    master-0-[ID:16].ign
-                        its Ignition
+                        its Ignition config
     create  disk      master-0.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-0
                         1 vCPUs, 256 MiB, qemu
     create  medium    master-1-[ID:16].ign
-                        its Ignition
+                        its Ignition config
     create  disk      master-1.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-1
                         1 vCPUs, 256 MiB, qemu
     create  medium    master-2-[ID:16].ign
-                        its Ignition
+                        its Ignition config
     create  disk      master-2.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-2
                         1 vCPUs, 256 MiB, qemu
     create  medium    worker-0-[ID:16].ign
-                        its Ignition
+                        its Ignition config
     create  disk      worker-0.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-worker-0
                         1 vCPUs, 256 MiB, qemu
     create  medium    worker-1-[ID:16].ign
-                        its Ignition
+                        its Ignition config
     create  disk      worker-1.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-worker-1
@@ -74,7 +74,7 @@ fn a_plan_follows_the_host() {
 
     With root:
       [STORE]/[ID]-cluster/infra/firewall.sh open
-          the host's firewall lets the nodes reach the load balancer, and the outside
+          lets the nodes through the host's firewall, to the load balancer and the outside
     [exit 0]
     ");
 
@@ -123,8 +123,8 @@ fn a_plan_follows_the_host() {
     insta::assert_snapshot!(libvirt.run(&ws, &["realize", "plan", "-q"]), @r"
     change  network   ocp4
                         dns/host: `ip=192.168.126.121 master-0.ocp4.example.com etcd-0.ocp4.example.com` is missing
-                        dns/host: `ip=192.168.126.101 master-0.ocp4.example.com etcd-0.ocp4.example.com` is too much
-                        dns/host: `ip=192.168.126.111 worker-1.ocp4.example.com` is too much
+                        dns/host: `ip=192.168.126.101 master-0.ocp4.example.com etcd-0.ocp4.example.com` is unexpected
+                        dns/host: `ip=192.168.126.111 worker-1.ocp4.example.com` is unexpected
                         it does not start with the host
     keep    pool      ocp4
     keep    firewall  firewall.sh
@@ -132,17 +132,17 @@ fn a_plan_follows_the_host() {
                         it runs with another configuration
     keep    image     base-[IMAGE].qcow2
     create  medium    bootstrap-[ID:16].ign
-                        its Ignition
+                        its Ignition config
     change  disk      bootstrap.qcow2
-                        its Ignition changed: [IGNITION] becomes [IGNITION]
+                        its Ignition config changed: [IGNITION] becomes [IGNITION]
                         what is on it is lost
     change  machine   ocp4-cv5ll-bootstrap
                         metadata/node@ignition: `[ID]` becomes `[ID]`
                         sysinfo/entry@file: `[TEMP]/pool/bootstrap-[ID:16].ign` becomes `[TEMP]/pool/bootstrap-[ID:16].ign`
     create  medium    master-0-[ID:16].ign
-                        its Ignition
+                        its Ignition config
     change  disk      master-0.qcow2
-                        its Ignition changed: [IGNITION] becomes [IGNITION]
+                        its Ignition config changed: [IGNITION] becomes [IGNITION]
                         what is on it is lost
     change  machine   ocp4-cv5ll-master-0
                         metadata/node@ignition: `[ID]` becomes `[ID]`
@@ -159,9 +159,9 @@ fn a_plan_follows_the_host() {
                         memory: `262144` becomes `524288`
                         vcpu: `1` becomes `2`
     remove  machine   ocp4-cv5ll-worker-1
-                        cluster.yaml has no such node any more
+                        cluster.yaml no longer has this node
     remove  disk      worker-1.qcow2
-                        cluster.yaml has no such node any more
+                        cluster.yaml no longer has this node
                         what is on it is lost
     remove  medium    bootstrap-[ID:16].ign
                         no machine boots from it any more

@@ -62,7 +62,7 @@ fn a_user_needs_root_for_what_the_plan_lists_and_nothing_else() {
     insta::assert_snapshot!(ws.text(&refused).replace(ws.temp().to_str().unwrap(), "[TEMP]"), @r"
     [stderr]
     error: the network needs root
-    hint: run this, and then `tinderbox realize apply` again:
+    hint: run this, then `tinderbox realize apply` again:
       sudo virsh -c qemu:///system net-define [STORE]/[ID]-cluster/infra/network.xml
       sudo virsh -c qemu:///system net-start ocp4
       sudo virsh -c qemu:///system net-autostart ocp4

@@ -192,7 +192,7 @@ fn nodes_are_reached_and_tell_their_logs() {
     insta::assert_snapshot!(run(&["ssh", "bootstrap"]), @r"
     [stderr]
     error: `bootstrap` has no machine on the host
-    hint: `tinderbox realize apply` makes it
+    hint: `tinderbox realize apply` creates it
     [exit 1]
     ");
     machine(&libvirt, &ws, "bootstrap");
@@ -239,8 +239,8 @@ fn nodes_are_reached_and_tell_their_logs() {
     ");
     insta::assert_snapshot!(run(&["logs", "bootstrap", "kube-scheduler"]), @r"
     [stderr]
-    error: `bootstrap` could not say it: there is no log of kube-scheduler below /var/log/pods
-    hint: `tinderbox realize ssh bootstrap` goes there
+    error: a command on `bootstrap` failed: kube-scheduler has no log below /var/log/pods
+    hint: `tinderbox realize ssh bootstrap` opens a shell there
     [exit 1]
     ");
     insta::assert_snapshot!(run(&["logs", "bootstrap", "bootkub"]), @r"
@@ -315,7 +315,7 @@ fn nodes_are_reached_and_tell_their_logs() {
     let node = Node::start(&libvirt, "192.168.126.100");
     let other = run(&["logs", "bootstrap", "kubelet"]);
     assert!(
-        other.contains("error: `bootstrap` does not let you in: ") && other.contains(".realize/known_hosts"),
+        other.contains("error: `bootstrap` denies access: ") && other.contains(".realize/known_hosts"),
         "{other}"
     );
     assert!(!other.contains("journalctl --"), "{other}");
@@ -325,7 +325,7 @@ fn nodes_are_reached_and_tell_their_logs() {
     libvirt.virsh(&["destroy", "ocp4-cv5ll-bootstrap"]);
     insta::assert_snapshot!(run(&["logs", "bootstrap", "kubelet"]), @r"
     [stderr]
-    error: the machine of `bootstrap` does not run: it is `shut off`
+    error: the machine of `bootstrap` is not running: its state is `shut off`
     hint: `tinderbox realize apply` starts it
     [exit 1]
     ");
@@ -334,7 +334,7 @@ fn nodes_are_reached_and_tell_their_logs() {
     insta::assert_snapshot!(run(&["ssh", "bootstrap"]), @r"
     [stderr]
     error: `bootstrap` was removed when the control plane moved to the masters
-    hint: the masters go on: `tinderbox realize status` lists what there is
+    hint: the masters carry on: `tinderbox realize status` lists the machines
     [exit 1]
     ");
 }

@@ -1,0 +1,114 @@
+//! `realize apply`: takes the steps of a plan phase by phase, each after a new look at the host, so that a run continues
+//! from wherever the last one ended.
+//!
+//! Invariant: every step can be repeated, also after `kill -9` in the middle of it.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::state::Journal;
+use super::{
+    Operator, Phase, PlanStep, RealizeError, Realizer, ResourceKind, Result, SmokeCheck, StepAction,
+    firewall, load_balancer, phases, provider,
+};
+use crate::base::event::Event;
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Applied {
+    pub closure: String,
+    pub phases: Vec<Phase>,
+    /// The steps that were taken, without those that had nothing to do.
+    pub steps: Vec<PlanStep>,
+    /// The cluster's operators, if they were waited for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<Operator>,
+    /// The smoke test, if it ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<SmokeCheck>,
+}
+
+pub(super) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
+    let Realizer { state, desired, .. } = *realizer;
+    let _held = state.lock()?;
+    let plan = realizer.plan()?;
+    if !plan.obstacles.is_empty() {
+        return Err(RealizeError::Obstacles { obstacles: plan.obstacles });
+    }
+    let destroys = |step: &&PlanStep| step.destroys && phases.contains(&Phase::of(step, desired));
+    let disks: Vec<String> = plan.steps.iter().filter(destroys).map(|step| step.name.clone()).collect();
+    if !disks.is_empty() && !yes {
+        return Err(RealizeError::Confirm { disks });
+    }
+    let closure = desired.closure.display().to_string();
+    let mut journal = state.journal()?.filter(|last| last.closure == closure).unwrap_or_default();
+    journal = Journal { closure: closure.clone(), uri: realizer.provider.uri().to_owned(), ..journal };
+    let mut applied = Applied { closure, phases: phases.to_vec(), ..Applied::default() };
+    for phase in phases {
+        journal.begun = Some(*phase);
+        journal.finished.retain(|finished| finished < phase);
+        state.write(&journal)?;
+        phases::run(realizer, *phase, &mut applied)?;
+        journal.finished.push(*phase);
+        state.write(&journal)?;
+    }
+    Ok(applied)
+}
+
+/// Takes the steps of one phase, after a new look: the phase before may have changed what there is to do.
+pub(super) fn take_all(realizer: &Realizer<'_>, phase: Phase) -> Result<Vec<PlanStep>> {
+    let steps: Vec<PlanStep> = realizer
+        .plan()?
+        .steps
+        .into_iter()
+        .filter(|step| step.action != StepAction::Keep && Phase::of(step, realizer.desired) == phase)
+        .collect();
+    // What nodes share comes first, then the nodes in parallel; removals come last.
+    let is_per_node = |step: &&PlanStep| {
+        step.action.makes() && matches!(step.resource, ResourceKind::Medium | ResourceKind::Machine)
+    };
+    let is_removal =
+        |step: &&PlanStep| step.action == StepAction::Remove && step.resource != ResourceKind::PivotRecord;
+    let (nodes, rest): (Vec<&PlanStep>, Vec<&PlanStep>) = steps.iter().partition(is_per_node);
+    let (removals, shared): (Vec<&PlanStep>, Vec<&PlanStep>) = rest.into_iter().partition(is_removal);
+    shared.into_iter().try_for_each(|step| take(realizer, phase, step))?;
+    nodes.into_par_iter().try_for_each(|step| take(realizer, phase, step))?;
+    removals.into_iter().try_for_each(|step| take(realizer, phase, step))?;
+    Ok(steps)
+}
+
+/// Takes one step.
+pub(super) fn take(realizer: &Realizer<'_>, phase: Phase, step: &PlanStep) -> Result<()> {
+    let started = Instant::now();
+    match step.action {
+        StepAction::Remove => provider::remove(realizer.provider, realizer.desired, step)?,
+        _ => create(realizer, step)?,
+    }
+    realizer.events.emit(Event::Step {
+        phase: phase.as_str(),
+        action: step.action.as_str(),
+        resource: step.resource.as_str(),
+        name: step.name.clone(),
+        milliseconds: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+    Ok(())
+}
+
+fn create(realizer: &Realizer<'_>, step: &PlanStep) -> Result<()> {
+    let Realizer { provider, runner, desired, access, .. } = *realizer;
+    match step.resource {
+        ResourceKind::Firewall => firewall::run(runner, desired, "open").map(drop),
+        ResourceKind::LoadBalancer => load_balancer::start(realizer),
+        ResourceKind::Network if access.session => {
+            Err(RealizeError::needs_root("the network", realizer.plan()?))
+        }
+        ResourceKind::Disk if step.action == StepAction::Change => {
+            if let Some(machine) = provider::machine_of(step, desired) {
+                phases::forget_node(realizer, machine)?;
+            }
+            provider::create(provider, desired, step)
+        }
+        _ => provider::create(provider, desired, step),
+    }
+}

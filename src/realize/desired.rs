@@ -1,0 +1,71 @@
+//! What the closure asks for: machines with their roles, and what the provider needs to create them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::Result;
+use super::provider::{Domain, Infrastructure};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Desired {
+    pub closure: PathBuf,
+    /// The cluster's id, which marks its machines.
+    pub cluster: String,
+    /// In the order of cluster.yaml.
+    pub machines: Vec<DesiredMachine>,
+    /// What the machines share on the host.
+    pub(super) infrastructure: Infrastructure,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct DesiredMachine {
+    pub node: String,
+    /// `bootstrap`, `master` or `worker`.
+    pub role: String,
+    /// The object id of the Ignition config that it boots with.
+    pub ignition: String,
+    /// How the provider creates it.
+    pub(super) domain: Domain,
+}
+
+/// The images of the node OS that are on this machine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BootImages {
+    /// Live ISOs by node.
+    pub isos: BTreeMap<String, PathBuf>,
+    /// The QEMU image, and its sha256.
+    pub qcow2: Option<(PathBuf, String)>,
+}
+
+impl DesiredMachine {
+    /// Whether it runs the temporary control plane, and is removed after the pivot.
+    pub(crate) fn is_bootstrap(&self) -> bool {
+        self.role == "bootstrap"
+    }
+
+    pub(crate) fn is_master(&self) -> bool {
+        self.role == "master"
+    }
+}
+
+impl Desired {
+    pub(crate) fn read(closure: &Path, nodes: &[String], images: &BootImages) -> Result<Self> {
+        let infrastructure = Infrastructure::read(closure, images)?;
+        let machines = nodes
+            .iter()
+            .map(|node| DesiredMachine::read(closure, node, images))
+            .collect::<Result<Vec<_>, _>>()?;
+        let cluster = machines.first().map(|machine| machine.domain.cluster().to_owned()).unwrap_or_default();
+        Ok(Self { closure: closure.to_owned(), cluster, machines, infrastructure })
+    }
+
+    /// The load balancer's configuration, with or without the bootstrap machine as a backend.
+    pub(super) fn haproxy_config(&self, pivoted: bool) -> PathBuf {
+        self.artifact(if pivoted { "haproxy-pivoted.cfg" } else { "haproxy.cfg" })
+    }
+
+    /// A file of the closure's `infra` directory.
+    pub(crate) fn artifact(&self, name: &str) -> PathBuf {
+        self.closure.join("infra").join(name)
+    }
+}

@@ -1,0 +1,209 @@
+//! The connection to libvirt: the only file that runs `virsh`, and that interprets its messages.
+
+use std::time::Duration;
+
+use super::LibvirtError;
+use super::xml::Element;
+use crate::base::process::{Invocation, ProcessError, ProcessOutput, ProgramRunner};
+use crate::realize::{RealizeError, Result};
+
+/// How long a query may take: over ssh, with a slow login.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Connection<'a> {
+    runner: ProgramRunner<'a>,
+    uri: &'a str,
+    read_only: bool,
+}
+
+impl<'a> Connection<'a> {
+    pub(crate) fn new(runner: ProgramRunner<'a>, uri: &'a str) -> Self {
+        Self { runner, uri, read_only: false }
+    }
+
+    pub(crate) fn uri(&self) -> &'a str {
+        self.uri
+    }
+
+    pub(super) fn runner(&self) -> ProgramRunner<'a> {
+        self.runner
+    }
+
+    /// The same place, read-only: every user may look.
+    pub(super) fn read_only<'b>(self, uri: &'b str) -> Connection<'b>
+    where
+        'a: 'b,
+    {
+        Connection { runner: self.runner, uri, read_only: true }
+    }
+
+    /// Whether libvirt runs on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.uri.split_once("://").is_some_and(|(_, rest)| rest.starts_with('/'))
+    }
+
+    /// Whether this is a user's own libvirt, which has no networks.
+    pub(crate) fn is_session(&self) -> bool {
+        self.uri.split('?').next().unwrap_or_default().ends_with("/session")
+    }
+
+    /// The host that libvirt runs on, if ssh reaches it: `qemu+ssh://user@host:port/system`.
+    pub(super) fn ssh_host(&self) -> Option<String> {
+        let (scheme, rest) = self.uri.split_once("://")?;
+        let over_ssh = ["+ssh", "+libssh", "+libssh2"].iter().any(|transport| scheme.ends_with(transport));
+        let host = rest.split(['/', '?']).next().unwrap_or_default();
+        (over_ssh && !host.is_empty()).then(|| host.to_owned())
+    }
+
+    /// What virsh prints; a non-zero exit is an error.
+    pub(super) fn query(&self, args: &[&str]) -> Result<String> {
+        self.query_within(LIMIT, args)
+    }
+
+    pub(super) fn query_within(&self, limit: Duration, args: &[&str]) -> Result<String> {
+        let output = self.run_within(limit, args)?;
+        if output.is_success() { Ok(output.text()) } else { Err(self.failed(args, &output)) }
+    }
+
+    pub(super) fn failed(&self, args: &[&str], output: &ProcessOutput) -> RealizeError {
+        LibvirtError::Command { command: args.join(" "), message: message(output) }.into()
+    }
+
+    /// The outcome for the caller to judge; only a failed connection is an error.
+    pub(super) fn run(&self, args: &[&str]) -> Result<ProcessOutput> {
+        self.run_within(LIMIT, args)
+    }
+
+    fn run_within(&self, limit: Duration, args: &[&str]) -> Result<ProcessOutput> {
+        let connection: &[&str] = if self.read_only { &["-q", "-r", "-c"] } else { &["-q", "-c"] };
+        let args = [connection, &[self.uri], args].concat();
+        let output =
+            self.runner.run(Invocation::new("virsh", &args, limit)).map_err(|error| match error {
+                ProcessError::Missing { .. } => RealizeError::from(LibvirtError::NoClient),
+                error => error.into(),
+            })?;
+        if !output.is_success() && output.stderr.contains("failed to connect to the hypervisor") {
+            return Err(refused(self.uri, &message(&output)).into());
+        }
+        Ok(output)
+    }
+
+    pub(super) fn uuids(&self, list: &[&str]) -> Result<Vec<String>> {
+        let text = self.query(&[list, &["--uuid"]].concat())?;
+        Ok(text.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// The XML of one object, if libvirt has it.
+    pub(super) fn find(
+        &self,
+        what: &'static str,
+        [list, verb, root]: [&str; 3],
+        uuid: &String,
+    ) -> Result<Option<Element>> {
+        match self.uuids(&[list, "--all"])?.contains(uuid) {
+            true => Ok(self.describe(what, verb, root, std::slice::from_ref(uuid))?.pop()),
+            false => Ok(None),
+        }
+    }
+
+    /// The XML of many objects in one call: over ssh each call takes a second.
+    pub(super) fn describe(
+        &self,
+        what: &'static str,
+        verb: &str,
+        root: &str,
+        uuids: &[String],
+    ) -> Result<Vec<Element>> {
+        if uuids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch: Vec<String> = uuids.iter().map(|uuid| format!("{verb} --inactive {uuid}")).collect();
+        let text = self.run(&[&batch.join("; ")])?.text();
+        let end = format!("</{root}>");
+        let documents = text.split_inclusive(&end).filter(|one| one.trim_end().ends_with(&end));
+        let found: Vec<Element> =
+            documents.map(|one| Element::parse(what, one.trim())).collect::<Result<_, _>>()?;
+        if found.len() == uuids.len() { Ok(found) } else { Err(LibvirtError::Changed { what }.into()) }
+    }
+}
+
+/// virsh's error lines without their prefix and without the generic first line.
+pub(super) fn message(output: &ProcessOutput) -> String {
+    let lines = output.stderr.lines().map(|line| line.trim_start_matches("error: ").trim());
+    let told: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.contains("failed to connect to the hypervisor"))
+        .collect();
+    if told.is_empty() { "no error message".to_owned() } else { told.join("; ") }
+}
+
+/// Classifies a failed connection by libvirt's and ssh's own messages.
+fn refused(uri: &str, message: &str) -> LibvirtError {
+    let (uri, message) = (uri.to_owned(), message.to_owned());
+    let says = |parts: &[&str]| parts.iter().any(|part| message.to_lowercase().contains(part));
+    // ssh first: it uses some of the socket's phrases too.
+    if says(&["(publickey", "host key verification", "could not resolve", "timed out", "no route"]) {
+        LibvirtError::Unreachable { uri, message }
+    } else if says(&["permission denied", "access denied", "authentication", "authorization", "polkit"]) {
+        LibvirtError::Forbidden { uri, message }
+    } else if says(&["no such file or directory", "connection refused"]) {
+        LibvirtError::NotRunning { uri, message }
+    } else {
+        LibvirtError::Unreachable { uri, message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages of libvirt 9 and of ssh.
+    #[test]
+    fn connection_failures_are_classified() {
+        let kind = |message: &str| match refused("qemu:///system", message) {
+            LibvirtError::NotRunning { .. } => "not running",
+            LibvirtError::Forbidden { .. } => "forbidden",
+            LibvirtError::Unreachable { .. } => "unreachable",
+            _ => "?",
+        };
+        for (message, expected) in [
+            (
+                "Failed to connect socket to '/var/run/libvirt/libvirt-sock': No such file or directory",
+                "not running",
+            ),
+            ("Failed to connect socket to '/run/libvirt/libvirt-sock': Connection refused", "not running"),
+            ("Failed to connect socket to '/var/run/libvirt/libvirt-sock': Permission denied", "forbidden"),
+            ("authentication unavailable: no polkit agent available to authenticate action", "forbidden"),
+            (
+                "Cannot recv data: core@lab: Permission denied (publickey).: Connection reset by peer",
+                "unreachable",
+            ),
+            (
+                "Cannot recv data: ssh: Could not resolve hostname lab: Name or service not known",
+                "unreachable",
+            ),
+            ("no connection driver available for lxx:///", "unreachable"),
+        ] {
+            assert_eq!(kind(message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn nodes_are_behind_a_host_that_ssh_reaches() {
+        let programs = crate::base::process::Programs::default();
+        let cancel = std::sync::atomic::AtomicBool::new(false);
+        for (uri, expected) in [
+            ("qemu:///system", None),
+            ("qemu:///session", None),
+            ("qemu+ssh://lab/system", Some("lab")),
+            ("qemu+ssh://me@lab.example.com:2222/system?socket=/run/x", Some("me@lab.example.com:2222")),
+            ("qemu+ssh://root@[fd00::1]:22/system", Some("root@[fd00::1]:22")),
+            ("qemu+libssh2://lab?known_hosts=/x", Some("lab")),
+            ("qemu+tls://lab/system", None),
+            ("qemu+ssh:///system", None),
+        ] {
+            let connection = Connection::new(ProgramRunner { programs: &programs, cancel: &cancel }, uri);
+            assert_eq!(connection.ssh_host().as_deref(), expected, "{uri}");
+        }
+    }
+}

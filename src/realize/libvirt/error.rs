@@ -1,0 +1,74 @@
+//! What can go wrong between us and libvirt, told apart by what the user has to do about it.
+
+use crate::base::hint::Hint;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LibvirtError {
+    #[error("`virsh` is not in PATH")]
+    NoClient,
+    /// No daemon answers at the connection URI.
+    #[error("libvirt is not running at `{uri}`: {message}")]
+    NotRunning { uri: String, message: String },
+    #[error("libvirt at `{uri}` denies access: {message}")]
+    Forbidden { uri: String, message: String },
+    /// The transport failed: ssh, TLS, name resolution.
+    #[error("libvirt at `{uri}` cannot be reached: {message}")]
+    Unreachable { uri: String, message: String },
+    #[error("`virsh {command}` failed: {message}")]
+    Command { command: String, message: String },
+    #[error("{what} is not XML")]
+    Xml { what: String, source: roxmltree::Error },
+    #[error("libvirt's list of {what} changed while it was read")]
+    Changed { what: &'static str },
+    /// The network would have to be restarted, which cuts its machines off.
+    #[error("the network `{name}` has to be restarted, but machines are attached to it: `{}`", machines.join("`, `"))]
+    NetworkInUse { name: String, machines: Vec<String> },
+    #[error("`{name}` cannot be uploaded: its content is not on this machine")]
+    NoSource {
+        /// The name of the volume.
+        name: String,
+    },
+    #[error("`{path}` is not the image that the lock pins: its sha256 is {found}, not {expected}")]
+    ImageMismatch { path: String, expected: String, found: String },
+}
+
+impl LibvirtError {
+    /// Whether libvirt could not be asked at all, so that nothing is known about its machines.
+    pub(in crate::realize) fn is_connection(&self) -> bool {
+        matches!(self, Self::NotRunning { .. } | Self::Forbidden { .. } | Self::Unreachable { .. })
+    }
+
+    /// Whether libvirt answered, and refused or failed to do what it was asked.
+    pub(in crate::realize) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Command { .. })
+    }
+}
+
+impl Hint for LibvirtError {
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NoClient => {
+                "install libvirt's client (Debian: libvirt-clients, Fedora: libvirt-client)".into()
+            }
+            Self::NotRunning { .. } => {
+                "start it (`sudo systemctl start libvirtd`, or `sudo libvirtd -d` on a host without systemd), or set \
+                 `libvirt.uri` in cluster.yaml"
+                    .into()
+            }
+            Self::Forbidden { .. } => {
+                "join the group `libvirt` (`sudo usermod -aG libvirt $USER`, then log in again), or use \
+                 `qemu:///session` in cluster.yaml"
+                    .into()
+            }
+            Self::Unreachable { uri, .. } => format!("try `virsh -c {uri} list`"),
+            Self::Changed { .. } => "run it again".into(),
+            Self::NetworkInUse { .. } => {
+                "shut the machines down first; `tinderbox realize apply` starts them again".into()
+            }
+            Self::ImageMismatch { .. } => {
+                "`tinderbox lock --update rhcos` pins this image; the nodes are then reinstalled".into()
+            }
+            Self::Command { .. } | Self::Xml { .. } | Self::NoSource { .. } => return None,
+        })
+    }
+}

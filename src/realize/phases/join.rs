@@ -1,0 +1,67 @@
+//! Machines become nodes: certificate requests are approved until masters, or workers, have joined.
+
+use std::time::Duration;
+
+use super::PhaseWait;
+use crate::base::event::Event;
+use crate::realize::api::{ApiError, Gvr};
+use crate::realize::approve::{ApprovalReport, Member};
+use crate::realize::desired::{Desired, DesiredMachine};
+use crate::realize::wait::Poll;
+use crate::realize::{ClusterAccess, Realizer, Result};
+
+const NODES: Gvr = Gvr::new("", "v1", "nodes");
+/// Nodes boot or install themselves, and ask for two certificates.
+pub(super) const LIMIT: Duration = Duration::from_secs(40 * 60);
+
+/// Waits until `lacks` has nothing to say about the masters, or about the workers.
+pub(super) fn wait(
+    realizer: &Realizer<'_>,
+    cluster: &ClusterAccess,
+    wait: &PhaseWait<'_>,
+    masters: bool,
+    lacks: fn(&Member) -> Option<String>,
+) -> Result<()> {
+    let client = cluster.client(realizer.runner.cancel)?;
+    let approver = cluster.approver(&client, realizer.events);
+    let mut report = ApprovalReport::default();
+    wait.until(realizer, || {
+        approver.pass(&mut report)?;
+        let missing: Vec<String> = members(realizer.desired, &report, masters).filter_map(lacks).collect();
+        Ok(if missing.is_empty() { Poll::Ready(()) } else { Poll::Pending(missing.join("; ")) })
+    })
+}
+
+/// Deletes the node of a machine that is reinstalled: while the cluster still has it, the first certificate request of the
+/// new machine looks like a replay. If the API cannot be reached the node stays, and the approver says so.
+pub(in crate::realize) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine) -> Result<()> {
+    let Some(cluster) = realizer.cluster else { return Ok(()) };
+    let Some(node) = cluster.nodes.iter().find(|one| one.node == machine.node) else { return Ok(()) };
+    match cluster.client(realizer.runner.cancel)?.delete(NODES, None, &node.name) {
+        Ok(_) => {
+            let text = format!("deleted the node `{}`: its machine is reinstalled", node.name);
+            realizer.events.emit(Event::Notice { text });
+        }
+        Err(ApiError::NotFound { .. }) => {}
+        Err(error) if error.is_transient() => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// The masters, or the workers, of a report.
+pub(super) fn members<'r>(
+    desired: &'r Desired,
+    report: &'r ApprovalReport,
+    masters: bool,
+) -> impl Iterator<Item = &'r Member> {
+    let is_master =
+        |node: &str| desired.machines.iter().any(|machine| machine.node == node && machine.is_master());
+    report.nodes.iter().filter(move |member| is_master(&member.node) == masters)
+}
+
+/// Why a node is not ready.
+pub(super) fn unready(member: &Member) -> Option<String> {
+    let waiting = (!member.ready).then(|| format!("`{}`: in the API, but not ready", member.node));
+    member.lacks().or(waiting)
+}
