@@ -40,6 +40,8 @@ pub(super) struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Mermaid,
+    /// Mermaid, with one box for each folder of recipes
+    Stages,
     Dot,
     Json,
     Svg,
@@ -89,6 +91,7 @@ fn graph(env: Env<'_>, targets: &[String], format: Format) -> Result<String> {
     };
     Ok(match format {
         Format::Mermaid => mermaid(graph, &wanted),
+        Format::Stages => stages(graph, &wanted),
         Format::Dot => dot(graph, &wanted),
         Format::Json => json(graph, &wanted),
         Format::Svg => svg::draw(graph, &wanted),
@@ -132,17 +135,40 @@ fn mermaid(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
             let _ = writeln!(text, "  subgraph {folder}");
         }
         for at in members {
-            let leaf = leaf(&graph.nodes()[at].name);
-            let _ = writeln!(text, "{indent}  n{at}[\"{leaf}\"]");
+            let name = &graph.nodes()[at].name;
+            let _ = writeln!(text, "{indent}  {}[\"{}\"]", identifier(name), leaf(name));
         }
         if !folder.is_empty() {
             text.push_str("  end\n");
         }
     }
     for (from, to) in edges(graph, wanted) {
-        let _ = writeln!(text, "  n{from} --> n{to}");
+        let name = |at: NodeIndex| identifier(&graph.nodes()[at].name);
+        let _ = writeln!(text, "  {} --> {}", name(from), name(to));
     }
     text
+}
+
+/// One box for each folder, and for each derivation beside the folders: what needs anything of what.
+fn stages(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
+    let stage = |at: NodeIndex| {
+        let node = &graph.nodes()[at];
+        (node.stage, node.name.split_once('/').map_or(node.name.as_str(), |(folder, _)| folder))
+    };
+    let mut text = String::from("graph LR\n");
+    for (_, name) in wanted.iter().copied().map(stage).collect::<BTreeSet<_>>() {
+        let _ = writeln!(text, "  {}[\"{name}\"]", identifier(name));
+    }
+    let between = edges(graph, wanted).map(|(from, to)| (stage(from), stage(to)));
+    for ((_, from), (_, to)) in between.filter(|(from, to)| from != to).collect::<BTreeSet<_>>() {
+        let _ = writeln!(text, "  {} --> {}", identifier(from), identifier(to));
+    }
+    text
+}
+
+/// A name as Mermaid takes it for a node: a new derivation renumbers no other.
+fn identifier(name: &str) -> String {
+    name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
 fn dot(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {

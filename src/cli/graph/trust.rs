@@ -40,7 +40,7 @@ pub(super) fn summary(trust: &Trust) -> Event {
 /// The same as text.
 pub(super) fn draw(trust: &Trust, format: Format) -> String {
     match format {
-        Format::Mermaid => trust::mermaid(trust),
+        Format::Mermaid | Format::Stages => trust::mermaid(trust),
         Format::Dot => trust::dot(trust),
         Format::Svg => trust::svg(trust),
         Format::Json => serde_json::to_string_pretty(trust).map(|text| text + "\n").unwrap_or_default(),
