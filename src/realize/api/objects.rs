@@ -1,12 +1,12 @@
 //! Objects of any kind, as JSON.
 
-use kube::api::{DeleteParams, GetParams, ListParams, PostParams};
+use http::Method;
 use serde_json::Value;
 
 use super::{ApiError, Client};
 
 /// How many objects are asked for at once.
-const PAGE: u32 = 500;
+const PAGE: &str = "500";
 /// More pages than any cluster of ours has: an end for a server that never says that it was the last.
 const PAGES: usize = 1000;
 
@@ -34,32 +34,37 @@ impl Kind {
         format!("{group}/{}{namespace}/{}", self.version, self.plural)
     }
 
-    fn at(&self, namespace: Option<&str>) -> kube::core::Request {
-        kube::core::Request::new(self.path(namespace))
+    /// Where one of them is. Without a name this would be all of them.
+    fn object(&self, namespace: Option<&str>, name: &str) -> Result<String, ApiError> {
+        match name {
+            "" => Err(ApiError::NotFound { words: format!("{} without a name", self.plural) }),
+            name => Ok(format!("{}/{name}", self.path(namespace))),
+        }
     }
 }
 
-/// What was to be sent, or why it cannot be written down (an empty name).
-type Asked = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+/// Whose changes these are, for who looks at an object's `managedFields`.
+const MANAGER: (&str, &str) = ("fieldManager", "tinderbox");
 
 impl Client<'_> {
     /// One object. Not found is an error like others: [`ApiError::NotFound`].
     pub fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Value, ApiError> {
-        let asked = kind.at(namespace).get(name, &GetParams::default());
-        self.json(asked)
+        self.json(Method::GET, &kind.object(namespace, name)?, &[], None)
     }
 
     /// All objects of a kind, or those of a namespace.
     pub fn list(&self, kind: Kind, namespace: Option<&str>) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
-        let mut asked = ListParams::default().limit(PAGE);
+        let mut next = String::new();
         for _ in 0..PAGES {
-            let mut page = self.json(kind.at(namespace).list(&asked))?;
+            let query = [("limit", PAGE), ("continue", next.as_str())];
+            let query = if next.is_empty() { &query[..1] } else { &query };
+            let mut page = self.json(Method::GET, &kind.path(namespace), query, None)?;
             if let Value::Array(items) = page["items"].take() {
                 found.extend(items);
             }
             match page["metadata"]["continue"].as_str().filter(|next| !next.is_empty()) {
-                Some(next) => asked = asked.continue_token(next),
+                Some(more) => next = more.to_owned(),
                 None => break,
             }
         }
@@ -68,14 +73,12 @@ impl Client<'_> {
 
     /// Makes an object; the answer is the object as it is now.
     pub fn create(&self, kind: Kind, namespace: Option<&str>, object: &Value) -> Result<Value, ApiError> {
-        let asked = kind.at(namespace).create(&manager(), object.to_string().into_bytes());
-        self.json(asked)
+        self.json(Method::POST, &kind.path(namespace), &[MANAGER], Some(object))
     }
 
     /// Takes an object away.
     pub fn delete(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Value, ApiError> {
-        let asked = kind.at(namespace).delete(name, &DeleteParams::default());
-        self.json(asked)
+        self.json(Method::DELETE, &kind.object(namespace, name)?, &[], None)
     }
 
     /// Writes a part of an object that has a door of its own (`status`, `approval`). The object names the version that it
@@ -87,18 +90,18 @@ impl Client<'_> {
         door: &str,
         object: &Value,
     ) -> Result<Value, ApiError> {
-        let asked =
-            kind.at(None).replace_subresource(door, name, &manager(), object.to_string().into_bytes());
-        self.json(asked)
+        let path = format!("{}/{door}", kind.object(None, name)?);
+        self.json(Method::PUT, &path, &[MANAGER], Some(object))
     }
 
-    fn json(&self, asked: Asked) -> Result<Value, ApiError> {
-        let client = self.kube.clone();
-        let request = asked.map_err(kube::Error::BuildRequest);
-        self.call(async move { client.request(request?).await })
+    fn json(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        object: Option<&Value>,
+    ) -> Result<Value, ApiError> {
+        let answer = self.call(method, path, query, object.map(Value::to_string))?;
+        serde_json::from_slice(&answer).map_err(|error| ApiError::of_json(&self.server, &error))
     }
-}
-
-fn manager() -> PostParams {
-    PostParams { field_manager: Some("tinderbox".to_owned()), ..PostParams::default() }
 }
