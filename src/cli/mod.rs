@@ -6,6 +6,7 @@ mod args;
 mod blame;
 mod diff;
 mod error;
+mod interpreter;
 mod node;
 pub(crate) mod ops;
 mod output;
@@ -27,6 +28,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use clap::Parser;
 
 pub fn main() -> ExitCode {
+    if let Some(code) = interpreter::run() {
+        return code;
+    }
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
