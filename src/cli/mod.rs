@@ -32,6 +32,7 @@ mod export;
 mod generations;
 mod graph;
 mod init;
+mod interpreter;
 mod lock;
 mod node_entries;
 mod output;
@@ -147,6 +148,9 @@ impl Verb {
 }
 
 pub fn main() -> ExitCode {
+    if let Some(code) = interpreter::run() {
+        return code;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

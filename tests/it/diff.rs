@@ -234,7 +234,7 @@ fn the_page_of_a_release() {
       ~ cloud-credential-operator 4babe19ce69d → c9ffb33cb700
       ~ cluster-authentication-operator 91587eb0bb76 → 0776f7069e9b
       ~ cluster-bootstrap f55f1621c390 → a7b2e0dc7398
-      ~ cluster-config-api 500ba8946c4a → 4cc2dfb69fad
+      ~ cluster-config-api 28ca8a37158f → 913408828026
       ~ cluster-config-operator 90a983f551e3 → e501d8195fa3
       ~ cluster-etcd-operator e440a08996e4 → 81dbc1d57e51
       ~ cluster-ingress-operator 799f4ea0097b → b82b7d7c4cfd
@@ -243,7 +243,7 @@ fn the_page_of_a_release() {
       ~ cluster-kube-scheduler-operator 1216465f2c63 → e1c15d4ebc4b
       and 19 more
     flags
-      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:66f6281104e239bc598828514a2bf6963a446c5aa035a41ab9873a72e956e014 → demo.invalid/openshift/release@sha256:d2ee572c1f90abce8d9ff0866ceedde475abf4263002bb04ef0ecb85621377f9
+      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:3dfaf3bfc82c7c55593179dfa5c0cea177316b761a3ecc5f78e492d9afdfb726 → demo.invalid/openshift/release@sha256:90d3edaff2af0b745e600811aa7fbb171ec5123a8f9cb7722171fa895a529ba7
       - kubelet.service: --minimum-container-ttl-duration 6m0s
     feature gates
       ~ AdditionalRoutingCapabilities disabled → enabled

@@ -198,6 +198,43 @@ fn an_address_can_be_had_on_its_own_loopback() {
     assert_eq!(said, "hello\n");
 }
 
+/// A script whose interpreter is tinderbox finds it, whatever else the image has; no other program is taken for it.
+#[test]
+fn a_script_for_tinderbox_is_run_by_it() {
+    everywhere(|room, sandbox, isolation| {
+        let room = room.another("/");
+        let script = |text: &str| {
+            std::fs::write(room.path("image/bin/machine-config-operator"), text).unwrap();
+            set_mode(&room.path("image/bin/machine-config-operator"), 0o755);
+        };
+        let argv = ["/bin/machine-config-operator", "version"];
+        script("#!/.tinderbox/interpreter machine-config@1 4.18\n");
+        let problem = room.try_run(sandbox, &argv).unwrap_err().to_string();
+        assert!(
+            problem.ends_with("its interpreter is tinderbox, and this process is another program"),
+            "{problem}"
+        );
+
+        let sandbox = Sandbox::only(isolation).interpreting(Some(env!("CARGO_BIN_EXE_tinderbox").into()));
+        let says = |argv: &[&str]| {
+            let ran = room.try_run(&sandbox, argv).unwrap();
+            (ran.ended, ran.log.text())
+        };
+        assert_eq!(says(&argv), ok("machine-config-operator v4.18.0-demo\n"), "{isolation:?}");
+        let (ended, said) = says(&["/bin/machine-config-operator", "bootstrap", "--nonsense"]);
+        assert_eq!(ended, Ended::Exited(1), "{isolation:?}");
+        assert!(said.starts_with("Error: unknown flag: --nonsense\n"), "{isolation:?}: {said}");
+        script("#!/.tinderbox/interpreter machine-config@0 4.18\n");
+        assert_eq!(says(&argv).0, Ended::Exited(126), "{isolation:?}");
+        // Others do not see it.
+        assert_eq!(
+            room.shell(&sandbox, "ls -a / | busybox grep tinderbox").0,
+            Ended::Exited(1),
+            "{isolation:?}"
+        );
+    });
+}
+
 #[test]
 fn what_lingers_is_killed() {
     everywhere(|room, sandbox, isolation| {

@@ -8,7 +8,7 @@
 //! ├── proc/    of its own processes only; empty where the system refuses that
 //! ├── tmp/     private, empty, of limited size
 //! ├── out/     the only other place that it can write to
-//! └── …        the inputs, read-only, wherever the recipe wants them
+//! └── …        the inputs, read-only, wherever the recipe wants them; for scripts of ours, `/.tinderbox` (see `interpreter`)
 //! ```
 //!
 //! It is user 1000 on host `tinderbox`, with `umask 022`, a session of its own, no privileges to gain, no network but
@@ -28,6 +28,7 @@
 
 mod bwrap;
 mod enter;
+mod interpreter;
 mod layout;
 mod log;
 mod obstacle;
@@ -41,6 +42,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub(crate) use interpreter::INTERPRETER;
 pub(crate) use log::Log;
 
 use crate::base::fs;
@@ -83,6 +85,8 @@ pub struct Sandbox {
     /// Only this isolation, whatever else there is.
     only: Option<Isolation>,
     works: OnceLock<Isolation>,
+    /// The tinderbox that scripts for it are run by; none in a process that is something else.
+    executable: Option<PathBuf>,
 }
 
 /// A program to be run.
@@ -220,12 +224,26 @@ impl Hint for SandboxError {
 impl Sandbox {
     /// One that uses this isolation and no other: what works on this machine is not looked for.
     pub fn only(isolation: Isolation) -> Self {
-        Self { only: Some(isolation), works: OnceLock::new() }
+        Self { only: Some(isolation), ..Self::default() }
+    }
+
+    /// Also runs scripts whose interpreter is tinderbox: this executable, linked as this process is.
+    #[must_use]
+    pub fn interpreting(self, executable: Option<PathBuf>) -> Self {
+        Self { executable, ..self }
     }
 
     /// Runs a program to its end, whatever that is. With `cancel` set, it is killed.
     pub fn run(&self, program: &Program<'_>, cancel: &AtomicBool) -> Result<Ran, SandboxError> {
-        program::check(program)?;
+        let found = program::find(program)?;
+        let script = match found {
+            Some(found) => interpreter::script(program, &found, self.executable.as_deref())?,
+            None => None,
+        };
+        let program = &match &script {
+            Some(script) => Program { argv: &script.argv, inputs: &script.inputs, ..program.clone() },
+            None => program.clone(),
+        };
         let layout = layout::Layout::of(program)?;
         if let Some(known) = self.only.or_else(|| self.works.get().copied()) {
             return run_with(known, program, &layout, cancel);

@@ -12,18 +12,18 @@ use crate::base::hint::did_you_mean;
 /// Links followed before a path is given up.
 const LINKS: usize = 40;
 
-/// Looks for the program before anything is started.
-pub(super) fn check(program: &Program<'_>) -> Result<(), SandboxError> {
+/// Looks for the program before anything is started. None if it is not the image that brings it.
+pub(super) fn find(program: &Program<'_>) -> Result<Option<PathBuf>, SandboxError> {
     let path = program.argv.first().map(String::as_str).unwrap_or_default();
     let missing = |hint: Option<String>| SandboxError::Missing { path: path.to_owned(), hint };
     if !path.starts_with('/') {
         return Err(missing(Some("a program is named by its absolute path in the image".into())));
     }
     if program.inputs.iter().any(|mount| Path::new(path).starts_with(&mount.target)) {
-        return Ok(()); // an input, not the image, brings it
+        return Ok(None); // an input brings it
     }
     match resolve(program.root, path) {
-        Some(found) if fs::metadata(&found).is_ok_and(|found| found.is_file()) => Ok(()),
+        Some(found) if fs::metadata(&found).is_ok_and(|found| found.is_file()) => Ok(Some(found)),
         Some(_) => Err(SandboxError::Unusable { path: path.to_owned(), problem: "it is no file".into() }),
         None => {
             let beside = Path::new(path).parent().and_then(|dir| resolve(program.root, dir.to_str()?));

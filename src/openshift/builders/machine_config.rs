@@ -23,7 +23,7 @@ use crate::engine::tree::TreeWriter;
 use crate::openshift::schema;
 
 /// What stands before the spec in the hash, the same in every release.
-const SALT: [u8; 80] = [
+pub(crate) const SALT: [u8; 80] = [
     16, 124, 206, 228, 139, 56, 175, 175, 79, 229, 134, 118, 157, 154, 211, 110, 25, 93, 47, 253, 172, 106,
     37, 7, 174, 13, 160, 185, 110, 17, 87, 52, 219, 131, 12, 206, 218, 141, 116, 135, 188, 181, 192, 151,
     233, 62, 126, 165, 64, 83, 179, 119, 15, 168, 208, 197, 146, 107, 58, 227, 133, 188, 238, 26, 33, 26,

@@ -17,6 +17,7 @@ mod tree;
 pub(crate) mod validate;
 
 pub(crate) use error::ArtifactError;
+pub(crate) use machine_config::SALT as RENDERED_SALT;
 
 // What every builder here works with.
 use crate::engine::builders::{

@@ -1,12 +1,11 @@
 //! Layers and manifests from files: the same files always give the same bytes.
 //!
-//! Entries are sorted, belong to root, carry the time 0; directories come before what is in them. gzip has no name, no time
-//! and one level.
+//! Entries are sorted, belong to root, carry the time 0; directories come before what is in them. Layers are not compressed:
+//! what a compressor makes of the same bytes may change with its version, and the digest with it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 
-use flate2::{Compression, GzBuilder};
 use serde_json::json;
 use tar::{Builder, EntryType, Header};
 
@@ -14,7 +13,7 @@ use crate::engine::registry::Sha256;
 
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
 /// Bytes that a digest names.
 pub(super) type Blob = Vec<u8>;
@@ -27,12 +26,8 @@ pub(super) enum Entry {
     Link(&'static str),
 }
 
-/// A layer, with the digest of its tar beside its gzip.
-#[derive(Clone)]
-pub(super) struct Layer {
-    bytes: Blob,
-    plain: Sha256,
-}
+/// A layer: a tar archive.
+pub(super) type Layer = Blob;
 
 /// An image: its manifest, its config and its layers.
 pub(super) struct Image {
@@ -40,22 +35,13 @@ pub(super) struct Image {
     pub(super) blobs: Vec<(Sha256, Blob)>,
 }
 
-/// The architecture that the programs were compiled for, as OCI names it.
-pub(super) fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "powerpc64" => "ppc64le",
-        other => other,
-    }
-}
+/// What the images say that they are for. There is nothing but text in them, so they are the same on every machine.
+pub(super) const ARCHITECTURE: &str = "amd64";
 
 /// A layer of these files, with the directories that they need (mode 0755, or what `directories` says).
 pub(super) fn layer(entries: &BTreeMap<String, Entry>, directories: &BTreeMap<&str, u32>) -> Layer {
     // Writing to memory cannot fail, and the paths are our own.
-    let plain = archive(entries, directories).unwrap_or_default();
-    let bytes = compress(&plain).unwrap_or_default();
-    Layer { plain: Sha256::of(&plain), bytes }
+    archive(entries, directories).unwrap_or_default()
 }
 
 fn archive(entries: &BTreeMap<String, Entry>, directories: &BTreeMap<&str, u32>) -> io::Result<Vec<u8>> {
@@ -93,21 +79,15 @@ fn header(kind: EntryType, mode: u32) -> Header {
     header
 }
 
-fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::new(6));
-    gzip.write_all(bytes)?;
-    gzip.finish()
-}
-
 /// An image of these layers, lowest first.
 pub(super) fn image(layers: &[&Layer], labels: &BTreeMap<&str, String>) -> Image {
     let config = json!({
-        "architecture": architecture(),
+        "architecture": ARCHITECTURE,
         "config": {"Labels": labels},
         "created": "1970-01-01T00:00:00Z",
         "history": layers.iter().map(|_| json!({"created": "1970-01-01T00:00:00Z", "created_by": "tinderbox demo release"})).collect::<Vec<_>>(),
         "os": "linux",
-        "rootfs": {"type": "layers", "diff_ids": layers.iter().map(|layer| layer.plain.to_string()).collect::<Vec<_>>()},
+        "rootfs": {"type": "layers", "diff_ids": layers.iter().map(|layer| Sha256::of(layer).to_string()).collect::<Vec<_>>()},
     });
     let config = config.to_string().into_bytes();
     let descriptor = |media_type: &str, bytes: &[u8]| json!({"mediaType": media_type, "digest": Sha256::of(bytes).to_string(), "size": bytes.len()});
@@ -115,10 +95,10 @@ pub(super) fn image(layers: &[&Layer], labels: &BTreeMap<&str, String>) -> Image
         "schemaVersion": 2,
         "mediaType": MANIFEST,
         "config": descriptor(CONFIG, &config),
-        "layers": layers.iter().map(|layer| descriptor(LAYER, &layer.bytes)).collect::<Vec<_>>(),
+        "layers": layers.iter().map(|layer| descriptor(LAYER, layer)).collect::<Vec<_>>(),
         "annotations": {"org.opencontainers.image.description": "demo release of tinderbox"},
     });
-    let blobs = layers.iter().map(|layer| layer.bytes.clone()).chain([config]);
+    let blobs = layers.iter().map(|layer| (*layer).clone()).chain([config]);
     Image {
         manifest: manifest.to_string().into_bytes(),
         blobs: blobs.map(|bytes| (Sha256::of(&bytes), bytes)).collect(),

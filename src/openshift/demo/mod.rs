@@ -6,23 +6,14 @@
 //! ├── release/                       the release image's own base layer: the cluster-version operator's manifests
 //! ├── payload/                       manifests that stand in the payload alone
 //! ├── cluster-config-api/            that image; its manifests stand in the payload too
-//! └── machine-config-operator/       that image's templates; its programs are compiled from mco/ by the build script
+//! └── machine-config-operator/       that image's templates; its programs are in mco/, and scripts that name them in the image
 //! ```
 //!
-//! Assembly is deterministic: fixed times and owners, sorted entries, one compression. The digests change when these
-//! files or the compiler do, so nothing may pin one.
+//! Assembly is deterministic: fixed times and owners, sorted entries, no compression. The digests depend on these files and
+//! on nothing else, neither compiler nor machine; a test pins them.
 
 mod files;
 mod layer;
-#[cfg(test)]
-#[path = "mco/main.rs"]
-#[expect(
-    dead_code,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program of its own: it is here so that its readers and writers are tested and checked like the rest"
-)]
 mod mco;
 mod payload;
 #[cfg(test)]
@@ -36,6 +27,7 @@ use crate::engine::registry::{
     self, Descriptor, ImageName, Images, MediaType, Reference, RegistryError, Result, Sha256, Target,
 };
 use layer::{Blob, Image};
+pub(crate) use mco::{Call, run};
 
 /// One of the demo's versions.
 #[derive(Clone, Copy)]
@@ -46,7 +38,6 @@ pub struct Demo {
 /// What a version is, and its images once somebody asked for them.
 struct Version {
     name: &'static str,
-    program: &'static [u8],
     content: &'static LazyLock<Content>,
 }
 
@@ -63,18 +54,8 @@ const NAMES: [&str; 2] = ["4.18", "4.19"];
 
 static FIRST: LazyLock<Content> = LazyLock::new(|| payload::assemble(&VERSIONS[0]));
 static SECOND: LazyLock<Content> = LazyLock::new(|| payload::assemble(&VERSIONS[1]));
-static VERSIONS: [Version; 2] = [
-    Version {
-        name: NAMES[0],
-        program: include_bytes!(concat!(env!("OUT_DIR"), "/demo-mco-4.18")),
-        content: &FIRST,
-    },
-    Version {
-        name: NAMES[1],
-        program: include_bytes!(concat!(env!("OUT_DIR"), "/demo-mco-4.19")),
-        content: &SECOND,
-    },
-];
+static VERSIONS: [Version; 2] =
+    [Version { name: NAMES[0], content: &FIRST }, Version { name: NAMES[1], content: &SECOND }];
 
 /// The versions there are, as `demo:VERSION` names them.
 pub fn versions() -> &'static [&'static str] {
@@ -140,7 +121,7 @@ impl Demo {
         // The release names the others, so it comes last.
         images.rotate_left(1);
         for (component, name, digest) in images {
-            let manifest = registry::image(self, &name, &digest, layer::architecture())?;
+            let manifest = registry::image(self, &name, &digest, layer::ARCHITECTURE)?;
             for blob in std::iter::once(&manifest.config).chain(&manifest.layers) {
                 if !target.has_blob(&name, blob)? {
                     target.put_blob(&name, blob, &mut self.blob(&name, blob)?)?;
@@ -163,9 +144,9 @@ impl Demo {
             what: what.to_owned(),
             place: match component {
                 Some((name, _)) => format!("the demo release has no content for this component, {name}"),
-                // The demo is part of the program: another build of it may have other digests.
+                // The demo is part of the program: another version of it may have another demo.
                 None => format!(
-                    "the demo release of this build is another; `tinderbox lock --update release=demo:{}` takes it",
+                    "the demo release of this tinderbox is another; `tinderbox lock --update release=demo:{}` takes it",
                     self.about.name
                 ),
             },

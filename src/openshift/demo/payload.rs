@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::layer::{Entry, Layer, image, layer};
-use super::{Content, Version, files};
+use super::{Content, Version, files, mco};
 use crate::engine::registry::Sha256;
 
 /// Components of both versions. What has content is put in place of its digest here.
@@ -104,12 +104,13 @@ fn base(version: &Version) -> Layer {
     layer(&entries.collect(), &BTreeMap::new())
 }
 
-/// The machine-config programs and their templates. The two programs are one file with two names.
+/// The machine-config programs and their templates. The two programs are one script with two names.
 fn machine_config(version: &Version) -> Layer {
     let files = files::of(version.name, "machine-config-operator").into_iter();
     let mut entries: BTreeMap<_, _> =
         files.map(|(path, bytes)| (path, Entry::File(bytes.to_vec(), 0o644))).collect();
-    entries.insert("usr/bin/machine-config-controller".into(), Entry::File(version.program.to_vec(), 0o755));
+    let script = mco::script(version.name);
+    entries.insert("usr/bin/machine-config-controller".into(), Entry::File(script.into_bytes(), 0o755));
     entries
         .insert("usr/bin/machine-config-operator".into(), Entry::Link("usr/bin/machine-config-controller"));
     layer(&entries, &BTreeMap::new())

@@ -142,7 +142,7 @@ impl Workspace {
         let release = lock.release.as_ref();
         let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
         let files = files(&directory, lock);
-        let sandbox = Sandbox::default();
+        let sandbox = Sandbox::default().interpreting(std::env::current_exe().ok());
         Ok(Self { directory, cluster, fields, graph, images, files, seed, sandbox })
     }
 

@@ -1,7 +1,8 @@
 //! Nodes, and certificate signing requests: what they ask for, their state, and their approval.
 
-use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use serde::Serialize;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -63,14 +64,27 @@ pub enum Approval {
     Gone,
 }
 
+/// What the requestor asks for, in the API's own type.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    #[serde(default)]
+    signer_name: String,
+    request: String,
+    username: Option<String>,
+    groups: Option<Vec<String>>,
+    usages: Option<Vec<String>>,
+}
+
 impl CertificateRequest {
     pub fn read(object: Value) -> Result<Self, String> {
-        let typed: CertificateSigningRequest =
-            serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
-        let (spec, metadata) = (typed.spec, typed.metadata);
-        let status = typed.status.unwrap_or_default();
-        let has = |kind: &str| status.conditions.iter().flatten().any(|one| one.type_ == kind);
-        let issued = status.certificate.as_ref().is_some_and(|certificate| !certificate.0.is_empty());
+        let spec = Spec::deserialize(&object["spec"]).map_err(|error| error.to_string())?;
+        let pem = STANDARD.decode(spec.request).map_err(|_| "its `request` is not base64".to_owned())?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let status = &object["status"];
+        let conditions = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+        let has = |kind: &str| conditions.iter().any(|one| one["type"] == kind);
+        let issued = status["certificate"].as_str().is_some_and(|certificate| !certificate.is_empty());
         let stage = match () {
             () if has("Denied") => Stage::Denied,
             () if has("Failed") => Stage::Failed,
@@ -79,14 +93,14 @@ impl CertificateRequest {
             () => Stage::Pending,
         };
         Ok(Self {
-            name: metadata.name.unwrap_or_default(),
-            uid: metadata.uid.unwrap_or_default(),
+            name: text(&object["metadata"]["name"]),
+            uid: text(&object["metadata"]["uid"]),
             created: date(&object),
             signer: spec.signer_name,
             username: spec.username.unwrap_or_default(),
             groups: spec.groups.unwrap_or_default(),
             usages: spec.usages.unwrap_or_default(),
-            pem: spec.request.0,
+            pem,
             stage,
             object,
         })

@@ -3,65 +3,83 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use zeroize::Zeroizing;
 
-use super::{ApiError, CONNECT, Endpoint, REQUEST};
+use super::{ApiError, CONNECT};
+use crate::base::hint::Problems;
 use crate::base::pki::Certificate;
+use crate::base::yaml::{self, Node, Source};
 
-/// For a server at this endpoint.
-pub(super) fn config(text: &str, at: &Endpoint) -> Result<kube::Config, ApiError> {
-    let (cluster, user) = current(text)?;
+/// Connects as a kubeconfig says. Nothing is retried here: the wait loop does that, and reports it.
+pub(super) fn connector(text: &str) -> Result<HttpsConnector<HttpConnector>, ApiError> {
+    let current = Current::read(text)?;
     let broken = |problem: String| ApiError::Kubeconfig { problem };
-    let url = format!("https://{at}").parse().map_err(|_| broken(format!("`{at}` is not an endpoint")))?;
-    let mut config = kube::Config::new(url);
-    config.root_cert = Some(authorities(&cluster)?);
-    config.tls_server_name = Some(server_name(&cluster)?);
-    config.auth_info = AuthInfo {
-        client_certificate_data: user.client_certificate_data,
-        client_key_data: user.client_key_data,
-        ..AuthInfo::default()
-    };
-    config.connect_timeout = Some(CONNECT);
-    config.read_timeout = Some(REQUEST);
-    config.write_timeout = Some(REQUEST);
-    // The wait loop retries, and reports it.
-    config.default_retry = false;
-    Ok(config)
+    let mut roots = rustls::RootCertStore::empty();
+    for one in certificates("certificate-authority-data", current.authority.as_deref())? {
+        roots.add(CertificateDer::from(one.der().to_vec())).map_err(|error| broken(error.to_string()))?;
+    }
+    let chain = certificates("client-certificate-data", Some(&current.certificate))?;
+    let chain = chain.iter().map(|one| CertificateDer::from(one.der().to_vec())).collect();
+    let key = STANDARD.decode(&*current.key).ok().map(Zeroizing::new);
+    let key = key.and_then(|pem| PrivateKeyDer::from_pem_slice(&pem).ok());
+    let key = key.ok_or_else(|| broken("`client-key-data` is not a key".into()))?;
+    let tls = rustls::ClientConfig::builder().with_root_certificates(roots);
+    let tls = tls.with_client_auth_cert(chain, key).map_err(|error| broken(error.to_string()))?;
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(CONNECT));
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_only();
+    let name = FixedServerNameResolver::new(server_name(&current.server)?);
+    Ok(builder.with_server_name_resolver(name).enable_http1().wrap_connector(tcp))
 }
 
 /// The user that an API server derives from a kubeconfig's client certificate.
 pub(crate) fn user_of(kubeconfig: &str) -> Result<String, ApiError> {
-    let (_, user) = current(kubeconfig)?;
-    let chain = certificates("client-certificate-data", user.client_certificate_data.as_deref())?;
+    let chain = certificates("client-certificate-data", Some(&Current::read(kubeconfig)?.certificate))?;
     let name = chain.first().and_then(|one| one.common_name()).unwrap_or_default();
     Ok(name.to_owned())
 }
 
 /// The cluster and the user of the current context.
-fn current(text: &str) -> Result<(Cluster, AuthInfo), ApiError> {
-    let broken = |problem: String| ApiError::Kubeconfig { problem };
-    // Not the parser's message: it quotes the text, which has keys in it.
-    let read = Kubeconfig::from_yaml(text).map_err(|_| broken("it is not a kubeconfig".into()))?;
-    let missing = |field: &str| broken(format!("it has no `{field}`"));
-    let name = read.current_context.as_deref().ok_or_else(|| missing("current-context"))?;
-    let context = read.contexts.into_iter().find(|one| one.name == name).and_then(|one| one.context);
-    let context = context.ok_or_else(|| missing("contexts"))?;
-    let cluster = read.clusters.into_iter().find(|one| one.name == context.cluster);
-    let cluster = cluster.and_then(|one| one.cluster).ok_or_else(|| missing("clusters"))?;
-    let user = read.auth_infos.into_iter().find(|one| Some(&one.name) == context.user.as_ref());
-    let user = user.and_then(|one| one.auth_info).ok_or_else(|| missing("users"))?;
-    if user.client_certificate_data.is_none() {
-        return Err(missing("client-certificate-data"));
-    }
-    if user.client_key_data.is_none() {
-        return Err(missing("client-key-data"));
-    }
-    Ok((cluster, user))
+struct Current {
+    server: String,
+    authority: Option<String>,
+    certificate: String,
+    key: Zeroizing<String>,
 }
 
-fn authorities(cluster: &Cluster) -> Result<Vec<Vec<u8>>, ApiError> {
-    let chain = certificates("certificate-authority-data", cluster.certificate_authority_data.as_deref())?;
-    Ok(chain.iter().map(|one| one.der().to_vec()).collect())
+impl Current {
+    fn read(text: &str) -> Result<Self, ApiError> {
+        let broken = |problem: String| ApiError::Kubeconfig { problem };
+        // Not the parser's message: it quotes the text, which has keys in it.
+        let read = yaml::parse(Source { name: "kubeconfig", text }, &mut Problems::default());
+        let read = read.ok_or_else(|| broken("it is not a kubeconfig".into()))?;
+        let missing = |field: &str| broken(format!("it has no `{field}`"));
+        let name = text_of(&read, "current-context").ok_or_else(|| missing("current-context"))?;
+        let named = |list: &str, name: Option<String>, part: &str| {
+            let items = read.get(list).map(Node::items).unwrap_or_default();
+            let found = items.iter().find(|one| name.is_some() && text_of(one, "name") == name);
+            found.and_then(|one| one.get(part)).ok_or_else(|| missing(list))
+        };
+        let context = named("contexts", Some(name), "context")?;
+        let cluster = named("clusters", text_of(context, "cluster"), "cluster")?;
+        let user = named("users", text_of(context, "user"), "user")?;
+        let field = |field: &str| text_of(user, field).ok_or_else(|| missing(field));
+        Ok(Self {
+            server: text_of(cluster, "server").unwrap_or_default(),
+            authority: text_of(cluster, "certificate-authority-data"),
+            certificate: field("client-certificate-data")?,
+            key: Zeroizing::new(field("client-key-data")?),
+        })
+    }
+}
+
+fn text_of(node: &Node, field: &str) -> Option<String> {
+    node.get(field).filter(|value| !value.is_null()).and_then(Node::text).map(str::to_owned)
 }
 
 fn certificates(field: &str, data: Option<&str>) -> Result<Vec<Certificate>, ApiError> {
@@ -73,16 +91,13 @@ fn certificates(field: &str, data: Option<&str>) -> Result<Vec<Certificate>, Api
 }
 
 /// The host of `https://api.ocp4.example.com:6443`.
-fn server_name(cluster: &Cluster) -> Result<String, ApiError> {
-    let server = cluster.server.as_deref().and_then(|server| server.strip_prefix("https://"));
-    let host = server.map(|rest| rest.split('/').next().unwrap_or(rest)).and_then(|rest| {
-        match rest.strip_prefix('[') {
-            Some(rest) => rest.split(']').next(),
-            None => rest.split(':').next(),
-        }
+fn server_name(server: &str) -> Result<ServerName<'static>, ApiError> {
+    let host = server.strip_prefix("https://").map(|rest| rest.split('/').next().unwrap_or(rest));
+    let host = host.and_then(|rest| match rest.strip_prefix('[') {
+        Some(rest) => rest.split(']').next(),
+        None => rest.split(':').next(),
     });
-    let host = host.filter(|host| !host.is_empty());
-    host.map(str::to_owned)
+    host.and_then(|host| ServerName::try_from(host.to_owned()).ok())
         .ok_or_else(|| ApiError::Kubeconfig { problem: "its `server` is not https://HOST:PORT".into() })
 }
 
@@ -91,7 +106,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        config(text, &"127.0.0.1".parse().unwrap()).unwrap_err().to_string()
+        connector(text).err().unwrap().to_string()
     }
 
     #[test]
@@ -111,9 +126,7 @@ mod tests {
 
     #[test]
     fn the_server_name_is_the_host_of_the_url() {
-        let name = |server: &str| {
-            server_name(&Cluster { server: Some(server.to_owned()), ..Cluster::default() }).ok()
-        };
+        let name = |server: &str| server_name(server).ok().map(|name| name.to_str().into_owned());
         assert_eq!(name("https://api.ocp4.example.com:6443").as_deref(), Some("api.ocp4.example.com"));
         assert_eq!(name("https://[fd00::1]:6443/x").as_deref(), Some("fd00::1"));
         assert_eq!(name("http://api.ocp4.example.com:6443"), None);

@@ -48,30 +48,27 @@ impl ApiError {
         }
     }
 
-    pub(super) fn of(server: &str, error: kube::Error) -> Self {
-        let server = server.to_owned();
-        match error {
-            kube::Error::Api(status) => Self::of_status(server, &status),
-            kube::Error::SerdeError(error) => Self::Answer {
-                server,
-                // Not its text, which may quote a Secret.
-                message: format!("line {}, column {}", error.line(), error.column()),
-            },
-            kube::Error::FromUtf8(_) => Self::Answer { server, message: "it is not UTF-8".into() },
-            kube::Error::Service(error) => Self::of_transport(server, &*error),
-            kube::Error::RustlsTls(error) => Self::Kubeconfig { problem: error.to_string() },
-            error => Self::of_transport(server, &error),
-        }
+    /// A response that is not JSON. Not its text, which may quote a Secret.
+    pub(super) fn of_json(server: &str, error: &serde_json::Error) -> Self {
+        let message = format!("line {}, column {}", error.line(), error.column());
+        Self::Answer { server: server.to_owned(), message }
     }
 
-    fn of_status(server: String, status: &kube::core::Status) -> Self {
-        let message = one_line(&status.message);
-        match status.code {
+    /// A refusal, with the reason in the API's `Status`; a proxy in between sends none.
+    pub(super) fn of_status(server: &str, status: http::StatusCode, body: &[u8]) -> Self {
+        let found: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+        let (server, code) = (server.to_owned(), status.as_u16());
+        let (message, reason) = match found["kind"] == "Status" {
+            true => (found["message"].as_str().unwrap_or_default(), found["reason"].as_str()),
+            false => (&*String::from_utf8_lossy(body), Some("Failed to parse error data")),
+        };
+        let (message, reason) = (one_line(message), one_line(reason.unwrap_or_default()));
+        match code {
             401 => Self::Unauthorized { server, message },
             403 => Self::Forbidden { server, message },
             404 => Self::NotFound { message },
             409 => Self::Conflict { message },
-            code => Self::Refused { server, code, reason: one_line(&status.reason), message },
+            code => Self::Refused { server, code, reason, message },
         }
     }
 
@@ -162,7 +159,7 @@ mod tests {
     #[test]
     fn an_answer_is_not_quoted() {
         let error = serde_json::from_str::<u8>("\"hunter2\"").unwrap_err();
-        let shown = ApiError::of("api", kube::Error::SerdeError(error)).to_string();
+        let shown = ApiError::of_json("api", &error).to_string();
         assert!(!shown.contains("hunter2"), "{shown}");
     }
 }

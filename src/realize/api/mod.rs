@@ -1,4 +1,4 @@
-//! A cluster's API: a blocking front of the `kube` crate. Every call has a deadline, and ends when the user cancels.
+//! A cluster's API: a blocking client. Every call has a deadline, and ends when the user cancels.
 //!
 //! | file | what it owns |
 //! |---|---|
@@ -24,6 +24,12 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::StatusCode;
+use http_body_util::{BodyExt as _, Full};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{self, connect::HttpConnector};
+
 pub(crate) use certificates::{ApiNode, Approval, CertificateRequest, Stage};
 pub(crate) use config::user_of;
 pub(crate) use endpoint::Endpoint;
@@ -38,9 +44,11 @@ const REQUEST: Duration = Duration::from_secs(30);
 /// How often a pending call checks for cancellation.
 const TICK: Duration = Duration::from_millis(100);
 
+type Http = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
 /// A client of one API server. It connects with the first request.
 pub struct Client<'a> {
-    kube: kube::Client,
+    http: Http,
     /// Some until the client is dropped.
     runtime: Option<tokio::runtime::Runtime>,
     handle: tokio::runtime::Handle,
@@ -66,7 +74,9 @@ impl Drop for Client<'_> {
 impl<'a> Client<'a> {
     /// As the user of a kubeconfig, at this endpoint.
     pub fn new(kubeconfig: &str, at: &Endpoint, cancel: &'a AtomicBool) -> Result<Self, ApiError> {
-        let config = config::config(kubeconfig, at)?;
+        // Once per process; a provider that is already installed is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let connector = config::connector(kubeconfig)?;
         let broken = |problem: String| ApiError::Kubeconfig { problem };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -74,13 +84,9 @@ impl<'a> Client<'a> {
             .enable_all()
             .build()
             .map_err(|error| broken(format!("no thread for the network: {error}")))?;
-        // Once per process; a provider that is already installed is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build(connector);
         let handle = runtime.handle().clone();
-        let entered = handle.enter();
-        let kube = kube::Client::try_from(config).map_err(|error| ApiError::of(&at.to_string(), error))?;
-        drop(entered);
-        Ok(Self { kube, runtime: Some(runtime), handle, server: at.to_string(), cancel })
+        Ok(Self { http, runtime: Some(runtime), handle, server: at.to_string(), cancel })
     }
 
     pub fn server(&self) -> &str {
@@ -93,21 +99,46 @@ impl<'a> Client<'a> {
 
     /// Whether the API server reports that it is ready.
     pub fn ready(&self) -> Result<(), ApiError> {
-        let client = self.kube.clone();
-        let asked = kube::core::Request::new("/readyz").list(&Default::default());
-        self.call(async move { client.request_text(asked.map_err(kube::Error::BuildRequest)?).await })
-            .map(drop)
+        self.call(http::Method::GET, "/readyz", &[], None).map(drop)
     }
 
     fn check_cancelled(&self) -> Result<(), ApiError> {
         if self.cancel.load(Ordering::Relaxed) { Err(ApiError::Stopped) } else { Ok(()) }
     }
 
-    fn call<T: Send + 'static>(
+    /// Sends a request, and waits for its response until the deadline.
+    fn call(
         &self,
-        work: impl Future<Output = kube::Result<T>> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        self.wait_for(work)?.map_err(|error| ApiError::of(&self.server, error))
+        method: http::Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<String>,
+    ) -> Result<Bytes, ApiError> {
+        let broken =
+            |message: &str| ApiError::Answer { server: self.server.clone(), message: message.to_owned() };
+        let mut url = reqwest::Url::parse(&format!("https://{}{path}", self.server))
+            .map_err(|_| broken("the request cannot be built"))?;
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let request = http::Request::builder()
+            .method(method)
+            .uri(url.as_str())
+            .header(http::header::ACCEPT, "application/json, */*")
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .header(http::header::USER_AGENT, "tinderbox")
+            .body(Full::from(body.unwrap_or_default()))
+            .map_err(|_| broken("the request cannot be built"))?;
+        let client = self.http.clone();
+        let answer = self.wait_for(async move {
+            let (head, body) = client.request(request).await.map_err(Transport::from)?.into_parts();
+            Ok::<_, Transport>((head.status, body.collect().await?.to_bytes()))
+        })?;
+        match answer {
+            Ok((status, body)) if is_error(status) => Err(ApiError::of_status(&self.server, status, &body)),
+            Ok((_, body)) => Ok(body),
+            Err(error) => Err(ApiError::of_transport(self.server.clone(), &*error)),
+        }
     }
 
     /// Runs a future on the client's thread, with its deadline.
@@ -139,4 +170,11 @@ impl<'a> Client<'a> {
             }
         }
     }
+}
+
+/// Whatever kept a request from being answered.
+type Transport = Box<dyn std::error::Error + Send + Sync>;
+
+fn is_error(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
 }

@@ -1,12 +1,12 @@
 //! Objects of any resource, as JSON.
 
-use kube::api::{DeleteParams, GetParams, ListParams, PostParams};
+use http::Method;
 use serde_json::Value;
 
 use super::{ApiError, Client};
 
 /// Objects per page.
-const PAGE: u32 = 500;
+const PAGE: &str = "500";
 /// More pages than any cluster has: stops a server that never sends the last one.
 const PAGES: usize = 1000;
 
@@ -33,32 +33,37 @@ impl Gvr {
         format!("{group}/{}{namespace}/{}", self.version, self.plural)
     }
 
-    fn at(&self, namespace: Option<&str>) -> kube::core::Request {
-        kube::core::Request::new(self.path(namespace))
+    /// Where one of them is. Without a name this would be all of them.
+    fn object(&self, namespace: Option<&str>, name: &str) -> Result<String, ApiError> {
+        match name {
+            "" => Err(ApiError::NotFound { message: format!("{} without a name", self.plural) }),
+            name => Ok(format!("{}/{name}", self.path(namespace))),
+        }
     }
 }
 
-/// A request, or why it cannot be built (an empty name).
-type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+/// Who made a change, in an object's `managedFields`.
+const MANAGER: (&str, &str) = ("fieldManager", "tinderbox");
 
 impl Client<'_> {
     /// One object. A missing one is [`ApiError::NotFound`].
     pub fn get(&self, resource: Gvr, namespace: Option<&str>, name: &str) -> Result<Value, ApiError> {
-        let request = resource.at(namespace).get(name, &GetParams::default());
-        self.json(request)
+        self.json(Method::GET, &resource.object(namespace, name)?, &[], None)
     }
 
     /// All objects, or those of a namespace.
     pub fn list(&self, resource: Gvr, namespace: Option<&str>) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
-        let mut params = ListParams::default().limit(PAGE);
+        let mut next = String::new();
         for _ in 0..PAGES {
-            let mut page = self.json(resource.at(namespace).list(&params))?;
+            let query = [("limit", PAGE), ("continue", next.as_str())];
+            let query = if next.is_empty() { &query[..1] } else { &query };
+            let mut page = self.json(Method::GET, &resource.path(namespace), query, None)?;
             if let Value::Array(items) = page["items"].take() {
                 found.extend(items);
             }
             match page["metadata"]["continue"].as_str().filter(|next| !next.is_empty()) {
-                Some(next) => params = params.continue_token(next),
+                Some(more) => next = more.to_owned(),
                 None => break,
             }
         }
@@ -67,13 +72,11 @@ impl Client<'_> {
 
     /// Creates an object; returns it as the server has it.
     pub fn create(&self, resource: Gvr, namespace: Option<&str>, object: &Value) -> Result<Value, ApiError> {
-        let request = resource.at(namespace).create(&manager(), object.to_string().into_bytes());
-        self.json(request)
+        self.json(Method::POST, &resource.path(namespace), &[MANAGER], Some(object))
     }
 
     pub fn delete(&self, resource: Gvr, namespace: Option<&str>, name: &str) -> Result<Value, ApiError> {
-        let request = resource.at(namespace).delete(name, &DeleteParams::default());
-        self.json(request)
+        self.json(Method::DELETE, &resource.object(namespace, name)?, &[], None)
     }
 
     /// Writes a subresource (`status`, `approval`). The object names the version that it replaces.
@@ -84,22 +87,18 @@ impl Client<'_> {
         subresource: &str,
         object: &Value,
     ) -> Result<Value, ApiError> {
-        let request = resource.at(None).replace_subresource(
-            subresource,
-            name,
-            &manager(),
-            object.to_string().into_bytes(),
-        );
-        self.json(request)
+        let path = format!("{}/{subresource}", resource.object(None, name)?);
+        self.json(Method::PUT, &path, &[MANAGER], Some(object))
     }
 
-    fn json(&self, request: Built) -> Result<Value, ApiError> {
-        let client = self.kube.clone();
-        let request = request.map_err(kube::Error::BuildRequest);
-        self.call(async move { client.request(request?).await })
+    fn json(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        object: Option<&Value>,
+    ) -> Result<Value, ApiError> {
+        let answer = self.call(method, path, query, object.map(Value::to_string))?;
+        serde_json::from_slice(&answer).map_err(|error| ApiError::of_json(&self.server, &error))
     }
-}
-
-fn manager() -> PostParams {
-    PostParams { field_manager: Some("tinderbox".to_owned()), ..PostParams::default() }
 }

@@ -101,8 +101,8 @@ fn blame_goes_back_to_lines_of_files() {
       from      ignition/master-0:tree/var/lib/kubelet/config.json  (ignition, built-in recipes/65-ignition/masters.toml)
       from      mco/master:config.ign  (machineconfig, built-in recipes/60-mco/pools.toml)
       origin    `rendered` = mco/rendered:machine-configs
-      image     sha256:66f6281104e239bc598828514a2bf6963a446c5aa035a41ab9873a72e956e014  (release/image)
-      image     demo.invalid/openshift/components@sha256:2aecce997bcb1c0dd4ad52b845c3ab9f62d7bdec641faacfa93be3c9d5a362c1  (mco/image)
+      image     sha256:3dfaf3bfc82c7c55593179dfa5c0cea177316b761a3ecc5f78e492d9afdfb726  (release/image)
+      image     demo.invalid/openshift/components@sha256:9c644f1b350beac727dec66db01f60779d44a363ed13d26b0fcf92ae02cf04cc  (mco/image)
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["blame", "ignition/bootstrap:/etc/systemd/system/bootkube.service"]), @"

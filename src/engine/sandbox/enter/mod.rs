@@ -6,12 +6,13 @@
 //!     └── reads pipes, waits for the first process; kills it, and the kernel kills everything in there
 //! ```
 //!
-//! This is the one module with `unsafe` code. What must hold: tinderbox has threads, so the child of a `clone` may make
+//! This is the one module with `unsafe` code (`loaded` needs some for the C library). What must hold: tinderbox has threads, so the child of a `clone` may make
 //! system calls on memory that was ready before and nothing else. It does not allocate, lock, panic or drop. Everything
 //! it needs is in [`Ready`], all of it made by the parent; it ends in `_exit` or `execve`.
 
 #![expect(unsafe_code, reason = "the child of a clone; see the module's text")]
 
+mod loaded;
 mod network;
 mod root;
 
@@ -23,6 +24,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::process::{Pid, Resource, Rlimit};
+
+pub(super) use loaded::{Object, loaded};
 
 use super::layout::{Layout, Step, bytes};
 use super::watch::Begun;

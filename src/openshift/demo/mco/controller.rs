@@ -1,10 +1,16 @@
 //! `machine-config-controller bootstrap`: a directory of manifests and the templates become one MachineConfig per pool.
 
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use md5::{Digest as _, Md5};
+use serde_json::{Value, json};
+
 use super::flags::Flags;
-use super::manifests::{directory, metadata, object, put_object};
-use super::operator::release_version;
-use super::value::Value;
-use super::{Done, Stop, encode, generated, info, md5, merge, read, template, version, warning, write};
+use super::manifests::{directory, items, kind, metadata, name, object};
+use super::{Build, Done, Stop, go_yaml};
+use crate::openshift::builders::RENDERED_SALT;
 
 const FLAGS: &[(&str, &str)] = &[
     ("manifest-dir", ""),
@@ -17,204 +23,170 @@ const FLAGS: &[(&str, &str)] = &[
 /// What this build asks the feature gates: a FeatureGate that has never heard of one of them makes it panic.
 const ASKED: [&str; 2] = ["NodeSwap", "SigstoreImageVerification"];
 
-/// The constant that stands before the spec in the hash of a rendered config's name, the same in every release.
-const SALT: [u8; 80] = [
-    16, 124, 206, 228, 139, 56, 175, 175, 79, 229, 134, 118, 157, 154, 211, 110, 25, 93, 47, 253, 172, 106,
-    37, 7, 174, 13, 160, 185, 110, 17, 87, 52, 219, 131, 12, 206, 218, 141, 116, 135, 188, 181, 192, 151,
-    233, 62, 126, 165, 64, 83, 179, 119, 15, 168, 208, 197, 146, 107, 58, 227, 133, 188, 238, 26, 33, 26,
-    235, 202, 32, 173, 31, 234, 41, 144, 148, 79, 6, 206, 23, 22,
-];
-
 /// Writes `machine-configs`, `machine-pools` and `controller-config` below `--dest-dir`.
-pub(super) fn bootstrap(arguments: &[String]) -> Done<()> {
+pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
     let flags = Flags::parse(FLAGS, arguments)?;
-    info(&format!("Version: {} (demo)", version()));
+    build.info(&format!("Version: {} (demo)", build.version()));
     let wrong = |problem: String| Stop::Fatal(format!("error running MCC[BOOTSTRAP]: {problem}"));
     let objects = directory(flags.get("manifest-dir"))?;
     let pull_secret = pull_secret(flags.get("pull-secret")).map_err(wrong)?;
-    let of = |group: &'static str, kind: &'static str| {
-        objects.iter().filter(move |object| object.kind() == (group, kind))
+    let of = |group: &'static str, wanted: &'static str| {
+        objects.iter().filter(move |object| kind(object) == (group, wanted))
     };
     let none = |what: &str| wrong(format!("error: no {what} found in dir: {:?}", flags.get("manifest-dir")));
     let config = of("machineconfiguration.openshift.io", "ControllerConfig")
         .next_back()
         .ok_or_else(|| none("controllerconfig"))?;
-    let is_cluster = |gate: &&Value| gate.text(&["metadata", "name"]) == "cluster";
-    let gate =
-        of("config.openshift.io", "FeatureGate").rfind(is_cluster).ok_or_else(|| none("featuregate"))?;
+    let gate = of("config.openshift.io", "FeatureGate")
+        .rfind(|gate| name(gate) == "cluster")
+        .ok_or_else(|| none("featuregate"))?;
     let gates = gates(gate, flags.get("payload-version"))?;
-    same_build(config).map_err(wrong)?;
+    build.same_build(config).map_err(wrong)?;
 
-    let facts = template::facts(config, &pull_secret);
     let mut configs: Vec<Value> = of("machineconfiguration.openshift.io", "MachineConfig").cloned().collect();
-    configs.extend(template::configs(flags.get("templates"), &facts).map_err(wrong)?);
-    let pools = last_of_each(of("machineconfiguration.openshift.io", "MachineConfigPool"));
-    generated::add(&mut configs, &objects, &pools, &gates).map_err(wrong)?;
+    configs.extend(build.render_templates(flags.get("templates"), config, &pull_secret).map_err(wrong)?);
+    // Of pools with the same name the last: a user's comes after the built-in one.
+    let pools: BTreeMap<&str, &Value> =
+        of("machineconfiguration.openshift.io", "MachineConfigPool").map(|pool| (name(pool), pool)).collect();
+    build.generate(&mut configs, &objects, &pools, &gates).map_err(wrong)?;
 
-    for pool in pools {
-        let (rendered, sources) = render(pool, &configs, config, &release_version(&flags)).map_err(wrong)?;
-        let name = rendered.text(&["metadata", "name"]).to_owned();
-        let pool = with_configuration(pool, &name, &sources);
-        put_object(
-            flags.get("dest-dir"),
-            &format!("machine-pools/{}.yaml", pool.text(&["metadata", "name"])),
-            &pool,
-        )?;
-        put_object(flags.get("dest-dir"), &format!("machine-configs/{name}.yaml"), &rendered)?;
+    for (pool_name, pool) in pools {
+        let (rendered, sources) =
+            build.render(pool, &configs, config, build.release_version(&flags)).map_err(wrong)?;
+        let pool = with_configuration(pool, name(&rendered), &sources);
+        build.put_object(flags.get("dest-dir"), &format!("machine-pools/{pool_name}.yaml"), &pool)?;
+        let file = format!("machine-configs/{}.yaml", name(&rendered));
+        build.put_object(flags.get("dest-dir"), &file, &rendered)?;
     }
-    info(&format!("writing the following controllerConfig to disk: {}", write::yaml(config)));
-    put_object(flags.get("dest-dir"), "controller-config/machine-config-controller.yaml", config)
+    build.info(&format!("writing the following controllerConfig to disk: {}", go_yaml::write(config)));
+    build.put_object(flags.get("dest-dir"), "controller-config/machine-config-controller.yaml", config)
 }
 
 /// The text of the pull secret, out of its Secret.
 fn pull_secret(path: &str) -> Result<String, String> {
     let secret = object(path, "", "Secret")?;
-    if secret.text(&["type"]) != "kubernetes.io/dockerconfigjson" {
-        return Err(format!(
-            "expected secret type kubernetes.io/dockerconfigjson found {}",
-            secret.text(&["type"])
-        ));
+    let kind = secret["type"].as_str().unwrap_or_default();
+    if kind != "kubernetes.io/dockerconfigjson" {
+        return Err(format!("expected secret type kubernetes.io/dockerconfigjson found {kind}"));
     }
-    let plain = secret.text(&["stringData", ".dockerconfigjson"]);
-    if !plain.is_empty() {
-        return Ok(plain.to_owned());
-    }
-    let bytes = encode::unbase64(secret.text(&["data", ".dockerconfigjson"])).unwrap_or_default();
-    match String::from_utf8(bytes) {
-        Ok(text) if !text.is_empty() => Ok(text),
-        _ => Err("the pull secret has no .dockerconfigjson".into()),
-    }
+    let text = match secret["stringData"][".dockerconfigjson"].as_str() {
+        Some(plain) => plain.to_owned(),
+        None => decoded(&secret["data"][".dockerconfigjson"]),
+    };
+    if text.is_empty() { Err("the pull secret has no .dockerconfigjson".into()) } else { Ok(text) }
+}
+
+/// The text that a field holds in base64; empty if it holds none.
+pub(super) fn decoded(field: &Value) -> String {
+    let text: String = field.as_str().unwrap_or_default().split_whitespace().collect();
+    STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
 /// Every gate of this version, with whether it is on.
-fn gates(gate: &Value, version: &str) -> Done<Vec<(String, bool)>> {
-    let Some(these) =
-        gate.list(&["status", "featureGates"]).iter().find(|gates| gates.text(&["version"]) == version)
+fn gates(gate: &Value, version: &str) -> Done<BTreeMap<String, bool>> {
+    let Some(these) = items(&gate["status"]["featureGates"]).iter().find(|gates| gates["version"] == version)
     else {
         return Err(Stop::Fatal(format!(
             "error running MCC[BOOTSTRAP]: error creating feature gates handler: unable to determine features: \
              missing desired version {version:?} in featuregates.config.openshift.io/cluster"
         )));
     };
-    let named = |list: &'static str, on: bool| {
-        these.list(&[list]).iter().map(move |gate| (gate.text(&["name"]).to_owned(), on))
+    let named = |list: &str, on: bool| {
+        let names = items(&these[list]).iter().filter_map(|gate| gate["name"].as_str());
+        names.map(|name| (name.to_owned(), on)).collect::<Vec<_>>()
     };
-    let mut gates: Vec<_> = named("enabled", true).chain(named("disabled", false)).collect();
-    gates.sort();
-    for asked in ASKED {
-        if !gates.iter().any(|(name, _)| name == asked) {
-            return Err(Stop::Panic(format!("feature {asked:?} is not registered in FeatureGates")));
+    let gates: BTreeMap<_, _> = named("disabled", false).into_iter().chain(named("enabled", true)).collect();
+    match ASKED.iter().find(|asked| !gates.contains_key(**asked)) {
+        Some(asked) => Err(Stop::Panic(format!("feature {asked:?} is not registered in FeatureGates"))),
+        None => Ok(gates),
+    }
+}
+
+impl Build<'_> {
+    /// Both programs are one build: what another version wrote is not understood.
+    fn same_build(&self, config: &Value) -> Result<(), String> {
+        let (key, own) = ("machineconfiguration.openshift.io/generated-by-version", self.version());
+        match config["metadata"]["annotations"][key].as_str().unwrap_or_default() {
+            "" => Err(format!(
+                "Ignoring controller config generated without {key} annotation (my version: {own})"
+            )),
+            by if by == own => Ok(()),
+            by => Err(format!("Ignoring controller config generated from {by} (my version: {own})")),
         }
     }
-    Ok(gates)
-}
 
-/// Both programs are one build: what another version wrote is not understood.
-fn same_build(config: &Value) -> Result<(), String> {
-    let key = "machineconfiguration.openshift.io/generated-by-version";
-    match config.text(&["metadata", "annotations", key]) {
-        "" => Err(format!(
-            "Ignoring controller config generated without {key} annotation (my version: {})",
-            version()
-        )),
-        by if by == version() => Ok(()),
-        by => Err(format!("Ignoring controller config generated from {by} (my version: {})", version())),
+    /// One pool's MachineConfig, and the names of what went into it.
+    fn render<'a>(
+        &self,
+        pool: &Value,
+        configs: &'a [Value],
+        config: &Value,
+        release: &str,
+    ) -> Result<(Value, Vec<&'a str>), String> {
+        let mut mine: Vec<&Value> = configs.iter().filter(|config| selects(pool, config)).collect();
+        mine.sort_by_key(|config| name(config));
+        let names: Vec<&str> = mine.iter().map(|config| name(config)).collect();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("two MachineConfigs are named {}", twice[0]));
+        }
+        let image = |field: &str| config["spec"][field].as_str().unwrap_or_default();
+        if image("baseOSContainerImage").is_empty() {
+            self.warning("No BaseOSContainerImage set");
+        }
+        let spec =
+            self.merge(&mine, image("baseOSContainerImage"), image("baseOSExtensionsContainerImage"))?;
+        let version = self.version();
+        let annotations = [
+            ("machineconfiguration.openshift.io/generated-by-controller-version", version.as_str()),
+            ("machineconfiguration.openshift.io/release-image-version", release),
+        ];
+        let rendered = json!({
+            "apiVersion": "machineconfiguration.openshift.io/v1",
+            "kind": "MachineConfig",
+            "metadata": metadata(&rendered_name(name(pool), &spec), &annotations, &[]),
+            "spec": spec,
+        });
+        Ok((rendered, names))
     }
-}
-
-/// Of pools with the same name the last: a user's comes after the built-in one.
-fn last_of_each<'a>(pools: impl Iterator<Item = &'a Value>) -> Vec<&'a Value> {
-    let mut by_name = std::collections::BTreeMap::new();
-    for pool in pools {
-        by_name.insert(pool.text(&["metadata", "name"]), pool);
-    }
-    by_name.into_values().collect()
-}
-
-/// One pool's MachineConfig, and the names of what went into it.
-fn render(
-    pool: &Value,
-    configs: &[Value],
-    config: &Value,
-    release: &str,
-) -> Result<(Value, Vec<String>), String> {
-    let mut mine: Vec<&Value> = configs.iter().filter(|config| selects(pool, config)).collect();
-    mine.sort_by_key(|config| config.text(&["metadata", "name"]));
-    let names: Vec<String> =
-        mine.iter().map(|config| config.text(&["metadata", "name"]).to_owned()).collect();
-    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(format!("two MachineConfigs are named {}", twice[0]));
-    }
-    let image = config.text(&["spec", "baseOSContainerImage"]);
-    if image.is_empty() {
-        warning("No BaseOSContainerImage set");
-    }
-    let spec = merge::specs(&mine, image, config.text(&["spec", "baseOSExtensionsContainerImage"]))?;
-    let name = rendered_name(pool.text(&["metadata", "name"]), &spec);
-    let annotations = vec![
-        ("machineconfiguration.openshift.io/generated-by-controller-version".to_owned(), version().into()),
-        ("machineconfiguration.openshift.io/release-image-version".to_owned(), release.into()),
-    ];
-    let rendered = Value::from([
-        ("apiVersion", "machineconfiguration.openshift.io/v1".into()),
-        ("kind", "MachineConfig".into()),
-        ("metadata", metadata(&name, annotations, Vec::new())),
-        ("spec", spec),
-    ]);
-    Ok((rendered, names))
 }
 
 /// A rendered config is named after its content.
 pub(super) fn rendered_name(pool: &str, spec: &Value) -> String {
-    let mut bytes = SALT.to_vec();
-    bytes.extend(write::yaml(spec).bytes());
-    format!("rendered-{pool}-{}", md5::hex(&bytes))
+    let digest = Md5::new().chain_update(RENDERED_SALT).chain_update(go_yaml::write(spec)).finalize();
+    format!("rendered-{pool}-{:032x}", u128::from_be_bytes(digest.into()))
 }
 
 /// Whether a pool's selector takes a MachineConfig. One that selects nothing takes nothing.
 fn selects(pool: &Value, config: &Value) -> bool {
-    let label = |key: &str| config.at(&["metadata", "labels", key]);
-    let Some(selector) = pool.at(&["spec", "machineConfigSelector"]) else { return false };
-    let by_label = match selector.get("matchLabels") {
-        Some(Value::Map(wanted)) => wanted.iter().all(|(key, value)| label(key) == Some(value)),
-        _ => !selector.list(&["matchExpressions"]).is_empty(),
+    let label = |key: &str| config["metadata"]["labels"].get(key);
+    let selector = &pool["spec"]["machineConfigSelector"];
+    let rules = items(&selector["matchExpressions"]);
+    let by_label = match &selector["matchLabels"] {
+        Value::Object(wanted) => wanted.iter().all(|(key, value)| label(key) == Some(value)),
+        _ => !rules.is_empty(),
     };
     by_label
-        && selector.list(&["matchExpressions"]).iter().all(|rule| {
-            let found = label(rule.text(&["key"]));
-            let listed = found.is_some_and(|value| rule.list(&["values"]).contains(value));
-            match rule.text(&["operator"]) {
-                "In" => listed,
-                "NotIn" => !listed,
-                "Exists" => found.is_some(),
-                "DoesNotExist" => found.is_none(),
+        && rules.iter().all(|rule| {
+            let found = label(rule["key"].as_str().unwrap_or_default());
+            let listed = found.is_some_and(|value| items(&rule["values"]).contains(value));
+            match rule["operator"].as_str() {
+                Some("In") => listed,
+                Some("NotIn") => !listed,
+                Some("Exists") => found.is_some(),
+                Some("DoesNotExist") => found.is_none(),
                 _ => false,
             }
         })
 }
 
 /// The pool, pointing to what was rendered for it.
-fn with_configuration(pool: &Value, name: &str, sources: &[String]) -> Value {
-    let source = |name: &String| {
-        Value::from([
-            ("apiVersion", "machineconfiguration.openshift.io/v1".into()),
-            ("kind", "MachineConfig".into()),
-            ("name", name.as_str().into()),
-        ])
-    };
-    let sources: Vec<Value> = sources.iter().map(source).collect();
-    let configuration = Value::from([("name", name.into()), ("source", sources.into())]);
+fn with_configuration(pool: &Value, name: &str, sources: &[&str]) -> Value {
+    let source = |name: &&str| json!({"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig", "name": name});
+    let configuration = json!({"name": name, "source": sources.iter().map(source).collect::<Vec<_>>()});
     let mut pool = pool.clone();
-    if let Value::Map(fields) = &mut pool {
-        if let Some(Value::Map(spec)) = fields.get_mut("spec") {
-            spec.insert("configuration".into(), configuration.clone());
-        }
-        fields.insert("status".into(), Value::from([("configuration", configuration)]));
+    if pool["spec"].is_object() {
+        pool["spec"]["configuration"] = configuration.clone();
     }
+    pool["status"] = json!({"configuration": configuration});
     pool
-}
-
-/// Reads a kubelet's configuration back out of a MachineConfig's file, to add to it.
-pub(super) fn document(text: &str) -> Result<Value, String> {
-    Ok(read::documents(text)?.into_iter().next().unwrap_or(Value::Null))
 }

@@ -1,85 +1,126 @@
 //! Objects from files, and files from objects.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::io::Write as _;
 use std::path::Path;
 
-use super::value::Value;
-use super::{Done, Stop, read, write};
+use serde_json::{Map, Value, json};
+
+use super::{Build, Done, Stop, go_yaml};
+use crate::base::fs;
+use crate::base::hint::Problems;
+use crate::base::yaml::{self, Source};
+use crate::openshift::schema;
 
 /// The text of a file, with the words of a Go program if there is none.
 pub(super) fn text(path: &str) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+    let bytes = fs::read(Path::new(path)).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),
-        _ => format!("open {path}: {error}"),
+        _ => format!("open {path}: {}", error.source),
     })?;
     String::from_utf8(bytes).map_err(|_| format!("{path} is not text"))
 }
 
-/// The one object of this kind that a file must hold.
-pub(super) fn object(path: &str, group: &str, kind: &str) -> Result<Value, String> {
-    let documents = read::documents(&text(path)?).map_err(|problem| format!("{path}: {problem}"))?;
-    let Some(object) = documents.into_iter().next() else {
-        return Err(format!("{path}: Object 'Kind' is missing in ''"));
-    };
-    match object.kind() {
-        (_, "") => Err(format!("{path}: Object 'Kind' is missing")),
-        found if found == (group, kind) => Ok(object),
-        (other_group, other) => Err(format!("{path}: expected {group} {kind}, found {other_group} {other}")),
+/// The documents of a text, typed as Kubernetes types YAML.
+pub(super) fn documents(name: &str, text: &str) -> Result<Vec<Value>, String> {
+    let mut problems = Problems::default();
+    let found = yaml::documents(Source { name, text }, &mut problems);
+    match problems.or(()) {
+        Ok(()) => Ok(found.iter().map(schema::json).collect()),
+        Err(Problems(found)) => {
+            // Without the hint: the real programs give none.
+            Err(found.first().map(|first| format!("{}: {}", first.place, first.message)).unwrap_or_default())
+        }
     }
 }
 
-/// Writes a file below a directory that is made if needed. Modes are those that the real programs leave behind.
-pub(super) fn put(directory: &str, file: &str, bytes: &str) -> Done<()> {
-    let path = Path::new(directory).join(file);
-    let parent = path.parent().unwrap_or(Path::new("."));
-    let written = DirBuilder::new()
-        .recursive(true)
-        .mode(0o764)
-        .create(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
-        .and_then(|()| std::fs::write(&path, bytes));
-    written.map_err(|error| Stop::Fatal(format!("error writing {}: {error}", path.display())))
+/// The first document of a file; null if there is none.
+pub(super) fn document(name: &str, text: &str) -> Result<Value, String> {
+    Ok(documents(name, text)?.into_iter().next().unwrap_or_default())
 }
 
-/// Writes an object as YAML.
-pub(super) fn put_object(directory: &str, file: &str, object: &Value) -> Done<()> {
-    put(directory, file, &write::yaml(object))
+/// The text of a scalar; empty for anything else.
+pub(super) fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// The items of a list; none of anything else.
+pub(super) fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+pub(super) fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// `apiVersion` without its version, and `kind`: what an object is.
+pub(super) fn kind(object: &Value) -> (&str, &str) {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    (version.split_once('/').map_or("", |(group, _)| group), object["kind"].as_str().unwrap_or_default())
+}
+
+/// The one object of this kind that a file must hold.
+pub(super) fn object(path: &str, group: &str, wanted: &str) -> Result<Value, String> {
+    let object = document(path, &text(path)?)?;
+    match kind(&object) {
+        (_, "") => Err(format!("{path}: Object 'Kind' is missing")),
+        found if found == (group, wanted) => Ok(object),
+        (other_group, other) => {
+            Err(format!("{path}: expected {group} {wanted}, found {other_group} {other}"))
+        }
+    }
 }
 
 /// The metadata that every object which the demo makes carries.
-pub(super) fn metadata(name: &str, annotations: Vec<(String, Value)>, labels: Vec<(String, Value)>) -> Value {
-    let mut annotations: std::collections::BTreeMap<_, _> = annotations.into_iter().collect();
-    annotations.insert("tinderbox/demo".to_owned(), "rendered by the demo release".into());
-    let mut metadata = vec![
-        ("annotations".to_owned(), Value::Map(annotations)),
-        ("creationTimestamp".to_owned(), Value::Null),
-        ("name".to_owned(), name.into()),
-    ];
+pub(super) fn metadata(name: &str, annotations: &[(&str, &str)], labels: &[(&str, &str)]) -> Value {
+    let map = |entries: &[(&str, &str)]| -> Map<String, Value> {
+        entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect()
+    };
+    let mut annotations = map(annotations);
+    annotations.insert("tinderbox/demo".into(), "rendered by the demo release".into());
+    let mut metadata = json!({"annotations": annotations, "creationTimestamp": null, "name": name});
     if !labels.is_empty() {
-        metadata.push(("labels".to_owned(), Value::Map(labels.into_iter().collect())));
+        metadata["labels"] = map(labels).into();
     }
-    Value::Map(metadata.into_iter().collect())
+    metadata
+}
+
+impl Build<'_> {
+    /// Writes a file below a directory that is made if needed.
+    pub(super) fn put(&self, directory: &str, file: &str, text: &str) -> Done<()> {
+        let path = self.directory.join(directory).join(file);
+        let write = || {
+            fs::create_dirs(path.parent().unwrap_or(self.directory))?;
+            let written = fs::create_or_truncate(&path)?.write_all(text.as_bytes());
+            written.map_err(|error| fs::Error::new("write", &path, error))
+        };
+        write().map_err(|error| Stop::Fatal(format!("error writing {}: {}", path.display(), error.source)))
+    }
+
+    /// Writes an object as YAML.
+    pub(super) fn put_object(&self, directory: &str, file: &str, object: &Value) -> Done<()> {
+        self.put(directory, file, &go_yaml::write(object))
+    }
 }
 
 /// Reads every manifest of a directory, in the order of the files' names.
 pub(super) fn directory(path: &str) -> Done<Vec<Value>> {
-    let unreadable =
-        |error: std::io::Error| Stop::Fatal(format!("error running MCC[BOOTSTRAP]: open {path}: {error}"));
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(unreadable)? {
-        names.push(entry.map_err(unreadable)?.file_name());
-    }
-    names.sort();
+    let names = fs::list(Path::new(path)).map_err(|error| {
+        Stop::Fatal(format!("error running MCC[BOOTSTRAP]: open {path}: {}", error.source))
+    })?;
     let mut objects = Vec::new();
     for name in names {
-        let file = Path::new(path).join(name);
-        let Ok(about) = std::fs::metadata(&file) else {
+        // A link is what it leads to.
+        let Ok(file) = fs::canonical(&Path::new(path).join(name)) else {
             // The real one asks the file that it could not open for its name.
             return Err(Stop::Panic(
                 "runtime error: invalid memory address or nil pointer dereference".into(),
             ));
         };
-        if about.is_dir() {
+        if fs::metadata(&file).is_ok_and(|about| about.is_dir()) {
             continue;
         }
         let file = file.to_string_lossy();
@@ -88,13 +129,11 @@ pub(super) fn directory(path: &str) -> Done<Vec<Value>> {
                 "error running MCC[BOOTSTRAP]: error parsing manifests from {file}: {problem}"
             ))
         };
-        for document in read::documents(&text(&file).map_err(wrong)?).map_err(wrong)? {
-            if document.kind().1.is_empty() {
-                return Err(wrong("Object 'Kind' is missing".into()));
-            }
-            match document {
-                list if list.kind().1 == "List" => objects.extend_from_slice(list.list(&["items"])),
-                one => objects.push(one),
+        for document in documents(&file, &text(&file).map_err(wrong)?).map_err(wrong)? {
+            match kind(&document).1 {
+                "" => return Err(wrong("Object 'Kind' is missing".into())),
+                "List" => objects.extend_from_slice(items(&document["items"])),
+                _ => objects.push(document),
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Many MachineConfigs, in the order of their names, become one: what comes later wins.
 
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
 
-use super::ignition_version;
-use super::value::Value;
+use super::Build;
+use super::manifests::{items, metadata, name};
 
 /// Lists of Ignition whose entries have a name of their own, and the field that holds it.
 const NAMED: &[(&str, &str)] = &[
@@ -20,73 +20,97 @@ const NAMED: &[(&str, &str)] = &[
     ("raid", "name"),
 ];
 
-/// The merged spec. The OS image is the release's, unless a config names another.
-pub(super) fn specs(configs: &[&Value], os_image: &str, extensions_image: &str) -> Result<Value, String> {
-    let mut ignition = Value::from([("ignition", Value::from([("version", ignition_version().into())]))]);
-    let (mut arguments, mut extensions) = (Vec::new(), Vec::new());
-    let (mut kernel, mut image, mut fips) = ("default", os_image, false);
-    for config in configs {
-        if let Some(own) = config.at(&["spec", "config"]) {
-            supported(own).map_err(|problem| format!("{}: {problem}", config.text(&["metadata", "name"])))?;
-            merge(&mut ignition, own);
-        }
-        arguments.extend_from_slice(config.list(&["spec", "kernelArguments"]));
-        for extension in config.list(&["spec", "extensions"]) {
-            if !extensions.contains(extension) {
-                extensions.push(extension.clone());
+impl Build<'_> {
+    /// The merged spec. The OS image is the release's, unless a config names another.
+    pub(super) fn merge(
+        &self,
+        configs: &[&Value],
+        os_image: &str,
+        extensions_image: &str,
+    ) -> Result<Value, String> {
+        let mut ignition = json!({"ignition": {"version": self.ignition_version()}});
+        let (mut arguments, mut extensions) = (Vec::new(), Vec::new());
+        let (mut kernel, mut image, mut fips) = ("default", os_image, false);
+        for config in configs {
+            let spec = &config["spec"];
+            if let Some(own) = spec.get("config") {
+                self.supported(own).map_err(|problem| format!("{}: {problem}", name(config)))?;
+                merge(&mut ignition, own);
             }
+            arguments.extend_from_slice(items(&spec["kernelArguments"]));
+            for extension in items(&spec["extensions"]) {
+                if !extensions.contains(extension) {
+                    extensions.push(extension.clone());
+                }
+            }
+            fips |= spec["fips"] == true;
+            kernel = or(&spec["kernelType"], kernel);
+            image = or(&spec["osImageURL"], image);
         }
-        fips |= config.truth(&["spec", "fips"]);
-        kernel = or(config.text(&["spec", "kernelType"]), kernel);
-        image = or(config.text(&["spec", "osImageURL"]), image);
+        ignition["ignition"]["version"] = self.ignition_version().into();
+        Ok(json!({
+            "baseOSExtensionsContainerImage": extensions_image,
+            "config": ignition,
+            "extensions": extensions,
+            "fips": fips,
+            "kernelArguments": arguments,
+            "kernelType": kernel,
+            "osImageURL": image,
+        }))
     }
-    if let Some(Value::Map(about)) = match &mut ignition {
-        Value::Map(fields) => fields.get_mut("ignition"),
-        _ => None,
-    } {
-        about.insert("version".into(), ignition_version().into());
+
+    /// An Ignition config of spec 3, not newer than what is rendered.
+    fn supported(&self, config: &Value) -> Result<(), String> {
+        let version = config["ignition"]["version"].as_str().unwrap_or_default();
+        let minor = |version: &str| {
+            let minor = version.strip_prefix("3.").and_then(|rest| rest.strip_suffix(".0"));
+            minor.and_then(|minor| minor.parse::<u32>().ok())
+        };
+        match (minor(version), minor(self.ignition_version())) {
+            (Some(own), Some(ours)) if own <= ours => Ok(()),
+            _ => Err(format!(
+                "parsing Ignition config failed: unknown version. Supported spec versions: 3.0 to {}; found {version:?}",
+                self.ignition_version()
+            )),
+        }
     }
-    Ok(Value::from([
-        ("baseOSExtensionsContainerImage", extensions_image.into()),
-        ("config", ignition),
-        ("extensions", extensions.into()),
-        ("fips", fips.into()),
-        ("kernelArguments", arguments.into()),
-        ("kernelType", kernel.into()),
-        ("osImageURL", image.into()),
-    ]))
+
+    /// A MachineConfig for a role, with files and units.
+    pub(super) fn machine_config(
+        &self,
+        name: &str,
+        role: &str,
+        files: Vec<Value>,
+        units: Vec<Value>,
+    ) -> Value {
+        let mut config = json!({"ignition": {"version": self.ignition_version()}});
+        if !files.is_empty() {
+            config["storage"] = json!({"files": files});
+        }
+        if !units.is_empty() {
+            config["systemd"] = json!({"units": units});
+        }
+        json!({
+            "apiVersion": "machineconfiguration.openshift.io/v1",
+            "kind": "MachineConfig",
+            "metadata": metadata(name, &[], &[("machineconfiguration.openshift.io/role", role)]),
+            "spec": {"config": config},
+        })
+    }
 }
 
-fn or<'a>(text: &'a str, other: &'a str) -> &'a str {
-    if text.is_empty() { other } else { text }
-}
-
-/// An Ignition config of spec 3, not newer than what is rendered.
-fn supported(config: &Value) -> Result<(), String> {
-    let version = config.text(&["ignition", "version"]);
-    let minor = |version: &str| {
-        version
-            .strip_prefix("3.")
-            .and_then(|rest| rest.strip_suffix(".0"))
-            .and_then(|minor| minor.parse::<u32>().ok())
-    };
-    match (minor(version), minor(ignition_version())) {
-        (Some(own), Some(ours)) if own <= ours => Ok(()),
-        _ => Err(format!(
-            "parsing Ignition config failed: unknown version. Supported spec versions: 3.0 to {}; found {version:?}",
-            ignition_version()
-        )),
-    }
+fn or<'a>(text: &'a Value, other: &'a str) -> &'a str {
+    text.as_str().filter(|text| !text.is_empty()).unwrap_or(other)
 }
 
 /// Adds `child` to `parent`: maps field by field, named entries by their name, other lists at the end.
 fn merge(parent: &mut Value, child: &Value) {
     match (parent, child) {
-        (Value::Map(parent), Value::Map(child)) => {
+        (Value::Object(parent), Value::Object(child)) => {
             for (key, value) in child {
                 match (parent.get_mut(key), value) {
                     (_, Value::Null) => {}
-                    (Some(Value::List(old)), Value::List(new)) => lists(key, old, new),
+                    (Some(Value::Array(old)), Value::Array(new)) => lists(key, old, new),
                     (Some(old), new) => merge(old, new),
                     (None, new) => {
                         parent.insert(key.clone(), new.clone());
@@ -115,44 +139,25 @@ fn lists(key: &str, old: &mut Vec<Value>, new: &[Value]) {
     }
 }
 
-/// A MachineConfig for a role, with files and units.
-pub(super) fn machine_config(name: &str, role: &str, files: Vec<Value>, units: Vec<Value>) -> Value {
-    let mut config =
-        BTreeMap::from([("ignition".to_owned(), Value::from([("version", ignition_version().into())]))]);
-    if !files.is_empty() {
-        config.insert("storage".into(), Value::from([("files", files.into())]));
-    }
-    if !units.is_empty() {
-        config.insert("systemd".into(), Value::from([("units", units.into())]));
-    }
-    let labels = vec![("machineconfiguration.openshift.io/role".to_owned(), role.into())];
-    Value::from([
-        ("apiVersion", "machineconfiguration.openshift.io/v1".into()),
-        ("kind", "MachineConfig".into()),
-        ("metadata", super::manifests::metadata(name, Vec::new(), labels)),
-        ("spec", Value::from([("config", Value::Map(config))])),
-    ])
-}
-
 /// A file of an Ignition config.
 pub(super) fn file(path: &str, mode: u32, source: String) -> Value {
-    Value::from([
-        ("contents", Value::from([("source", source.into())])),
-        ("mode", mode.into()),
-        ("overwrite", true.into()),
-        ("path", path.into()),
-    ])
+    json!({"contents": {"source": source}, "mode": mode, "overwrite": true, "path": path})
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::read::documents;
-    use super::super::write::json;
+    use super::super::manifests::document;
     use super::*;
 
     fn spec(configs: &[&str]) -> Result<Value, String> {
-        let all: Vec<Value> = configs.iter().flat_map(|text| documents(text).unwrap()).collect();
-        specs(&all.iter().collect::<Vec<_>>(), "os", "ext")
+        let build = Build {
+            minor: "4.18",
+            directory: std::path::Path::new("/"),
+            release_version: None,
+            log: Default::default(),
+        };
+        let all: Vec<Value> = configs.iter().map(|text| document("a config", text).unwrap()).collect();
+        build.merge(&all.iter().collect::<Vec<_>>(), "os", "ext")
     }
 
     #[test]
@@ -160,20 +165,20 @@ mod tests {
         let a = "spec: {kernelArguments: [a], config: {ignition: {version: 3.2.0}, storage: {files: [{path: /a, mode: 1, \
                  contents: {source: x}}]}, systemd: {units: [{name: u, contents: c, dropins: [{name: d, contents: 1}]}]}}}";
         let b = "spec: {kernelArguments: [b], kernelType: realtime, osImageURL: mine, config: {ignition: {version: 3.1.0}, \
-                 storage: {files: [{path: /a, contents: {source: y}}, {path: /b}]}, systemd: {units: [{name: u, enabled: true, \
+                 storage: {files: [{path: /a, contents: {source: z}}, {path: /b}]}, systemd: {units: [{name: u, enabled: true, \
                  dropins: [{name: e}]}]}}}";
         let merged = spec(&[a, b]).unwrap();
         assert_eq!(
-            json(merged.at(&["config", "storage"]).unwrap()),
-            r#"{"files":[{"contents":{"source":"y"},"path":"/a"},{"path":"/b"}]}"#
+            merged["config"]["storage"].to_string(),
+            r#"{"files":[{"contents":{"source":"z"},"path":"/a"},{"path":"/b"}]}"#
         );
         assert_eq!(
-            json(merged.at(&["config", "systemd"]).unwrap()),
+            merged["config"]["systemd"].to_string(),
             r#"{"units":[{"contents":"c","dropins":[{"contents":1,"name":"d"},{"name":"e"}],"enabled":true,"name":"u"}]}"#
         );
-        assert_eq!(json(merged.get("kernelArguments").unwrap()), r#"["a","b"]"#);
-        assert_eq!((merged.text(&["kernelType"]), merged.text(&["osImageURL"])), ("realtime", "mine"));
-        assert_eq!(merged.text(&["config", "ignition", "version"]), ignition_version());
+        assert_eq!(merged["kernelArguments"].to_string(), r#"["a","b"]"#);
+        assert_eq!([&merged["kernelType"], &merged["osImageURL"]], ["realtime", "mine"]);
+        assert_eq!(merged["config"]["ignition"]["version"], "3.4.0");
     }
 
     #[test]

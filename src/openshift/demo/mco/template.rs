@@ -6,124 +6,125 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::controller::document;
-use super::manifests::text;
-use super::value::Value;
-use super::{MINOR, encode, merge};
+use serde_json::{Map, Value};
+
+use super::controller::decoded;
+use super::manifests::{document, scalar, text};
+use super::{Build, merge};
+use crate::base::fs;
+use crate::openshift::ignition;
 
 /// What templates may ask for.
-pub(super) type Facts = BTreeMap<&'static str, String>;
+type Facts = BTreeMap<&'static str, String>;
 
-/// Exactly what a rendered config depends on, beside users' own manifests: no certificate, no name of the cluster, no
-/// network but that of the services.
-pub(super) fn facts(config: &Value, pull_secret: &str) -> Facts {
-    let spec = |path: &[&str]| config.get("spec").map_or("", |spec| spec.text(path)).to_owned();
-    let image = |name: &str| spec(&["images", name]);
-    let internal = spec(&["infra", "status", "apiServerInternalURI"]);
-    let address = internal.split_once("://").map_or("", |(_, rest)| rest).trim_end_matches('/');
-    let (host, port) = address.rsplit_once(':').unwrap_or((address, "443"));
-    let bundle = encode::unbase64(&spec(&["additionalTrustBundle"])).unwrap_or_default();
-    let when = |truth: bool| if truth { "true".to_owned() } else { String::new() };
-    BTreeMap::from([
-        ("APIServerHost", host.to_owned()),
-        ("APIServerPort", port.to_owned()),
-        ("ClusterDNSIP", spec(&["clusterDNSIP"])),
-        ("HTTPProxy", spec(&["proxy", "httpProxy"])),
-        ("HTTPSProxy", spec(&["proxy", "httpsProxy"])),
-        ("KubeRbacProxyImage", image("kubeRbacProxyImage")),
-        ("MachineConfigOperatorImage", image("machineConfigOperator")),
-        ("NetworkType", spec(&["networkType"])),
-        ("NoProxy", spec(&["proxy", "noProxy"])),
-        ("OVNKubernetes", when(spec(&["networkType"]) == "OVNKubernetes")),
-        ("PodImage", image("infraImageKey")),
-        ("PullSecret", pull_secret.to_owned()),
-        ("RuntimeConfigImage", image("baremetalRuntimeCfgImage")),
-        ("SingleReplica", when(spec(&["infra", "status", "controlPlaneTopology"]) == "SingleReplica")),
-        ("TrustBundle", String::from_utf8_lossy(&bundle).into_owned()),
-        ("Version", MINOR.to_owned()),
-    ])
-}
-
-/// The MachineConfigs of both roles.
-pub(super) fn configs(directory: &str, facts: &Facts) -> Result<Vec<Value>, String> {
-    let mut all = Vec::new();
-    for role in ["master", "worker"] {
-        let mut facts = facts.clone();
-        facts.insert("Role", role.to_owned());
-        for name in names(&Path::new(directory).join(role))? {
-            let mut folders = vec![format!("{directory}/{role}/{name}/_base")];
-            if name == format!("00-{role}") {
-                folders.insert(0, format!("{directory}/common/_base"));
-            }
-            let (mut files, mut units) = (Vec::new(), Vec::new());
-            for folder in folders {
-                for template in templates(&format!("{folder}/files"))? {
-                    files.extend(file(&template, &facts)?);
+impl Build<'_> {
+    /// The MachineConfigs of both roles.
+    pub(super) fn render_templates(
+        &self,
+        directory: &str,
+        config: &Value,
+        pull_secret: &str,
+    ) -> Result<Vec<Value>, String> {
+        let mut facts = self.facts(&config["spec"], pull_secret);
+        let mut all = Vec::new();
+        for role in ["master", "worker"] {
+            facts.insert("Role", role.to_owned());
+            for name in names(&format!("{directory}/{role}"))? {
+                let mut folders = vec![format!("{directory}/{role}/{name}/_base")];
+                if name == format!("00-{role}") {
+                    folders.insert(0, format!("{directory}/common/_base"));
                 }
-                for template in templates(&format!("{folder}/units"))? {
-                    units.push(unit(&template, &facts)?);
+                let (mut files, mut units) = (Vec::new(), Vec::new());
+                for folder in folders {
+                    for template in templates(&format!("{folder}/files"))? {
+                        files.extend(file(&template, &facts)?);
+                    }
+                    for template in templates(&format!("{folder}/units"))? {
+                        units.push(unit(&template, &facts)?);
+                    }
                 }
+                all.push(self.machine_config(&name, role, files, units));
             }
-            all.push(merge::machine_config(&name, role, files, units));
         }
+        Ok(all)
     }
-    Ok(all)
+
+    /// Exactly what a rendered config depends on, beside users' own manifests: no certificate, no name of the cluster, no
+    /// network but that of the services.
+    fn facts(&self, spec: &Value, pull_secret: &str) -> Facts {
+        let image = |name: &str| scalar(&spec["images"][name]);
+        let (network, status) = (scalar(&spec["networkType"]), &spec["infra"]["status"]);
+        let internal = scalar(&status["apiServerInternalURI"]);
+        let address = internal.split_once("://").map_or("", |(_, rest)| rest).trim_end_matches('/');
+        let (host, port) = address.rsplit_once(':').unwrap_or((address, "443"));
+        let when = |truth: bool| if truth { "true".to_owned() } else { String::new() };
+        BTreeMap::from([
+            ("APIServerHost", host.to_owned()),
+            ("APIServerPort", port.to_owned()),
+            ("ClusterDNSIP", scalar(&spec["clusterDNSIP"])),
+            ("HTTPProxy", scalar(&spec["proxy"]["httpProxy"])),
+            ("HTTPSProxy", scalar(&spec["proxy"]["httpsProxy"])),
+            ("KubeRbacProxyImage", image("kubeRbacProxyImage")),
+            ("MachineConfigOperatorImage", image("machineConfigOperator")),
+            ("NoProxy", scalar(&spec["proxy"]["noProxy"])),
+            ("OVNKubernetes", when(network == "OVNKubernetes")),
+            ("NetworkType", network),
+            ("PodImage", image("infraImageKey")),
+            ("PullSecret", pull_secret.to_owned()),
+            ("RuntimeConfigImage", image("baremetalRuntimeCfgImage")),
+            ("SingleReplica", when(status["controlPlaneTopology"] == "SingleReplica")),
+            ("TrustBundle", decoded(&spec["additionalTrustBundle"])),
+            ("Version", self.minor.to_owned()),
+        ])
+    }
 }
 
-fn names(directory: &Path) -> Result<Vec<String>, String> {
-    let wrong = |error: std::io::Error| format!("failed to read dir {:?}: {error}", directory.display());
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(wrong)? {
-        names.push(entry.map_err(wrong)?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
-    Ok(names)
+fn names(directory: &str) -> Result<Vec<String>, String> {
+    let names = fs::list(Path::new(directory))
+        .map_err(|error| format!("failed to read dir {directory:?}: {}", error.source))?;
+    Ok(names.into_iter().map(|name| name.to_string_lossy().into_owned()).collect())
 }
 
 fn templates(directory: &str) -> Result<Vec<Value>, String> {
-    if std::fs::metadata(directory).is_err() {
+    if !fs::exists(Path::new(directory)).unwrap_or(false) {
         return Ok(Vec::new());
     }
     let read = |name: String| {
         let path = format!("{directory}/{name}");
-        document(&text(&path)?).map_err(|problem| format!("failed to parse template {path}: {problem}"))
+        document(&path, &text(&path)?).map_err(|problem| format!("failed to parse template {problem}"))
     };
-    names(Path::new(directory))?.into_iter().map(read).collect()
+    names(directory)?.into_iter().map(read).collect()
 }
 
 fn file(template: &Value, facts: &Facts) -> Result<Option<Value>, String> {
-    let path = template.text(&["path"]);
-    let contents = expand(template.text(&["contents", "inline"]), facts)
+    let path = scalar(&template["path"]);
+    let contents = expand(&scalar(&template["contents"]["inline"]), facts)
         .map_err(|problem| format!("{path}: {problem}"))?;
-    let mode = template.text(&["mode"]).parse().map_err(|_| format!("{path}: a template needs a mode"))?;
-    Ok((!contents.trim().is_empty()).then(|| merge::file(path, mode, encode::data_url(&contents))))
+    let mode = template["mode"].as_u64().and_then(|mode| u32::try_from(mode).ok());
+    let mode = mode.ok_or_else(|| format!("{path}: a template needs a mode"))?;
+    let source = ignition::encode(contents.as_bytes());
+    Ok((!contents.trim().is_empty()).then(|| merge::file(&path, mode, source)))
 }
 
+/// A unit, with the facts in all of its texts.
 fn unit(template: &Value, facts: &Facts) -> Result<Value, String> {
-    let expanded = |value: &Value| match value {
-        Value::Text(text) => expand(text, facts).map(Value::Text),
-        other => Ok(other.clone()),
-    };
-    let Value::Map(fields) = template else { return Err("a unit's template is no map".into()) };
-    let mut unit = BTreeMap::new();
-    for (key, value) in fields {
-        let value = match (key.as_str(), value) {
-            ("enabled", Value::Text(_)) => Value::Bool(expanded(value)? == Value::from("true")),
-            ("dropins", Value::List(list)) => {
-                Value::List(list.iter().map(|one| unit_part(one, &expanded)).collect::<Result<_, _>>()?)
-            }
-            _ => expanded(value)?,
-        };
-        unit.insert(key.clone(), value);
+    let mut unit = expanded(template, facts)?;
+    if let Some(enabled @ Value::String(_)) = unit.get_mut("enabled") {
+        *enabled = (*enabled == "true").into();
     }
-    Ok(Value::Map(unit))
+    Ok(unit)
 }
 
-fn unit_part(part: &Value, expanded: &impl Fn(&Value) -> Result<Value, String>) -> Result<Value, String> {
-    let Value::Map(fields) = part else { return expanded(part) };
-    let fields: Result<_, String> =
-        fields.iter().map(|(key, value)| Ok((key.clone(), expanded(value)?))).collect();
-    Ok(Value::Map(fields?))
+fn expanded(value: &Value, facts: &Facts) -> Result<Value, String> {
+    Ok(match value {
+        Value::String(text) => expand(text, facts)?.into(),
+        Value::Array(list) => list.iter().map(|one| expanded(one, facts)).collect::<Result<_, _>>()?,
+        Value::Object(map) => {
+            let fields = map.iter().map(|(key, value)| Ok((key.clone(), expanded(value, facts)?)));
+            fields.collect::<Result<Map<_, _>, String>>()?.into()
+        }
+        other => other.clone(),
+    })
 }
 
 /// A text with its facts filled in.

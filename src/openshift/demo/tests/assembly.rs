@@ -70,12 +70,26 @@ fn assembling_again_gives_the_same_bytes() {
     assert!(open("4.17").is_none());
 }
 
+/// The same on every machine, by every compiler. To change one of these is to change the ids of whatever is built on the
+/// demo: CHANGELOG says so.
+#[test]
+fn the_digests_are_pinned() {
+    let digests = demos().iter().map(|demo| demo.release().1.to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        digests,
+        [
+            "sha256:3dfaf3bfc82c7c55593179dfa5c0cea177316b761a3ecc5f78e492d9afdfb726",
+            "sha256:90d3edaff2af0b745e600811aa7fbb171ec5123a8f9cb7722171fa895a529ba7",
+        ]
+    );
+}
+
 #[test]
 fn every_blob_is_what_its_digest_says() {
     for demo in demos() {
         for (component, name, digest) in demo.images() {
             let manifest =
-                crate::engine::registry::image(&demo, &name, &digest, layer::architecture()).unwrap();
+                crate::engine::registry::image(&demo, &name, &digest, layer::ARCHITECTURE).unwrap();
             assert_eq!(Sha256::of(&manifest.bytes), digest, "{component}");
             assert_eq!(demo.resolve(&name).unwrap(), digest);
             for blob in manifest.layers.iter().chain([&manifest.config]) {
@@ -197,11 +211,6 @@ fn objects(demo: &Demo) -> Vec<(String, Node)> {
         let mut problems = Problems::default();
         let found = documents(source, &mut problems);
         assert!(problems.0.is_empty(), "{problems}");
-        // The program's own reader understands it all, too.
-        assert_eq!(
-            mco::documents(source.text).unwrap_or_else(|problem| panic!("{path}: {problem}")),
-            found.len()
-        );
         all.extend(found.into_iter().map(|node| (path.clone(), node)));
     }
     all
@@ -315,7 +324,7 @@ fn everything_says_that_it_is_a_demo() {
     for demo in demos() {
         for (component, name, digest) in demo.images() {
             let manifest =
-                crate::engine::registry::image(&demo, &name, &digest, layer::architecture()).unwrap();
+                crate::engine::registry::image(&demo, &name, &digest, layer::ARCHITECTURE).unwrap();
             let mut config = Vec::new();
             demo.blob(&name, &manifest.config).unwrap().read_to_end(&mut config).unwrap();
             let config: Value = serde_json::from_slice(&config).unwrap();

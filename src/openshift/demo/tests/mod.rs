@@ -1,4 +1,4 @@
-//! The demo release as users of it see it: through the interface for images, and by running its programs.
+//! The demo release as users of it see it: through the interface for images, and by what its programs do.
 
 mod assembly;
 mod programs;
@@ -11,10 +11,10 @@ use super::*;
 
 /// The files of an image, by path; a hard link is the file that it names.
 fn contents(demo: &Demo, name: &ImageName, digest: &Sha256) -> BTreeMap<String, Vec<u8>> {
-    let manifest = crate::engine::registry::image(demo, name, digest, layer::architecture()).unwrap();
+    let manifest = crate::engine::registry::image(demo, name, digest, layer::ARCHITECTURE).unwrap();
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for layer in &manifest.layers {
-        let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(demo.blob(name, layer).unwrap()));
+        let mut tar = tar::Archive::new(demo.blob(name, layer).unwrap());
         for entry in tar.entries().unwrap() {
             let mut entry = entry.unwrap();
             let path = entry.path().unwrap().to_string_lossy().into_owned();

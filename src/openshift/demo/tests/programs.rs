@@ -1,12 +1,9 @@
-//! The programs, run for real: in an empty root where we may change it, else in place.
+//! What the programs do, called in this process. tests/it/mco.rs runs them as users do: in the sandbox.
 
-#![expect(clippy::disallowed_methods, reason = "programs are run here, and their outputs read")]
+#![expect(clippy::disallowed_methods, reason = "files are laid out here, and outputs read")]
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
 
 use super::*;
 
@@ -42,18 +39,30 @@ data:
   .dockerconfigjson: eyJhdXRocyI6eyJkZW1vLmludmFsaWQiOnsiYXV0aCI6ImVEcDUifX19
 ";
 
+const MIRRORS: &str = "apiVersion: config.openshift.io/v1
+kind: ImageDigestMirrorSet
+metadata: {name: m}
+spec:
+  imageDigestMirrors:
+  - {source: quay.io/a, mirrors: [m.example.com/a], mirrorSourcePolicy: NeverContactSource}
+";
+const KUBELET: &str = "apiVersion: machineconfiguration.openshift.io/v1
+kind: KubeletConfig
+metadata: {name: k}
+spec: {kubeletConfig: {maxPods: 300}}
+";
+const RUNTIME: &str = "apiVersion: machineconfiguration.openshift.io/v1
+kind: ContainerRuntimeConfig
+metadata: {name: c}
+spec: {containerRuntimeConfig: {pidsLimit: 2048}}
+";
+
 /// The image's root, with inputs in `/in`.
 struct Root {
     directory: tempfile::TempDir,
     version: &'static str,
-    environment: Option<(&'static str, &'static str)>,
+    release_version: Option<&'static str>,
     destination: Option<&'static str>,
-}
-
-/// How a program ended.
-struct Ended {
-    code: Option<i32>,
-    words: String,
 }
 
 impl Root {
@@ -62,15 +71,11 @@ impl Root {
         let root = Self {
             directory: tempfile::tempdir().unwrap(),
             version: demo.version(),
-            environment: None,
+            release_version: None,
             destination: Some("/step1"),
         };
         for (path, bytes) in component(&demo, "machine-config-operator") {
             root.write(&path, &bytes);
-        }
-        for program in ["operator", "controller"] {
-            let path = root.directory.path().join(format!("usr/bin/machine-config-{program}"));
-            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         let release = component(&demo, "release");
         root.write("in/image-references", &release["release-manifests/image-references"]);
@@ -114,39 +119,27 @@ impl Root {
         fs::remove_file(self.directory.path().join(path)).unwrap();
     }
 
-    /// As the program sees a path: root may change the root, others may not.
+    /// As the program sees a path.
     fn path(&self, path: &str) -> String {
-        match is_root() {
-            true => path.to_owned(),
-            false => format!("{}{path}", self.directory.path().display()),
-        }
+        format!("{}{path}", self.directory.path().display())
     }
 
-    /// Runs a program. Another test may fork while we write ours, and its child keeps the file busy until it is another
-    /// program itself: then again.
-    fn run(&self, program: &str, arguments: &[String]) -> Ended {
-        for _ in 0..200 {
-            let path = self.path(&format!("/usr/bin/machine-config-{program}"));
-            let mut command = Command::new(if is_root() { "/usr/sbin/chroot" } else { &path });
-            if is_root() {
-                command.arg(self.directory.path()).arg(&path);
-            }
-            command.arg("bootstrap").args(arguments).env_clear().envs(self.environment);
-            match command.current_dir(self.directory.path()).output() {
-                Ok(done) => {
-                    let words = String::from_utf8(done.stderr).unwrap();
-                    if !words.contains("Text file busy") {
-                        return Ended { code: done.status.code(), words };
-                    }
-                }
-                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ExecutableFileBusy),
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        panic!("the program stays busy")
+    /// Runs a program as its script says.
+    fn run(&self, program: &str, arguments: &[String]) -> mco::Ended {
+        let path = self.path(&format!("/usr/bin/machine-config-{program}"));
+        let script = fs::read_to_string(&path).unwrap();
+        let script = script.lines().next().unwrap().strip_prefix("#!/.tinderbox/interpreter ").unwrap();
+        let arguments = [&["bootstrap".to_owned()], arguments].concat();
+        run(&Call {
+            script,
+            path: &path,
+            arguments: &arguments,
+            directory: self.directory.path(),
+            release_version: self.release_version,
+        })
     }
 
-    fn operator(&self) -> Ended {
+    fn operator(&self) -> mco::Ended {
         let mut arguments = vec!["--payload-version=".to_owned() + self.version + ".0-demo"];
         for (flag, path) in [
             ("root-ca", "/in/root-ca.crt"),
@@ -180,7 +173,7 @@ impl Root {
         fs::copy(at("in/featuregate.yaml"), at("manifests/zz-featuregate.yaml")).unwrap();
     }
 
-    fn controller(&self) -> Ended {
+    fn controller(&self) -> mco::Ended {
         let arguments = [
             format!("--manifest-dir={}", self.path("/manifests")),
             format!("--dest-dir={}", self.path("/out")),
@@ -194,10 +187,10 @@ impl Root {
     /// Both steps, which must succeed.
     fn render(&self) -> BTreeMap<String, String> {
         let ended = self.operator();
-        assert_eq!(ended.code, Some(0), "{}", ended.words);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
         self.gather();
         let ended = self.controller();
-        assert_eq!(ended.code, Some(0), "{}", ended.words);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
         self.outputs()
     }
 
@@ -219,10 +212,6 @@ impl Root {
         let outputs = self.render();
         outputs.keys().filter_map(|path| path.strip_prefix("machine-configs/")).map(str::to_owned).collect()
     }
-}
-
-fn is_root() -> bool {
-    rustix::process::getuid().is_root() && Path::new("/usr/sbin/chroot").exists()
 }
 
 fn rendered<'a>(outputs: &'a BTreeMap<String, String>, role: &str) -> (&'a str, &'a str) {
@@ -318,21 +307,9 @@ fn what_rendering_depends_on() {
             let map = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: user-ca-bundle}\ndata: {ca-bundle.crt: 'A CA'}\n";
             root.write("in/bundle.yaml", map);
         }),
-        ("mirrors", |root| {
-            let set = b"apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec:\n  \
-                imageDigestMirrors:\n  - {source: quay.io/a, mirrors: [m.example.com/a], mirrorSourcePolicy: NeverContactSource}\n";
-            root.write("manifests/mirrors.yaml", set);
-        }),
-        ("KubeletConfig", |root| {
-            let config = b"apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {name: k}\nspec:\n  \
-                kubeletConfig: {maxPods: 300}\n";
-            root.write("manifests/kubelet.yaml", config);
-        }),
-        ("ContainerRuntimeConfig", |root| {
-            let config = b"apiVersion: machineconfiguration.openshift.io/v1\nkind: ContainerRuntimeConfig\nmetadata: {name: c}\n\
-                spec: {containerRuntimeConfig: {pidsLimit: 2048}}\n";
-            root.write("manifests/runtime.yaml", config);
-        }),
+        ("mirrors", |root| root.write("manifests/mirrors.yaml", MIRRORS.as_bytes())),
+        ("KubeletConfig", |root| root.write("manifests/kubelet.yaml", KUBELET.as_bytes())),
+        ("ContainerRuntimeConfig", |root| root.write("manifests/runtime.yaml", RUNTIME.as_bytes())),
     ];
     for (what, change) in changes {
         let root = Root::new("4.18");
@@ -382,7 +359,7 @@ spec:
 #[test]
 fn the_environment_changes_the_result() {
     let plain = Root::new("4.18").render();
-    let root = Root { environment: Some(("RELEASE_VERSION", "other")), ..Root::new("4.18") };
+    let root = Root { release_version: Some("other"), ..Root::new("4.18") };
     assert_ne!(root.render(), plain);
 }
 
@@ -405,7 +382,7 @@ fn what_is_fatal_in_the_first_step() {
             |root| root.edit("in/infra.yaml", "kind: Infrastructure", "kind: Other"),
             "expected config.openshift.io Infrastructure, found",
         ),
-        (|root| root.edit("in/infra.yaml", "spec:", "spec: &anchor"), "anchors are not known to this reader"),
+        (|root| root.edit("in/infra.yaml", "spec:", "spec: [broken"), "infra.yaml:"),
         (
             |root| root.edit("in/image-references", "\"name\": \"pod\"", "\"name\": \"pods\""),
             "Failed to find pod in image references",
@@ -419,8 +396,8 @@ fn what_is_fatal_in_the_first_step() {
         let root = Root::new("4.18");
         change(&root);
         let ended = root.operator();
-        assert_eq!(ended.code, Some(255), "{words}: {}", ended.words);
-        let last = ended.words.lines().last().unwrap();
+        assert_eq!(ended.code, 255, "{words}: {}", ended.stderr);
+        let last = ended.stderr.lines().last().unwrap();
         assert!(last.starts_with('F') && last.contains(words), "{last}");
     }
 }
@@ -430,29 +407,29 @@ fn what_is_silent_in_the_first_step() {
     // No OS image: a warning, and an empty osImageURL.
     let root = Root::new("4.18");
     root.edit("in/image-references", "\"name\": \"rhel-coreos\"", "\"name\": \"machine-os\"");
-    assert!(root.operator().words.contains("W0101"));
+    assert!(root.operator().stderr.contains("W0101"));
     assert!(rendered(&root.render(), "master").1.contains("osImageURL: \"\"\n"));
     // No --dest-dir: the current directory, which is the root here.
     let root = Root { destination: None, ..Root::new("4.18") };
-    assert_eq!(root.operator().code, Some(0));
+    assert_eq!(root.operator().code, 0);
     assert!(root.directory.path().join("bootstrap/manifests/master.machineconfigpool.yaml").exists());
     // An empty pull secret is dropped, and missed in the second step.
     let root = Root::new("4.18");
     root.write("in/pull-secret.yaml", b"");
-    assert_eq!(root.operator().code, Some(0));
+    assert_eq!(root.operator().code, 0);
     root.gather();
     let ended = root.controller();
-    assert_eq!(ended.code, Some(255));
+    assert_eq!(ended.code, 255);
     assert!(
-        ended.words.contains("machineconfigcontroller-pull-secret: no such file or directory"),
+        ended.stderr.contains("machineconfigcontroller-pull-secret: no such file or directory"),
         "{}",
-        ended.words
+        ended.stderr
     );
 }
 
 #[test]
 fn what_ends_the_second_step() {
-    let cases: [(Change, i32, &str); 9] = [
+    let cases: [(Change, u8, &str); 9] = [
         (|root| root.remove("manifests/zz-featuregate.yaml"), 255, "error: no featuregate found in dir"),
         (
             |root| root.edit("manifests/zz-featuregate.yaml", "version: 4.18.0-demo", "version: ''"),
@@ -509,12 +486,12 @@ fn what_ends_the_second_step() {
     ];
     for (change, code, words) in cases {
         let root = Root::new("4.18");
-        assert_eq!(root.operator().code, Some(0));
+        assert_eq!(root.operator().code, 0);
         root.gather();
         change(&root);
         let ended = root.controller();
-        assert_eq!(ended.code, Some(code), "{words}: {}", ended.words);
-        assert!(ended.words.contains(words), "{words}: {}", ended.words);
+        assert_eq!(ended.code, code, "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
         assert!(root.outputs().is_empty());
     }
 }
@@ -524,21 +501,57 @@ fn a_wrong_command_line_is_refused() {
     let root = Root::new("4.18");
     let ended = root.run("operator", &["--version-of-what".to_owned()]);
     assert_eq!(
-        (ended.code, ended.words.lines().next()),
-        (Some(1), Some("Error: unknown flag: --version-of-what"))
+        (ended.code, ended.stderr.lines().next()),
+        (1, Some("Error: unknown flag: --version-of-what"))
     );
 }
 
 #[test]
 fn a_missing_pool_is_silent() {
     let root = Root::new("4.19");
-    assert_eq!(root.operator().code, Some(0));
+    assert_eq!(root.operator().code, 0);
     root.gather();
     root.remove("manifests/worker.machineconfigpool.yaml");
     let ended = root.controller();
-    assert_eq!(ended.code, Some(0), "{}", ended.words);
-    assert!(ended.words.contains("writing the following controllerConfig to disk"));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("writing the following controllerConfig to disk"));
     let outputs = root.outputs();
     assert!(outputs.keys().any(|path| path.contains("rendered-master-")));
     assert!(!outputs.keys().any(|path| path.contains("rendered-worker-")));
+}
+
+#[test]
+fn a_script_of_another_tinderbox_is_refused() {
+    let root = Root::new("4.18");
+    root.edit("usr/bin/machine-config-operator", "machine-config@1", "machine-config@2");
+    let ended = root.operator();
+    assert_eq!(ended.code, 126);
+    assert!(ended.stderr.contains("`machine-config@2 4.18`, and this tinderbox has `machine-config@1`"));
+}
+
+/// What is rendered is part of ids, and the image does not hold the code that renders it. A digest that changes here asks
+/// for another number in [`mco`]'s `CONTRACT`.
+#[test]
+fn what_is_rendered_is_pinned() {
+    for (version, digest) in [
+        ("4.18", "sha256:68f5db799ffe8e2a4a675093b599d4a7d136aaa24ef5924113f484702ab85e3a"),
+        ("4.19", "sha256:68ff656d0c3c4d2b70e7c0ba16fd5e437d0f5ba0e78b1a9f743020c45c993adb"),
+    ] {
+        let root = Root::new(version);
+        // Not the images: their digests are pinned elsewhere, and change with any file of the release.
+        let references = fs::read_to_string(root.directory.path().join("in/image-references")).unwrap();
+        let images: Vec<&str> =
+            references.split('"').filter(|word| word.starts_with("demo.invalid/openshift/")).collect();
+        let mut fixed = references.clone();
+        for image in images {
+            fixed = fixed.replace(image, "demo.invalid/image");
+        }
+        root.write("in/image-references", fixed.as_bytes());
+        root.write("manifests/kubelet.yaml", KUBELET.as_bytes());
+        root.write("manifests/mirrors.yaml", MIRRORS.as_bytes());
+        root.write("manifests/runtime.yaml", RUNTIME.as_bytes());
+        let outputs: String =
+            root.render().into_iter().map(|(path, text)| format!("{path}\n{text}")).collect();
+        assert_eq!(Sha256::of(outputs.as_bytes()).to_string(), digest, "{version}");
+    }
 }

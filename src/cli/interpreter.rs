@@ -1,0 +1,31 @@
+//! tinderbox as the interpreter of a script in the sandbox: the programs of the demo release are such scripts.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::output;
+use crate::engine::sandbox::INTERPRETER;
+use crate::openshift::demo;
+
+/// Runs the script, if that is what this process was started for: then the sandbox says so by our name.
+pub(super) fn run() -> Option<ExitCode> {
+    let arguments: Vec<String> =
+        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let [interpreter, script, path, arguments @ ..] = arguments.as_slice() else { return None };
+    if interpreter != INTERPRETER {
+        return None;
+    }
+    #[expect(clippy::disallowed_methods, reason = "a program's environment, in the sandbox")]
+    let release_version = std::env::var("RELEASE_VERSION").ok();
+    let ended = demo::run(&demo::Call {
+        script,
+        path,
+        arguments,
+        directory: Path::new(""),
+        release_version: release_version.as_deref(),
+    });
+    output::text(&ended.stdout);
+    let _ = std::io::stderr().write_all(ended.stderr.as_bytes()); // nobody is left to be told
+    Some(ExitCode::from(ended.code))
+}

@@ -1,0 +1,108 @@
+//! Scripts whose interpreter is tinderbox: a program of an image that begins with `#!/.tinderbox/interpreter`.
+//!
+//! For programs that come with tinderbox and are run as those of any image are: in the sandbox, with arguments, files and
+//! exit codes. The image has the script; the sandbox adds, read-only, what the script asks for:
+//!
+//! ```text
+//! /.tinderbox/interpreter    the executable of this process
+//! /.tinderbox/lib/           its loader and its shared libraries; nothing if it is static
+//! ```
+//!
+//! # Why so
+//!
+//! - *A process of its own*, and not a function that the child of the `clone` calls: other threads may hold the allocator's
+//!   locks at that moment, the child has the memory of a process that knows secrets, and bwrap can only execute a file.
+//! - *Our own libraries*, because the executable wants those that it was linked with, and an image has others, or none.
+//! - *The loader is started*, and not left to the kernel's `#!`: the executable names its loader by a path of the host,
+//!   where the image may have another. The arguments are those that the kernel would have given.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::enter::{Object, loaded};
+use super::{Mount, Program, SandboxError};
+use crate::base::fs;
+
+/// What a script's first line names, and the first argument of a tinderbox that is to be it.
+pub(crate) const INTERPRETER: &str = "/.tinderbox/interpreter";
+
+const LIBRARIES: &str = "/.tinderbox/lib";
+
+/// A program in whose place the interpreter is started.
+pub(super) struct Script {
+    pub(super) argv: Vec<String>,
+    pub(super) inputs: Vec<Mount>,
+}
+
+/// The interpreter's part of a program, if the file at `found` is such a script.
+pub(super) fn script(
+    program: &Program<'_>,
+    found: &Path,
+    executable: Option<&Path>,
+) -> Result<Option<Script>, SandboxError> {
+    let Some(argument) = argument(&fs::read_head(found, 256)?) else { return Ok(None) };
+    let path = program.argv.first().cloned().unwrap_or_default();
+    let unusable = |problem: &str| SandboxError::Unusable { path, problem: problem.to_owned() };
+    let Some(executable) = executable else {
+        return Err(unusable("its interpreter is tinderbox, and this process is another program"));
+    };
+    let objects = loaded();
+    let loader = objects.iter().find(|object| object.is_loader).map(library).transpose()?;
+    if loader.is_none() && !objects.is_empty() {
+        return Err(unusable("its interpreter is tinderbox, which cannot tell its own loader"));
+    }
+    let mut inputs = BTreeMap::from([(INTERPRETER.to_owned(), fs::canonical(executable)?)]);
+    for object in &objects {
+        inputs.insert(library(object)?, fs::canonical(&object.path)?);
+    }
+    let mut argv: Vec<String> = Vec::new();
+    if let Some(loader) = loader {
+        argv.extend([loader, "--library-path".to_owned(), LIBRARIES.to_owned()]);
+    }
+    argv.extend([INTERPRETER.to_owned(), argument]);
+    argv.extend(program.argv.iter().cloned());
+    let inputs = inputs.into_iter().map(|(target, source)| Mount { source, target });
+    Ok(Some(Script { argv, inputs: inputs.chain(program.inputs.iter().cloned()).collect() }))
+}
+
+/// What stands behind the interpreter in the first line.
+fn argument(head: &[u8]) -> Option<String> {
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let rest = std::str::from_utf8(line).ok()?.trim_start().strip_prefix(INTERPRETER)?;
+    rest.starts_with(' ').then(|| rest.trim().to_owned())
+}
+
+/// Where a library of ours is in the sandbox. Its name is what the others ask for it by.
+fn library(object: &Object) -> Result<String, SandboxError> {
+    match object.path.file_name().and_then(|name| name.to_str()) {
+        Some(name) => Ok(format!("{LIBRARIES}/{name}")),
+        None => Err(SandboxError::Layout {
+            target: object.path.display().to_string(),
+            problem: "it is the name of no library".into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_name_counts() {
+        assert_eq!(argument(b"#!/.tinderbox/interpreter x@1 y\nmore").as_deref(), Some("x@1 y"));
+        assert_eq!(argument(b"#! /.tinderbox/interpreter x").as_deref(), Some("x"));
+        for other in ["#!/.tinderbox/interpreters x\n", "#!/bin/sh\n", "/.tinderbox/interpreter x\n", ""] {
+            assert_eq!(argument(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn this_process_knows_its_loader() {
+        let objects = loaded();
+        assert_eq!(
+            objects.iter().filter(|object| object.is_loader).count(),
+            usize::from(!objects.is_empty())
+        );
+        assert!(objects.iter().all(|object| fs::exists(&object.path).unwrap()), "{objects:?}");
+    }
+}
