@@ -35,7 +35,7 @@ pub(super) struct Args {
     check: bool,
     #[command(flatten)]
     jobs: Jobs,
-    /// Go on with what does not depend on a failure
+    /// Keep building what does not depend on a failure
     #[arg(short, long)]
     keep_going: bool,
     /// Do not touch the `result` link
@@ -75,7 +75,7 @@ pub(super) struct BuildRequest {
     pub targets: Vec<String>,
     /// Derivations built at the same time.
     pub jobs: usize,
-    /// Go on with what does not depend on a failure.
+    /// Keep building what does not depend on a failure.
     pub keep_going: bool,
     /// Build everything a second time and compare.
     pub check: bool,
@@ -175,7 +175,7 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
     let generation = match generations::keep(&workspace, context, &outcome, request.no_link) {
         // What failed first is what the user has to know; this is probably the same full disk.
         Err(error) if !outcome.failed.is_empty() => {
-            let text = format!("this build is not remembered: {}", chain(&error));
+            let text = format!("this build is not recorded: {}", chain(&error));
             env.events.emit(Event::Warning { text });
             None
         }

@@ -48,7 +48,7 @@ pub(super) enum Error {
     #[error(transparent)]
     Realize(RealizeError),
     /// A file that is there already.
-    #[error("`{}` is there already, and is left as it is", path.display())]
+    #[error("`{}` already exists, and is left alone", path.display())]
     Exists {
         path: PathBuf,
         /// What to do instead.
@@ -69,7 +69,7 @@ pub(super) enum Error {
     /// The artifact set is built, and `result` could not be moved.
     #[error("everything is built, but `{}` cannot be updated", path.display())]
     Result { path: PathBuf, source: fs::Error },
-    #[error("interrupted; {kept} finished {} kept in the store, and a new build goes on from there", if *kept == 1 { "output is" } else { "outputs are" })]
+    #[error("interrupted; {kept} finished {} kept in the store, and the next build continues from there", if *kept == 1 { "output is" } else { "outputs are" })]
     Interrupted { kept: usize },
     /// The user stopped something that changes nothing.
     #[error("interrupted; nothing was changed")]

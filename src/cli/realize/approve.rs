@@ -20,7 +20,7 @@ use crate::realize::approve::{Approver, Made, Report};
 /// Approve the nodes' requests for certificates, and nobody else's
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  tinderbox realize approve                       one look
+  tinderbox realize approve                       once
   tinderbox realize approve --watch               until every master and worker has joined
   tinderbox realize approve --watch --timeout 2h --json
   tinderbox realize approve --server localhost:6443
@@ -28,15 +28,15 @@ use crate::realize::approve::{Approver, Made, Report};
 A node asks twice: for a client certificate, as the user of the bootstrap kubeconfig in its Ignition, and once it has joined
 for a serving certificate, as itself. Only that is approved, with exactly the subject, names, addresses and usages that
 such a node has. Everything else is reported and left alone: neither approved nor denied. libvirt is not needed.
-Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are missing after the time.")]
+Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are still missing when the time is up.")]
 pub(crate) struct Args {
-    /// Go on until every master and worker has its certificates and is in the API
+    /// Continue until every master and worker has its certificates and is in the API
     #[arg(long)]
     watch: bool,
     /// How long to watch: 90s, 60m, 2h
     #[arg(long, value_name = "TIME", default_value = "60m", value_parser = parse_age, requires = "watch")]
     timeout: Duration,
-    /// Where the API is, if not at `vips.api` of cluster.yaml; it must still be `api.<domain>` by its certificate
+    /// Where the API is, if not at `vips.api` of cluster.yaml; its certificate must still be for `api.<domain>`
     #[arg(long, value_name = "HOST:PORT")]
     server: Option<Endpoint>,
     #[command(flatten)]

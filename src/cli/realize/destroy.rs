@@ -14,7 +14,7 @@ use crate::openshift::workspace::Env;
 #[command(after_help = "Example:
   tinderbox realize destroy --yes")]
 pub(crate) struct Args {
-    /// Agree that everything on the machines' disks is lost
+    /// Agree to lose everything on the machines' disks
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -30,7 +30,7 @@ impl Args {
         }
         let done = with_hands(env, self.jobs.count(), |hands| Ok(hands.destroy()?))?;
         Ok(printer.answer(&done, || {
-            line(format!("{} things removed", done.removed.len()));
+            line(format!("{} resources removed", done.removed.len()));
             done.left.iter().for_each(|left| line(format!("left: {left}")));
             with_root(&done.privileged);
         }))

@@ -76,7 +76,7 @@ fn agrees(env: Env<'_>, what: &str) -> bool {
         return false;
     }
     env.events.settle();
-    eprint!("{what}\nGo on? [y/N] ");
+    eprint!("{what}\nContinue? [y/N] ");
     stdin.read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 

@@ -18,7 +18,7 @@ use crate::realize::{Action, Plan};
 
 The host is the one of `libvirt.uri` in cluster.yaml: `qemu:///system` (the default), `qemu:///session`, or another
 machine with `qemu+ssh://user@host/system`. Only what this cluster made is ever changed: it knows its network, pool and
-machines by their UUIDs, which come out of the seed.
+machines by their UUIDs, which are derived from the seed.
 Exit codes: 0 nothing stands in the way, 1 something does.")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -52,7 +52,7 @@ fn show(plan: &Plan) {
         }
     }
     if plan.is_done() {
-        line("everything is as it should be");
+        line("nothing to do");
     }
     with_root(&plan.privileged);
 }

@@ -11,7 +11,7 @@ use crate::openshift::workspace::Env;
 use crate::realize::approve::Member;
 use crate::realize::{Booted, Status};
 
-/// Say how the machines stand
+/// Say what state the machines are in
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   tinderbox realize status --json")]
