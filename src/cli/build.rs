@@ -141,7 +141,7 @@ impl BuildReport {
 }
 
 /// Builds all of these for another verb, and keeps nothing; what failed first is an error.
-pub(super) fn whole(env: Env<'_>, targets: Vec<String>, jobs: usize) -> Result<BuildReport> {
+pub(super) fn build_or_fail(env: Env<'_>, targets: Vec<String>, jobs: usize) -> Result<BuildReport> {
     let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
     let report = build(env, &request)?;
     match report.errors.first() {

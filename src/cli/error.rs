@@ -24,27 +24,21 @@ pub(super) type Result<T> = std::result::Result<T, Error>;
 /// Why a verb failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// The cluster directory cannot be worked with.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// The file system refused.
     #[error(transparent)]
     Fs(#[from] fs::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Two sides cannot be compared.
     #[error(transparent)]
     Diff(#[from] DiffError),
-    /// A derivation could not be had.
     #[error(transparent)]
     Exec(#[from] ExecError),
     /// A derivation that something else needs could not be built.
     #[error(transparent)]
     Failed(Arc<ExecError>),
-    /// An image could not be had.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// The host could not be looked at.
     #[error(transparent)]
     Realize(RealizeError),
     /// A file that is there already.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::realizer::with_hands;
-use super::{agrees, operators, tell};
+use super::{confirm, show_obstacles, show_operators};
 use crate::cli::arguments::{Jobs, parse_age};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
@@ -63,13 +63,13 @@ impl Args {
         let phases = self.phases()?;
         let mut applied = self.apply(env, &phases, self.yes);
         if let Err(Error::Realize(error @ RealizeError::Confirm { .. })) = &applied
-            && agrees(env, &error.to_string())
+            && confirm(env, &error.to_string())
         {
             applied = self.apply(env, &phases, true);
         }
         if let Err(Error::Realize(RealizeError::Obstacles { obstacles })) = &applied {
             env.events.settle();
-            tell(obstacles);
+            show_obstacles(obstacles);
         }
         let applied = applied?;
         Ok(printer.answer(&applied, || show(&applied)))
@@ -101,7 +101,7 @@ impl Args {
 }
 
 fn show(applied: &Applied) {
-    operators(&applied.operators);
+    show_operators(&applied.operators);
     for check in &applied.checks {
         line(format!("{}: {}", check.name, check.detail));
     }

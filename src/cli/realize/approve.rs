@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use super::{kubelet, stage};
+use super::{kubelet_state, request_state};
 use crate::base::fs;
 use crate::base::hint::Hint as _;
 use crate::cli::arguments::{Jobs, parse_age};
@@ -66,7 +66,13 @@ fn show(report: &Report) {
         one.hint.iter().for_each(|hint| line(format!("          {hint}")));
     }
     let rows = report.nodes.iter().map(|node| {
-        let cells = [&node.node, kubelet(node), stage(node.client), stage(node.serving), &node.name];
+        let cells = [
+            &node.node,
+            kubelet_state(node),
+            request_state(node.client),
+            request_state(node.serving),
+            &node.name,
+        ];
         cells.map(str::to_owned).to_vec()
     });
     table(&["NODE", "IN THE API", "CLIENT", "SERVING", "NAME"], &rows.collect::<Vec<_>>());
@@ -75,7 +81,7 @@ fn show(report: &Report) {
 /// Approves requests for certificates of the nodes that we made, and of nobody else.
 fn approve(env: Env<'_>, asked: &Args) -> Result<Report> {
     let workspace = Workspace::load(env, Missing::Make)?;
-    let report = build::whole(env, vec!["cluster".to_owned()], asked.jobs.count())?;
+    let report = build::build_or_fail(env, vec!["cluster".to_owned()], asked.jobs.count())?;
     let closure = report.targets.first().map(|target| target.path.clone());
     let closure = closure.ok_or(Error::NotBuilt { target: "cluster".into() })?;
     let made = Made::read(&closure, &workspace.cluster)?;

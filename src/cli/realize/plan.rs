@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::realizer::with_hands;
-use super::{tell, with_root};
+use super::{show_obstacles, show_root_commands};
 use crate::cli::arguments::Jobs;
 use crate::cli::output::{Colour, exit_code, line, stdout_paint};
 use crate::cli::{Printer, Result};
@@ -29,7 +29,7 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let plan = with_hands(env, self.jobs.count(), |hands| Ok(hands.plan()?))?;
         printer.answer(&plan, || show(&plan));
-        tell(&plan.obstacles);
+        show_obstacles(&plan.obstacles);
         Ok(exit_code(plan.obstacles.is_empty()))
     }
 }
@@ -54,5 +54,5 @@ fn show(plan: &Plan) {
     if plan.is_done() {
         line("nothing to do");
     }
-    with_root(&plan.privileged);
+    show_root_commands(&plan.privileged);
 }
