@@ -33,10 +33,10 @@ fn show(found: &Affected) {
         let places: Vec<String> = places.iter().map(ToString::to_string).collect();
         line(format!("{} ({})", stdout_paint(field, Colour::Cyan), places.join("; ")));
     }
-    line(format!("{} derivations name it:", found.direct.len()));
+    line(format!("{} derivations read it:", found.direct.len()));
     found.direct.iter().for_each(|name| line(format!("  {name}")));
     line(format!(
-        "{} more need those, and are rebuilt if what they need really changes:",
+        "{} more depend on those, and are rebuilt only if their inputs change:",
         found.cascade.len()
     ));
     found.cascade.iter().for_each(|name| line(format!("  {name}")));

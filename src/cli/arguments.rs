@@ -29,7 +29,7 @@ pub(super) struct Global {
     /// Say more: every derivation, cached ones too
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// Write what happens as JSON lines
+    /// Write events as JSON lines
     #[arg(long, value_name = "FILE", global = true)]
     pub(super) events: Option<PathBuf>,
 }

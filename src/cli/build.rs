@@ -36,7 +36,7 @@ pub(super) struct Args {
     check: bool,
     #[command(flatten)]
     jobs: Jobs,
-    /// Go on with what does not depend on a failure
+    /// Keep building what does not depend on a failure
     #[arg(short, long)]
     keep_going: bool,
     /// Do not touch the `result` link
@@ -76,7 +76,7 @@ pub(super) struct BuildRequest {
     pub targets: Vec<String>,
     /// Derivations built at the same time.
     pub jobs: usize,
-    /// Go on with what does not depend on a failure.
+    /// Keep building what does not depend on a failure.
     pub keep_going: bool,
     /// Build everything a second time and compare.
     pub check: bool,
@@ -142,7 +142,7 @@ impl BuildReport {
 }
 
 /// Builds all of these for another verb, and keeps nothing; what failed first is an error.
-pub(super) fn whole(env: Env<'_>, targets: Vec<String>, jobs: usize) -> Result<BuildReport> {
+pub(super) fn build_or_fail(env: Env<'_>, targets: Vec<String>, jobs: usize) -> Result<BuildReport> {
     let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
     let report = build(env, &request)?;
     match report.errors.first() {
@@ -176,7 +176,7 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
     let generation = match generations::keep(&workspace, context, &outcome, request.no_link) {
         // What failed first is what the user has to know; this is probably the same full disk.
         Err(error) if !outcome.failed.is_empty() => {
-            let text = format!("this build is not remembered: {}", chain(&error));
+            let text = format!("this build is not recorded: {}", chain(&error));
             env.events.emit(Event::Warning { text });
             None
         }

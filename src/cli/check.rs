@@ -21,7 +21,7 @@ use crate::openshift::builders::validate::{self, Finding};
 use crate::openshift::config;
 use crate::openshift::workspace::Env;
 
-/// Validate: read all files and make every check
+/// Validate: read all files and run every check
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// List all checks, with what breaks at boot without them

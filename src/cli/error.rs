@@ -24,31 +24,25 @@ pub(super) type Result<T> = std::result::Result<T, Error>;
 /// Why a verb failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// The cluster directory cannot be worked with.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// The file system refused.
     #[error(transparent)]
     Fs(#[from] fs::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Two sides cannot be compared.
     #[error(transparent)]
     Diff(#[from] DiffError),
-    /// A derivation could not be had.
     #[error(transparent)]
     Exec(#[from] ExecError),
     /// A derivation that something else needs could not be built.
     #[error(transparent)]
     Failed(Arc<ExecError>),
-    /// An image could not be had.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// The host could not be looked at.
     #[error(transparent)]
     Realize(RealizeError),
     /// A file that is there already.
-    #[error("`{}` is there already, and is left as it is", path.display())]
+    #[error("`{}` already exists, and is left alone", path.display())]
     Exists {
         path: PathBuf,
         /// What to do instead.
@@ -69,7 +63,7 @@ pub(super) enum Error {
     /// The artifact set is built, and `result` could not be moved.
     #[error("everything is built, but `{}` cannot be updated", path.display())]
     Result { path: PathBuf, source: fs::Error },
-    #[error("interrupted; {kept} finished {} kept in the store, and a new build goes on from there", if *kept == 1 { "output is" } else { "outputs are" })]
+    #[error("interrupted; {kept} finished {} kept in the store, and the next build continues from there", if *kept == 1 { "output is" } else { "outputs are" })]
     Interrupted { kept: usize },
     /// The user stopped something that changes nothing.
     #[error("interrupted; nothing was changed")]

@@ -29,7 +29,7 @@ const SOON: Duration = Duration::hours(24);
 /// Builders whose outputs are certificates.
 const BUILDERS: [&str; 2] = ["authority", "certificate"];
 
-/// List all certificates, the soonest to end first, and until when the artifacts can still boot
+/// List all certificates, the soonest to expire first, and until when the artifacts can still boot
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox expiry
@@ -221,7 +221,7 @@ fn warn_of_age(env: Env<'_>, handed_over: &[Adoption], now: OffsetDateTime) {
     let Some(first) = late.first() else { return };
     let names: Vec<&str> = late.iter().filter_map(|one| one.object.rsplit('/').next()).collect();
     let text = format!(
-        "operators will replace what they are handed, {}, because it is too old: they adopt it until {}; run `tinderbox renew` before the boot",
+        "operators will replace what they are handed ({}), because they adopt it only until {}; run `tinderbox renew` before the boot",
         names.join(", "),
         first.adopted_until
     );

@@ -48,7 +48,7 @@ fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Exported
         let advice = "export to a new or an empty directory";
         return Err(Error::Exists { path: to.to_owned(), advice });
     }
-    let report = build::whole(env, vec![target.to_owned()], jobs)?;
+    let report = build::build_or_fail(env, vec![target.to_owned()], jobs)?;
     let [built] = report.targets.as_slice() else {
         let message = format!("`{target}` is {} derivations", report.targets.len());
         return Err(Error::usage(message, "export one, for example `cluster`"));

@@ -15,11 +15,11 @@ use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, SEED, seed};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox init ocp4
-  tinderbox init --from install-config.yaml    makes the cluster.yaml that fits it")]
+  tinderbox init --from install-config.yaml    writes the cluster.yaml that matches it")]
 pub(super) struct Args {
     /// The directory to write; default: the cluster directory
     dir: Option<PathBuf>,
-    /// An existing install-config.yaml to make the cluster.yaml for
+    /// An existing install-config.yaml to write the cluster.yaml for
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 }

@@ -34,7 +34,7 @@ impl Args {
         Ok(printer.answer(&done, || {
             show_moved(&done.moved);
             if done.seed_made {
-                line("cluster.seed: made; back it up, and never commit it");
+                line("cluster.seed: created; back it up, and never commit it");
             }
             if done.moved.is_empty() && !done.seed_made {
                 line("everything is pinned");

@@ -27,7 +27,6 @@ pub(super) struct NodeEntry {
     /// Of a unit: `enabled`, `disabled` or `masked`; of a link: its target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Whether it is secret.
     pub secret: bool,
     /// Bytes; not of secrets.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,7 +16,7 @@ use crate::engine::recipe::{Graph, NodeIndex};
 use crate::openshift::lock::{Lock, Renewed};
 use crate::openshift::workspace::{self, ClusterDir, Env, LOCK, Missing, Workspace, this_second};
 
-/// Give certificates new dates, or single ones a new key; the next build makes them
+/// Give certificates new dates, or single ones a new key; the next build issues them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox renew                              all dates from now on; every key stays
@@ -45,14 +45,14 @@ impl Args {
 fn show(done: &Renewal, dry_run: bool) {
     show_moved(&done.moved);
     if done.would_build.is_empty() {
-        line("nothing is to be built");
+        line("nothing needs to be built");
         return;
     }
     line(format!("{} derivations will be built:", done.would_build.len()));
     done.would_build.iter().for_each(|name| line(format!("  {name}")));
     line(format!("{} keys and certificates stay as they are", done.kept.len()));
     if !dry_run {
-        line("`tinderbox build` makes them");
+        line("`tinderbox build` builds them");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::openshift::workspace::Env;
   # yaml-language-server: $schema=cluster.schema.json    (first line of cluster.yaml)
   tinderbox schema diff                        what `diff --format json` prints")]
 pub(super) struct Args {
-    /// Of what
+    /// Which schema
     #[arg(value_enum, default_value_t = Of::Cluster)]
     of: Of,
 }

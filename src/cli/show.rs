@@ -98,7 +98,6 @@ struct ShownEntry {
     path: String,
     /// `file`, `executable`, `directory` or `link`.
     kind: &'static str,
-    /// Whether it is secret.
     secret: bool,
     size: u64,
     /// BLAKE3, keyed if it is secret.

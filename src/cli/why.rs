@@ -19,7 +19,7 @@ use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{Record, Session, Store};
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
-/// Say what made a derivation rebuild, or would
+/// Say why a derivation was rebuilt, or would be
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   tinderbox why infra/haproxy")]
@@ -37,10 +37,10 @@ impl Args {
 
 fn show(why: &Why) {
     line(match why.status {
-        Status::New => format!("{} was not built before", why.target),
-        Status::Changed => format!("{} is not as it was at the last build", why.target),
-        Status::UpToDate => format!("{} is up to date; its last change was this", why.target),
-        Status::Unchanged => format!("{} is up to date, and never was anything else", why.target),
+        Status::New => format!("{} was never built here", why.target),
+        Status::Changed => format!("{} changed since the last build", why.target),
+        Status::UpToDate => format!("{} is up to date; this was its last change", why.target),
+        Status::Unchanged => format!("{} is up to date, and has never changed", why.target),
     });
     if !why.causes.is_empty() {
         line(stdout_paint("root cause", Colour::Cyan));

@@ -143,7 +143,7 @@ fn patches_apply_in_the_order_of_their_names() {
     assert_eq!(ws.build(&["patched"]), ["patch/20-two"]);
     ws.edit("patches/20-two.yaml", "# Why.", "# Because.");
     insta::assert_snapshot!(ws.run(&["why", "patched"]), @r"
-    patched is not as it was at the last build
+    patched changed since the last build
     root cause
       file patches/20-two.yaml: line 1: # Why. → line 1: # Because.
     cascade
@@ -193,7 +193,7 @@ fn patches_apply_in_the_order_of_their_names() {
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["why", "patch/20-two"]), @r"
-    patch/20-two is not as it was at the last build
+    patch/20-two changed since the last build
     root cause
       file patches/20-two.yaml: line 1: # Why. → line 1: # Because.
     what follows
@@ -270,7 +270,7 @@ fn an_edit_of_a_manifest_rebuilds_what_has_it() {
         ]
     );
     insta::assert_snapshot!(ws.run(&["why", "assembled"]), @r#"
-    assembled is up to date; its last change was this
+    assembled is up to date; this was its last change
     root cause
       file manifests/mine.yaml: line 5: data: {answer: "42"} → line 5: data: {answer: "43"}
     cascade
@@ -317,19 +317,19 @@ fn a_manifest_that_is_none() {
     error: 13 problems:
     manifests/a.yaml:2: not valid YAML: while parsing a node, did not find expected node content
       hint: look at this line and the one above it
-    manifests/b.yaml:1: metadata.name: it is missing: this is no object
+    manifests/b.yaml:1: metadata.name: it is missing, so this is not an object
       hint: `generateName` cannot be applied twice: give it a name
-    manifests/b.yaml:5: apiVersion: it is missing: this is no object
-    manifests/b.yaml:7: apiVersion: it is missing: this is no object
-    manifests/c.yaml:1: metadata.name: it is missing: this is no object
+    manifests/b.yaml:5: apiVersion: it is missing, so this is not an object
+    manifests/b.yaml:7: apiVersion: it is missing, so this is not an object
+    manifests/c.yaml:1: metadata.name: it is missing, so this is not an object
       hint: write its items as documents of their own, with `---` between them
     manifests/e.yaml:4: ConfigMap `default/mine` is in manifests/d.yaml:2 too
       hint: keep one of them
     manifests/empty.yaml: there is no object in this file
     manifests/f.ymal: this file would be ignored
       hint: call it `.yaml`, `.yml` or `.json`, or put a dot in front of its name
-    manifests/more: a folder in a folder is not looked into
-      hint: move its files up, or the folder away
+    manifests/more: folders in this folder are not read
+      hint: move its files up, or the folder elsewhere
     patches/10-a.yaml:1: patch: it is missing
       hint: a list is a JSON patch, a map a merge patch
     patches/10-a.yaml:2: patchs: unknown field
@@ -472,7 +472,7 @@ fn a_secret_stays_one() {
     assert_eq!(mode(&ws.path_of("patched").join("manifests/01-rbac.yaml")), 0o444);
     ws.edit("manifests/ht passwd.yaml", "hunter2", "hunter3");
     insta::assert_snapshot!(ws.run(&["why", "user/manifests"]), @r"
-    user/manifests is not as it was at the last build
+    user/manifests changed since the last build
     root cause
       config field user.manifests.ht-passwd (manifests/ht passwd.yaml): (secret) → (secret)
     what follows

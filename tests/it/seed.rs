@@ -60,7 +60,7 @@ fn an_encrypted_seed_builds_the_same_objects() {
     insta::assert_snapshot!(run(&ws, &["seed", "encrypt", "-r", &recipient, "--identity", text(&file)], &[&recipient]), @"
     [DIR]/cluster.seed.age: encrypted for
       [AGE 0]
-    opened with your identity: it is the same seed
+    verified: your identity opens it, and it is the same seed
     [exit 0]
     ");
     assert!(!ws.dir.join("cluster.seed").exists());
@@ -81,7 +81,7 @@ fn an_encrypted_seed_builds_the_same_objects() {
     ");
     insta::assert_snapshot!(ws.run(&["seed", "encrypt", "-r", &recipient]), @"
     [stderr]
-    error: `[DIR]/cluster.seed.age` is there already, and is left as it is
+    error: `[DIR]/cluster.seed.age` already exists, and is left alone
     hint: `tinderbox seed rotate-recipients -r RECIPIENT` encrypts it for others
     [exit 1]
     ");
@@ -177,14 +177,14 @@ fn files_that_are_not_what_they_should_be() {
     for length in (40..good.len() - 1).step_by(29) {
         fs::write(&path, &good[..length]).unwrap();
         let said = build();
-        assert!(said.contains("is damaged, or breaks off"), "{length}: {said}");
+        assert!(said.contains("is damaged or truncated"), "{length}: {said}");
     }
     let short =
         age::encrypt_and_armor(&recipient.parse::<age::x25519::Recipient>().unwrap(), b"short").unwrap();
     fs::write(&path, short).unwrap();
     insta::assert_snapshot!(build(), @"
     [stderr]
-    error: the seed `[DIR]/cluster.seed.age` holds something else than 32 bytes
+    error: the seed `[DIR]/cluster.seed.age` does not hold 32 bytes
     hint: restore it from your backup: a new seed is a new cluster
     [exit 1]
     ");
@@ -211,14 +211,14 @@ fn files_that_are_not_what_they_should_be() {
     fs::write(&file, "# a comment\nAGE-SECRET-KEY-1MISTYPED\n").unwrap();
     insta::assert_snapshot!(build(), @"
     [stderr]
-    error: the identity file `[TEMP]/me` has something else than an identity in line 2
+    error: the identity file `[TEMP]/me` has something other than an identity on line 2
     hint: it has one AGE-SECRET-KEY-1… a line, as `age-keygen` writes it; one that is itself encrypted must be decrypted first
     [exit 1]
     ");
     fs::remove_file(&path).unwrap();
     insta::assert_snapshot!(ws.run(&["seed", "encrypt", "-r", &recipient]), @"
     [stderr]
-    error: the seed `[DIR]/cluster.seed` is not there
+    error: the seed `[DIR]/cluster.seed` does not exist
     hint: `tinderbox lock` makes a seed
     [exit 1]
     ");
@@ -235,7 +235,7 @@ fn recipients_from_files_each_can_open_it_and_rotation_shuts_out() {
     [DIR]/cluster.seed.age: encrypted for
       [AGE 1]
       [AGE 0]
-    not tried out: no identity of yours opens it
+    not verified: no identity of yours opens it
     [exit 0]
     ");
     for file in [&one, &two] {
@@ -245,7 +245,7 @@ fn recipients_from_files_each_can_open_it_and_rotation_shuts_out() {
     insta::assert_snapshot!(run(&ws, &rotate, &[&first, &second]), @"
     [DIR]/cluster.seed.age: encrypted for
       [AGE 1]
-    not tried out: no identity of yours opens it
+    not verified: no identity of yours opens it
     [exit 0]
     ");
     assert!(ws.run(&["graph", "--identity", text(&one)]).contains("no identity in `[TEMP]/one` can open"));
@@ -320,7 +320,7 @@ fn an_interrupted_conversion_is_finished_by_the_next() {
     insta::assert_snapshot!(ws.run(&["build"]), @"
     [stderr]
     error: the seed `[DIR]/cluster.seed` has an encrypted one beside it, cluster.seed.age
-    hint: `tinderbox seed encrypt -r RECIPIENT` goes on to the encrypted one alone, `tinderbox seed decrypt` to the plain one
+    hint: `tinderbox seed encrypt -r RECIPIENT` keeps the encrypted one, `tinderbox seed decrypt` the plain one
     [exit 1]
     ");
     for args in [
@@ -347,7 +347,7 @@ fn an_interrupted_conversion_is_finished_by_the_next() {
     insta::assert_snapshot!(run(&ws, &["seed", "encrypt", "-r", &recipient], &[&recipient]), @"
     [DIR]/cluster.seed.age: encrypted for
       [AGE 0]
-    not tried out: no identity of yours opens it
+    not verified: no identity of yours opens it
     [stderr]
     warning: cluster.seed.age was there already, and without `--identity` nobody can say what is in it: it is kept as cluster.seed.age.before
     [exit 0]

@@ -20,7 +20,7 @@ fn init_build_build_again() {
     ");
     insta::assert_snapshot!(ws.run(&["init"]), @"
     [stderr]
-    error: `[DIR]/install-config.yaml` is there already, and is left as it is
+    error: `[DIR]/install-config.yaml` already exists, and is left alone
     hint: `tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config
     [exit 1]
     ");
@@ -174,12 +174,12 @@ fn affects() {
     nodes.worker-0.addresses.0.ip (cluster.yaml:30: nodes.worker-0.ip)
     nodes.worker-0.ip (cluster.yaml:30: nodes.worker-0.ip)
     nodes.worker-0.ips.0 (cluster.yaml:30: nodes.worker-0.ip)
-    4 derivations name it:
+    4 derivations read it:
       ignition/worker-0
       infra/haproxy
       infra/haproxy-pivoted
       infra/network
-    5 more need those, and are rebuilt if what they need really changes:
+    5 more depend on those, and are rebuilt only if their inputs change:
       ignition-id/worker-0
       infra/worker-0
       check/ignition
@@ -192,7 +192,7 @@ fn affects() {
     networks.service.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.dns.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.kubernetes.0 (install-config.yaml:32: networking.serviceNetwork.0)
-    8 derivations name it:
+    8 derivations read it:
       pki/kube-apiserver
       installer-pki/kube-apiserver-service-network-server
       static-pod/kube-apiserver
@@ -201,7 +201,7 @@ fn affects() {
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
       check/certificates
-    45 more need those, and are rebuilt if what they need really changes:
+    45 more depend on those, and are rebuilt only if their inputs change:
       installer-tls
       assembled
       patched
@@ -400,7 +400,7 @@ fn export() {
     assert_eq!(modes, expected);
     insta::assert_snapshot!(ws.run(&["export", "out"]), @"
     [stderr]
-    error: `out` is there already, and is left as it is
+    error: `out` already exists, and is left alone
     hint: export to a new or an empty directory
     [exit 1]
     ");

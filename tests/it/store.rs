@@ -486,7 +486,7 @@ fn a_result_that_is_not_ours() {
     let ws = Workspace::with(&[("result", "mine")]);
     insta::assert_snapshot!(ws.run(&["build", "-q"]), @"
     [stderr]
-    error: `[DIR]/result` is there already, and is left as it is
+    error: `[DIR]/result` already exists, and is left alone
     hint: move it away: `result` is the link that `build` keeps
     [exit 1]
     ");

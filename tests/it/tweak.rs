@@ -117,12 +117,12 @@ fn why_names_the_field() {
     ");
     ws.build(&[]);
     insta::assert_snapshot!(ws.run(&["why", "infra/haproxy"]), @"
-    infra/haproxy is up to date, and never was anything else
+    infra/haproxy is up to date, and has never changed
     [exit 0]
     ");
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     insta::assert_snapshot!(ws.run(&["why", "infra/haproxy"]), @"
-    infra/haproxy is not as it was at the last build
+    infra/haproxy changed since the last build
     root cause
       config field nodes.worker-0.ip (cluster.yaml:30: nodes.worker-0.ip): 192.168.126.110 → 192.168.126.120
     what follows
@@ -131,7 +131,7 @@ fn why_names_the_field() {
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["why", "cluster"]), @"
-    cluster is not as it was at the last build
+    cluster changed since the last build
     root cause
       config field nodes.worker-0.addresses.0.ip (cluster.yaml:30: nodes.worker-0.ip): 192.168.126.110 → 192.168.126.120
     cascade
@@ -144,13 +144,13 @@ fn why_names_the_field() {
     assert_eq!(ws.json(&["why", "infra/haproxy"])["status"], "changed");
     ws.build(&[]);
     insta::assert_snapshot!(ws.run(&["why", "infra/haproxy"]), @"
-    infra/haproxy is up to date; its last change was this
+    infra/haproxy is up to date; this was its last change
     root cause
       config field nodes.worker-0.ip (cluster.yaml:30: nodes.worker-0.ip): 192.168.126.110 → 192.168.126.120
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["why", "cluster"]), @"
-    cluster is up to date; its last change was this
+    cluster is up to date; this was its last change
     root cause
       config field nodes.worker-0.addresses.0.ip (cluster.yaml:30: nodes.worker-0.ip): 192.168.126.110 → 192.168.126.120
     cascade
@@ -161,7 +161,7 @@ fn why_names_the_field() {
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["why", "infra/pool"]), @"
-    infra/pool is up to date, and never was anything else
+    infra/pool is up to date, and has never changed
     [exit 0]
     ");
     let why = ws.json(&["why", "infra/haproxy"]);
@@ -177,7 +177,7 @@ fn why_masks_secrets() {
     ws.build(&[]);
     ws.edit("install-config.yaml", "ZGVtbzpkZW1v", "b3RoZXI6b3RoZXI=");
     insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @r"
-    manifest/openshift-config-secret-pull-secret is not as it was at the last build
+    manifest/openshift-config-secret-pull-secret changed since the last build
     root cause
       config field pullSecret (install-config.yaml:40: pullSecret): (secret) → (secret)
     what follows
@@ -255,7 +255,7 @@ fn why_masks_secrets() {
         ])
     );
     insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @"
-    manifest/openshift-config-secret-pull-secret is up to date; its last change was this
+    manifest/openshift-config-secret-pull-secret is up to date; this was its last change
     root cause
       config field pullSecret (install-config.yaml:40: pullSecret): (secret) → (secret)
     [exit 0]
@@ -377,7 +377,7 @@ fn user_recipes_add_and_replace() {
     );
     assert_eq!(ws.build(&[]), ["cluster", "infra/pool"]);
     insta::assert_snapshot!(ws.run(&["why", "infra/pool"]), @r#"
-    infra/pool is up to date; its last change was this
+    infra/pool is up to date; this was its last change
     root cause
       file recipes/70-infra/pool.xml.j2: line 1: <pool type="dir"> → line 1: <pool type='dir'><name>{{ name }}</name><uuid>{{ uuid }}</uuid><target><path>{{ path }}/more</path></target></pool>
     [exit 0]

@@ -28,7 +28,7 @@ use sides::Request;
   tinderbox diff ./old.ign ./new.ign
   tinderbox diff hand-over render              our objects beside those of the operators' own renders
 
-Secrets are masked; that they changed is said.
+Secrets are masked; the diff only says that they changed.
 Exit codes: 0 the same, 1 different, 2 trouble.")]
 pub(super) struct Args {
     /// The old and the new side: `gen:N`, `result`, a path that starts with `/` or `./`, or a target

@@ -89,7 +89,7 @@ fn sides(env: Env<'_>, request: &Request) -> Result<(Side, Side)> {
             let (store, roots) = kept(env)?;
             let numbers = roots.numbers()?;
             let [.., old, new] = numbers.as_slice() else {
-                let message = format!("there are no two generations to compare, but {}", numbers.len());
+                let message = format!("there are not two generations to compare, but {}", numbers.len());
                 let advice = "every `tinderbox build` that changes `cluster` makes one; or name two sides: `tinderbox diff --help`";
                 return Err(Error::usage(message, advice));
             };

@@ -208,7 +208,7 @@ pub(super) fn show(found: &Explanation) {
             fact("template", place.to_string());
         }
         if origins.is_empty() {
-            fact("origin", "the template has it as it is".to_owned());
+            fact("origin", "the template has this value itself".to_owned());
         }
         origins.iter().map(show_origin).for_each(|text| fact("origin", text));
         fact("read by", reader.clone());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::realizer::with_realizer;
-use super::{agrees, operators, tell};
+use super::{confirm, show_obstacles, show_operators};
 use crate::cli::arguments::{Jobs, parse_age};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
@@ -16,12 +16,12 @@ use crate::realize::{Applied, Phase, RealizeError, Realizer};
 /// Make the machines and bring the cluster up: phase by phase, from wherever an earlier run ended
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  tinderbox realize apply                       all phases, until the cluster is up and tried
+  tinderbox realize apply                       all phases, until the cluster is up and verified
   tinderbox realize apply --until media         nothing is started yet
   tinderbox realize apply --phase verify        this one again
   tinderbox realize apply --no-wait             only make and start the machines
 
-It goes on from wherever an earlier run ended, also after `kill -9`: before every phase it looks at what is there.
+It continues from wherever an earlier run ended, even after `kill -9`: every phase first looks at what exists.
 Phases, in order:
   host           network with DNS and the VIPs, pool, firewall, load balancer
   media          what the machines boot with, and their disks
@@ -29,9 +29,9 @@ Phases, in order:
   control-plane  the masters, until they have joined (their requests for certificates are approved)
   pivot          the control plane moves to the masters; the bootstrap machine is removed
   workers        the workers, until they are ready
-  convergence    every operator is available, at rest and well
+  convergence    every operator is available, not progressing and not degraded
   verify         nodes, operators, etcd; a workload and its route; the console
-A disk is lost only with `--yes`. Every wait ends: after its time it says what was seen last, and how to look further.")]
+A disk is lost only with `--yes`. Every wait has a limit; after that it says what was seen last, and where to look next.")]
 pub(crate) struct Args {
     /// The last phase to go through
     #[arg(long, value_name = "PHASE", conflicts_with = "phase", value_parser = phases())]
@@ -39,13 +39,13 @@ pub(crate) struct Args {
     /// Only this phase
     #[arg(long, value_name = "PHASE", value_parser = phases())]
     phase: Option<Phase>,
-    /// Agree that what is on disks which have to be made again is lost
+    /// Agree to lose what is on disks that have to be recreated
     #[arg(long)]
     yes: bool,
-    /// Wait for nothing of the cluster: no pivot, no convergence, nothing is tried
+    /// Do not wait for the cluster: no pivot, no convergence, no verification
     #[arg(long, conflicts_with = "timeout")]
     no_wait: bool,
-    /// The longest that any one wait may take: 90s, 30m, 2h [default: 40m to 90m, by phase]
+    /// The time limit of each wait: 90s, 30m, 2h [default: 40m to 90m, by phase]
     #[arg(long, value_name = "TIME", value_parser = parse_age)]
     timeout: Option<Duration>,
     #[command(flatten)]
@@ -63,13 +63,13 @@ impl Args {
         let phases = self.phases()?;
         let mut applied = self.apply(env, &phases, self.yes);
         if let Err(Error::Realize(error @ RealizeError::Confirm { .. })) = &applied
-            && agrees(env, &error.to_string())
+            && confirm(env, &error.to_string())
         {
             applied = self.apply(env, &phases, true);
         }
         if let Err(Error::Realize(RealizeError::Obstacles { obstacles })) = &applied {
             env.events.settle();
-            tell(obstacles);
+            show_obstacles(obstacles);
         }
         let applied = applied?;
         Ok(printer.answer(&applied, || show(&applied)))
@@ -89,7 +89,7 @@ impl Args {
         let last = self.until.unwrap_or(Phase::Verify);
         match self.phase {
             Some(only) if self.no_wait && waits(&only) => {
-                Err(Error::usage(format!("the phase `{}` is a wait", only.as_str()), "leave `--no-wait` out"))
+                Err(Error::usage(format!("the phase `{}` only waits", only.as_str()), "drop `--no-wait`"))
             }
             Some(only) => Ok(vec![only]),
             None => Ok(Phase::ALL
@@ -101,12 +101,12 @@ impl Args {
 }
 
 fn show(applied: &Applied) {
-    operators(&applied.operators);
+    show_operators(&applied.operators);
     for check in &applied.checks {
         line(format!("{}: {}", check.name, check.detail));
     }
     match applied.steps.len() {
-        0 => line("everything is as it should be"),
+        0 => line("nothing to do"),
         1 => line("1 step taken"),
         count => line(format!("{count} steps taken")),
     }

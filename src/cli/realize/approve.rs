@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use super::{kubelet, stage};
+use super::{kubelet_state, request_state};
 use crate::base::fs;
 use crate::base::hint::Hint as _;
 use crate::cli::arguments::{Jobs, parse_age};
@@ -20,7 +20,7 @@ use crate::realize::approve::{ApprovalReport, Approver, NodeIdentity};
 /// Approve the nodes' requests for certificates, and nobody else's
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  tinderbox realize approve                       one look
+  tinderbox realize approve                       once
   tinderbox realize approve --watch               until every master and worker has joined
   tinderbox realize approve --watch --timeout 2h --json
   tinderbox realize approve --server localhost:6443
@@ -28,15 +28,15 @@ use crate::realize::approve::{ApprovalReport, Approver, NodeIdentity};
 A node asks twice: for a client certificate, as the user of the bootstrap kubeconfig in its Ignition, and once it has joined
 for a serving certificate, as itself. Only that is approved, with exactly the subject, names, addresses and usages that
 such a node has. Everything else is reported and left alone: neither approved nor denied. libvirt is not needed.
-Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are missing after the time.")]
+Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are still missing when the time is up.")]
 pub(crate) struct Args {
-    /// Go on until every master and worker has its certificates and is in the API
+    /// Continue until every master and worker has its certificates and is in the API
     #[arg(long)]
     watch: bool,
     /// How long to watch: 90s, 60m, 2h
     #[arg(long, value_name = "TIME", default_value = "60m", value_parser = parse_age, requires = "watch")]
     timeout: Duration,
-    /// Where the API is, if not at `vips.api` of cluster.yaml; it must still be `api.<domain>` by its certificate
+    /// Where the API is, if not at `vips.api` of cluster.yaml; its certificate must still be for `api.<domain>`
     #[arg(long, value_name = "HOST:PORT")]
     server: Option<Endpoint>,
     #[command(flatten)]
@@ -66,7 +66,13 @@ fn show(report: &ApprovalReport) {
         one.hint.iter().for_each(|hint| line(format!("          {hint}")));
     }
     let rows = report.nodes.iter().map(|node| {
-        let cells = [&node.node, kubelet(node), stage(node.client), stage(node.serving), &node.name];
+        let cells = [
+            &node.node,
+            kubelet_state(node),
+            request_state(node.client),
+            request_state(node.serving),
+            &node.name,
+        ];
         cells.map(str::to_owned).to_vec()
     });
     table(&["NODE", "IN THE API", "CLIENT", "SERVING", "NAME"], &rows.collect::<Vec<_>>());
@@ -75,7 +81,7 @@ fn show(report: &ApprovalReport) {
 /// Approves requests for certificates of the nodes that we made, and of nobody else.
 fn approve(env: Env<'_>, asked: &Args) -> Result<ApprovalReport> {
     let workspace = Workspace::load(env, Missing::Make)?;
-    let report = build::whole(env, vec!["cluster".to_owned()], asked.jobs.count())?;
+    let report = build::build_or_fail(env, vec!["cluster".to_owned()], asked.jobs.count())?;
     let closure = report.targets.first().map(|target| target.path.clone());
     let closure = closure.ok_or(Error::NotBuilt { target: "cluster".into() })?;
     let nodes = NodeIdentity::read(&closure, &workspace.cluster)?;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::realizer::with_realizer;
-use super::{agrees, with_root};
+use super::{confirm, show_root_commands};
 use crate::cli::arguments::Jobs;
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
@@ -14,7 +14,7 @@ use crate::openshift::workspace::Env;
 #[command(after_help = "Example:
   tinderbox realize destroy --yes")]
 pub(crate) struct Args {
-    /// Agree that everything on the machines' disks is lost
+    /// Agree to lose everything on the machines' disks
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -24,15 +24,15 @@ pub(crate) struct Args {
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let lost = "everything on the machines' disks would be lost";
-        if !self.yes && !agrees(env, lost) {
+        if !self.yes && !confirm(env, lost) {
             let advice = Some("`--yes` agrees to that".into());
             return Err(Error::Usage { message: lost.into(), advice });
         }
         let done = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.destroy()?))?;
         Ok(printer.answer(&done, || {
-            line(format!("{} things removed", done.removed.len()));
+            line(format!("{} resources removed", done.removed.len()));
             done.left.iter().for_each(|left| line(format!("left: {left}")));
-            with_root(&done.privileged);
+            show_root_commands(&done.privileged);
         }))
     }
 }

@@ -26,10 +26,10 @@ use crate::realize::{GatherRequest, Gathered, Realizer};
   tinderbox realize gather --output /tmp/failed.tar.gz --json
 
 Consoles, journals, containers and static pods' logs of every node, what libvirt and the load balancer say, the plan and the
-status. Whatever does not answer is in its `errors.txt`, and stops nothing else. Secrets of the closure, and what looks like a
-key, a token or a password, are masked. The archive is for its owner only.")]
+status. What does not answer is listed in its `errors.txt`, and stops nothing else. Secrets of the closure, and what looks like a
+key, a token or a password, are masked. Only its owner can read the archive.")]
 pub(crate) struct Args {
-    /// The archive; it must not be there yet [default: gather-CLUSTER-TIME.tar.gz]
+    /// The archive; it must not exist yet [default: gather-CLUSTER-TIME.tar.gz]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ fn show(done: &Gathered) {
         reached => line(format!("answered over SSH: {}", reached.join(", "))),
     }
     if !done.missed.is_empty() {
-        line(format!("{} things could not be had: `errors.txt` in it says why", done.missed.len()));
+        line(format!("{} things could not be collected: `errors.txt` in it says why", done.missed.len()));
     }
 }
 
@@ -60,7 +60,7 @@ type Content = (String, std::result::Result<Vec<u8>, String>);
 /// Gathers everything into an archive: where it is asked for, or beside `here` with a name of its own.
 fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Path) -> Result<Gathered> {
     if let Some(path) = asked.filter(|path| matches!(fs::exists(path), Ok(true))) {
-        let advice = "name a file that is not there yet";
+        let advice = "name a file that does not exist yet";
         return Err(Error::Exists { path: path.to_owned(), advice });
     }
     with_workspace(env, jobs, |realizer, workspace| {

@@ -30,10 +30,10 @@ pub(crate) struct Args {
     node: String,
     /// Which log: `console` (the default), `bootkube`, `kubelet`, `crio`, a static pod, `ignition`, `all`, or any unit
     what: Option<String>,
-    /// Go on with what comes, until Ctrl-C
+    /// Keep printing what comes, until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// Only the last lines
+    /// Only the last N lines
     #[arg(short = 'n', long, value_name = "N")]
     lines: Option<u64>,
     #[command(flatten)]

@@ -52,14 +52,14 @@ impl Verb {
 }
 
 /// Prints what stands in the way.
-fn tell(obstacles: &[Obstacle]) {
+fn show_obstacles(obstacles: &[Obstacle]) {
     for obstacle in obstacles {
         explain(obstacle, Some(obstacle.hint.clone()));
     }
 }
 
 /// Commands for root, each with its reason.
-fn with_root(commands: &[Privileged]) {
+fn show_root_commands(commands: &[Privileged]) {
     if !commands.is_empty() {
         line("\nWith root:");
     }
@@ -70,18 +70,18 @@ fn with_root(commands: &[Privileged]) {
 
 /// Asks, where somebody is there to answer.
 #[expect(clippy::print_stderr, reason = "a question is no data")]
-fn agrees(env: Env<'_>, what: &str) -> bool {
+fn confirm(env: Env<'_>, what: &str) -> bool {
     let (mut stdin, mut answer) = (std::io::stdin().lock(), String::new());
     if !stdin.is_terminal() || !std::io::stderr().is_terminal() {
         return false;
     }
     env.events.settle();
-    eprint!("{what}\nGo on? [y/N] ");
+    eprint!("{what}\nContinue? [y/N] ");
     stdin.read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 /// The table of operators, if there are any.
-fn operators(operators: &[Operator]) {
+fn show_operators(operators: &[Operator]) {
     if operators.is_empty() {
         return;
     }
@@ -93,7 +93,7 @@ fn operators(operators: &[Operator]) {
 }
 
 /// How far a request is, in a word.
-fn stage(stage: Option<Stage>) -> &'static str {
+fn request_state(stage: Option<Stage>) -> &'static str {
     match stage {
         None => "",
         Some(Stage::Pending) => "pending",
@@ -105,7 +105,7 @@ fn stage(stage: Option<Stage>) -> &'static str {
 }
 
 /// How its kubelet stands.
-fn kubelet(member: &Member) -> &'static str {
+fn kubelet_state(member: &Member) -> &'static str {
     match (member.joined, member.ready) {
         (true, true) => "ready",
         (true, false) => "joined",

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::realizer::with_realizer;
-use super::{tell, with_root};
+use super::{show_obstacles, show_root_commands};
 use crate::cli::arguments::Jobs;
 use crate::cli::output::{Colour, exit_code, line, stdout_paint};
 use crate::cli::{Printer, Result};
@@ -18,7 +18,7 @@ use crate::realize::{RealizePlan, StepAction};
 
 The host is the one of `libvirt.uri` in cluster.yaml: `qemu:///system` (the default), `qemu:///session`, or another
 machine with `qemu+ssh://user@host/system`. Only what this cluster made is ever changed: it knows its network, pool and
-machines by their UUIDs, which come out of the seed.
+machines by their UUIDs, which are derived from the seed.
 Exit codes: 0 nothing stands in the way, 1 something does.")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -29,7 +29,7 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let plan = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.plan()?))?;
         printer.answer(&plan, || show(&plan));
-        tell(&plan.obstacles);
+        show_obstacles(&plan.obstacles);
         Ok(exit_code(plan.obstacles.is_empty()))
     }
 }
@@ -52,7 +52,7 @@ fn show(plan: &RealizePlan) {
         }
     }
     if plan.is_done() {
-        line("everything is as it should be");
+        line("nothing to do");
     }
-    with_root(&plan.privileged);
+    show_root_commands(&plan.privileged);
 }

@@ -72,7 +72,7 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
         false => nodes.iter().map(iso).filter(|iso| workspace.graph.find(iso).is_some()).collect(),
     };
     let targets = [vec!["cluster".to_owned(), IMAGES.to_owned()], isos].concat();
-    let report = build::whole(env, targets, jobs)?;
+    let report = build::build_or_fail(env, targets, jobs)?;
     let paths: BTreeMap<&str, &PathBuf> =
         report.targets.iter().map(|target| (target.name.as_str(), &target.path)).collect();
     let path = |name: &str| paths.get(name).copied().ok_or(Error::NotBuilt { target: name.into() });

@@ -16,22 +16,22 @@ use crate::realize::desired::DesiredMachine;
 use crate::realize::ssh::SshMode;
 use crate::realize::{Realizer, SshRoute};
 
-/// Go to a node with SSH, as the user `core`
+/// Open a shell on a node over SSH, as the user `core`
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox realize ssh bootstrap
   tinderbox realize ssh master-0 -- sudo crictl ps -a
   tinderbox realize ssh master-0 --print               only the command
 
-Host keys are kept in `.realize/known_hosts` of the cluster directory; a machine that was made again is another host. If
-libvirt is on another machine (`qemu+ssh://`), that one is jumped over. The exit status is that of `ssh`.")]
+Host keys are kept in `.realize/known_hosts` of the cluster directory; a recreated machine is a new host. If libvirt is
+on another machine (`qemu+ssh://`), that one is the jump host. The exit status is that of `ssh`.")]
 pub(crate) struct Args {
     /// The node
     node: String,
     /// Only print the command, for a shell; `--json` prints it as a document
     #[arg(long)]
     print: bool,
-    /// What to run there in place of a shell
+    /// The command to run in place of a shell
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::realizer::with_realizer;
-use super::{kubelet, operators, stage};
+use super::{kubelet_state, request_state, show_operators};
 use crate::cli::arguments::Jobs;
 use crate::cli::output::{line, table};
 use crate::cli::{Printer, Result};
@@ -11,7 +11,7 @@ use crate::openshift::workspace::Env;
 use crate::realize::approve::Member;
 use crate::realize::{Booted, RealizeStatus};
 
-/// Say how the machines stand
+/// Say what state the machines are in
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   tinderbox realize status --json")]
@@ -51,7 +51,7 @@ fn show(status: &RealizeStatus) {
             ignition.to_owned(),
             machine.booted.map_or("", Booted::as_str).to_owned(),
             machine.api.map_or("", |ready| if ready { "ready" } else { "silent" }).to_owned(),
-            member.map_or("", kubelet).to_owned(),
+            member.map_or("", kubelet_state).to_owned(),
             member.map(certificates).unwrap_or_default(),
             machine.addresses.join(" "),
             machine.name.clone(),
@@ -61,12 +61,12 @@ fn show(status: &RealizeStatus) {
         &["NODE", "STATE", "IGNITION", "BOOTED", "API", "KUBELET", "CERTIFICATES", "ADDRESSES", "MACHINE"],
         &rows.collect::<Vec<_>>(),
     );
-    operators(&status.operators);
+    show_operators(&status.operators);
 }
 
 /// Its requests for certificates, those that there are.
 fn certificates(member: &Member) -> String {
     let both = [("client", member.client), ("serving", member.serving)];
     let asked = both.iter().filter(|(_, found)| found.is_some());
-    asked.map(|(name, found)| format!("{name} {}", stage(*found))).collect::<Vec<_>>().join(", ")
+    asked.map(|(name, found)| format!("{name} {}", request_state(*found))).collect::<Vec<_>>().join(", ")
 }

@@ -38,7 +38,7 @@ fn show(info: &Info) {
         info.architecture
     ));
     line(format!("image       {}", info.image));
-    line(format!("created     {}", info.created.as_deref().unwrap_or("(not said)")));
+    line(format!("created     {}", info.created.as_deref().unwrap_or("(unknown)")));
     line(format!("size        {} in {} layers", size(info.size), info.layers));
     line(format!("manifests   {}, {} CRDs apply to this cluster", info.manifests, info.crds));
     line(format!("components  {}", info.components.len()));

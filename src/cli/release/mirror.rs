@@ -42,7 +42,7 @@ impl Args {
 
 fn show(done: &Mirrored) {
     line(format!("{} images at {}", done.images.len(), done.destination));
-    line(format!("{} blobs sent ({}), {} were there", done.blobs, size(done.bytes), done.skipped));
+    line(format!("{} blobs sent ({}), {} already there", done.blobs, size(done.bytes), done.skipped));
     if !done.image_digest_sources.is_empty() {
         line("To build from the copy alone, put into install-config.yaml:\nimageDigestSources:");
         for (source, mirror) in &done.image_digest_sources {

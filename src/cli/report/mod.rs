@@ -39,7 +39,7 @@ impl Args {
         let json = printer.json;
         if self.open && json {
             return Err(Error::Usage {
-                message: "`--open` opens a page, and `--json` is none".into(),
+                message: "`--open` opens a page, and `--json` prints a document: use one of them".into(),
                 advice: None,
             });
         }

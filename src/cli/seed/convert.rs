@@ -137,7 +137,7 @@ fn converted(file: PathBuf, recipients: &[Recipient], proved: bool) -> Converted
 
 fn missing(path: PathBuf) -> Error {
     let advice = "`tinderbox lock` makes a seed".into();
-    WorkspaceError::Seed { path, problem: "is not there", advice }.into()
+    WorkspaceError::Seed { path, problem: "does not exist", advice }.into()
 }
 
 /// Opens what was encrypted.

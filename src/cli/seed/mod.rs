@@ -66,7 +66,7 @@ fn show(done: &Converted) {
     line(format!("{file}: encrypted for"));
     done.recipients.iter().for_each(|recipient| line(format!("  {recipient}")));
     line(match done.proved {
-        true => "opened with your identity: it is the same seed",
-        false => "not tried out: no identity of yours opens it",
+        true => "verified: your identity opens it, and it is the same seed",
+        false => "not verified: no identity of yours opens it",
     });
 }

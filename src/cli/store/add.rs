@@ -15,7 +15,7 @@ use crate::openshift::workspace::Env;
 /// Put a file or directory into the store
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to put
+    /// The file or directory
     path: PathBuf,
 }
 

@@ -43,7 +43,6 @@ struct Listed {
     /// Bytes in its files.
     size: u64,
     files: usize,
-    /// Whether it is secret.
     secret: bool,
 }
 

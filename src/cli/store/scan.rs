@@ -54,7 +54,7 @@ fn show(found: &Scan) {
     if !found.too_large.is_empty() {
         let files = found.too_large.join(", ");
         line(format!(
-            "too large to be taken apart, and searched for only as far as others have it too: {files}"
+            "too large to be split into single secrets, and searched for only where others contain them too: {files}"
         ));
     }
     let hits = match (found.hits.len(), found.unread.len()) {

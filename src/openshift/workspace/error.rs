@@ -41,7 +41,7 @@ pub(crate) enum WorkspaceError {
         missing: &'static str,
     },
     /// Neither the user nor the environment says where a store could be.
-    #[error("there is no place for a store: HOME is not set")]
+    #[error("there is no directory for a store: HOME is not set")]
     NoStore,
     /// The lock is about another release than the one that is asked for.
     #[error("cluster.yaml asks for release `{asked}`, and cluster.lock pins `{pinned}`")]
@@ -54,7 +54,7 @@ pub(crate) enum WorkspaceError {
     #[error("cluster.lock pins no release, and cluster.yaml asks for `{asked}`")]
     Unpinned { asked: String },
     /// The release's metadata of the node OS.
-    #[error("the release's {file} cannot be understood: {problem}")]
+    #[error("the release's {file} cannot be read: {problem}")]
     BootImages { file: String, problem: String },
     /// A seed that others can read, or that is not a seed.
     #[error("the seed `{}` {problem}", path.display())]

@@ -51,7 +51,7 @@ fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result
         match name.to_str().filter(|name| !name.chars().any(char::is_control)) {
             None => wrong("the file's name has control characters or is not UTF-8", ""),
             Some(_) if is_dir => {
-                wrong("a folder in a folder is not looked into", "move its files up, or the folder away")
+                wrong("folders in this folder are not read", "move its files up, or the folder elsewhere")
             }
             Some(_) if !known => {
                 wrong(
@@ -167,7 +167,7 @@ fn object(file: &str, document: &Node, problems: &mut Problems) -> Identity {
             }
             _ => None,
         };
-        let problem = Problem::new(place(file, document, field), "it is missing: this is no object");
+        let problem = Problem::new(place(file, document, field), "it is missing, so this is not an object");
         problems.push(problem.hint(hint.map(str::to_owned)));
     }
     identity

@@ -28,7 +28,7 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
       Who we are to etcd, which refuses everybody without a certificate of etcd-ca.
       where     static-pod/kube-apiserver:kube-apiserver.yaml, line 41
       template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:41
-      origin    the template has it as it is
+      origin    the template has this value itself
       read by   kube-apiserver, in Pod kube-system/kube-apiserver
       names     /etc/kubernetes/secrets/etcd-client.crt, on the node /etc/kubernetes/bootstrap-secrets/etcd-client.crt ← pki/etcd-client
       goes into assembled
@@ -55,7 +55,7 @@ fn a_flag_that_is_given_twice_is_explained_twice() {
       Whose tokens are accepted, first key: the one that new tokens are signed with, below.
       where     static-pod/kube-apiserver:kube-apiserver.yaml, line 71
       template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:71
-      origin    the template has it as it is
+      origin    the template has this value itself
       read by   kube-apiserver, in Pod kube-system/kube-apiserver
       names     /etc/kubernetes/secrets/bound-service-account-signing-key.pub, on the node /etc/kubernetes/bootstrap-secrets/bound-service-account-signing-key.pub ← key/bound-service-account-signing-key
     --service-account-key-file=/etc/kubernetes/secrets/service-account.pub
@@ -63,7 +63,7 @@ fn a_flag_that_is_given_twice_is_explained_twice() {
       are refused.
       where     static-pod/kube-apiserver:kube-apiserver.yaml, line 73
       template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:73
-      origin    the template has it as it is
+      origin    the template has this value itself
       read by   kube-apiserver, in Pod kube-system/kube-apiserver
       names     /etc/kubernetes/secrets/service-account.pub, on the node /etc/kubernetes/bootstrap-secrets/service-account.pub ← key/service-account
       goes into assembled
@@ -80,7 +80,7 @@ fn a_field_too_of_a_pod_and_of_a_manifest() {
       port 6443.
       where     static-pod/kube-apiserver:kube-apiserver.yaml, line 14
       template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:14
-      origin    the template has it as it is
+      origin    the template has this value itself
       read by   the kubelet, which runs Pod kube-system/kube-apiserver
       goes into assembled
     [exit 0]

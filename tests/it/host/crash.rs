@@ -271,7 +271,7 @@ fn an_interrupt_leaves_the_store_clean() {
     let kept = last.strip_prefix("error: interrupted; ").and_then(|rest| rest.split(' ').next());
     let kept: usize = kept.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{last}"));
     assert!((1..400).contains(&kept), "{last}");
-    assert!(last.ends_with("kept in the store, and a new build goes on from there"), "{last}");
+    assert!(last.ends_with("kept in the store, and the next build continues from there"), "{last}");
     assert_eq!(list(&ws.part("tmp")), [].into());
     ws.assert_sound();
     assert_eq!(ws.build(&["load"]).len(), 400 - kept, "exactly what was said to be kept was kept");

@@ -154,8 +154,8 @@ fn authorities_are_adopted_while_they_are_young() {
     ");
     let text = ws.run(&["expiry"]);
     assert!(text.contains("Operators adopt all of them unchanged until [TIME];"), "{text}");
-    insta::assert_snapshot!(aged(16), @"warning: operators will replace what they are handed, aggregator-client-signer, because it is too old: they adopt it until [TIME]; run `tinderbox renew` before the boot");
-    insta::assert_snapshot!(aged(300), @"warning: operators will replace what they are handed, aggregator-client-signer, kube-control-plane-signer, csr-signer-signer, kube-apiserver-to-kubelet-signer, because it is too old: they adopt it until [TIME]; run `tinderbox renew` before the boot");
+    insta::assert_snapshot!(aged(16), @"warning: operators will replace what they are handed (aggregator-client-signer), because they adopt it only until [TIME]; run `tinderbox renew` before the boot");
+    insta::assert_snapshot!(aged(300), @"warning: operators will replace what they are handed (aggregator-client-signer, kube-control-plane-signer, csr-signer-signer, kube-apiserver-to-kubelet-signer), because they adopt it only until [TIME]; run `tinderbox renew` before the boot");
     // New dates, and the same keys.
     let key = |ws: &Workspace| ws.path_of("key/front-proxy-ca");
     let before = key(&ws);

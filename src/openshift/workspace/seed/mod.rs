@@ -43,8 +43,7 @@ pub(crate) fn form(directory: &Path) -> Result<Option<Form>> {
         (true, true) => Err(WorkspaceError::Seed {
             path: directory.join(SEED),
             problem: "has an encrypted one beside it, cluster.seed.age",
-            advice: "`tinderbox seed encrypt -r RECIPIENT` goes on to the encrypted one alone, `tinderbox seed decrypt` \
-                     to the plain one"
+            advice: "`tinderbox seed encrypt -r RECIPIENT` keeps the encrypted one, `tinderbox seed decrypt` the plain one"
                 .into(),
         }),
     }

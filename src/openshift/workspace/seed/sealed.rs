@@ -40,8 +40,8 @@ impl Identities {
             Some(keys) if keys.is_empty() => Err(wrong("has no identity in it".into())),
             Some(keys) => Ok(Some(Self { path: path.to_owned(), keys })),
             None => Err(wrong(match line_of_a_stranger(&text) {
-                Some(line) => format!("has something else than an identity in line {line}"),
-                None => "is not a text".into(),
+                Some(line) => format!("has something other than an identity on line {line}"),
+                None => "is not text".into(),
             })),
         }
     }
@@ -53,7 +53,7 @@ impl Identities {
             problem,
             advice: advice.into(),
         };
-        let damaged = || wrong("is damaged, or breaks off", RESTORE);
+        let damaged = || wrong("is damaged or truncated", RESTORE);
         let decryptor = match Decryptor::new_buffered(ArmoredReader::new(sealed)) {
             Ok(decryptor) => decryptor,
             Err(_) if is_age(sealed) => return Err(damaged()),
@@ -75,7 +75,7 @@ impl Identities {
             }
             Err(_) => return Err(damaged()),
         }
-        super::from_bytes(&plain).ok_or_else(|| wrong("holds something else than 32 bytes", RESTORE))
+        super::from_bytes(&plain).ok_or_else(|| wrong("does not hold 32 bytes", RESTORE))
     }
 }
 

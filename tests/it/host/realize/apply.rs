@@ -160,9 +160,9 @@ fn machines_run_and_are_removed_again() {
     [exit 2]
     ");
     let destroyed = libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]);
-    assert!(destroyed.ends_with("things removed\n[exit 0]\n"), "{destroyed}");
+    assert!(destroyed.ends_with("resources removed\n[exit 0]\n"), "{destroyed}");
     assert_eq!(host(&libvirt, &ws), before);
-    assert_eq!(libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]), "0 things removed\n[exit 0]\n");
+    assert_eq!(libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]), "0 resources removed\n[exit 0]\n");
 }
 
 /// `kill -9` in every phase and anywhere: running it again ends in the same state.

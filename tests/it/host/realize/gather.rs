@@ -166,8 +166,8 @@ fn everything_is_gathered_and_no_secret() {
         .run(&ws, &["realize", "gather", "-q", "--output", ws.temp().join("first.tar.gz").to_str().unwrap()]);
     insta::assert_snapshot!(again, @r"
     [stderr]
-    error: `[TEMP]/first.tar.gz` is there already, and is left as it is
-    hint: name a file that is not there yet
+    error: `[TEMP]/first.tar.gz` already exists, and is left alone
+    hint: name a file that does not exist yet
     [exit 1]
     ");
 

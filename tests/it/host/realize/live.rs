@@ -401,7 +401,7 @@ fn a_cluster_comes_up_whatever_happens() {
     );
 
     let destroyed = libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]);
-    assert!(destroyed.ends_with("things removed\n[exit 0]\n"), "{destroyed}");
+    assert!(destroyed.ends_with("resources removed\n[exit 0]\n"), "{destroyed}");
 }
 
 /// An API that never comes: the wait ends, says what it has seen, and what to look with.
@@ -418,8 +418,8 @@ fn a_wait_ends() {
     ");
     insta::assert_snapshot!(libvirt.run(&ws, &["realize", "apply", "--no-wait", "--phase", "pivot"]), @r"
     [stderr]
-    error: the phase `pivot` is a wait
-    hint: leave `--no-wait` out
+    error: the phase `pivot` only waits
+    hint: drop `--no-wait`
     [exit 2]
     ");
 }

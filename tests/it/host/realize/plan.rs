@@ -107,7 +107,7 @@ fn a_plan_follows_the_host() {
     keep    medium    worker-1-[ID:16].ign
     keep    disk      worker-1.qcow2
     keep    machine   ocp4-cv5ll-worker-1
-    everything is as it should be
+    nothing to do
     [exit 0]
     ");
 
