@@ -13,7 +13,7 @@ use crate::base::hint::chain;
 use crate::base::redact::Veil;
 use crate::engine::exec;
 use crate::engine::store::Session;
-use crate::realize::{GatherRequest, Gathered, Realizer};
+use crate::realize::{self, GatherRequest, Gathered, Realizer};
 
 /// A file for the archive, or why there is none.
 type Content = (String, std::result::Result<Vec<u8>, String>);
@@ -38,7 +38,7 @@ pub(crate) fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Pat
             name: &name,
             to: &to,
         };
-        Ok(realizer.gather(request)?)
+        Ok(realize::gather(&realizer, request)?)
     })
 }
 

@@ -13,7 +13,7 @@ use crate::engine::fields::Projected;
 use crate::realize::api::Endpoint;
 use crate::realize::approve::NodeIdentity;
 use crate::realize::{
-    Applied, BootImages, ClusterAccess, Connection, Desired, Destroyed, HostAccess, Phase, RealizePlan,
+    self, Applied, BootImages, ClusterAccess, Connection, Desired, Destroyed, HostAccess, Phase, RealizePlan,
     RealizeStatus, Realizer, StateDir,
 };
 
@@ -41,18 +41,19 @@ pub(crate) struct ApplyRequest {
 pub(crate) fn apply(env: Env<'_>, asked: &ApplyRequest) -> Result<Applied> {
     with_realizer(env, asked.jobs, |realizer| {
         let cluster = realizer.cluster.filter(|_| asked.wait);
-        Ok(Realizer { cluster, limit: asked.limit, ..realizer }.apply(&asked.phases, asked.yes)?)
+        let realizer = Realizer { cluster, limit: asked.limit, ..realizer };
+        Ok(realize::apply(&realizer, &asked.phases, asked.yes)?)
     })
 }
 
 /// Removes what `apply` made.
 pub(crate) fn destroy(env: Env<'_>, jobs: usize) -> Result<Destroyed> {
-    with_realizer(env, jobs, |realizer| Ok(realizer.destroy()?))
+    with_realizer(env, jobs, |realizer| Ok(realize::destroy(&realizer)?))
 }
 
 /// How the machines stand.
 pub(crate) fn status(env: Env<'_>, jobs: usize) -> Result<RealizeStatus> {
-    with_realizer(env, jobs, |realizer| Ok(realizer.status()?))
+    with_realizer(env, jobs, |realizer| Ok(realize::status(&realizer)?))
 }
 
 /// Builds what is wanted, and works on the host with it.

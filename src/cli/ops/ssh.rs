@@ -7,8 +7,8 @@ use super::{Env, OpsError, Result, Workspace};
 use crate::base::hint::did_you_mean;
 use crate::base::process::Sink;
 use crate::realize::desired::DesiredMachine;
-use crate::realize::ssh::SshMode;
-use crate::realize::{NodeLog, Realizer, SshRoute, SshSession};
+use crate::realize::ssh::{self, SshMode};
+use crate::realize::{NodeLog, Realizer, SshRoute, SshSession, console, logs as node_logs};
 
 /// What a log is asked for.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(crate) fn command(env: Env<'_>, jobs: usize, node: &str, command: &[String])
 
 /// Goes to a node with the user's terminal.
 pub(crate) fn visit(env: Env<'_>, jobs: usize, node: &str, command: &[String]) -> Result<SshSession> {
-    with_node(env, jobs, node, |(realizer, _), way| Ok(realizer.session(&way()?, command)?))
+    with_node(env, jobs, node, |(realizer, _), way| Ok(ssh::session(&realizer, &way()?, command)?))
 }
 
 /// Hands on a log of a node as it comes.
@@ -43,11 +43,11 @@ pub(crate) fn logs(env: Env<'_>, jobs: usize, request: &LogRequest<'_>, take: Si
     })?;
     let LogRequest { node, lines, follow, .. } = *request;
     with_node(env, jobs, node, |(realizer, machine), way| match log {
-        Some(log) => Ok(realizer.log(&way()?, &log, lines, follow, take)?),
+        Some(log) => Ok(node_logs::stream(&realizer, &way()?, &log, lines, follow, take)?),
         None => {
-            let written = realizer.console(machine, lines, take)?;
+            let written = console::stream(&realizer, machine, lines, take)?;
             match (written, follow) {
-                (written, true) => Ok(realizer.follow_console(machine, written.unwrap_or(0), take)?),
+                (written, true) => Ok(console::follow(&realizer, machine, written.unwrap_or(0), take)?),
                 (Some(_), false) => Ok(()),
                 (None, false) => Err(OpsError::Usage {
                     message: format!("`{node}` has written nothing to its console"),
@@ -74,7 +74,7 @@ fn with_node<T>(
             return Err(OpsError::Usage { message: format!("there is no node `{node}`"), advice });
         };
         env.events.settle();
-        work((realizer, machine), &|| Ok(realizer.route(machine, address)?))
+        work((realizer, machine), &|| Ok(ssh::route(&realizer, machine, address)?))
     })
 }
 
