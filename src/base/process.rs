@@ -2,8 +2,8 @@
 //!
 //! [`Programs::attach`] runs a program that the user talks to: it gets our terminal.
 //!
-//! Invariants: nothing that was started outlives [`ProgramRunner::run`], background processes in its group included, unless the
-//! program is meant to start a daemon. A missing program is an error of its own, because the user has to install it.
+//! Invariants: nothing that was started outlives [`ProgramRunner::run`], background processes in its group included, unless
+//! the program is meant to start a daemon. A missing program is an error of its own, because the user has to install it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -29,7 +29,8 @@ pub(crate) struct Applied {
     pub checks: Vec<SmokeCheck>,
 }
 
-pub(super) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
+/// Takes the steps of these phases. With `yes`, disks may be lost.
+pub(crate) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
     let Realizer { state, desired, .. } = *realizer;
     let _held = state.lock()?;
     let plan = realizer.plan()?;

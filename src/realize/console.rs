@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_millis(500);
 const CHUNK: usize = 64 << 10;
 
 /// Streams a console: its last lines, or all of it. Returns its size; none if there is no log yet.
-pub(super) fn stream(
+pub(crate) fn stream(
     realizer: &Realizer<'_>,
     machine: &DesiredMachine,
     lines: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) fn stream(
 }
 
 /// Streams what a node writes from byte `from` on, until the user cancels or the sink has seen enough.
-pub(super) fn follow(
+pub(crate) fn follow(
     realizer: &Realizer<'_>,
     machine: &DesiredMachine,
     from: u64,

@@ -17,7 +17,8 @@ pub(crate) struct Destroyed {
     pub privileged: Vec<Privileged>,
 }
 
-pub(super) fn destroy(realizer: &Realizer<'_>) -> Result<Destroyed> {
+/// Removes everything that `apply` created.
+pub(crate) fn destroy(realizer: &Realizer<'_>) -> Result<Destroyed> {
     let Realizer { provider, runner, desired, state, access, .. } = *realizer;
     let held = state.lock()?;
     let inventory = Host::read(realizer)?.inventory;

@@ -108,7 +108,7 @@ pub(super) fn for_newest(pod: &str, command: &str) -> String {
 }
 
 /// Streams a log: its last lines or all of it, and with `follow` what comes after, until the sink has seen enough.
-pub(super) fn stream(
+pub(crate) fn stream(
     realizer: &Realizer<'_>,
     route: &SshRoute,
     log: &NodeLog,

@@ -2,17 +2,17 @@
 //!
 //! | module | what it owns |
 //! |---|---|
-//! | [`realizer`] | `Realizer`: everything that the verbs work with, and one method per verb |
+//! | `realizer` | `Realizer`: everything that the verbs work with |
 //! | [`desired`] | what the closure asks for |
 //! | `host` | what is on the host: queried every time, never cached |
-//! | [`plan`], `obstacles`, `privileged` | the difference as steps with reasons; what prevents them; what needs root |
-//! | `phase`, [`apply`], `phases` | steps taken phase by phase, and what each phase waits for |
+//! | `plan`, `obstacles`, `privileged` | the difference as steps with reasons; what prevents them; what needs root |
+//! | `phase`, `apply`, `phases` | steps taken phase by phase, and what each phase waits for |
 //! | `wait` | the one wait loop: deadline, poll interval, cancellation, last seen state |
-//! | [`destroy`], [`status`], [`gather`] | the other verbs |
-//! | [`ssh`], [`logs`], `console`, [`console_filter`] | a node over SSH, its logs, its serial console without secrets |
+//! | `destroy`, `status`, `gather` | the other verbs |
+//! | [`ssh`], [`logs`], [`console`], [`console_filter`] | a node over SSH, its logs, its serial console without secrets |
 //! | [`booted`] | what a node booted with, according to its console |
 //! | [`api`], `cluster`, [`approve`] | the cluster's API, its objects, and certificates for our own kubelets |
-//! | [`state`] | what is kept beside the cluster's files |
+//! | `state` | what is kept beside the cluster's files |
 //! | `load_balancer`, `ports`, `firewall` | HAProxy, the ports that it needs, and the closure's firewall script |
 //! | `libvirt` | the provider of machines: the only module that knows libvirt (tested) |
 //!
@@ -30,17 +30,17 @@
 //! Every step can be repeated, so that a run continues from wherever the last one was interrupted.
 
 pub(crate) mod api;
-pub(crate) mod apply;
+mod apply;
 pub(crate) mod approve;
 pub(crate) mod booted;
 mod cluster;
-mod console;
+pub(crate) mod console;
 pub(crate) mod console_filter;
 pub(crate) mod desired;
-pub(crate) mod destroy;
+mod destroy;
 mod error;
 mod firewall;
-pub(crate) mod gather;
+mod gather;
 mod host;
 mod libvirt;
 mod load_balancer;
@@ -48,24 +48,24 @@ pub(crate) mod logs;
 mod obstacles;
 mod phase;
 mod phases;
-pub(crate) mod plan;
+mod plan;
 mod ports;
 mod privileged;
-pub(crate) mod realizer;
+mod realizer;
 pub(crate) mod ssh;
-pub(crate) mod state;
-pub(crate) mod status;
+mod state;
+mod status;
 mod wait;
 
 use libvirt as provider;
 
-pub(crate) use apply::Applied;
+pub(crate) use apply::{Applied, apply};
 pub(crate) use booted::Booted;
 pub(crate) use cluster::{ClusterAccess, Operator};
 pub(crate) use desired::{BootImages, Desired};
-pub(crate) use destroy::Destroyed;
+pub(crate) use destroy::destroy;
 pub(crate) use error::{RealizeError, Result};
-pub(crate) use gather::{GatherRequest, Gathered};
+pub(crate) use gather::{GatherRequest, Gathered, gather};
 pub(crate) use host::Host;
 pub(crate) use libvirt::{Connection, LibvirtError as ProviderError};
 pub(crate) use logs::NodeLog;
@@ -77,4 +77,4 @@ pub(crate) use privileged::{HostAccess, Privileged};
 pub(crate) use realizer::Realizer;
 pub(crate) use ssh::SshRoute;
 pub(crate) use state::StateDir;
-pub(crate) use status::RealizeStatus;
+pub(crate) use status::{RealizeStatus, status};

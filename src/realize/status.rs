@@ -71,7 +71,7 @@ struct ClusterStatus {
     operators: Vec<Operator>,
 }
 
-pub(super) fn status(realizer: &Realizer<'_>) -> Result<RealizeStatus> {
+pub(crate) fn status(realizer: &Realizer<'_>) -> Result<RealizeStatus> {
     let Realizer { provider, desired, state, .. } = *realizer;
     let host = Host::read(realizer)?;
     let journal = state.journal()?;

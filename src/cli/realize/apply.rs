@@ -11,7 +11,7 @@ use crate::cli::arguments::{Jobs, parse_age};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::Env;
-use crate::realize::{Applied, Phase, RealizeError, Realizer};
+use crate::realize::{self, Applied, Phase, RealizeError, Realizer};
 
 /// Make the machines and bring the cluster up: phase by phase, from wherever an earlier run ended
 #[derive(Debug, clap::Args)]
@@ -79,7 +79,8 @@ impl Args {
     fn apply(&self, env: Env<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
         with_realizer(env, self.jobs.count(), |realizer| {
             let cluster = realizer.cluster.filter(|_| !self.no_wait);
-            Ok(Realizer { cluster, limit: self.timeout, ..realizer }.apply(phases, yes)?)
+            let realizer = Realizer { cluster, limit: self.timeout, ..realizer };
+            Ok(realize::apply(&realizer, phases, yes)?)
         })
     }
 

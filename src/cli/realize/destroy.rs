@@ -28,7 +28,7 @@ impl Args {
             let advice = Some("`--yes` agrees to that".into());
             return Err(Error::Usage { message: lost.into(), advice });
         }
-        let done = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.destroy()?))?;
+        let done = with_realizer(env, self.jobs.count(), |realizer| Ok(crate::realize::destroy(&realizer)?))?;
         Ok(printer.answer(&done, || {
             line(format!("{} resources removed", done.removed.len()));
             done.left.iter().for_each(|left| line(format!("left: {left}")));

@@ -17,7 +17,7 @@ use crate::cli::output::{line, size};
 use crate::cli::store::scan;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::{self, Env, Workspace};
-use crate::realize::{GatherRequest, Gathered, Realizer};
+use crate::realize::{self, GatherRequest, Gathered, Realizer};
 
 /// Put everything that helps after a failed boot into one archive, secrets masked
 #[derive(Debug, clap::Args)]
@@ -77,7 +77,7 @@ fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Path) -> Resul
             name: &name,
             to: &to,
         };
-        Ok(realizer.gather(request)?)
+        Ok(realize::gather(&realizer, request)?)
     })
 }
 

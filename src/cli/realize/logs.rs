@@ -13,6 +13,7 @@ use crate::cli::arguments::Jobs;
 
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::Env;
+use crate::realize;
 use crate::realize::NodeLog;
 
 /// Print what a node wrote to its serial console, or over SSH a log of it
@@ -91,11 +92,13 @@ fn logs(env: Env<'_>, asked: &Args, take: Sink<'_>) -> Result<()> {
     let Args { node, lines, follow, jobs, .. } = asked;
     let (lines, follow) = (*lines, *follow);
     with_node(env, jobs.count(), node, |(realizer, machine), way| match log {
-        Some(log) => Ok(realizer.log(&way()?, &log, lines, follow, take)?),
+        Some(log) => Ok(realize::logs::stream(&realizer, &way()?, &log, lines, follow, take)?),
         None => {
-            let written = realizer.console(machine, lines, take)?;
+            let written = realize::console::stream(&realizer, machine, lines, take)?;
             match (written, follow) {
-                (written, true) => Ok(realizer.follow_console(machine, written.unwrap_or(0), take)?),
+                (written, true) => {
+                    Ok(realize::console::follow(&realizer, machine, written.unwrap_or(0), take)?)
+                }
                 (Some(_), false) => Ok(()),
                 (None, false) => Err(Error::usage(
                     format!("`{node}` has written nothing to its console"),

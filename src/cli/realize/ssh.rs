@@ -12,6 +12,7 @@ use crate::cli::error::explain;
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::{Env, Workspace};
+use crate::realize;
 use crate::realize::desired::DesiredMachine;
 use crate::realize::ssh::SshMode;
 use crate::realize::{Realizer, SshRoute};
@@ -50,8 +51,9 @@ impl Args {
                 line(words.iter().map(|word| for_shell(word)).collect::<Vec<_>>().join(" "));
             }));
         }
-        let visit =
-            with_node(env, jobs.count(), node, |(realizer, _), way| Ok(realizer.session(&way()?, command)?))?;
+        let visit = with_node(env, jobs.count(), node, |(realizer, _), way| {
+            Ok(realize::ssh::session(&realizer, &way()?, command)?)
+        })?;
         if let Some(trouble) = &visit.trouble {
             explain(trouble, trouble.hint());
         }
@@ -84,7 +86,7 @@ pub(super) fn with_node<T>(
             return Err(Error::Usage { message: format!("there is no node `{node}`"), advice });
         };
         env.events.settle();
-        work((realizer, machine), &|| Ok(realizer.route(machine, address)?))
+        work((realizer, machine), &|| Ok(realize::ssh::route(&realizer, machine, address)?))
     })
 }
 

@@ -8,6 +8,7 @@ use crate::cli::arguments::Jobs;
 use crate::cli::output::{line, table};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
+use crate::realize;
 use crate::realize::approve::Member;
 use crate::realize::{Booted, RealizeStatus};
 
@@ -22,7 +23,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let status = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.status()?))?;
+        let status = with_realizer(env, self.jobs.count(), |realizer| Ok(realize::status(&realizer)?))?;
         Ok(printer.answer(&status, || show(&status)))
     }
 }

@@ -80,7 +80,7 @@ impl ApprovalReport {
 
 impl Member {
     /// What it lacks, for people.
-    pub(in crate::realize) fn lacks(&self) -> Option<String> {
+    pub(crate) fn lacks(&self) -> Option<String> {
         let asked = |stage: Option<Stage>| match stage {
             None => "not requested",
             Some(Stage::Pending) => "requested, but left alone",

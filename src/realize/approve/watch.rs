@@ -65,12 +65,12 @@ impl Approver<'_> {
     }
 
     /// How far the nodes are. Approves nothing.
-    pub(in crate::realize) fn read(&self) -> Result<Vec<Member>, ApiError> {
+    pub(crate) fn read(&self) -> Result<Vec<Member>, ApiError> {
         let (requests, nodes) = (self.client.requests()?, self.client.nodes()?);
         Ok(self.members(&requests, &nodes))
     }
 
-    pub(in crate::realize) fn pass(&self, report: &mut ApprovalReport) -> Result<(), ApiError> {
+    pub(crate) fn pass(&self, report: &mut ApprovalReport) -> Result<(), ApiError> {
         // In this order: a node that joined after it asked is seen in the API.
         let mut requests = self.client.requests()?;
         let nodes = self.client.nodes()?;

@@ -17,7 +17,7 @@ pub(crate) struct Operator {
 }
 
 /// A condition: whether it holds, and its message.
-pub(in crate::realize) fn condition<'v>(object: &'v Value, kind: &str) -> Option<(Option<bool>, &'v str)> {
+pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> Option<(Option<bool>, &'v str)> {
     let all = object["status"]["conditions"].as_array()?;
     let found = all.iter().find(|one| one["type"] == kind)?;
     let holds = match found["status"].as_str() {
@@ -72,13 +72,13 @@ impl Operator {
 }
 
 /// A message of the cluster, which may be anything: its first line, without control characters, of limited length.
-pub(in crate::realize) fn first_line(text: &str) -> String {
+pub(crate) fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     crate::base::redact::one_line(line, 160)
 }
 
 /// Whether etcd runs on the masters; if not, what its operator says.
-pub(in crate::realize) fn etcd_runs(etcd: &Value) -> Result<(), String> {
+pub(crate) fn etcd_runs(etcd: &Value) -> Result<(), String> {
     match condition(etcd, "EtcdRunningInCluster") {
         Some((Some(true), _)) => Ok(()),
         Some((_, message)) => Err(format!("etcd is not on the masters yet: {}", first_line(message))),
@@ -87,18 +87,18 @@ pub(in crate::realize) fn etcd_runs(etcd: &Value) -> Result<(), String> {
 }
 
 /// How many masters run an API server that the operator started.
-pub(in crate::realize) fn api_servers(operator: &Value) -> usize {
+pub(crate) fn api_servers(operator: &Value) -> usize {
     let nodes = operator["status"]["nodeStatuses"].as_array();
     nodes.into_iter().flatten().filter(|node| node["currentRevision"].as_i64().unwrap_or(0) > 0).count()
 }
 
 /// Whether the bootstrap node has reported that it is done.
-pub(in crate::realize) fn is_bootstrap_complete(bootstrap: &Value) -> bool {
+pub(crate) fn is_bootstrap_complete(bootstrap: &Value) -> bool {
     bootstrap["data"]["status"] == "complete"
 }
 
 /// What the release is still doing; none if its installation is complete.
-pub(in crate::realize) fn unfinished_version(cluster_version: &Value) -> Option<String> {
+pub(crate) fn unfinished_version(cluster_version: &Value) -> Option<String> {
     let last = &cluster_version["status"]["history"][0];
     if last["state"] == "Completed" {
         return None;

@@ -23,11 +23,11 @@ const RESOURCES: [(&str, Gvr); 10] = [
 ];
 
 /// A file for an archive, or why there is none.
-pub(in crate::realize) type Document = (String, Result<Vec<u8>, String>);
+pub(crate) type Document = (String, Result<Vec<u8>, String>);
 
 impl ClusterAccess {
     /// One document per resource; a single failure if the API does not answer.
-    pub(in crate::realize) fn documents(&self, cancel: &AtomicBool) -> Vec<Document> {
+    pub(crate) fn documents(&self, cancel: &AtomicBool) -> Vec<Document> {
         let failed = |name: &str, error: &ApiError| (format!("api/{name}"), Err(chain(error)));
         let client = match self.client(cancel).and_then(|client| client.ready().map(|()| client)) {
             Ok(client) => client,

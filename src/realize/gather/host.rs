@@ -15,7 +15,7 @@ use crate::realize::console::read_from;
 use crate::realize::console_filter::ConsoleFilter;
 use crate::realize::load_balancer::LoadBalancer;
 use crate::realize::provider::{self, ConsoleSource, log_of};
-use crate::realize::{Realizer, Result, firewall};
+use crate::realize::{Realizer, Result, firewall, status};
 
 /// For one program.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -60,7 +60,7 @@ pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
         Ok(text) => {
             spool.put(&name, text.as_bytes())?;
             document(spool, "plan.json", &realizer.plan())?;
-            document(spool, "status.json", &realizer.status())?;
+            document(spool, "status.json", &status(realizer))?;
             for (name, text) in provider::documents(realizer.provider, realizer.desired) {
                 match text {
                     Ok(text) => spool.put(&name, text.as_bytes())?,

@@ -23,7 +23,7 @@ pub(crate) use spool::Missed;
 
 use self::spool::Spool;
 use super::desired::DesiredMachine;
-use super::{RealizeError, Realizer, Result};
+use super::{RealizeError, Realizer, Result, ssh};
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::chain;
@@ -56,7 +56,7 @@ pub(crate) struct Gathered {
     pub missed: Vec<Missed>,
 }
 
-pub(super) fn gather(realizer: &Realizer<'_>, request: GatherRequest<'_>) -> Result<Gathered> {
+pub(crate) fn gather(realizer: &Realizer<'_>, request: GatherRequest<'_>) -> Result<Gathered> {
     realizer.state.create()?;
     let spool = Spool::make(realizer.state.scratch(), request.redactor)?;
     spool.put("README.md", README.as_bytes())?;
@@ -119,7 +119,7 @@ fn gather_node(
     machine: &DesiredMachine,
     address: IpAddr,
 ) -> Result<bool> {
-    timed(realizer, "node", &machine.node, || match realizer.route(machine, address) {
+    timed(realizer, "node", &machine.node, || match ssh::route(realizer, machine, address) {
         Ok(route) => node::gather(realizer, spool, &route),
         Err(RealizeError::Fs(error)) => Err(error.into()),
         Err(error) => {

@@ -25,7 +25,7 @@ pub(crate) enum ConsoleSource<'a> {
 
 impl<'a> ConsoleSource<'a> {
     /// The way that works now; none if libvirt does not answer and runs on another machine.
-    pub(in crate::realize) fn choose(
+    pub(crate) fn choose(
         connection: Connection<'a>,
         state: &'a StateDir,
         is_answering: bool,
@@ -38,7 +38,7 @@ impl<'a> ConsoleSource<'a> {
     }
 
     /// The files among which the console logs are.
-    pub(in crate::realize) fn files(&self, desired: &Desired) -> Result<BTreeSet<String>> {
+    pub(crate) fn files(&self, desired: &Desired) -> Result<BTreeSet<String>> {
         let infrastructure = &desired.infrastructure;
         match self {
             Self::Download { connection, .. } => volumes::list(*connection, &infrastructure.pool.uuid),
@@ -50,7 +50,7 @@ impl<'a> ConsoleSource<'a> {
     }
 
     /// Bytes of a log; zero if it does not exist yet.
-    pub(in crate::realize) fn size(&self, desired: &Desired, name: &str) -> Result<u64> {
+    pub(crate) fn size(&self, desired: &Desired, name: &str) -> Result<u64> {
         let infrastructure = &desired.infrastructure;
         match self {
             Self::Download { connection, .. } => {
@@ -61,7 +61,7 @@ impl<'a> ConsoleSource<'a> {
     }
 
     /// Calls `work` with a local file that has the log from byte `from` on, and the offset in it where that byte is.
-    pub(in crate::realize) fn open<T>(
+    pub(crate) fn open<T>(
         &self,
         desired: &Desired,
         name: &str,
@@ -86,6 +86,6 @@ impl<'a> ConsoleSource<'a> {
 }
 
 /// The name of a machine's current console log; rotated ones have a suffix.
-pub(in crate::realize) fn log_of(machine: &DesiredMachine) -> String {
+pub(crate) fn log_of(machine: &DesiredMachine) -> String {
     format!("{}.log", machine.node)
 }

@@ -61,7 +61,7 @@ pub(super) struct StorageVolume {
 }
 
 impl Infrastructure {
-    pub(in crate::realize) fn read(closure: &Path, images: &BootImages) -> Result<Self> {
+    pub(crate) fn read(closure: &Path, images: &BootImages) -> Result<Self> {
         let network = definition(closure, "network")?;
         let pool = definition(closure, "pool")?;
         let directory = required(&pool.file, pool.xml.text_at("target/path"), "target path")?;
@@ -72,18 +72,18 @@ impl Infrastructure {
 
 impl Domain {
     /// The id of the cluster that the domain is marked with.
-    pub(in crate::realize) fn cluster(&self) -> &str {
+    pub(crate) fn cluster(&self) -> &str {
         &self.marker.cluster
     }
 
     /// What libvirt calls the machine.
-    pub(in crate::realize) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.definition.name
     }
 }
 
 impl DesiredMachine {
-    pub(in crate::realize) fn read(closure: &Path, node: &str, images: &BootImages) -> Result<Self> {
+    pub(crate) fn read(closure: &Path, node: &str, images: &BootImages) -> Result<Self> {
         let definition = definition(closure, node)?;
         let xml = &definition.xml;
         let missing = |missing| artifact(&definition.file, missing);

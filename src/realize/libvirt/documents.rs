@@ -5,24 +5,24 @@ use crate::realize::Result;
 use crate::realize::desired::Desired;
 
 /// Programs that libvirt needs, and how they print their versions.
-pub(in crate::realize) const PROGRAMS: [(&str, &str, &[&str]); 2] = [
+pub(crate) const PROGRAMS: [(&str, &str, &[&str]); 2] = [
     ("host/version-qemu.txt", "qemu-system-x86_64", &["--version"]),
     ("host/version-virsh.txt", "virsh", &["--version"]),
 ];
 
 /// Where the documents are in the archive.
-pub(in crate::realize) const DIRECTORY: &str = "libvirt/";
+pub(crate) const DIRECTORY: &str = "libvirt/";
 
 /// A file of the archive, and its content.
-pub(in crate::realize) type Document = (String, Result<String>);
+pub(crate) type Document = (String, Result<String>);
 
 /// The version of libvirt: an error if it does not answer.
-pub(in crate::realize) fn version(connection: Connection<'_>) -> Document {
+pub(crate) fn version(connection: Connection<'_>) -> Document {
     ("libvirt/version.txt".to_owned(), connection.query(&["version"]))
 }
 
 /// Our network, pool and domains as libvirt has them now.
-pub(in crate::realize) fn documents(connection: Connection<'_>, desired: &Desired) -> Vec<Document> {
+pub(crate) fn documents(connection: Connection<'_>, desired: &Desired) -> Vec<Document> {
     let [network, pool] = [&desired.infrastructure.network.uuid, &desired.infrastructure.pool.uuid];
     let mut queries = vec![
         ("libvirt/network.xml".to_owned(), vec!["net-dumpxml", network]),

@@ -34,12 +34,12 @@ pub(crate) enum LibvirtError {
 
 impl LibvirtError {
     /// Whether libvirt could not be asked at all, so that nothing is known about its machines.
-    pub(in crate::realize) fn is_connection(&self) -> bool {
+    pub(crate) fn is_connection(&self) -> bool {
         matches!(self, Self::NotRunning { .. } | Self::Forbidden { .. } | Self::Unreachable { .. })
     }
 
     /// Whether libvirt answered, and refused or failed to do what it was asked.
-    pub(in crate::realize) fn is_refusal(&self) -> bool {
+    pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, Self::Command { .. })
     }
 }

@@ -62,7 +62,7 @@ impl Observed {
 }
 
 impl Inventory {
-    pub(in crate::realize) fn read(connection: Connection<'_>, desired: &Desired) -> Result<Self> {
+    pub(crate) fn read(connection: Connection<'_>, desired: &Desired) -> Result<Self> {
         let pool = &desired.infrastructure.pool.uuid;
         // A session uses a bridge of the system's libvirt, which shows its networks to everybody.
         let system = connection.uri().replacen("/session", "/system", 1);
@@ -90,22 +90,22 @@ impl Inventory {
     }
 
     /// Whether our network exists and is active.
-    pub(in crate::realize) fn is_network_active(&self, desired: &Desired) -> bool {
+    pub(crate) fn is_network_active(&self, desired: &Desired) -> bool {
         let uuid = &desired.infrastructure.network.uuid;
         self.networks.iter().any(|found| found.uuid == *uuid && found.active)
     }
 
-    pub(in crate::realize) fn is_running(&self, machine: &DesiredMachine) -> bool {
+    pub(crate) fn is_running(&self, machine: &DesiredMachine) -> bool {
         self.domain(machine).is_some_and(|found| found.active)
     }
 
     /// Whether the pivot was recorded: the control plane once moved to the masters.
-    pub(in crate::realize) fn is_pivot_recorded(&self) -> bool {
+    pub(crate) fn is_pivot_recorded(&self) -> bool {
         self.volumes.contains(PIVOTED)
     }
 
     /// Whether a machine has written to its console.
-    pub(in crate::realize) fn has_console(&self, machine: &DesiredMachine) -> bool {
+    pub(crate) fn has_console(&self, machine: &DesiredMachine) -> bool {
         self.volumes.contains(&super::log_of(machine))
     }
 

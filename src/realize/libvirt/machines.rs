@@ -13,15 +13,15 @@ use crate::realize::{RealizeError, Result};
 #[derive(Debug, Clone)]
 pub(crate) struct MachineState {
     /// libvirt's word (`running`, `shut off`); `missing` if it does not exist, `removed` after the pivot.
-    pub(in crate::realize) state: String,
+    pub(crate) state: String,
     /// Addresses that the host has seen it with.
-    pub(in crate::realize) addresses: Vec<String>,
+    pub(crate) addresses: Vec<String>,
     /// The Ignition config that it was created with; none if it does not exist.
-    pub(in crate::realize) created_with: Option<String>,
+    pub(crate) created_with: Option<String>,
 }
 
 impl MachineState {
-    pub(in crate::realize) fn read(
+    pub(crate) fn read(
         connection: Connection<'_>,
         machine: &DesiredMachine,
         inventory: &Inventory,
@@ -61,14 +61,14 @@ fn addresses(
 /// What ssh has to know besides a node's address.
 pub(crate) struct SshTarget {
     /// The name that the host key is kept under.
-    pub(in crate::realize) host_key_alias: String,
+    pub(crate) host_key_alias: String,
     /// The host between us and the node.
-    pub(in crate::realize) jump_host: Option<String>,
+    pub(crate) jump_host: Option<String>,
 }
 
 impl SshTarget {
     /// For a machine that runs. If libvirt does not answer, the machine is assumed to be as the closure defines it.
-    pub(in crate::realize) fn of(
+    pub(crate) fn of(
         connection: Connection<'_>,
         desired: &Desired,
         machine: &DesiredMachine,

@@ -21,7 +21,7 @@ struct Neighbour {
 pub(crate) struct Neighbours(Vec<Neighbour>);
 
 impl Neighbours {
-    pub(in crate::realize) fn read(connection: Connection<'_>) -> Option<Self> {
+    pub(crate) fn read(connection: Connection<'_>) -> Option<Self> {
         let printed = connection.is_local().then(|| ip(connection, "neighbor")).flatten()?;
         parse(&printed).map(Self)
     }

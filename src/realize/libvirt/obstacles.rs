@@ -17,7 +17,7 @@ const SYSTEM: u64 = 4_000_000_000;
 const QCOW2: &[u8] = b"QFI\xfb";
 
 /// All of them. `no_image` is what to do if the node OS is not here.
-pub(in crate::realize) fn find(
+pub(crate) fn find(
     desired: &Desired,
     inventory: &Inventory,
     plan: &RealizePlan,

@@ -10,7 +10,7 @@ use crate::realize::desired::{Desired, DesiredMachine};
 use crate::realize::plan::{PlanStep, ResourceKind, StepAction};
 
 /// The network and the pool.
-pub(in crate::realize) fn shared(desired: &Desired, inventory: &Inventory) -> [PlanStep; 2] {
+pub(crate) fn shared(desired: &Desired, inventory: &Inventory) -> [PlanStep; 2] {
     let infrastructure = &desired.infrastructure;
     [
         object(ResourceKind::Network, &infrastructure.network, &inventory.networks),
@@ -19,7 +19,7 @@ pub(in crate::realize) fn shared(desired: &Desired, inventory: &Inventory) -> [P
 }
 
 /// Everything else: images, disks and machines, and what is no longer needed.
-pub(in crate::realize) fn machines(desired: &Desired, inventory: &Inventory, pivoted: bool) -> Vec<PlanStep> {
+pub(crate) fn machines(desired: &Desired, inventory: &Inventory, pivoted: bool) -> Vec<PlanStep> {
     let infrastructure = &desired.infrastructure;
     let mut steps = Vec::new();
     steps.extend(obsolete::renamed(ResourceKind::Network, &infrastructure.network, &inventory.networks));
@@ -44,16 +44,13 @@ pub(in crate::realize) fn machines(desired: &Desired, inventory: &Inventory, piv
 }
 
 /// Records the pivot, from which on a plan has no bootstrap machine.
-pub(in crate::realize) fn record_pivot() -> PlanStep {
+pub(crate) fn record_pivot() -> PlanStep {
     let why = vec!["the control plane runs on the masters".to_owned()];
     PlanStep::new(StepAction::Create, ResourceKind::PivotRecord, PIVOTED, why)
 }
 
 /// The machine that a step is about, if it is about one.
-pub(in crate::realize) fn machine_of<'d>(
-    step: &PlanStep,
-    desired: &'d Desired,
-) -> Option<&'d DesiredMachine> {
+pub(crate) fn machine_of<'d>(step: &PlanStep, desired: &'d Desired) -> Option<&'d DesiredMachine> {
     desired.machines.iter().find(|machine| match step.resource {
         ResourceKind::Machine => machine.domain.definition.name == step.name,
         ResourceKind::Disk => machine.domain.disk.name == step.name,
@@ -129,7 +126,7 @@ fn disk(desired: &DesiredMachine, found: Option<&Observed>, inventory: &Inventor
 }
 
 /// Whether a machine starts with another disk than the one that it has.
-pub(in crate::realize) fn replaces_disk(desired: &DesiredMachine, inventory: &Inventory) -> bool {
+pub(crate) fn replaces_disk(desired: &DesiredMachine, inventory: &Inventory) -> bool {
     disk(desired, inventory.domain(desired), inventory).action.makes()
 }
 

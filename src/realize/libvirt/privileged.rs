@@ -16,7 +16,7 @@ const BRIDGES: &str = "/etc/qemu/bridge.conf";
 const HELPERS: [&str; 2] = ["/usr/lib/qemu/qemu-bridge-helper", "/usr/libexec/qemu-bridge-helper"];
 
 /// Commands and their reasons, for a session; empty otherwise.
-pub(in crate::realize) fn to_apply(
+pub(crate) fn to_apply(
     desired: &Desired,
     steps: &[PlanStep],
     access: HostAccess,
@@ -49,7 +49,7 @@ pub(in crate::realize) fn to_apply(
 }
 
 /// Commands that remove the network from the system's libvirt.
-pub(in crate::realize) fn to_remove_network(desired: &Desired) -> [(String, &'static str); 2] {
+pub(crate) fn to_remove_network(desired: &Desired) -> [(String, &'static str); 2] {
     let name = &desired.infrastructure.network.name;
     [
         (format!("{SYSTEM} net-destroy {name}"), "the network belongs to the system's libvirt"),

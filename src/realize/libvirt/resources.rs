@@ -20,11 +20,7 @@ const SHUTDOWN: Duration = Duration::from_secs(120);
 pub(super) const START: Duration = Duration::from_secs(300);
 
 /// Creates or changes what a step names.
-pub(in crate::realize) fn create(
-    connection: Connection<'_>,
-    desired: &Desired,
-    step: &PlanStep,
-) -> Result<()> {
+pub(crate) fn create(connection: Connection<'_>, desired: &Desired, step: &PlanStep) -> Result<()> {
     let (machine, pool) = (plan::machine_of(step, desired), &desired.infrastructure.pool.uuid);
     match (step.resource, machine) {
         (ResourceKind::Network, _) => network::create(connection, desired),
@@ -42,11 +38,7 @@ pub(in crate::realize) fn create(
 }
 
 /// Removes what a step names.
-pub(in crate::realize) fn remove(
-    connection: Connection<'_>,
-    desired: &Desired,
-    step: &PlanStep,
-) -> Result<()> {
+pub(crate) fn remove(connection: Connection<'_>, desired: &Desired, step: &PlanStep) -> Result<()> {
     let (name, pool) = (step.name.as_str(), &desired.infrastructure.pool.uuid);
     match step.resource {
         ResourceKind::Machine => remove_machine(connection, name),
@@ -142,7 +134,7 @@ fn remove_machine(connection: Connection<'_>, machine: &str) -> Result<()> {
 
 /// Removes all machines of the cluster, the volumes that we uploaded or they wrote, and the pool. `removed` is told kind
 /// and name of each. Returns why the pool's directory stays, if it does.
-pub(in crate::realize) fn destroy_machines(
+pub(crate) fn destroy_machines(
     connection: Connection<'_>,
     desired: &Desired,
     inventory: &Inventory,
@@ -176,7 +168,7 @@ pub(in crate::realize) fn destroy_machines(
 }
 
 /// Removes the network, unless it belongs to the system's libvirt: then only root can, and the answer is true.
-pub(in crate::realize) fn destroy_network(
+pub(crate) fn destroy_network(
     connection: Connection<'_>,
     desired: &Desired,
     inventory: &Inventory,

@@ -34,7 +34,7 @@ pub(super) fn wait(
 
 /// Deletes the node of a machine that is reinstalled: while the cluster still has it, the first certificate request of the
 /// new machine looks like a replay. If the API cannot be reached the node stays, and the approver says so.
-pub(in crate::realize) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine) -> Result<()> {
+pub(crate) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine) -> Result<()> {
     let Some(cluster) = realizer.cluster else { return Ok(()) };
     let Some(node) = cluster.nodes.iter().find(|one| one.node == machine.node) else { return Ok(()) };
     match cluster.client(realizer.runner.cancel)?.delete(NODES, None, &node.name) {

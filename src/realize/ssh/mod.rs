@@ -36,7 +36,7 @@ pub(crate) struct SshSession {
 }
 
 /// How ssh reaches a node, whose machine must run.
-pub(super) fn route(realizer: &Realizer<'_>, machine: &DesiredMachine, address: IpAddr) -> Result<SshRoute> {
+pub(crate) fn route(realizer: &Realizer<'_>, machine: &DesiredMachine, address: IpAddr) -> Result<SshRoute> {
     realizer.state.create()?;
     let SshTarget { host_key_alias, jump_host } =
         SshTarget::of(realizer.provider, realizer.desired, machine)?;
@@ -45,7 +45,7 @@ pub(super) fn route(realizer: &Realizer<'_>, machine: &DesiredMachine, address: 
 }
 
 /// Opens a session on the user's terminal.
-pub(super) fn session(realizer: &Realizer<'_>, route: &SshRoute, command: &[String]) -> Result<SshSession> {
+pub(crate) fn session(realizer: &Realizer<'_>, route: &SshRoute, command: &[String]) -> Result<SshSession> {
     let args = route.arguments(SshMode::Interactive, command);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let status = realizer.runner.programs.attach("ssh", &args)?;
