@@ -1,4 +1,5 @@
-//! When two nodes are the same data, however they are written.
+//! When two nodes are the same data, however they are written. Stricter than [`resolve`](super::resolve): what readers
+//! disagree about is the same only if it is written alike.
 
 use super::read::{Data, Node};
 

@@ -1,4 +1,5 @@
-//! YAML text to a tree in which every node knows its line, and scalars keep the text that was written.
+//! YAML text to a tree in which every node knows its line, and scalars keep the text that was written. It is for what
+//! people wrote: places in messages, edits, patches. Data that can reach an id is a [`Value`](crate::base::value::Value).
 //!
 //! Works on parser events and not on a loaded document, because a loaded document has already lost what we report:
 //! duplicate keys, aliases, whether `4.10` stood in quotes. Invariant: whatever the text, the tree is at most

@@ -66,8 +66,8 @@ pub enum StoreError {
         /// What was asked for.
         prefix: String,
     },
-    /// A prefix that fits several objects.
-    #[error("`{prefix}` fits {} objects: {}", found.len(), found.join(", "))]
+    /// A prefix of several objects.
+    #[error("`{prefix}` matches {} objects: {}", found.len(), found.join(", "))]
     Ambiguous {
         /// What was asked for.
         prefix: String,
