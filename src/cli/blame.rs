@@ -2,7 +2,7 @@
 
 use super::output::{Colour, line, size, stdout_paint, table};
 use super::show::origin;
-use crate::cli::ops::blame::{Blame, Line, Step};
+use crate::cli::ops::blame::{Blame, BlameLine, BlameStep};
 use crate::cli::ops::node::NodeEntry;
 
 /// What a node gets.
@@ -33,12 +33,12 @@ pub(super) fn blame(found: &Blame) {
     }
     why.iter().for_each(|why| fact("why", why.clone()));
     replaces.iter().for_each(|why| fact("replaces", format!("what the base has: {why}")));
-    for Step { derivation, path, recipe, builder } in way {
+    for BlameStep { derivation, path, recipe, builder } in way {
         let inside = if path.is_empty() { String::new() } else { format!(":{path}") };
         fact("from", format!("{derivation}{inside}  ({builder}, {recipe})"));
     }
     template.iter().for_each(|file| fact("template", file.clone()));
-    for Line { line: at, template, names } in lines {
+    for BlameLine { line: at, template, names } in lines {
         let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         fact("line", format!("{at}: {names} at {template}"));
     }

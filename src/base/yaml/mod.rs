@@ -11,8 +11,8 @@ mod write;
 
 pub(crate) use edit::edit;
 pub(crate) use emit::{emit, scalar};
-pub(crate) use read::{Data, Entry, Node, TOO_LARGE};
 pub use read::{Source, documents, parse};
+pub(crate) use read::{TOO_LARGE, YamlData, YamlEntry, YamlNode};
 pub(crate) use scalar::{Scalar, resolve};
 pub(crate) use write::{block, flow};
 

@@ -18,7 +18,7 @@ use crate::base::fs;
 use crate::base::hint::{Place, near};
 use crate::base::value::Value;
 use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
-use crate::engine::tree::{Entry, Listing, leaf};
+use crate::engine::tree::{Listing, TreeEntry, leaf};
 use crate::openshift::ignition::OriginKind;
 
 #[derive(Debug, Serialize)]
@@ -36,13 +36,13 @@ pub(crate) struct Blame {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
     /// The way back: the artifact first, the derivation that wrote the file last.
-    pub way: Vec<Step>,
+    pub way: Vec<BlameStep>,
     /// The template, if one wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
     /// Lines with values in them, by the line of the template that wrote them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lines: Vec<Line>,
+    pub lines: Vec<BlameLine>,
     /// Config fields and inputs that decided it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<Origin>,
@@ -53,7 +53,7 @@ pub(crate) struct Blame {
 
 /// One derivation on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Step {
+pub(crate) struct BlameStep {
     pub derivation: String,
     /// The file in its output; empty if it is the whole of it.
     pub path: String,
@@ -63,7 +63,7 @@ pub(crate) struct Step {
 
 /// A line of the file that has a value in it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line {
+pub(crate) struct BlameLine {
     /// Its number, from 1.
     pub line: usize,
     /// The line of the template that wrote it.
@@ -93,7 +93,7 @@ pub(crate) fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
         origins: Vec::new(),
         images: Vec::new(),
     };
-    let walk = Walk { found: &found };
+    let walk = BlameWalk { found: &found };
     if path.starts_with('/') && !entries.is_empty() {
         let entry = node::find(&entries, name, path)?.clone();
         let tell = |of: fn(&crate::openshift::ignition::Origin) -> Option<&String>| {
@@ -114,11 +114,11 @@ pub(crate) fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
     Ok(blame)
 }
 
-struct Walk<'f> {
+struct BlameWalk<'f> {
     found: &'f Found,
 }
 
-impl Walk<'_> {
+impl BlameWalk<'_> {
     fn node(&self, at: NodeIndex) -> &GraphNode {
         &self.found.workspace.graph.nodes()[at]
     }
@@ -129,7 +129,7 @@ impl Walk<'_> {
 
     fn step(&self, at: NodeIndex, path: &str, blame: &mut Blame) {
         let node = self.node(at);
-        blame.way.push(Step {
+        blame.way.push(BlameStep {
             derivation: node.name.clone(),
             path: path.to_owned(),
             recipe: node.recipe.clone(),
@@ -174,7 +174,7 @@ impl Walk<'_> {
 
     /// The input that has this file too, and the path there.
     fn unchanged(&self, at: NodeIndex, path: &str) -> Option<(NodeIndex, String)> {
-        let wanted: Entry = self.listing(at)?.get(path)?.clone();
+        let wanted: TreeEntry = self.listing(at)?.get(path)?.clone();
         self.node(at).inputs.values().find_map(|edge| {
             let listing = self.listing(edge.node)?;
             let mut leaves = listing.leaves(edge.path.as_deref().unwrap_or_default());
@@ -218,7 +218,7 @@ impl Walk<'_> {
         let path = edge.path.as_ref()?;
         let object = self.found.store.object(self.found.done.get(&edge.node)?.output.object).ok()?;
         let entry = object.listing.get(path).filter(|entry| !entry.secret && entry.size() < 1024)?;
-        let text = matches!(entry.kind, crate::engine::tree::Kind::File { .. })
+        let text = matches!(entry.kind, crate::engine::tree::EntryKind::File { .. })
             .then(|| fs::read_text(&object.path.join(path)).ok())
             .flatten()?;
         text.contains("@sha256:").then(|| text.trim().to_owned())
@@ -236,7 +236,7 @@ impl Walk<'_> {
         let text = object.and_then(|object| {
             let entry = object.listing.get(path)?;
             // Where a value is in a secret file is told, and nothing of it.
-            matches!(entry.kind, crate::engine::tree::Kind::File { .. }).then_some(())?;
+            matches!(entry.kind, crate::engine::tree::EntryKind::File { .. }).then_some(())?;
             fs::read_text(&object.path.join(path)).ok()
         });
         let output: Vec<&str> = text.as_deref().unwrap_or_default().lines().collect();
@@ -246,7 +246,7 @@ impl Walk<'_> {
                 origins(node, &template, &[found]).into_iter().map(|origin| origin.name).collect();
             if !names.is_empty() {
                 let (line, template) = (number + 1, template.place(found));
-                blame.lines.push(Line { line, template, names: names.into_iter().collect() });
+                blame.lines.push(BlameLine { line, template, names: names.into_iter().collect() });
             }
         }
         let used: BTreeSet<&str> = blame.origins.iter().map(|origin| origin.from.as_str()).collect();

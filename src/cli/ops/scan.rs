@@ -7,7 +7,7 @@ use super::workspace::{self, read_cluster};
 use super::{ClusterDir, Env, OpsError, Result, seed};
 use crate::base::fs;
 use crate::base::secret::Secret;
-use crate::engine::store::{Beside, Known, Scan};
+use crate::engine::store::{Beside, KnownSecret, Scan};
 
 /// Searches the store, the cluster directory's public files and `more` for all secrets that are known here: those in the
 /// store, and the directory's seed and pull secret if it is a cluster's.
@@ -33,13 +33,16 @@ pub(crate) fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
 }
 
 /// The secrets of a cluster directory: its pull secret and its seed.
-pub(super) fn known(env: Env<'_>, directory: &ClusterDir) -> Result<Vec<Known>> {
+pub(super) fn known(env: Env<'_>, directory: &ClusterDir) -> Result<Vec<KnownSecret>> {
     let pull_secret = read_cluster(directory)?.pull_secret;
-    let mut known =
-        vec![Known { name: "pullSecret of install-config.yaml".into(), value: pull_secret, whole: false }];
+    let mut known = vec![KnownSecret {
+        name: "pullSecret of install-config.yaml".into(),
+        value: pull_secret,
+        whole: false,
+    }];
     if let Some(seed) = seed::read(env, directory.path())? {
         let value = Secret::new(seed.reveal().to_vec());
-        known.push(Known { name: "the cluster's seed".into(), value, whole: true });
+        known.push(KnownSecret { name: "the cluster's seed".into(), value, whole: true });
     }
     Ok(known)
 }

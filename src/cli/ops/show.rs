@@ -15,7 +15,7 @@ use crate::base::secret::MASK;
 use crate::engine::exec::{self, Done};
 use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{Object, Session, Store};
-use crate::engine::tree::{Entry, Kind};
+use crate::engine::tree::{EntryKind, TreeEntry};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
@@ -130,12 +130,12 @@ pub(crate) fn show(env: Env<'_>, target: &str, reveal: bool) -> Result<Shown> {
     })
 }
 
-fn shown(path: &str, entry: &Entry) -> ShownEntry {
+fn shown(path: &str, entry: &TreeEntry) -> ShownEntry {
     let kind = match entry.kind {
-        Kind::File { exec: false, .. } => "file",
-        Kind::File { exec: true, .. } => "executable",
-        Kind::Dir => "directory",
-        Kind::Link { .. } => "link",
+        EntryKind::File { exec: false, .. } => "file",
+        EntryKind::File { exec: true, .. } => "executable",
+        EntryKind::Dir => "directory",
+        EntryKind::Link { .. } => "link",
     };
     let digest = entry.digest.to_string();
     ShownEntry { path: path.to_owned(), kind, secret: entry.secret, size: entry.size(), digest }
@@ -152,10 +152,10 @@ pub(super) fn file(object: &Object, target: &str, path: &str, reveal: bool) -> R
         return Err(no_path(near(path, paths).map(|near| format!("did you mean `{near}`?"))));
     };
     let (content, masked) = match &entry.kind {
-        Kind::Dir => return Err(no_path(Some("it is a directory: name a file in it".into()))),
-        Kind::Link { target } => (format!("link to {target}"), false),
-        Kind::File { .. } if entry.secret && !reveal => (MASK.to_owned(), true),
-        Kind::File { size, .. } => match String::from_utf8(fs::read(&object.path.join(path))?) {
+        EntryKind::Dir => return Err(no_path(Some("it is a directory: name a file in it".into()))),
+        EntryKind::Link { target } => (format!("link to {target}"), false),
+        EntryKind::File { .. } if entry.secret && !reveal => (MASK.to_owned(), true),
+        EntryKind::File { size, .. } => match String::from_utf8(fs::read(&object.path.join(path))?) {
             Ok(text) => (text, false),
             Err(_) => (format!("(binary, {size} bytes)"), false),
         },

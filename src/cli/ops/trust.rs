@@ -12,7 +12,7 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::engine::exec;
 use crate::engine::store::{Object, Session};
-use crate::engine::tree::Kind;
+use crate::engine::tree::EntryKind;
 use crate::openshift::config::Role;
 use crate::openshift::trust::{self, Machine, Pool, Trust};
 
@@ -78,7 +78,7 @@ pub(super) fn machine(name: &str, role: Role, object: &Object) -> Result<Machine
 fn files(object: &Object) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     let leaves = PARTS.into_iter().flat_map(|part| object.listing.leaves(part));
-    for (path, _) in leaves.filter(|(_, entry)| matches!(entry.kind, Kind::File { .. })) {
+    for (path, _) in leaves.filter(|(_, entry)| matches!(entry.kind, EntryKind::File { .. })) {
         let bytes = fs::read(&object.path.join(path))?;
         if let (Some(on_node), Ok(text)) = (path.strip_prefix("tree"), String::from_utf8(bytes)) {
             files.insert(on_node.to_owned(), text);

@@ -1,7 +1,7 @@
 //! YAML and JSON as one kind of data, made to be compared: numbers keep their text, maps are sorted, and what is secret
 //! has a variant of its own that nothing can show.
 //!
-//! A type of its own: neither [`Value`](crate::base::value::Value), which has no floats and is part of ids, nor a [`Node`],
+//! A type of its own: neither [`Value`](crate::base::value::Value), which has no floats and is part of ids, nor a [`YamlNode`],
 //! whose lines and spans would cost a comparison of large files twice the memory, could hide a value.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::base::yaml::{self, Node, Scalar};
+use crate::base::yaml::{self, Scalar, YamlNode};
 
 #[derive(Debug, Clone)]
 pub(super) enum Data {
@@ -27,17 +27,17 @@ pub(super) type Map = BTreeMap<String, Data>;
 
 impl Data {
     /// Plain scalars are what the API server takes them for.
-    pub(super) fn of(node: Node) -> Self {
+    pub(super) fn of(node: YamlNode) -> Self {
         match node.data {
-            yaml::Data::Scalar { text, plain: false } => Self::Text(text),
-            yaml::Data::Scalar { text, plain: true } => match yaml::resolve(&text) {
+            yaml::YamlData::Scalar { text, plain: false } => Self::Text(text),
+            yaml::YamlData::Scalar { text, plain: true } => match yaml::resolve(&text) {
                 Scalar::Null => Self::Null,
                 Scalar::Bool(value) => Self::Bool(value),
                 Scalar::Int(_) | Scalar::Float(_) => Self::Number(text),
                 Scalar::Text => Self::Text(text),
             },
-            yaml::Data::List(items) => Self::List(items.into_iter().map(Self::of).collect()),
-            yaml::Data::Map(entries) => {
+            yaml::YamlData::List(items) => Self::List(items.into_iter().map(Self::of).collect()),
+            yaml::YamlData::Map(entries) => {
                 Self::Map(entries.into_iter().map(|entry| (entry.key, Self::of(entry.value))).collect())
             }
         }

@@ -12,7 +12,7 @@ use super::syntax::{self, Syntax};
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::secret::Secret;
 use crate::base::value::Value;
-use crate::base::yaml::{self, Data, Entry, Node};
+use crate::base::yaml::{self, YamlData, YamlEntry, YamlNode};
 
 pub(super) struct Fragment {
     /// The file, as shown to the user.
@@ -103,7 +103,7 @@ impl Walk<'_> {
     }
 
     /// Types a node by what its field asks for; none if it does not fit, which is then on record.
-    fn value(&mut self, path: &str, line: usize, node: Node, kind: &Kind, secret: bool) -> Option<Value> {
+    fn value(&mut self, path: &str, line: usize, node: YamlNode, kind: &Kind, secret: bool) -> Option<Value> {
         if !path.is_empty() {
             self.lines.insert(path.to_owned(), line);
         }
@@ -113,25 +113,25 @@ impl Walk<'_> {
                 self.report(path, line, message, Some((*instead).to_owned()));
                 None
             }
-            (Kind::Map(fields), Data::Map(entries)) => Some(self.map(path, line, entries, fields)),
-            (Kind::Named(fields), Data::Map(entries)) => Some(self.named(path, entries, fields)),
-            (Kind::List(fields), Data::List(items)) => Some(self.list(path, items, fields)),
-            (Kind::Texts(syntax) | Kind::OneOrMore(syntax), Data::List(items)) => {
+            (Kind::Map(fields), YamlData::Map(entries)) => Some(self.map(path, line, entries, fields)),
+            (Kind::Named(fields), YamlData::Map(entries)) => Some(self.named(path, entries, fields)),
+            (Kind::List(fields), YamlData::List(items)) => Some(self.list(path, items, fields)),
+            (Kind::Texts(syntax) | Kind::OneOrMore(syntax), YamlData::List(items)) => {
                 Some(self.texts(path, items, syntax))
             }
-            (Kind::OneOrMore(syntax), Data::Scalar { text, plain }) => {
+            (Kind::OneOrMore(syntax), YamlData::Scalar { text, plain }) => {
                 let kind = Kind::Text(syntax);
                 Some(Value::List(vec![self.scalar(path, line, text, plain, &kind, secret)?]))
             }
             (
                 Kind::Bool | Kind::Int { .. } | Kind::Text(_) | Kind::Choice { .. } | Kind::Size(_),
-                Data::Scalar { text, plain },
+                YamlData::Scalar { text, plain },
             ) => self.scalar(path, line, text, plain, kind, secret),
             (_, data) => {
                 let found = match data {
-                    Data::Map(_) => "a map",
-                    Data::List(_) => "a list",
-                    Data::Scalar { .. } => "a single value",
+                    YamlData::Map(_) => "a map",
+                    YamlData::List(_) => "a list",
+                    YamlData::Scalar { .. } => "a single value",
                 };
                 self.report(path, line, format!("{found} is not {}", kind.expectation()), None);
                 None
@@ -139,11 +139,11 @@ impl Walk<'_> {
         }
     }
 
-    fn map(&mut self, path: &str, line: usize, entries: Vec<Entry>, fields: &[Field]) -> Value {
+    fn map(&mut self, path: &str, line: usize, entries: Vec<YamlEntry>, fields: &[Field]) -> Value {
         let mut map = BTreeMap::new();
         let mut missing: Vec<&Field> = fields.iter().filter(|field| field.required).collect();
         let mut refused = false;
-        for Entry { key, line, value, .. } in entries {
+        for YamlEntry { key, line, value, .. } in entries {
             let below = join(path, &key);
             let Some(field) = fields.iter().find(|field| field.name == key) else {
                 let hint =
@@ -178,8 +178,8 @@ impl Walk<'_> {
         Value::Map(map)
     }
 
-    fn named(&mut self, path: &str, entries: Vec<Entry>, fields: &'static [Field]) -> Value {
-        let shaped = entries.into_iter().filter_map(|Entry { key, line, value, .. }| {
+    fn named(&mut self, path: &str, entries: Vec<YamlEntry>, fields: &'static [Field]) -> Value {
+        let shaped = entries.into_iter().filter_map(|YamlEntry { key, line, value, .. }| {
             if !(syntax::NAME.check)(&key) {
                 self.report(&join(path, &key), line, format!("`{key}` is not {}", syntax::NAME.name), None);
                 return None;
@@ -190,7 +190,7 @@ impl Walk<'_> {
         Value::Map(shaped.collect())
     }
 
-    fn list(&mut self, path: &str, items: Vec<Node>, fields: &'static [Field]) -> Value {
+    fn list(&mut self, path: &str, items: Vec<YamlNode>, fields: &'static [Field]) -> Value {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let mut list = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
@@ -217,7 +217,7 @@ impl Walk<'_> {
         Value::List(list)
     }
 
-    fn texts(&mut self, path: &str, items: Vec<Node>, syntax: &'static Syntax) -> Value {
+    fn texts(&mut self, path: &str, items: Vec<YamlNode>, syntax: &'static Syntax) -> Value {
         let kind = Kind::Text(syntax);
         let shaped = items.into_iter().enumerate().filter_map(|(index, item)| {
             let line = item.line;
@@ -280,10 +280,10 @@ pub(super) fn join(path: &str, name: &str) -> String {
 }
 
 /// The `name` of a list element, if it can serve in a path.
-fn name_of(item: &Node) -> Option<String> {
-    let Data::Map(entries) = &item.data else { return None };
+fn name_of(item: &YamlNode) -> Option<String> {
+    let YamlData::Map(entries) = &item.data else { return None };
     match &entries.iter().find(|entry| entry.key == "name")?.value.data {
-        Data::Scalar { text, .. } if (syntax::NAME.check)(text) && text.parse::<usize>().is_err() => {
+        YamlData::Scalar { text, .. } if (syntax::NAME.check)(text) && text.parse::<usize>().is_err() => {
             Some(text.clone())
         }
         _ => None,

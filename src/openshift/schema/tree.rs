@@ -1,11 +1,11 @@
 //! A YAML value as the API server gets it, with the lines of the file.
 //!
-//! A type of its own: a [`Node`] keeps the order and layout that somebody wrote and finds keys one after the other; here
+//! A type of its own: a [`YamlNode`] keeps the order and layout that somebody wrote and finds keys one after the other; here
 //! scalars have their types, maps are sorted, and defaults are put in.
 
 use std::collections::BTreeMap;
 
-use crate::base::yaml::{self, Data, Node, Scalar};
+use crate::base::yaml::{self, Scalar, YamlData, YamlNode};
 
 /// A JSON value and the line of its key, or of itself in a list.
 #[derive(Debug, Clone)]
@@ -29,22 +29,22 @@ pub(super) enum Json {
 
 impl Tree {
     /// Depth is bounded by the YAML reader.
-    pub(super) fn of(node: &Node) -> Self {
+    pub(super) fn of(node: &YamlNode) -> Self {
         Self::at(node, node.line)
     }
 
-    fn at(node: &Node, line: usize) -> Self {
+    fn at(node: &YamlNode, line: usize) -> Self {
         let json = match &node.data {
-            Data::Scalar { text, plain } => scalar(text, *plain),
-            Data::List(items) => Json::List(items.iter().map(Self::of).collect()),
-            Data::Map(entries) => {
+            YamlData::Scalar { text, plain } => scalar(text, *plain),
+            YamlData::List(items) => Json::List(items.iter().map(Self::of).collect()),
+            YamlData::Map(entries) => {
                 let fields =
                     entries.iter().map(|entry| (entry.key.clone(), Self::at(&entry.value, entry.line)));
                 Json::Map(fields.collect())
             }
         };
         let raw = match (&json, &node.data) {
-            (Json::Bool(_) | Json::Int(_) | Json::Float(_), Data::Scalar { text, .. }) => text.clone(),
+            (Json::Bool(_) | Json::Int(_) | Json::Float(_), YamlData::Scalar { text, .. }) => text.clone(),
             _ => String::new(),
         };
         Self { line, json, raw }

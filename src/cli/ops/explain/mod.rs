@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::show::{self, Found};
 use super::{Env, OpsError, Result};
 use crate::base::hint::{Place, Problems, near};
-use crate::base::yaml::{self, Node, Source};
+use crate::base::yaml::{self, Source, YamlNode};
 use crate::openshift::pod::{self, Container, Flag};
 
 pub(crate) use origin::{Kind, Origin};
@@ -141,7 +141,7 @@ fn text(found: &Found, name: &str, path: Option<&str>) -> Result<(String, String
     Ok((file.path, file.content))
 }
 
-fn hits(found: &Found, documents: &[Node], text: &str, target: &str, what: &str) -> Result<Vec<Hit>> {
+fn hits(found: &Found, documents: &[YamlNode], text: &str, target: &str, what: &str) -> Result<Vec<Hit>> {
     let flag = what.trim_start_matches('-').split('=').next().unwrap_or_default();
     let mut flags = Vec::new();
     let mut hits = Vec::new();
@@ -171,7 +171,7 @@ fn hits(found: &Found, documents: &[Node], text: &str, target: &str, what: &str)
     Ok(hits)
 }
 
-fn flag_hit(found: &Found, pod: &Node, container: &Container, flag: &Flag) -> Hit {
+fn flag_hit(found: &Found, pod: &YamlNode, container: &Container, flag: &Flag) -> Hit {
     let files = flag.files().map(|path| {
         let on_node = container.on_node(path);
         let derivation = on_node.as_deref().and_then(|path| origin::maker(&found.workspace.graph, path));
