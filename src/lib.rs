@@ -85,7 +85,9 @@ pub mod internals {
         pub use crate::realize::console_filter::*;
     }
     pub mod delta {
-        pub use crate::compare::delta::{Change, Context, Edit, File, Kind, Shown, Tone, files};
+        pub use crate::compare::delta::{
+            Change, ChangeKind, DeltaContext, Edit, File, ShownValue, Tone, files,
+        };
     }
     pub mod demo {
         pub use crate::openshift::demo::{open, versions};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tinderbox::internals::delta::{Context, File, files};
+use tinderbox::internals::delta::{DeltaContext, File, files};
 
 use crate::bench::Bench;
 use crate::made::{CRDS, config, real};
@@ -60,7 +60,11 @@ fn pair(bench: &Bench, what: &str, old: &str, new: &str) {
 
 fn timed(old: &str, new: &str) -> (usize, Duration) {
     let start = Instant::now();
-    let found = files(Some(file(old)), Some(file(new)), &Context { limit: usize::MAX, ..Context::default() });
+    let found = files(
+        Some(file(old)),
+        Some(file(new)),
+        &DeltaContext { limit: usize::MAX, ..DeltaContext::default() },
+    );
     (found.len(), start.elapsed())
 }
 
@@ -78,8 +82,11 @@ fn this(old: &Path, new: &Path) -> Command {
 pub(crate) fn compare(old: &str, new: &str) {
     let read = |path: &str| std::fs::read_to_string(path).unwrap();
     let (old, new) = (read(old), read(new));
-    let found =
-        files(Some(file(&old)), Some(file(&new)), &Context { limit: usize::MAX, ..Context::default() });
+    let found = files(
+        Some(file(&old)),
+        Some(file(&new)),
+        &DeltaContext { limit: usize::MAX, ..DeltaContext::default() },
+    );
     println!("{}", serde_json::to_string(&found).unwrap());
 }
 

@@ -13,7 +13,7 @@ use super::expiry::Output;
 use crate::base::fs;
 use crate::base::hint::Problems;
 use crate::base::time::rfc3339;
-use crate::base::yaml::{self, Node, Source};
+use crate::base::yaml::{self, Source, YamlNode};
 use crate::engine::store::Store;
 
 /// The ages in days, by Secret.
@@ -64,7 +64,7 @@ pub(super) fn adoptions(store: &Store, outputs: &[Output<'_>], now: OffsetDateTi
 }
 
 /// What an object says, if it is one of them. One without its annotations is found by the check `signers-rsa`.
-fn adoption(document: &Node, derivation: &str, now: OffsetDateTime) -> Option<Adoption> {
+fn adoption(document: &YamlNode, derivation: &str, now: OffsetDateTime) -> Option<Adoption> {
     let metadata = document.get("metadata")?;
     let name = metadata.get("name")?.text()?;
     let (_, days) = AGES.into_iter().find(|(known, _)| *known == name)?;

@@ -13,7 +13,7 @@ use crate::base::secret::MASK;
 use crate::engine::exec::Done;
 use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{Object, Store};
-use crate::engine::tree::Kind;
+use crate::engine::tree::EntryKind;
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
 /// A derivation that is built, and what it is.
@@ -80,10 +80,10 @@ pub(super) fn file(object: &Object, target: &str, path: &str, reveal: bool) -> R
         return Err(no_path(near(path, paths).map(|near| format!("did you mean `{near}`?"))));
     };
     let (content, masked) = match &entry.kind {
-        Kind::Dir => return Err(no_path(Some("it is a directory: name a file in it".into()))),
-        Kind::Link { target } => (format!("link to {target}"), false),
-        Kind::File { .. } if entry.secret && !reveal => (MASK.to_owned(), true),
-        Kind::File { size, .. } => match String::from_utf8(fs::read(&object.path.join(path))?) {
+        EntryKind::Dir => return Err(no_path(Some("it is a directory: name a file in it".into()))),
+        EntryKind::Link { target } => (format!("link to {target}"), false),
+        EntryKind::File { .. } if entry.secret && !reveal => (MASK.to_owned(), true),
+        EntryKind::File { size, .. } => match String::from_utf8(fs::read(&object.path.join(path))?) {
             Ok(text) => (text, false),
             Err(_) => (format!("(binary, {size} bytes)"), false),
         },

@@ -9,7 +9,7 @@ use super::arguments::Jobs;
 use super::output::line;
 use super::{Error, Printer, Result, build};
 use crate::base::fs;
-use crate::engine::tree::Kind;
+use crate::engine::tree::EntryKind;
 use crate::openshift::workspace::{self, Env};
 
 /// Copy an artifact tree to a plain directory; secrets get mode 0600
@@ -60,9 +60,9 @@ fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Exported
     for (path, entry) in object.listing.entries().filter(|(path, _)| !path.is_empty()) {
         let (from, to) = (object.path.join(path), to.join(path));
         match &entry.kind {
-            Kind::Dir => fs::create_dir(&to, if entry.secret { 0o700 } else { 0o755 })?,
-            Kind::Link { target } => fs::symlink(Path::new(target), &to)?,
-            Kind::File { exec, .. } => {
+            EntryKind::Dir => fs::create_dir(&to, if entry.secret { 0o700 } else { 0o755 })?,
+            EntryKind::Link { target } => fs::symlink(Path::new(target), &to)?,
+            EntryKind::File { exec, .. } => {
                 let mode = match (entry.secret, exec) {
                     (true, false) => 0o600,
                     (true, true) => 0o700,

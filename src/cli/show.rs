@@ -13,7 +13,7 @@ use super::node_entries::{self, NodeEntry};
 use super::output::{self, line, size, table};
 use super::{Error, Printer, Result};
 use crate::base::digest::{DrvId, ObjectId};
-use crate::engine::tree::{Entry, Kind};
+use crate::engine::tree::{EntryKind, TreeEntry};
 use crate::openshift::workspace::Env;
 
 /// Show an artifact, or one file of it
@@ -131,12 +131,12 @@ fn show(env: Env<'_>, target: &str, reveal: bool) -> Result<Shown> {
     })
 }
 
-fn shown(path: &str, entry: &Entry) -> ShownEntry {
+fn shown(path: &str, entry: &TreeEntry) -> ShownEntry {
     let kind = match entry.kind {
-        Kind::File { exec: false, .. } => "file",
-        Kind::File { exec: true, .. } => "executable",
-        Kind::Dir => "directory",
-        Kind::Link { .. } => "link",
+        EntryKind::File { exec: false, .. } => "file",
+        EntryKind::File { exec: true, .. } => "executable",
+        EntryKind::Dir => "directory",
+        EntryKind::Link { .. } => "link",
     };
     let digest = entry.digest.to_string();
     ShownEntry { path: path.to_owned(), kind, secret: entry.secret, size: entry.size(), digest }

@@ -14,7 +14,7 @@ use crate::base::digest::DrvId;
 use crate::base::hint::Place;
 use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::drv::Explanation;
-use crate::engine::exec::{self, Plan};
+use crate::engine::exec::{self, BuildPlan};
 use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{Record, Session, Store};
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
@@ -179,7 +179,7 @@ struct History<'a> {
     workspace: &'a Workspace,
     store: &'a Store,
     record: &'a Record,
-    plan: &'a Plan,
+    plan: &'a BuildPlan,
     /// Identities as the files are now, as far as inputs are known.
     explained: BTreeMap<NodeIndex, Explanation>,
 }
@@ -222,7 +222,7 @@ impl History<'_> {
 
 /// What was found out about one derivation on the way.
 #[derive(Debug, Default)]
-struct Found {
+struct TracedNode {
     causes: Vec<Cause>,
     /// Inputs that changed too.
     from: Vec<NodeIndex>,
@@ -231,7 +231,7 @@ struct Found {
 struct Tracker<'a> {
     history: &'a History<'a>,
     past: bool,
-    seen: BTreeMap<NodeIndex, Found>,
+    seen: BTreeMap<NodeIndex, TracedNode>,
 }
 
 impl Tracker<'_> {
@@ -240,9 +240,9 @@ impl Tracker<'_> {
         if self.seen.contains_key(&at) {
             return;
         }
-        self.seen.insert(at, Found::default());
+        self.seen.insert(at, TracedNode::default());
         let node = self.history.node(at);
-        let mut found = Found::default();
+        let mut found = TracedNode::default();
         let Some((before, after)) = self.history.sides(at, self.past) else { return };
         let Some(before) = before else {
             let cause = Cause::new(CauseKind::Unknown, "the trace of the build before was collected");

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// One container of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,13 +36,13 @@ pub struct Flag {
 }
 
 /// The containers of a pod, those that run first included. `text` is the file that `root` was read from.
-pub fn containers(root: &Node, text: &str) -> Vec<Container> {
+pub fn containers(root: &YamlNode, text: &str) -> Vec<Container> {
     let Some(spec) = root.get("spec") else { return Vec::new() };
     let lines: Vec<&str> = text.lines().collect();
     let volumes: BTreeMap<&str, &str> = items(spec, "volumes")
         .filter_map(|volume| Some((word(volume, "name"), volume.get("hostPath")?.get("path")?.text()?)))
         .collect();
-    let of = |container: &Node| {
+    let of = |container: &YamlNode| {
         let words = items(container, "command").chain(items(container, "args"));
         let mut program = Vec::new();
         let mut flags = Vec::new();
@@ -100,12 +100,12 @@ impl Container {
     }
 }
 
-fn items<'n>(node: &'n Node, key: &str) -> impl Iterator<Item = &'n Node> {
-    node.get(key).into_iter().flat_map(Node::items)
+fn items<'n>(node: &'n YamlNode, key: &str) -> impl Iterator<Item = &'n YamlNode> {
+    node.get(key).into_iter().flat_map(YamlNode::items)
 }
 
-fn word<'n>(node: &'n Node, key: &str) -> &'n str {
-    node.get(key).and_then(Node::text).unwrap_or_default()
+fn word<'n>(node: &'n YamlNode, key: &str) -> &'n str {
+    node.get(key).and_then(YamlNode::text).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tinderbox::internals::delta::{Change, Context, Edit, File, Kind, Shown, Tone, files};
+use tinderbox::internals::delta::{Change, ChangeKind, DeltaContext, Edit, File, ShownValue, Tone, files};
 
 use crate::harness::list;
 use crate::release::data;
@@ -22,14 +22,14 @@ fn changes(name: &str, old: &str, new: &str) -> Vec<Change> {
     files(
         Some(side(old.as_bytes())),
         Some(side(new.as_bytes())),
-        &Context { limit: usize::MAX, ..Context::default() },
+        &DeltaContext { limit: usize::MAX, ..DeltaContext::default() },
     )
 }
 
 fn line(change: &Change) -> String {
     let place: Vec<&str> = change.place.iter().skip(2).map(|step| step.name.as_str()).collect();
-    let word = |shown: &Shown| match shown {
-        Shown::Text(text) if !text.contains('\n') => text.clone(),
+    let word = |shown: &ShownValue| match shown {
+        ShownValue::Text(text) if !text.contains('\n') => text.clone(),
         _ => "…".into(),
     };
     let edit = match &change.edit {
@@ -88,7 +88,7 @@ fn no_real_crd_is_compared_as_text() {
         let found = changes(&name, &one, &two);
         assert_eq!(found.is_empty(), one == two, "{name}");
         assert!(
-            found.iter().all(|change| matches!(change.kind, Kind::Schema | Kind::Object)),
+            found.iter().all(|change| matches!(change.kind, ChangeKind::Schema | ChangeKind::Object)),
             "{name}: {found:#?}"
         );
         assert_eq!(changes(&name, &one, &one), []);

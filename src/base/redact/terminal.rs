@@ -5,7 +5,7 @@
 
 /// Where in a control sequence we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum At {
+enum Position {
     #[default]
     Text,
     /// After ESC, or within a short sequence.
@@ -19,7 +19,7 @@ enum At {
 /// Takes control sequences out of text that comes in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct ControlFilter {
-    at: At,
+    at: Position,
     /// The beginning of a character whose end has not come yet.
     rest: Vec<u8>,
 }
@@ -49,20 +49,22 @@ impl ControlFilter {
             // A line ends whatever is open, so that nothing hides what comes after it.
             (_, '\n') => {
                 out.push('\n');
-                At::Text
+                Position::Text
             }
-            (_, '\x1b') => At::Escape,
-            (At::Text, '\u{9b}') | (At::Escape, '[') => At::Parameters,
-            (At::Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}')
-            | (At::Escape, 'P' | 'X' | ']' | '^' | '_') => At::Message,
-            (At::Escape, ' '..='/') => At::Escape,
-            (At::Escape, _) | (At::Message, '\x07' | '\u{9c}') | (At::Parameters, '@'..='~') => At::Text,
-            (At::Parameters | At::Message, _) => self.at,
-            (At::Text, c) => {
+            (_, '\x1b') => Position::Escape,
+            (Position::Text, '\u{9b}') | (Position::Escape, '[') => Position::Parameters,
+            (Position::Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}')
+            | (Position::Escape, 'P' | 'X' | ']' | '^' | '_') => Position::Message,
+            (Position::Escape, ' '..='/') => Position::Escape,
+            (Position::Escape, _)
+            | (Position::Message, '\x07' | '\u{9c}')
+            | (Position::Parameters, '@'..='~') => Position::Text,
+            (Position::Parameters | Position::Message, _) => self.at,
+            (Position::Text, c) => {
                 if c == '\t' || !steers(c) {
                     out.push(c);
                 }
-                At::Text
+                Position::Text
             }
         };
     }

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::read::{Data, Entry, Node, Source, documents};
+use super::read::{Source, YamlData, YamlEntry, YamlNode, documents};
 use super::write::{block, flow, inline, json};
 use crate::base::hint::Problems;
 
@@ -16,8 +16,8 @@ use crate::base::hint::Problems;
 const ANEW: &str = "# Written anew by a patch: the comments are in the artifact before it.\n";
 
 /// The text of a file whose document `at` of `old` becomes `new`.
-pub(crate) fn edit(name: &str, text: &str, old: &[Node], at: usize, new: &Node) -> String {
-    let wanted: Vec<&Node> = (0..old.len()).map(|n| if n == at { new } else { &old[n] }).collect();
+pub(crate) fn edit(name: &str, text: &str, old: &[YamlNode], at: usize, new: &YamlNode) -> String {
+    let wanted: Vec<&YamlNode> = (0..old.len()).map(|n| if n == at { new } else { &old[n] }).collect();
     let says = |text: &str| {
         let mut problems = Problems::default();
         let found = documents(Source { name, text }, &mut problems);
@@ -52,15 +52,15 @@ struct Editor<'a> {
 
 impl Editor<'_> {
     /// Notes what to edit; false if it cannot be done inside `old`.
-    fn change(&mut self, old: &Node, new: &Node, in_brackets: bool) -> bool {
+    fn change(&mut self, old: &YamlNode, new: &YamlNode, in_brackets: bool) -> bool {
         if old.means(new) {
             return true;
         }
         let written = self.text.get(old.span.clone()).unwrap_or_default();
         let brackets = in_brackets || written.starts_with(['{', '[']);
         match (&old.data, &new.data) {
-            (Data::Map(was), Data::Map(now)) if !brackets && !now.is_empty() => self.map(was, now),
-            (Data::List(was), Data::List(now)) if !brackets && !now.is_empty() => self.list(was, now),
+            (YamlData::Map(was), YamlData::Map(now)) if !brackets && !now.is_empty() => self.map(was, now),
+            (YamlData::List(was), YamlData::List(now)) if !brackets && !now.is_empty() => self.list(was, now),
             _ if brackets => {
                 let edits = self.edits.len();
                 if !self.inside_brackets(old, new) {
@@ -69,7 +69,7 @@ impl Editor<'_> {
                 }
                 !written.is_empty()
             }
-            (Data::Scalar { .. }, Data::Scalar { text, plain }) => {
+            (YamlData::Scalar { .. }, YamlData::Scalar { text, plain }) => {
                 let one_line = !written.is_empty() && !written.starts_with(['|', '>']);
                 let several = !plain && text.trim_end_matches('\n').contains('\n');
                 self.edits.push((old.span.clone(), inline(text, *plain)));
@@ -80,20 +80,20 @@ impl Editor<'_> {
     }
 
     /// What can be changed without moving anything else in brackets.
-    fn inside_brackets(&mut self, old: &Node, new: &Node) -> bool {
+    fn inside_brackets(&mut self, old: &YamlNode, new: &YamlNode) -> bool {
         match (&old.data, &new.data) {
-            (Data::Map(was), Data::Map(now)) if was.len() == now.len() && !was.is_empty() => was
+            (YamlData::Map(was), YamlData::Map(now)) if was.len() == now.len() && !was.is_empty() => was
                 .iter()
                 .all(|entry| new.get(&entry.key).is_some_and(|new| self.change(&entry.value, new, true))),
-            (Data::List(was), Data::List(now)) if was.len() == now.len() && !was.is_empty() => {
+            (YamlData::List(was), YamlData::List(now)) if was.len() == now.len() && !was.is_empty() => {
                 was.iter().zip(now).all(|(old, new)| self.change(old, new, true))
             }
             _ => false,
         }
     }
 
-    fn map(&mut self, was: &[Entry], now: &[Entry]) -> bool {
-        let find = |entries: &[Entry], key: &str| entries.iter().position(|entry| entry.key == key);
+    fn map(&mut self, was: &[YamlEntry], now: &[YamlEntry]) -> bool {
+        let find = |entries: &[YamlEntry], key: &str| entries.iter().position(|entry| entry.key == key);
         if !was.iter().any(|entry| find(now, &entry.key).is_some()) {
             return false;
         }
@@ -123,8 +123,8 @@ impl Editor<'_> {
         true
     }
 
-    fn list(&mut self, was: &[Node], now: &[Node]) -> bool {
-        let same = |pairs: &mut dyn Iterator<Item = (&Node, &Node)>| {
+    fn list(&mut self, was: &[YamlNode], now: &[YamlNode]) -> bool {
+        let same = |pairs: &mut dyn Iterator<Item = (&YamlNode, &YamlNode)>| {
             pairs.take_while(|(old, new)| old.means(new)).count()
         };
         let head = same(&mut was.iter().zip(now));
@@ -164,14 +164,14 @@ impl Editor<'_> {
     }
 
     /// `key: value` as it stands in a block whose keys begin in this column.
-    fn entry(&self, entry: &Entry, column: usize) -> String {
-        let one = Node { line: 0, span: 0..0, data: Data::Map(vec![entry.clone()]) };
+    fn entry(&self, entry: &YamlEntry, column: usize) -> String {
+        let one = YamlNode { line: 0, span: 0..0, data: YamlData::Map(vec![entry.clone()]) };
         block(&one, column)
     }
 
     /// A value as it stands behind a dash.
-    fn item(&self, node: &Node, column: usize) -> String {
-        let one = Node { line: 0, span: 0..0, data: Data::List(vec![node.clone()]) };
+    fn item(&self, node: &YamlNode, column: usize) -> String {
+        let one = YamlNode { line: 0, span: 0..0, data: YamlData::List(vec![node.clone()]) };
         block(&one, column.saturating_sub(2)).trim_start_matches("- ").to_owned()
     }
 
@@ -203,7 +203,7 @@ impl Editor<'_> {
     }
 
     /// The dash of an item, if it begins its line.
-    fn dash(&self, item: &Node) -> Option<usize> {
+    fn dash(&self, item: &YamlNode) -> Option<usize> {
         let start = self.line_start(item.span.start);
         let before = &self.text[start..item.span.start];
         let dash = before.trim_end();
@@ -211,7 +211,7 @@ impl Editor<'_> {
     }
 
     /// Where an entry ends; without a value, with its key's line.
-    fn end(&self, entry: &Entry) -> usize {
+    fn end(&self, entry: &YamlEntry) -> usize {
         if entry.value.span.is_empty() { self.line_end(entry.at) } else { entry.value.span.end }
     }
 

@@ -1,16 +1,17 @@
-//! When two nodes are the same data, however they are written.
+//! When two nodes are the same data, however they are written. Stricter than [`resolve`](super::resolve): what readers
+//! disagree about is the same only if it is written alike.
 
-use super::read::{Data, Node};
+use super::read::{YamlData, YamlNode};
 
-impl Node {
+impl YamlNode {
     /// Whether both are the same data: the order of keys, quotes and layout do not count, `1` and `1.0` are equal.
-    pub fn means(&self, other: &Node) -> bool {
+    pub fn means(&self, other: &YamlNode) -> bool {
         match (&self.data, &other.data) {
-            (Data::Scalar { .. }, Data::Scalar { .. }) => scalar_of(self) == scalar_of(other),
-            (Data::List(one), Data::List(two)) => {
+            (YamlData::Scalar { .. }, YamlData::Scalar { .. }) => scalar_of(self) == scalar_of(other),
+            (YamlData::List(one), YamlData::List(two)) => {
                 one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.means(two))
             }
-            (Data::Map(one), Data::Map(two)) => {
+            (YamlData::Map(one), YamlData::Map(two)) => {
                 one.len() == two.len()
                     && one.iter().all(|entry| other.get(&entry.key).is_some_and(|two| entry.value.means(two)))
             }
@@ -20,8 +21,8 @@ impl Node {
 }
 
 /// What a scalar is: its kind and a text that is the same for the same value.
-fn scalar_of(node: &Node) -> (char, String) {
-    let Data::Scalar { text, plain } = &node.data else { return ('-', String::new()) };
+fn scalar_of(node: &YamlNode) -> (char, String) {
+    let YamlData::Scalar { text, plain } = &node.data else { return ('-', String::new()) };
     // Readers disagree about leading zeros, so such a number is only what it looks like.
     let digits = text.trim_start_matches(['-', '+']);
     let odd = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");

@@ -4,14 +4,16 @@ mod edit;
 mod emit;
 mod means;
 mod read;
+mod scalar;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub(crate) use edit::edit;
 pub(crate) use emit::{emit, scalar};
-pub(crate) use read::{Data, Entry, Node, TOO_LARGE};
 pub use read::{Source, documents, parse};
+pub(crate) use read::{TOO_LARGE, YamlData, YamlEntry, YamlNode};
+pub(crate) use scalar::{Scalar, resolve};
 pub(crate) use write::{block, flow};
 
 /// Whether a file's name says that YAML is in it, or JSON, which is YAML too: what a cluster applies.

@@ -1,4 +1,5 @@
-//! YAML text to a tree in which every node knows its line, and scalars keep the text that was written.
+//! YAML text to a tree in which every node knows its line, and scalars keep the text that was written. It is for what
+//! people wrote: places in messages, edits, patches. Data that can reach an id is a [`Value`](crate::base::value::Value).
 //!
 //! Works on parser events and not on a loaded document, because a loaded document has already lost what we report:
 //! duplicate keys, aliases, whether `4.10` stood in quotes. Invariant: whatever the text, the tree is at most
@@ -28,18 +29,18 @@ pub struct Source<'a> {
 
 /// A value, the line on which it starts and the bytes that it takes.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct YamlNode {
     /// Line, from 1.
     pub line: usize,
     /// From its first byte to behind its last, without the white space and comments around it. What an alias repeats
     /// keeps the place of the original.
     pub span: Range<usize>,
-    pub data: Data,
+    pub data: YamlData,
 }
 
 /// What a node is. Scalars are typed later, by what the field asks for.
 #[derive(Debug, Clone)]
-pub enum Data {
+pub enum YamlData {
     /// `plain` is false for quoted and block scalars, which are always text.
     Scalar {
         /// As written, quotes and escapes undone.
@@ -47,31 +48,31 @@ pub enum Data {
         /// Whether it stood without quotes.
         plain: bool,
     },
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A mapping with text keys, each once, in the order written.
-    Map(Vec<Entry>),
+    Map(Vec<YamlEntry>),
 }
 
 /// One `key: value`.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct YamlEntry {
     pub key: String,
     pub line: usize,
     /// Where the key starts, in bytes.
     pub at: usize,
-    pub value: Node,
+    pub value: YamlNode,
 }
 
-impl Node {
+impl YamlNode {
     /// Whether this is YAML's null, which the installer treats like an absent field.
     pub fn is_null(&self) -> bool {
-        matches!(&self.data, Data::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+        matches!(&self.data, YamlData::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
     /// The entry of a mapping.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&YamlNode> {
         match &self.data {
-            Data::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
+            YamlData::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
             _ => None,
         }
     }
@@ -79,35 +80,35 @@ impl Node {
     /// The text of a scalar.
     pub fn text(&self) -> Option<&str> {
         match &self.data {
-            Data::Scalar { text, .. } => Some(text),
+            YamlData::Scalar { text, .. } => Some(text),
             _ => None,
         }
     }
 
     /// The elements of a sequence; none of anything else.
-    pub fn items(&self) -> &[Node] {
+    pub fn items(&self) -> &[YamlNode] {
         match &self.data {
-            Data::List(items) => items,
+            YamlData::List(items) => items,
             _ => &[],
         }
     }
 
     /// How many nodes and how many levels; recursion is bounded by [`MAX_DEPTH`].
     fn measure(&self) -> (usize, usize) {
-        let below = |nodes: &mut dyn Iterator<Item = &Node>| {
-            nodes.map(Node::measure).fold((1, 0), |(size, height), (s, h)| (size + s, height.max(h)))
+        let below = |nodes: &mut dyn Iterator<Item = &YamlNode>| {
+            nodes.map(YamlNode::measure).fold((1, 0), |(size, height), (s, h)| (size + s, height.max(h)))
         };
         let (size, height) = match &self.data {
-            Data::Scalar { .. } => (1, 0),
-            Data::List(items) => below(&mut items.iter()),
-            Data::Map(entries) => below(&mut entries.iter().map(|entry| &entry.value)),
+            YamlData::Scalar { .. } => (1, 0),
+            YamlData::List(items) => below(&mut items.iter()),
+            YamlData::Map(entries) => below(&mut entries.iter().map(|entry| &entry.value)),
         };
         (size, height + 1)
     }
 }
 
 /// The one document of a file; none (and at least one problem) if there is no tree to work with.
-pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<Node> {
+pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<YamlNode> {
     let (mut documents, complete) = read(source, 1, problems);
     if !complete {
         return None;
@@ -120,12 +121,12 @@ pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<Node> {
 }
 
 /// All documents of a file that are not empty; fewer (and at least one problem) if it cannot be read to its end.
-pub fn documents(source: Source<'_>, problems: &mut Problems) -> Vec<Node> {
+pub fn documents(source: Source<'_>, problems: &mut Problems) -> Vec<YamlNode> {
     read(source, usize::MAX, problems).0
 }
 
 /// At most `limit` documents, and whether the text could be read.
-fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<Node>, bool) {
+fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<YamlNode>, bool) {
     let mut builder = Builder {
         source,
         limit,
@@ -149,8 +150,8 @@ struct Open {
 }
 
 enum OpenKind {
-    List(Vec<Node>),
-    Map { entries: Vec<Entry>, seen: BTreeMap<String, usize>, slot: Slot },
+    List(Vec<YamlNode>),
+    Map { entries: Vec<YamlEntry>, seen: BTreeMap<String, usize>, slot: Slot },
 }
 
 /// What the next node in a mapping is.
@@ -169,10 +170,10 @@ struct Builder<'a> {
     source: Source<'a>,
     problems: &'a mut Problems,
     stack: Vec<Open>,
-    anchors: BTreeMap<usize, Node>,
+    anchors: BTreeMap<usize, YamlNode>,
     nodes: usize,
     limit: usize,
-    roots: Vec<Node>,
+    roots: Vec<YamlNode>,
     /// A place in the text, in characters and in bytes: the parser counts the former.
     cursor: (usize, usize),
 }
@@ -230,7 +231,7 @@ impl Builder<'_> {
                 let plain = style == ScalarStyle::Plain && !self.is_text(tag.as_deref(), line);
                 let written = self.source.text.get(bytes.clone()).unwrap_or_default();
                 let span = bytes.start..bytes.start + length(written);
-                let node = Node { line, span, data: Data::Scalar { text: text.into_owned(), plain } };
+                let node = YamlNode { line, span, data: YamlData::Scalar { text: text.into_owned(), plain } };
                 self.remember(anchor, &node);
                 node
             }
@@ -248,16 +249,16 @@ impl Builder<'_> {
                 let (data, last) = match kind {
                     OpenKind::List(items) => {
                         let last = items.last().map(|item| item.span.end);
-                        (Data::List(items), last)
+                        (YamlData::List(items), last)
                     }
                     OpenKind::Map { entries, .. } => {
                         let last = entries.last().map(|entry| entry.value.span.end);
-                        (Data::Map(entries), last)
+                        (YamlData::Map(entries), last)
                     }
                 };
                 // The end of a block is no place of its own; a bracket is.
                 let end = if bytes.is_empty() { last.unwrap_or(start) } else { bytes.end };
-                let node = Node { line, span: start..end.max(start), data };
+                let node = YamlNode { line, span: start..end.max(start), data };
                 self.remember(anchor, &node);
                 node
             }
@@ -270,11 +271,15 @@ impl Builder<'_> {
                         self.report(line, TOO_LARGE, None);
                         return false;
                     }
-                    Node { line, span: bytes, data: node.data.clone() }
+                    YamlNode { line, span: bytes, data: node.data.clone() }
                 }
                 None => {
                     self.report(line, "this alias stands inside what it repeats", None);
-                    Node { line, span: bytes, data: Data::Scalar { text: String::new(), plain: true } }
+                    YamlNode {
+                        line,
+                        span: bytes,
+                        data: YamlData::Scalar { text: String::new(), plain: true },
+                    }
                 }
             },
             _ => return true,
@@ -298,7 +303,7 @@ impl Builder<'_> {
     }
 
     /// Puts a finished node where it belongs: document, list, key or value.
-    fn attach(&mut self, node: Node) {
+    fn attach(&mut self, node: YamlNode) {
         let Some(open) = self.stack.last_mut() else {
             if !node.is_null() {
                 self.roots.push(node);
@@ -309,7 +314,7 @@ impl Builder<'_> {
             OpenKind::List(items) => items.push(node),
             OpenKind::Map { entries, seen, slot } => match std::mem::replace(slot, Slot::Key) {
                 Slot::Ignored => {}
-                Slot::Value { key, line, at } => entries.push(Entry { key, line, at, value: node }),
+                Slot::Value { key, line, at } => entries.push(YamlEntry { key, line, at, value: node }),
                 Slot::Key => {
                     let (line, at) = (node.line, node.span.start);
                     match key_of(node, seen) {
@@ -327,7 +332,7 @@ impl Builder<'_> {
         }
     }
 
-    fn remember(&mut self, anchor: usize, node: &Node) {
+    fn remember(&mut self, anchor: usize, node: &YamlNode) {
         if anchor != 0 {
             self.nodes += node.measure().0;
             self.anchors.insert(anchor, node.clone());
@@ -388,11 +393,11 @@ fn length(text: &str) -> usize {
 }
 
 /// The key that a node is, or why it is none, with a hint.
-fn key_of(node: Node, seen: &BTreeMap<String, usize>) -> Result<String, (String, Option<&'static str>)> {
+fn key_of(node: YamlNode, seen: &BTreeMap<String, usize>) -> Result<String, (String, Option<&'static str>)> {
     if node.is_null() {
         return Err(("a key is empty".to_owned(), Some("write `name: value`")));
     }
-    let Data::Scalar { text, plain } = node.data else {
+    let YamlData::Scalar { text, plain } = node.data else {
         return Err(("a list or map is used as a key".to_owned(), Some("keys are plain names")));
     };
     if plain && (text.parse::<f64>().is_ok() || matches!(text.as_str(), "true" | "false")) {
@@ -427,9 +432,9 @@ mod tests {
         let mut problems = Problems::default();
         let text = "a: 4.10\nb:\n- 'x'\n- {c: d}\n";
         let root = parse(Source { name: "f.yaml", text }, &mut problems).unwrap();
-        let Data::Map(entries) = &root.data else { unreachable!() };
-        assert!(matches!(&entries[0].value.data, Data::Scalar { text, plain: true } if text == "4.10"));
-        let Data::List(items) = &entries[1].value.data else { unreachable!() };
+        let YamlData::Map(entries) = &root.data else { unreachable!() };
+        assert!(matches!(&entries[0].value.data, YamlData::Scalar { text, plain: true } if text == "4.10"));
+        let YamlData::List(items) = &entries[1].value.data else { unreachable!() };
         assert_eq!((entries[1].line, items[0].line, items[1].line), (2, 3, 4));
         assert!(problems.0.is_empty());
     }

@@ -1,11 +1,11 @@
 //! Edits that keep what they do not change. Every result is read again: what it says must be the new data.
 
-use super::read::{Node, Source, documents};
+use super::read::{Source, YamlNode, documents};
 use super::write::block;
 use super::{edit, parse};
 use crate::base::hint::Problems;
 
-fn read(text: &str) -> Vec<Node> {
+fn read(text: &str) -> Vec<YamlNode> {
     let mut problems = Problems::default();
     let found = documents(Source { name: "x.yaml", text }, &mut problems);
     assert!(problems.0.is_empty(), "{problems}\n{text}");

@@ -4,44 +4,45 @@
 use std::fmt::Write as _;
 
 use super::emit::scalar;
-use super::read::{Data, Node};
+use super::read::{YamlData, YamlNode};
 use crate::base::value::Value;
 
 /// `node` in block style. Every line but the first is indented by `indent` spaces; no final newline.
-pub(crate) fn block(node: &Node, indent: usize) -> String {
+pub(crate) fn block(node: &YamlNode, indent: usize) -> String {
     let mut text = String::new();
     write(node, indent, &mut text);
     text.trim_start_matches(['\n', ' ']).to_owned()
 }
 
 /// `node` on one line, as JSON: it can stand anywhere, in brackets too.
-pub(crate) fn flow(node: &Node) -> String {
+pub(crate) fn flow(node: &YamlNode) -> String {
     match &node.data {
-        Data::Scalar { text, plain } if *plain && is_json(text) => text.clone(),
-        Data::Scalar { .. } if node.is_null() => "null".into(),
-        Data::Scalar { text, .. } => Value::from(text.as_str()).to_string(),
-        Data::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
-        Data::Map(entries) => {
-            let entry =
-                |entry: &super::Entry| format!("{}: {}", Value::from(entry.key.as_str()), flow(&entry.value));
+        YamlData::Scalar { text, plain } if *plain && is_json(text) => text.clone(),
+        YamlData::Scalar { .. } if node.is_null() => "null".into(),
+        YamlData::Scalar { text, .. } => Value::from(text.as_str()).to_string(),
+        YamlData::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        YamlData::Map(entries) => {
+            let entry = |entry: &super::YamlEntry| {
+                format!("{}: {}", Value::from(entry.key.as_str()), flow(&entry.value))
+            };
             format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
 /// `node` as JSON on several lines.
-pub(super) fn json(node: &Node, indent: usize) -> String {
+pub(super) fn json(node: &YamlNode, indent: usize) -> String {
     let deeper = indent + 2;
     let lines = |items: Vec<String>, [open, close]: [char; 2]| {
         let items = items.join(&format!(",\n{:deeper$}", ""));
         format!("{open}\n{:deeper$}{items}\n{:indent$}{close}", "", "")
     };
     match &node.data {
-        Data::List(items) if !items.is_empty() => {
+        YamlData::List(items) if !items.is_empty() => {
             lines(items.iter().map(|item| json(item, deeper)).collect(), ['[', ']'])
         }
-        Data::Map(entries) if !entries.is_empty() => {
-            let entry = |entry: &super::Entry| {
+        YamlData::Map(entries) if !entries.is_empty() => {
+            let entry = |entry: &super::YamlEntry| {
                 format!("{}: {}", Value::from(entry.key.as_str()), json(&entry.value, deeper))
             };
             lines(entries.iter().map(entry).collect(), ['{', '}'])
@@ -64,35 +65,35 @@ fn is_json(text: &str) -> bool {
     matches!(text, "true" | "false" | "null") || serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
-fn write(node: &Node, indent: usize, to: &mut String) {
+fn write(node: &YamlNode, indent: usize, to: &mut String) {
     match &node.data {
-        Data::List(items) if !items.is_empty() => {
+        YamlData::List(items) if !items.is_empty() => {
             for item in items {
                 let _ = write!(to, "\n{:indent$}-", "");
                 entry(item, indent + 2, to, true);
             }
         }
-        Data::Map(entries) if !entries.is_empty() => {
+        YamlData::Map(entries) if !entries.is_empty() => {
             for one in entries {
                 let _ = write!(to, "\n{:indent$}{}:", "", scalar(&one.key));
                 entry(&one.value, indent, to, false);
             }
         }
-        Data::List(_) => to.push_str("[]"),
-        Data::Map(_) => to.push_str("{}"),
-        Data::Scalar { text, plain } => to.push_str(&inline(text, *plain)),
+        YamlData::List(_) => to.push_str("[]"),
+        YamlData::Map(_) => to.push_str("{}"),
+        YamlData::Scalar { text, plain } => to.push_str(&inline(text, *plain)),
     }
 }
 
 /// What stands after a `-` or a `key:`.
-fn entry(node: &Node, indent: usize, to: &mut String, in_list: bool) {
+fn entry(node: &YamlNode, indent: usize, to: &mut String, in_list: bool) {
     match &node.data {
-        Data::Map(entries) if !entries.is_empty() && in_list => {
+        YamlData::Map(entries) if !entries.is_empty() && in_list => {
             let _ = write!(to, " {}", block(node, indent));
         }
-        Data::Map(entries) if !entries.is_empty() => write(node, indent + 2, to),
-        Data::List(items) if !items.is_empty() => write(node, indent, to),
-        Data::Scalar { text, plain: false } if fits_block(text) => {
+        YamlData::Map(entries) if !entries.is_empty() => write(node, indent + 2, to),
+        YamlData::List(items) if !items.is_empty() => write(node, indent, to),
+        YamlData::Scalar { text, plain: false } if fits_block(text) => {
             let indent = if in_list { indent } else { indent + 2 };
             to.push_str(if text.ends_with('\n') { " |" } else { " |-" });
             for line in text.lines() {

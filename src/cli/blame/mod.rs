@@ -14,7 +14,7 @@ use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result};
 use crate::base::hint::{Place, near};
 use crate::openshift::workspace::Env;
-use walk::Walk;
+use walk::BlameWalk;
 
 /// Say where a file comes from: derivation, input, image, template line and config field
 #[derive(Debug, clap::Args)]
@@ -44,12 +44,12 @@ fn show(found: &Blame) {
     }
     why.iter().for_each(|why| fact("why", why.clone()));
     replaces.iter().for_each(|why| fact("replaces", format!("what the base has: {why}")));
-    for Step { derivation, path, recipe, builder } in way {
+    for BlameStep { derivation, path, recipe, builder } in way {
         let inside = if path.is_empty() { String::new() } else { format!(":{path}") };
         fact("from", format!("{derivation}{inside}  ({builder}, {recipe})"));
     }
     template.iter().for_each(|file| fact("template", file.clone()));
-    for Line { line: at, template, names } in lines {
+    for BlameLine { line: at, template, names } in lines {
         let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         fact("line", format!("{at}: {names} at {template}"));
     }
@@ -74,13 +74,13 @@ struct Blame {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     replaces: Vec<String>,
     /// The way back: the artifact first, the derivation that wrote the file last.
-    way: Vec<Step>,
+    way: Vec<BlameStep>,
     /// The template, if one wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     template: Option<String>,
     /// Lines with values in them, by the line of the template that wrote them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    lines: Vec<Line>,
+    lines: Vec<BlameLine>,
     /// Config fields and inputs that decided it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     origins: Vec<Origin>,
@@ -91,7 +91,7 @@ struct Blame {
 
 /// One derivation on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Step {
+struct BlameStep {
     derivation: String,
     /// The file in its output; empty if it is the whole of it.
     path: String,
@@ -101,7 +101,7 @@ struct Step {
 
 /// A line of the file that has a value in it.
 #[derive(Debug, Serialize)]
-struct Line {
+struct BlameLine {
     /// Its number, from 1.
     line: usize,
     /// The line of the template that wrote it.
@@ -131,7 +131,7 @@ fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
         origins: Vec::new(),
         images: Vec::new(),
     };
-    let walk = Walk { found: &found };
+    let walk = BlameWalk { found: &found };
     if path.starts_with('/') && !entries.is_empty() {
         let entry = node_entries::find(&entries, name, path)?.clone();
         let tell = |of: fn(&crate::openshift::ignition::Origin) -> Option<&String>| {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Blame, Line, Step};
+use super::{Blame, BlameLine, BlameStep};
 use crate::base::fs;
 use crate::base::value::Value;
 use crate::cli::artifact::Artifact;
@@ -14,14 +14,14 @@ use crate::cli::explain::value_origin::{origin, origins};
 use crate::cli::explain::{Kind, Origin};
 use crate::cli::node_entries::NodeEntry;
 use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
-use crate::engine::tree::{Entry, Listing, leaf};
+use crate::engine::tree::{Listing, TreeEntry, leaf};
 use crate::openshift::ignition::OriginKind;
 
-pub(super) struct Walk<'f> {
+pub(super) struct BlameWalk<'f> {
     pub(super) found: &'f Artifact,
 }
 
-impl Walk<'_> {
+impl BlameWalk<'_> {
     fn node(&self, at: NodeIndex) -> &GraphNode {
         &self.found.workspace.graph.nodes()[at]
     }
@@ -32,7 +32,7 @@ impl Walk<'_> {
 
     fn step(&self, at: NodeIndex, path: &str, blame: &mut Blame) {
         let node = self.node(at);
-        blame.way.push(Step {
+        blame.way.push(BlameStep {
             derivation: node.name.clone(),
             path: path.to_owned(),
             recipe: node.recipe.clone(),
@@ -77,7 +77,7 @@ impl Walk<'_> {
 
     /// The input that has this file too, and the path there.
     fn unchanged(&self, at: NodeIndex, path: &str) -> Option<(NodeIndex, String)> {
-        let wanted: Entry = self.listing(at)?.get(path)?.clone();
+        let wanted: TreeEntry = self.listing(at)?.get(path)?.clone();
         self.node(at).inputs.values().find_map(|edge| {
             let listing = self.listing(edge.node)?;
             let mut leaves = listing.leaves(edge.path.as_deref().unwrap_or_default());
@@ -121,7 +121,7 @@ impl Walk<'_> {
         let path = edge.path.as_ref()?;
         let object = self.found.store.object(self.found.done.get(&edge.node)?.output.object).ok()?;
         let entry = object.listing.get(path).filter(|entry| !entry.secret && entry.size() < 1024)?;
-        let text = matches!(entry.kind, crate::engine::tree::Kind::File { .. })
+        let text = matches!(entry.kind, crate::engine::tree::EntryKind::File { .. })
             .then(|| fs::read_text(&object.path.join(path)).ok())
             .flatten()?;
         text.contains("@sha256:").then(|| text.trim().to_owned())
@@ -139,7 +139,7 @@ impl Walk<'_> {
         let text = object.and_then(|object| {
             let entry = object.listing.get(path)?;
             // Where a value is in a secret file is told, and nothing of it.
-            matches!(entry.kind, crate::engine::tree::Kind::File { .. }).then_some(())?;
+            matches!(entry.kind, crate::engine::tree::EntryKind::File { .. }).then_some(())?;
             fs::read_text(&object.path.join(path)).ok()
         });
         let output: Vec<&str> = text.as_deref().unwrap_or_default().lines().collect();
@@ -149,7 +149,7 @@ impl Walk<'_> {
                 origins(node, &template, &[found]).into_iter().map(|origin| origin.name).collect();
             if !names.is_empty() {
                 let (line, template) = (number + 1, template.place(found));
-                blame.lines.push(Line { line, template, names: names.into_iter().collect() });
+                blame.lines.push(BlameLine { line, template, names: names.into_iter().collect() });
             }
         }
         let used: BTreeSet<&str> = blame.origins.iter().map(|origin| origin.from.as_str()).collect();

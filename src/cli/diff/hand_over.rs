@@ -11,12 +11,12 @@ use serde::Serialize;
 use crate::base::digest::ObjectId;
 use crate::base::fs;
 use crate::base::hint::{Problems, chain};
-use crate::base::yaml::{self, Data, Node, Source};
+use crate::base::yaml::{self, Source, YamlData, YamlNode};
 use crate::cli::output::{Colour, line, stdout_paint};
 use crate::cli::{Error, Result};
 use crate::engine::exec::{self, Options};
 use crate::engine::store::Store;
-use crate::engine::tree::Kind;
+use crate::engine::tree::EntryKind;
 use crate::openshift::patch::Identity;
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
@@ -106,7 +106,7 @@ pub(super) fn show(found: &Comparison) {
 /// An object, and the file that it is in.
 struct Found {
     file: String,
-    node: Node,
+    node: YamlNode,
 }
 
 type Objects = BTreeMap<String, Found>;
@@ -193,17 +193,17 @@ fn is_for_the_api(path: &str) -> bool {
 }
 
 /// What one object has and the other not: its type, its annotations, the keys of its data.
-fn differences(theirs: &Node, ours: &Node) -> Vec<String> {
+fn differences(theirs: &YamlNode, ours: &YamlNode) -> Vec<String> {
     let mut found = Vec::new();
     // A Secret that does not say its type is opaque.
-    let kind = |node: &Node| node.get("type").and_then(Node::text).unwrap_or("Opaque").to_owned();
+    let kind = |node: &YamlNode| node.get("type").and_then(YamlNode::text).unwrap_or("Opaque").to_owned();
     let (one, other) = (kind(theirs), kind(ours));
     if one != other {
         found.push(format!("type: the render's is `{one}`, ours `{other}`"));
     }
     let annotations =
-        |node: &Node| keys(node.get("metadata").and_then(|metadata| metadata.get("annotations")));
-    let data = |node: &Node| -> BTreeSet<String> {
+        |node: &YamlNode| keys(node.get("metadata").and_then(|metadata| metadata.get("annotations")));
+    let data = |node: &YamlNode| -> BTreeSet<String> {
         ["data", "stringData", "binaryData"].iter().flat_map(|field| keys(node.get(field))).collect()
     };
     for (what, theirs, ours) in
@@ -220,9 +220,9 @@ fn differences(theirs: &Node, ours: &Node) -> Vec<String> {
     found
 }
 
-fn keys(node: Option<&Node>) -> BTreeSet<String> {
+fn keys(node: Option<&YamlNode>) -> BTreeSet<String> {
     match node.map(|node| &node.data) {
-        Some(Data::Map(entries)) => entries.iter().map(|entry| entry.key.clone()).collect(),
+        Some(YamlData::Map(entries)) => entries.iter().map(|entry| entry.key.clone()).collect(),
         _ => BTreeSet::new(),
     }
 }
@@ -232,7 +232,7 @@ fn read(store: &Store, object: ObjectId, wanted: &dyn Fn(&str) -> bool) -> Resul
     let object = store.object(object)?;
     let mut objects = Objects::new();
     for (path, entry) in object.listing.leaves("") {
-        if !yaml::is_manifest(path) || !wanted(path) || !matches!(entry.kind, Kind::File { .. }) {
+        if !yaml::is_manifest(path) || !wanted(path) || !matches!(entry.kind, EntryKind::File { .. }) {
             continue;
         }
         let text = fs::read_text(&object.path.join(path))?;

@@ -15,7 +15,7 @@ use super::artifact::{self, Artifact};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Result};
 use crate::base::hint::{Place, Problems, near};
-use crate::base::yaml::{self, Node, Source};
+use crate::base::yaml::{self, Source, YamlNode};
 use crate::openshift::pod::{self, Container, Flag};
 use crate::openshift::workspace::Env;
 
@@ -143,7 +143,7 @@ fn text(found: &Artifact, name: &str, path: Option<&str>) -> Result<(String, Str
     Ok((file.path, file.content))
 }
 
-fn hits(found: &Artifact, documents: &[Node], text: &str, target: &str, what: &str) -> Result<Vec<Hit>> {
+fn hits(found: &Artifact, documents: &[YamlNode], text: &str, target: &str, what: &str) -> Result<Vec<Hit>> {
     let flag = what.trim_start_matches('-').split('=').next().unwrap_or_default();
     let mut flags = Vec::new();
     let mut hits = Vec::new();
@@ -175,7 +175,7 @@ fn hits(found: &Artifact, documents: &[Node], text: &str, target: &str, what: &s
     Ok(hits)
 }
 
-fn flag_hit(found: &Artifact, pod: &Node, container: &Container, flag: &Flag) -> Hit {
+fn flag_hit(found: &Artifact, pod: &YamlNode, container: &Container, flag: &Flag) -> Hit {
     let files = flag.files().map(|path| {
         let on_node = container.on_node(path);
         let derivation =

@@ -3,16 +3,16 @@
 //! A list's element is named by its index or, as in config fields, by its `name`. A key may have dots in it.
 
 use super::Hit;
-use crate::base::yaml::{Data, Node};
+use crate::base::yaml::{YamlData, YamlNode};
 
 /// The document's `kind`.
-pub(super) fn kind(document: &Node) -> &str {
-    document.get("kind").and_then(Node::text).unwrap_or_default()
+pub(super) fn kind(document: &YamlNode) -> &str {
+    document.get("kind").and_then(YamlNode::text).unwrap_or_default()
 }
 
 /// What a document is, for people: `Pod kube-system/etcd`.
-pub(super) fn object(document: &Node) -> String {
-    let meta = |key: &str| document.get("metadata").and_then(|meta| meta.get(key)).and_then(Node::text);
+pub(super) fn object(document: &YamlNode) -> String {
+    let meta = |key: &str| document.get("metadata").and_then(|meta| meta.get(key)).and_then(YamlNode::text);
     let name = meta("name").unwrap_or_default();
     match meta("namespace") {
         Some(namespace) => format!("{} {namespace}/{name}", kind(document)),
@@ -21,7 +21,7 @@ pub(super) fn object(document: &Node) -> String {
 }
 
 /// The field of a document, if it has it.
-pub(super) fn find(document: &Node, text: &str, path: &str) -> Option<Hit> {
+pub(super) fn find(document: &YamlNode, text: &str, path: &str) -> Option<Hit> {
     let (node, line) = walk(document, document.line, path).ok()?;
     let last = last_line(node).max(line);
     let value = match node.text() {
@@ -36,19 +36,23 @@ pub(super) fn find(document: &Node, text: &str, path: &str) -> Option<Hit> {
 }
 
 /// Paths that could have been meant: what there is where the path ends.
-pub(super) fn candidates(document: &Node, path: &str) -> Vec<String> {
+pub(super) fn candidates(document: &YamlNode, path: &str) -> Vec<String> {
     let Err((node, at)) = walk(document, document.line, path) else { return Vec::new() };
     let begin = &path[..at];
     let names: Vec<&str> = match &node.data {
-        Data::Map(entries) => entries.iter().map(|entry| entry.key.as_str()).collect(),
-        Data::List(items) => items.iter().filter_map(|item| item.get("name")?.text()).collect(),
-        Data::Scalar { .. } => Vec::new(),
+        YamlData::Map(entries) => entries.iter().map(|entry| entry.key.as_str()).collect(),
+        YamlData::List(items) => items.iter().filter_map(|item| item.get("name")?.text()).collect(),
+        YamlData::Scalar { .. } => Vec::new(),
     };
     names.into_iter().map(|name| format!("{begin}{name}")).collect()
 }
 
 /// The node and its line; or how far the path leads: a node, and how much of the path was used.
-fn walk<'n>(node: &'n Node, line: usize, path: &str) -> Result<(&'n Node, usize), (&'n Node, usize)> {
+fn walk<'n>(
+    node: &'n YamlNode,
+    line: usize,
+    path: &str,
+) -> Result<(&'n YamlNode, usize), (&'n YamlNode, usize)> {
     let rest = path.trim_start_matches(['.', '[']);
     if rest.is_empty() {
         return Ok((node, line));
@@ -62,27 +66,29 @@ fn walk<'n>(node: &'n Node, line: usize, path: &str) -> Result<(&'n Node, usize)
             .or_else(|| after.starts_with(['.', '[', ']']).then(|| after.trim_start_matches(']')))
     };
     let next = match &node.data {
-        Data::Map(entries) => entries
+        YamlData::Map(entries) => entries
             .iter()
             .filter_map(|entry| Some((step(&entry.key)?, &entry.value, entry.line)))
             .min_by_key(|(after, ..)| after.len()),
-        Data::List(items) => items.iter().enumerate().find_map(|(at, item)| {
-            let name = item.get("name").and_then(Node::text);
+        YamlData::List(items) => items.iter().enumerate().find_map(|(at, item)| {
+            let name = item.get("name").and_then(YamlNode::text);
             let after = step(&at.to_string()).or_else(|| step(name?))?;
             Some((after, item, item.line))
         }),
-        Data::Scalar { .. } => None,
+        YamlData::Scalar { .. } => None,
     };
     let Some((after, node, line)) = next else { return Err((node, used)) };
     walk(node, line, after).map_err(|(node, at)| (node, path.len() - after.len() + at))
 }
 
-fn last_line(node: &Node) -> usize {
+fn last_line(node: &YamlNode) -> usize {
     let below = match &node.data {
         // A block of text has its line where it begins.
-        Data::Scalar { text, .. } => node.line + text.trim_end().matches('\n').count(),
-        Data::List(items) => items.iter().map(last_line).max().unwrap_or(node.line),
-        Data::Map(entries) => entries.iter().map(|entry| last_line(&entry.value)).max().unwrap_or(node.line),
+        YamlData::Scalar { text, .. } => node.line + text.trim_end().matches('\n').count(),
+        YamlData::List(items) => items.iter().map(last_line).max().unwrap_or(node.line),
+        YamlData::Map(entries) => {
+            entries.iter().map(|entry| last_line(&entry.value)).max().unwrap_or(node.line)
+        }
     };
     below.max(node.line)
 }
@@ -114,7 +120,7 @@ spec:
   hostNetwork: true
 ";
 
-    fn root() -> Node {
+    fn root() -> YamlNode {
         yaml::parse(Source { name: "x.yaml", text: TEXT }, &mut Problems::default()).unwrap()
     }
 

@@ -10,7 +10,7 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::cli::{Error, Result};
 use crate::engine::store::Object;
-use crate::engine::tree::Kind;
+use crate::engine::tree::EntryKind;
 use crate::openshift::config::Role;
 use crate::openshift::trust::{self, Machine, Pool, Trust};
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
@@ -77,7 +77,7 @@ pub(in crate::cli) fn machine(name: &str, role: Role, object: &Object) -> Result
 fn files(object: &Object) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     let leaves = PARTS.into_iter().flat_map(|part| object.listing.leaves(part));
-    for (path, _) in leaves.filter(|(_, entry)| matches!(entry.kind, Kind::File { .. })) {
+    for (path, _) in leaves.filter(|(_, entry)| matches!(entry.kind, EntryKind::File { .. })) {
         let bytes = fs::read(&object.path.join(path))?;
         if let (Some(on_node), Ok(text)) = (path.strip_prefix("tree"), String::from_utf8(bytes)) {
             files.insert(on_node.to_owned(), text);

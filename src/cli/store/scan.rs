@@ -7,7 +7,7 @@ use crate::base::fs;
 use crate::base::secret::Secret;
 use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
 use crate::cli::{Error, Printer, Result};
-use crate::engine::store::{Beside, Encoding, Known, Scan};
+use crate::engine::store::{Beside, Encoding, KnownSecret, Scan};
 use crate::openshift::workspace::{
     CLUSTER, ClusterDir, Env, LOCK, RESULT, SEALED, WorkspaceError, read_cluster, seed,
 };
@@ -95,13 +95,16 @@ fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
 }
 
 /// The secrets of a cluster directory: its pull secret and its seed.
-pub(in crate::cli) fn known(env: Env<'_>, directory: &ClusterDir) -> Result<Vec<Known>> {
+pub(in crate::cli) fn known(env: Env<'_>, directory: &ClusterDir) -> Result<Vec<KnownSecret>> {
     let pull_secret = read_cluster(directory)?.pull_secret;
-    let mut known =
-        vec![Known { name: "pullSecret of install-config.yaml".into(), value: pull_secret, whole: false }];
+    let mut known = vec![KnownSecret {
+        name: "pullSecret of install-config.yaml".into(),
+        value: pull_secret,
+        whole: false,
+    }];
     if let Some(seed) = seed::read(env, directory.path())? {
         let value = Secret::new(seed.reveal().to_vec());
-        known.push(Known { name: "the cluster's seed".into(), value, whole: true });
+        known.push(KnownSecret { name: "the cluster's seed".into(), value, whole: true });
     }
     Ok(known)
 }

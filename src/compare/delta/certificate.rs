@@ -6,7 +6,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{Into, Kind};
+use super::{ChangeKind, Into};
 use crate::base::pki::{Certificate, KeyUsage};
 
 /// Certificates of two files, none of them in both. One of each is a pair; else subjects decide.
@@ -27,12 +27,12 @@ pub(super) fn bundles(walk: &mut Walk<'_>, old: Vec<Certificate>, mut new: Vec<C
         let two = at.map(|at| new.remove(at));
         walk.step(Into::Certificate, &subject, |walk| match &two {
             Some(two) => fields(walk, &one, two),
-            None => walk.texts(Kind::Certificate, Some(&summary(&one)), None),
+            None => walk.texts(ChangeKind::Certificate, Some(&summary(&one)), None),
         });
     }
     for two in new {
         walk.step(Into::Certificate, &two.subject(), |walk| {
-            walk.texts(Kind::Certificate, None, Some(&summary(&two)));
+            walk.texts(ChangeKind::Certificate, None, Some(&summary(&two)));
         });
     }
     walk.masked = masked;
@@ -59,7 +59,7 @@ fn fields(walk: &mut Walk<'_>, old: &Certificate, new: &Certificate) {
         let (old, new) = (read(old), read(new));
         if old != new {
             // Not through the mask of fields: serial numbers and key ids look random, and are public.
-            walk.field(name, |walk| walk.public(Kind::Certificate, old, new));
+            walk.field(name, |walk| walk.public(ChangeKind::Certificate, old, new));
         }
     };
     text(walk, "subject", &|one| Some(one.subject()));
@@ -81,7 +81,7 @@ fn fields(walk: &mut Walk<'_>, old: &Certificate, new: &Certificate) {
             let hash = blake3::hash(one.public_pem().as_bytes()).to_hex();
             Some(format!("{}, BLAKE3 {}", one.key_algorithm(), &hash[..16]))
         };
-        walk.field("public-key", |walk| walk.public(Kind::Key, id(old), id(new)));
+        walk.field("public-key", |walk| walk.public(ChangeKind::Key, id(old), id(new)));
     } else {
         // Else it follows from the key.
         text(walk, "subject-key-id", &Certificate::subject_key_id);
@@ -104,7 +104,7 @@ fn sets(
         for item in old.symmetric_difference(&new) {
             let data = Data::Text(item.clone());
             let side = |set: &BTreeSet<String>| set.contains(item).then_some(&data);
-            walk.item(item, |walk| walk.edit(Kind::Certificate, side(&old), side(&new)));
+            walk.item(item, |walk| walk.edit(ChangeKind::Certificate, side(&old), side(&new)));
         }
     });
 }

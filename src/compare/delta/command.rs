@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{Into, Kind, fields, image, lists, open};
+use super::{ChangeKind, Into, fields, image, lists, open};
 
 /// A command line, read.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) fn same(old: &str, new: &str) -> bool {
 /// Two command lines in words.
 pub(super) fn compare(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
     let (old, new) = (Command::read(old), Command::read(new));
-    walk.kind = Kind::Flag;
+    walk.kind = ChangeKind::Flag;
     if old.words != new.words {
         let list = |words: &[String]| words.iter().cloned().map(Data::Text).collect::<Vec<_>>();
         lists::ordered(walk, &list(&old.words), &list(&new.words));
@@ -59,7 +59,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
             open::content(walk, "script.sh", one.as_bytes(), two.as_bytes());
         }),
         (one, two) if one != two => {
-            walk.step(Into::Flag, "-c", |walk| walk.texts(Kind::Flag, one.as_deref(), two.as_deref()));
+            walk.step(Into::Flag, "-c", |walk| walk.texts(ChangeKind::Flag, one.as_deref(), two.as_deref()));
         }
         _ => {}
     }
@@ -92,14 +92,14 @@ fn flag(walk: &mut Walk<'_>, name: &str, old: &[Option<String>], new: &[Option<S
         }
         (one, two) => {
             let data = |text: Option<String>| text.map(Data::Text);
-            walk.edit(Kind::Flag, data(one).as_ref(), data(two).as_ref());
+            walk.edit(ChangeKind::Flag, data(one).as_ref(), data(two).as_ref());
         }
     }
 }
 
 /// Parts of values: those of the form `key=value` by key, others as a set.
 fn each(walk: &mut Walk<'_>, gate: bool, old: &[String], new: &[String]) {
-    let kind = if gate { Kind::Gate } else { Kind::Flag };
+    let kind = if gate { ChangeKind::Gate } else { ChangeKind::Flag };
     let pairs = |parts: &[String]| -> Option<BTreeMap<String, Data>> {
         let pair = |part: &String| {
             let (key, value) = part.split_once('=')?;

@@ -1,12 +1,15 @@
 //! YAML and JSON as one kind of data, made to be compared: numbers keep their text, maps are sorted, and what is secret
 //! has a variant of its own that nothing can show.
+//!
+//! A type of its own: neither [`Value`](crate::base::value::Value), which has no floats and is part of ids, nor a [`YamlNode`],
+//! whose lines and spans would cost a comparison of large files twice the memory, could hide a value.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::base::yaml::{self, Node};
+use crate::base::yaml::{self, Scalar, YamlNode};
 
 #[derive(Debug, Clone)]
 pub(super) enum Data {
@@ -24,12 +27,17 @@ pub(super) type Map = BTreeMap<String, Data>;
 
 impl Data {
     /// Plain scalars are what the API server takes them for.
-    pub(super) fn of(node: Node) -> Self {
+    pub(super) fn of(node: YamlNode) -> Self {
         match node.data {
-            yaml::Data::Scalar { text, plain: false } => Self::Text(text),
-            yaml::Data::Scalar { text, plain: true } => scalar(text),
-            yaml::Data::List(items) => Self::List(items.into_iter().map(Self::of).collect()),
-            yaml::Data::Map(entries) => {
+            yaml::YamlData::Scalar { text, plain: false } => Self::Text(text),
+            yaml::YamlData::Scalar { text, plain: true } => match yaml::resolve(&text) {
+                Scalar::Null => Self::Null,
+                Scalar::Bool(value) => Self::Bool(value),
+                Scalar::Int(_) | Scalar::Float(_) => Self::Number(text),
+                Scalar::Text => Self::Text(text),
+            },
+            yaml::YamlData::List(items) => Self::List(items.into_iter().map(Self::of).collect()),
+            yaml::YamlData::Map(entries) => {
                 Self::Map(entries.into_iter().map(|entry| (entry.key, Self::of(entry.value))).collect())
             }
         }
@@ -102,53 +110,11 @@ impl Data {
 
 /// What a number is, as one text.
 pub(super) fn number(text: &str) -> String {
-    let plain = text.replace('_', "");
-    let (sign, digits) = match plain.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", plain.strip_prefix('+').unwrap_or(&plain)),
-    };
-    let radix = |prefix: &str, radix| {
-        let rest = digits.strip_prefix(prefix)?;
-        i128::from_str_radix(rest, radix).ok().filter(|_| !rest.starts_with(['+', '-']))
-    };
-    let whole = radix("0x", 16)
-        .or_else(|| radix("0b", 2))
-        .or_else(|| radix("0o", 8))
-        .or_else(|| (digits.len() > 1).then(|| radix("0", 8)).flatten())
-        .or_else(|| digits.parse().ok());
-    match (whole, plain.parse::<f64>()) {
-        (Some(whole), _) => format!("{sign}{whole}"),
-        (None, Ok(number)) => number.to_string(),
-        _ => plain,
+    match yaml::resolve(text) {
+        Scalar::Int(number) => number.to_string(),
+        Scalar::Float(number) => number.to_string(),
+        _ => text.to_owned(),
     }
-}
-
-/// What a plain scalar is, with YAML 1.1's habits.
-fn scalar(text: String) -> Data {
-    match text.as_str() {
-        "" | "~" | "null" | "Null" | "NULL" => return Data::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            return Data::Bool(true);
-        }
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            return Data::Bool(false);
-        }
-        _ => {}
-    }
-    let first = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
-    if first && is_number(&text) { Data::Number(text) } else { Data::Text(text) }
-}
-
-fn is_number(text: &str) -> bool {
-    let decimal = text.bytes().all(|c| c.is_ascii_digit() || b"+-._eE".contains(&c));
-    let digits = text.trim_start_matches(['+', '-']);
-    let other = |prefix: &str, radix| {
-        digits.strip_prefix(prefix).is_some_and(|rest| i128::from_str_radix(rest, radix).is_ok())
-    };
-    (decimal && text.replace('_', "").parse::<f64>().is_ok())
-        || other("0x", 16)
-        || other("0b", 2)
-        || other("0o", 8)
 }
 
 impl<'de> Deserialize<'de> for Data {

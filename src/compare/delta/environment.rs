@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{Kind, command, fields};
+use super::{ChangeKind, command, fields};
 
 /// Whether every line of a text is an assignment or a comment. Scripts are programs, whatever they look like.
 pub(super) fn is_environment(walk: &Walk<'_>, path: &str, text: &str) -> bool {
@@ -33,7 +33,7 @@ pub(super) fn variables(walk: &mut Walk<'_>, old: Vec<(String, String)>, new: Ve
         variables.into_iter().map(|(key, value)| (key, Data::Text(value))).collect()
     };
     let (old, new) = (map(old), map(new));
-    walk.kind = Kind::Environment;
+    walk.kind = ChangeKind::Environment;
     fields::maps(walk, &old, &new);
 }
 

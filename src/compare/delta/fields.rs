@@ -2,7 +2,7 @@
 
 use super::data::{Data, Map};
 use super::walk::Walk;
-use super::{Kind, Shown, command, image, lists, open};
+use super::{ChangeKind, ShownValue, command, image, lists, open};
 
 /// Compares two values at the walk's place; at least one is there.
 pub(super) fn compare(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
@@ -61,7 +61,7 @@ fn lone(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
                 data.and_then(Data::text).map(|text| Data::Text(image::show(text, walk.context)))
             };
             let (old, new) = (show(old), show(new));
-            return walk.edit(Kind::Image, old.as_ref(), new.as_ref());
+            return walk.edit(ChangeKind::Image, old.as_ref(), new.as_ref());
         }
         _ => walk.kind,
     };
@@ -77,7 +77,8 @@ fn texts(walk: &mut Walk<'_>, old: &str, new: &str, hidden: bool) {
         return;
     }
     if hidden || walk.masked {
-        return walk.push(walk.kind, super::Edit::Changed { old: Shown::Secret, new: Shown::Secret });
+        return walk
+            .push(walk.kind, super::Edit::Changed { old: ShownValue::Secret, new: ShownValue::Secret });
     }
     walk.texts(walk.kind, Some(old), Some(new));
 }
@@ -105,7 +106,7 @@ fn gates(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
             for key in keys(&old, &new) {
                 let (one, two) = (old.get(key), new.get(key));
                 if one.and_then(Data::word) != two.and_then(Data::word) {
-                    walk.item(key, |walk| walk.edit(Kind::Gate, one, two));
+                    walk.item(key, |walk| walk.edit(ChangeKind::Gate, one, two));
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{Kind, fields};
+use super::{ChangeKind, fields};
 
 pub(super) fn compare(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     let (Some(mut one), Some(mut two)) = (versions(old), versions(new)) else {
@@ -27,7 +27,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &Data, new: &Data) {
                 // One release each: its version is not what is compared.
                 if from != to {
                     let (from, to) = ((*from).clone(), (*to).clone());
-                    walk.field("version", |walk| walk.texts(Kind::Object, Some(&from), Some(&to)));
+                    walk.field("version", |walk| walk.texts(ChangeKind::Object, Some(&from), Some(&to)));
                 }
                 let only = |versions: &mut BTreeMap<String, _>| versions.pop_first().map(|(_, gates)| gates);
                 return gates(walk, only(&mut one).unwrap_or_default(), only(&mut two).unwrap_or_default());
@@ -77,6 +77,6 @@ fn gates(walk: &mut Walk<'_>, old: Gates, new: Gates) {
     names.dedup();
     for name in names {
         let (one, two) = (old.get(name).copied(), new.get(name).copied());
-        walk.item(name, |walk| walk.texts(Kind::Gate, one, two));
+        walk.item(name, |walk| walk.texts(ChangeKind::Gate, one, two));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::data::{Data, Map};
 use super::walk::Walk;
-use super::{Edit, File, Into, Kind, Shown, fields, node, open, rename, show, walk};
+use super::{ChangeKind, Edit, File, Into, ShownValue, fields, node, open, rename, show, walk};
 use crate::base::redact::patterns;
 use crate::openshift::ignition::{decode, unit_path};
 
@@ -33,7 +33,7 @@ pub(super) fn machine_config(walk: &mut Walk<'_>, old: &Data, new: &Data) {
 }
 
 pub(super) fn compare(walk: &mut Walk<'_>, old: &Data, new: &Data) {
-    walk.kind = Kind::Node;
+    walk.kind = ChangeKind::Node;
     files(walk, &named(old, &["storage", "files"], "path"), &named(new, &["storage", "files"], "path"));
     units(walk, &named(old, &["systemd", "units"], "name"), &named(new, &["systemd", "units"], "name"));
     node::users(walk, old, new);
@@ -82,7 +82,7 @@ fn files(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<Strin
     for (from, to) in &pairs {
         let ((was, one), (is, two)) = (gone[*from], come[*to]);
         walk.step(Into::File, is, |walk| {
-            walk.push(Kind::File, Edit::Renamed { old: was.to_owned(), new: is.to_owned() });
+            walk.push(ChangeKind::File, Edit::Renamed { old: was.to_owned(), new: is.to_owned() });
             pair(walk, was, is, one, two);
         });
     }
@@ -90,11 +90,11 @@ fn files(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<Strin
         gone.iter().enumerate().filter(|(at, _)| !pairs.iter().any(|(from, _)| from == at))
     {
         let shown = alone(path, &gone_read[at].1, map);
-        walk.step(Into::File, path, |walk| walk.push(Kind::File, Edit::Removed { old: shown }));
+        walk.step(Into::File, path, |walk| walk.push(ChangeKind::File, Edit::Removed { old: shown }));
     }
     for (at, (path, map)) in come.iter().enumerate().filter(|(at, _)| !pairs.iter().any(|(_, to)| to == at)) {
         let shown = alone(path, &come_read[at].1, map);
-        walk.step(Into::File, path, |walk| walk.push(Kind::File, Edit::Added { new: shown }));
+        walk.step(Into::File, path, |walk| walk.push(ChangeKind::File, Edit::Added { new: shown }));
     }
 }
 
@@ -103,13 +103,13 @@ fn views(files: &[(String, Vec<u8>)]) -> Vec<File<'_>> {
 }
 
 /// A file that is on one side only, as it may be shown.
-fn alone(path: &str, content: &[u8], map: &Map) -> Shown {
+fn alone(path: &str, content: &[u8], map: &Map) -> ShownValue {
     open::shown(path, content, is_secret(path, content, map))
 }
 
 /// One file of both sides: its mode and owner, then what is in it.
 fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
-    walk.kind = Kind::File;
+    walk.kind = ChangeKind::File;
     for key in fields::keys(old, new).into_iter().filter(|key| !matches!(*key, "path" | "contents")) {
         let (one, two) = (old.get(key), new.get(key));
         match key {
@@ -144,7 +144,7 @@ fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
                 None => map.get("contents").map(|data| show::shown("contents", data, false)),
             };
             if let Some(edit) = walk::edit(shown(old), shown(new)) {
-                walk.push(Kind::File, edit);
+                walk.push(ChangeKind::File, edit);
             }
         }),
     }
@@ -204,7 +204,7 @@ fn whole(unit: Option<&Map>) -> Option<&str> {
 /// A unit or a drop-in.
 fn unit(walk: &mut Walk<'_>, path: &str, old: Option<&Map>, new: Option<&Map>) {
     walk.step(Into::File, path, |walk| {
-        walk.kind = Kind::Unit;
+        walk.kind = ChangeKind::Unit;
         let empty = Map::new();
         let (one, two) = (whole(old), whole(new));
         match (one, two) {
@@ -212,12 +212,12 @@ fn unit(walk: &mut Walk<'_>, path: &str, old: Option<&Map>, new: Option<&Map>) {
             (one, two) => {
                 let shown = |text: Option<&str>| text.map(|text| open::shown(path, text.as_bytes(), false));
                 if let Some(edit) = walk::edit(shown(one), shown(two)) {
-                    walk.push(Kind::Unit, edit);
+                    walk.push(ChangeKind::Unit, edit);
                 }
             }
         }
         let (old, new) = (old.unwrap_or(&empty), new.unwrap_or(&empty));
-        walk.kind = Kind::Unit;
+        walk.kind = ChangeKind::Unit;
         for key in fields::keys(old, new) {
             if !matches!(key, "name" | "contents" | "dropins") {
                 walk.field(key, |walk| fields::compare(walk, old.get(key), new.get(key)));

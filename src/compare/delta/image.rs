@@ -1,7 +1,7 @@
 //! References to images: which component, and which digest.
 
 use super::walk::Walk;
-use super::{Context, Edit, Kind, Shown};
+use super::{ChangeKind, DeltaContext, Edit, ShownValue};
 
 /// Whether a text is a reference by digest, and nothing else.
 pub(super) fn is_reference(text: &str) -> bool {
@@ -19,7 +19,7 @@ fn digest(text: &str) -> Option<&str> {
 }
 
 /// `etcd@sha256:…` if the component is known, else as it is.
-pub(super) fn show(text: &str, context: &Context) -> String {
+pub(super) fn show(text: &str, context: &DeltaContext) -> String {
     let known = digest(text).and_then(|digest| Some((context.components.get(digest)?, digest)));
     known.map_or_else(|| text.to_owned(), |(component, digest)| format!("{component}@{digest}"))
 }
@@ -31,5 +31,5 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) {
         // The same image, from elsewhere.
         (one, two) = (old.to_owned(), new.to_owned());
     }
-    walk.push(Kind::Image, Edit::Changed { old: Shown::Text(one), new: Shown::Text(two) });
+    walk.push(ChangeKind::Image, Edit::Changed { old: ShownValue::Text(one), new: ShownValue::Text(two) });
 }

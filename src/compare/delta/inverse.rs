@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, Edit, Hunk, Line, Step, Tone};
+use super::{Change, Edit, Hunk, HunkLine, PlaceStep, Tone};
 
 impl Change {
     /// The same difference, seen from the other side. Of several, [`inverse`] knows which were renamed.
@@ -31,15 +31,15 @@ impl Change {
 
 impl Hunk {
     fn inverse(self) -> Self {
-        let swap = |line: Line| {
+        let swap = |line: HunkLine| {
             let sign = match line.sign {
                 '-' => '+',
                 '+' => '-',
                 other => other,
             };
-            Line { sign, ..line }
+            HunkLine { sign, ..line }
         };
-        let mut lines: Vec<Line> = self.lines.into_iter().map(swap).collect();
+        let mut lines: Vec<HunkLine> = self.lines.into_iter().map(swap).collect();
         // What goes stands before what comes.
         for run in lines.chunk_by_mut(|a, b| (a.sign == ' ') == (b.sign == ' ')) {
             run.sort_by_key(|line| line.sign == '+');
@@ -50,7 +50,7 @@ impl Hunk {
 
 /// The same differences, seen from the other side: what was renamed is under its other name.
 pub(crate) fn inverse(changes: Vec<Change>) -> Vec<Change> {
-    let mut renamed: BTreeMap<Vec<Step>, String> = BTreeMap::new();
+    let mut renamed: BTreeMap<Vec<PlaceStep>, String> = BTreeMap::new();
     for change in &changes {
         if let Edit::Renamed { old, .. } = &change.edit {
             renamed.insert(change.place.clone(), old.clone());

@@ -13,7 +13,7 @@ pub(super) struct Lines<'t> {
 }
 
 /// An entry of a block mapping.
-pub(super) struct Entry<'t> {
+pub(super) struct BlockEntry<'t> {
     pub(super) key: &'t str,
     pub(super) indent: usize,
     /// Whether nothing stands behind the colon.
@@ -24,7 +24,7 @@ pub(super) struct Entry<'t> {
     pub(super) body: Range<usize>,
 }
 
-impl Entry<'_> {
+impl BlockEntry<'_> {
     /// Whether it is a text of several lines, as `|` begins one.
     pub(super) fn is_literal(&self) -> bool {
         self.text[self.key.len() + 1..].trim_start().starts_with(['|', '>'])
@@ -67,12 +67,12 @@ impl<'t> Lines<'t> {
     }
 
     /// The entries of a mapping at this indentation; none if it is not one, or has a key twice.
-    pub(super) fn entries(&self, block: Range<usize>, indent: usize) -> Option<Vec<Entry<'t>>> {
+    pub(super) fn entries(&self, block: Range<usize>, indent: usize) -> Option<Vec<BlockEntry<'t>>> {
         self.mapping(block, indent, false)
     }
 
     /// The items of a list at this indentation, each of them a mapping.
-    pub(super) fn items(&self, block: Range<usize>, indent: usize) -> Option<Vec<Vec<Entry<'t>>>> {
+    pub(super) fn items(&self, block: Range<usize>, indent: usize) -> Option<Vec<Vec<BlockEntry<'t>>>> {
         let mut starts = Vec::new();
         for line in block.clone() {
             match self.lines[line].1 {
@@ -89,7 +89,7 @@ impl<'t> Lines<'t> {
     }
 
     /// `dash`: the first line is an item's, whose dash stands where it would be indented.
-    fn mapping(&self, block: Range<usize>, indent: usize, dash: bool) -> Option<Vec<Entry<'t>>> {
+    fn mapping(&self, block: Range<usize>, indent: usize, dash: bool) -> Option<Vec<BlockEntry<'t>>> {
         // Line, key, and whether it is a block.
         let mut found: Vec<(usize, &'t str, bool)> = Vec::new();
         for line in block.clone() {
@@ -112,14 +112,14 @@ impl<'t> Lines<'t> {
             found.push((line, key, is_block));
         }
         let ends = found.iter().skip(1).map(|entry| entry.0).chain([block.end]);
-        let entries = found.iter().zip(ends).map(|((line, key, is_block), end)| Entry {
+        let entries = found.iter().zip(ends).map(|((line, key, is_block), end)| BlockEntry {
             key,
             indent,
             is_block: *is_block,
             text: &self.slice(*line..end)[indent..],
             body: line + 1..end,
         });
-        let entries: Vec<Entry<'t>> = entries.collect();
+        let entries: Vec<BlockEntry<'t>> = entries.collect();
         let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key).collect();
         keys.sort_unstable();
         keys.windows(2).all(|pair| pair[0] != pair[1]).then_some(entries)

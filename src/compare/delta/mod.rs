@@ -66,7 +66,7 @@ pub struct File<'a> {
 
 /// What is known about both sides beside the files.
 #[derive(Debug, Clone, Default)]
-pub struct Context {
+pub struct DeltaContext {
     /// Names of images by the digest in their references (`sha256:…`): components of either release.
     pub components: BTreeMap<String, String>,
     /// Stops at this many changes of one file; 0 is [`CHANGES`].
@@ -79,9 +79,9 @@ pub(crate) const CHANGES: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Change {
     /// The way to it, from the file down: file, object, fields.
-    pub place: Vec<Step>,
+    pub place: Vec<PlaceStep>,
     /// What it is a difference of.
-    pub kind: Kind,
+    pub kind: ChangeKind,
     #[serde(flatten)]
     pub edit: Edit,
     /// Of a schema: whether it allows more or less now.
@@ -94,7 +94,7 @@ pub struct Change {
 
 /// One step of the way to a place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Step {
+pub struct PlaceStep {
     /// What it goes into.
     pub into: Into,
     pub name: String,
@@ -125,7 +125,7 @@ pub enum Into {
 /// What a difference is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ChangeKind {
     /// A file as a whole: there or not, its name, its mode, its owner.
     File,
     /// A field of a Kubernetes object, or an object as a whole.
@@ -157,11 +157,11 @@ pub enum Kind {
 #[serde(tag = "edit", rename_all = "kebab-case")]
 pub enum Edit {
     /// Only on the new side.
-    Added { new: Shown },
+    Added { new: ShownValue },
     /// Only on the old side.
-    Removed { old: Shown },
+    Removed { old: ShownValue },
     /// On both sides, and not the same.
-    Changed { old: Shown, new: Shown },
+    Changed { old: ShownValue, new: ShownValue },
     /// The same under another name. Changes inside of it are changes of their own, under the new name.
     Renamed { old: String, new: String },
     Lines {
@@ -175,7 +175,7 @@ pub enum Edit {
 /// A value as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shown {
+pub enum ShownValue {
     /// As text: a scalar as written, anything larger as YAML.
     Text(String),
     Secret,
@@ -193,12 +193,12 @@ pub struct Hunk {
     pub old_start: usize,
     /// First line on the new side, from 1.
     pub new_start: usize,
-    pub lines: Vec<Line>,
+    pub lines: Vec<HunkLine>,
 }
 
 /// A line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Line {
+pub struct HunkLine {
     /// ` `, `-` or `+`.
     pub sign: char,
     pub text: String,
@@ -215,7 +215,7 @@ pub enum Tone {
 }
 
 /// What differs between two files that stand for the same thing; one of them may not be there.
-pub fn files(old: Option<File<'_>>, new: Option<File<'_>>, context: &Context) -> Vec<Change> {
+pub fn files(old: Option<File<'_>>, new: Option<File<'_>>, context: &DeltaContext) -> Vec<Change> {
     match (old, new) {
         (None, None) => Vec::new(),
         // One side is always the first, so the way from B to A is the way from A to B, read backwards: an algorithm that
@@ -228,24 +228,24 @@ pub fn files(old: Option<File<'_>>, new: Option<File<'_>>, context: &Context) ->
     }
 }
 
-fn alone(old: Option<&File<'_>>, new: Option<&File<'_>>, context: &Context) -> Vec<Change> {
+fn alone(old: Option<&File<'_>>, new: Option<&File<'_>>, context: &DeltaContext) -> Vec<Change> {
     let mut walk = Walk::new(context);
     let shown = |file: Option<&File<'_>>| file.map(|file| open::shown(file.path, file.content, file.secret));
     let path = old.or(new).map(|file| file.path).unwrap_or_default();
     if let Some(edit) = walk::edit(shown(old), shown(new)) {
-        walk.step(Into::File, path, |walk| walk.push(Kind::File, edit));
+        walk.step(Into::File, path, |walk| walk.push(ChangeKind::File, edit));
     }
     walk.finish()
 }
 
-fn pair(old: &File<'_>, new: &File<'_>, context: &Context) -> Vec<Change> {
+fn pair(old: &File<'_>, new: &File<'_>, context: &DeltaContext) -> Vec<Change> {
     let mut walk = Walk::new(context);
     walk.step(Into::File, new.path, |walk| {
         if old.path != new.path {
-            walk.push(Kind::File, Edit::Renamed { old: old.path.to_owned(), new: new.path.to_owned() });
+            walk.push(ChangeKind::File, Edit::Renamed { old: old.path.to_owned(), new: new.path.to_owned() });
         }
         let word = |file: &File<'_>| if file.executable { "executable" } else { "plain" };
-        walk.field("mode", |walk| walk.texts(Kind::File, Some(word(old)), Some(word(new))));
+        walk.field("mode", |walk| walk.texts(ChangeKind::File, Some(word(old)), Some(word(new))));
         walk.masked = old.secret || new.secret;
         open::content(walk, new.path, old.content, new.content);
     });

@@ -4,7 +4,7 @@
 //! Invariant: what is left differs by exactly what the whole differs by. So only whole blocks go, from both sides and from
 //! the same place, and what tells objects and items apart stays: `apiVersion`, `kind`, `metadata`, names, short values.
 
-use super::lines::{Entry, Lines};
+use super::lines::{BlockEntry, Lines};
 
 /// Deeper nesting is left as it is.
 const DEPTH: usize = 48;
@@ -16,7 +16,7 @@ pub(super) fn narrow(old: &str, new: &str) -> Option<Out> {
     let (one, two) = (Lines::of(start(old))?, Lines::of(start(new))?);
     let both = Both { old: &one, new: &two };
     let (old, new) = (one.entries(one.all(), 0)?, two.entries(two.all(), 0)?);
-    let is_object = |entries: &[Entry<'_>]| {
+    let is_object = |entries: &[BlockEntry<'_>]| {
         ["apiVersion", "kind", "metadata"].iter().all(|key| entries.iter().any(|entry| entry.key == *key))
     };
     if !is_object(&old) || !is_object(&new) {
@@ -34,7 +34,7 @@ pub(super) fn identity(text: &str) -> Option<(String, String, String, String)> {
     let metadata = entries.iter().find(|entry| entry.key == "metadata" && entry.is_block)?;
     let (indent, _) = lines.shape(&metadata.body)?;
     let inner = lines.entries(metadata.body.clone(), indent)?;
-    let word = |entries: &[Entry<'_>], key: &str| {
+    let word = |entries: &[BlockEntry<'_>], key: &str| {
         let entry = entries.iter().find(|entry| entry.key == key)?;
         let value = entry.text[key.len() + 1..].trim();
         let plain = |c: u8| c.is_ascii_alphanumeric() || b"./-".contains(&c);
@@ -64,7 +64,7 @@ struct Both<'l, 't> {
 }
 
 impl Both<'_, '_> {
-    fn mappings(&self, old: &[Entry<'_>], new: &[Entry<'_>], depth: usize, out: &mut Out) {
+    fn mappings(&self, old: &[BlockEntry<'_>], new: &[BlockEntry<'_>], depth: usize, out: &mut Out) {
         for (at, one) in old.iter().enumerate() {
             // Most often both sides have the same keys in the same order.
             let same = new.get(at).filter(|two| two.key == one.key);
@@ -87,7 +87,7 @@ impl Both<'_, '_> {
     }
 
     /// One key of both sides, with something different behind it.
-    fn pair(&self, one: &Entry<'_>, two: &Entry<'_>, depth: usize, out: &mut Out) {
+    fn pair(&self, one: &BlockEntry<'_>, two: &BlockEntry<'_>, depth: usize, out: &mut Out) {
         let mut inner = Out::default();
         let may = one.is_block && two.is_block && depth < DEPTH && !(depth == 0 && one.key == "metadata");
         if !may || !self.bodies(one, two, depth + 1, &mut inner) {
@@ -107,7 +107,7 @@ impl Both<'_, '_> {
     }
 
     /// What stands below a key: mappings, or lists of as many items with the same names. False if it is something else.
-    fn bodies(&self, old: &Entry<'_>, new: &Entry<'_>, depth: usize, out: &mut Out) -> bool {
+    fn bodies(&self, old: &BlockEntry<'_>, new: &BlockEntry<'_>, depth: usize, out: &mut Out) -> bool {
         let shapes = (self.old.shape(&old.body), self.new.shape(&new.body));
         let (Some((indent, list)), Some(other)) = shapes else { return false };
         if (indent, list) != other {
@@ -144,11 +144,11 @@ impl Both<'_, '_> {
     }
 }
 
-fn name_of<'t>(entries: &[Entry<'t>]) -> Option<&'t str> {
+fn name_of<'t>(entries: &[BlockEntry<'t>]) -> Option<&'t str> {
     entries.iter().find(|entry| entry.key == "name").map(|entry| entry.text.trim_end())
 }
 
-fn push(to: &mut String, entry: &Entry<'_>, text: &str) {
+fn push(to: &mut String, entry: &BlockEntry<'_>, text: &str) {
     to.extend(std::iter::repeat_n(' ', entry.indent));
     to.push_str(text);
     if !text.ends_with('\n') {

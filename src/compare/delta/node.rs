@@ -3,7 +3,7 @@
 use super::data::{Data, Map, number};
 use super::ignition::{keys, named};
 use super::walk::Walk;
-use super::{Kind, fields};
+use super::{ChangeKind, fields};
 
 /// Users and groups by name; their keys and groups are sets.
 pub(super) fn users(walk: &mut Walk<'_>, old: &Data, new: &Data) {
@@ -23,7 +23,7 @@ pub(super) fn users(walk: &mut Walk<'_>, old: &Data, new: &Data) {
 fn user(walk: &mut Walk<'_>, old: Option<&Map>, new: Option<&Map>) {
     let (Some(old), Some(new)) = (old, new) else {
         let data = |map: Option<&Map>| map.map(|map| Data::Map(map.clone()));
-        return walk.edit(Kind::Node, data(old).as_ref(), data(new).as_ref());
+        return walk.edit(ChangeKind::Node, data(old).as_ref(), data(new).as_ref());
     };
     for key in fields::keys(old, new) {
         let (one, two) = (old.get(key), new.get(key));
@@ -39,19 +39,19 @@ fn set(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     let (old, new) = (items(old), items(new));
     let missing = |item: &Data, list: &[Data]| !list.iter().any(|other| other.same(item));
     for (at, one) in old.iter().enumerate().filter(|(_, one)| missing(one, &new)) {
-        walk.item(&at.to_string(), |walk| walk.edit(Kind::Node, Some(one), None));
+        walk.item(&at.to_string(), |walk| walk.edit(ChangeKind::Node, Some(one), None));
     }
     for (at, two) in new.iter().enumerate().filter(|(_, two)| missing(two, &old)) {
-        walk.item(&at.to_string(), |walk| walk.edit(Kind::Node, None, Some(two)));
+        walk.item(&at.to_string(), |walk| walk.edit(ChangeKind::Node, None, Some(two)));
     }
 }
 
 /// A directory or a link.
 pub(super) fn entry(walk: &mut Walk<'_>, old: Option<&Map>, new: Option<&Map>) {
-    walk.kind = Kind::File;
+    walk.kind = ChangeKind::File;
     let (Some(old), Some(new)) = (old, new) else {
         let data = |map: Option<&Map>| map.map(|map| Data::Map(map.clone()));
-        return walk.edit(Kind::File, data(old).as_ref(), data(new).as_ref());
+        return walk.edit(ChangeKind::File, data(old).as_ref(), data(new).as_ref());
     };
     for key in fields::keys(old, new) {
         walk.field(key, |walk| match key {
@@ -67,7 +67,7 @@ pub(super) fn mode(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) 
         let value = data?.word()?;
         Some(number(value).parse::<u32>().map_or_else(|_| value.to_owned(), |mode| format!("{mode:04o}")))
     };
-    walk.texts(Kind::File, octal(old).as_deref(), octal(new).as_deref());
+    walk.texts(ChangeKind::File, octal(old).as_deref(), octal(new).as_deref());
 }
 
 /// Everything that has no path or name, by field.
@@ -90,6 +90,6 @@ pub(super) fn rest(walk: &mut Walk<'_>, old: &Data, new: &Data) {
         map.retain(|_, value| value.map().is_none_or(|map| !map.is_empty()));
         map
     };
-    walk.kind = Kind::Node;
+    walk.kind = ChangeKind::Node;
     fields::maps(walk, &without(old), &without(new));
 }

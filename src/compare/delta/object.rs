@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{Edit, Into, Kind, fields, gate, ignition, schema, secret_fields};
+use super::{ChangeKind, Edit, Into, fields, gate, ignition, schema, secret_fields};
 
 /// Group, kind, namespace, name: what one object has in all its versions.
 type Identity = (String, String, String, String);
@@ -68,10 +68,10 @@ fn objects(
         return renamed(walk, (&show(was), one), (&show(is), two));
     }
     for (name, one) in &gone {
-        walk.step(Into::Object, &show(name), |walk| walk.edit(Kind::Object, Some(one), None));
+        walk.step(Into::Object, &show(name), |walk| walk.edit(ChangeKind::Object, Some(one), None));
     }
     for (name, two) in &come {
-        walk.step(Into::Object, &show(name), |walk| walk.edit(Kind::Object, None, Some(two)));
+        walk.step(Into::Object, &show(name), |walk| walk.edit(ChangeKind::Object, None, Some(two)));
     }
 }
 
@@ -87,14 +87,14 @@ fn renamed(walk: &mut Walk<'_>, (was, one): (&str, &Data), (is, two): (&str, &Da
         data
     };
     walk.step(Into::Object, is, |walk| {
-        walk.push(Kind::Object, Edit::Renamed { old: was.to_owned(), new: is.to_owned() });
+        walk.push(ChangeKind::Object, Edit::Renamed { old: was.to_owned(), new: is.to_owned() });
         object(walk, &nameless(one), &nameless(two));
     });
 }
 
 /// One object of both sides.
 fn object(walk: &mut Walk<'_>, old: &Data, new: &Data) {
-    walk.kind = Kind::Object;
+    walk.kind = ChangeKind::Object;
     match old.get("kind").and_then(Data::text) {
         Some("CustomResourceDefinition") => schema::definition(walk, old, new),
         Some("FeatureGate") => gate::compare(walk, old, new),
@@ -105,13 +105,13 @@ fn object(walk: &mut Walk<'_>, old: &Data, new: &Data) {
 
 /// A document that is no object.
 fn other(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
-    walk.kind = Kind::Data;
+    walk.kind = ChangeKind::Data;
     if let (Some(old), Some(new)) = (old, new) {
         if secret_fields::is_ignition(old) && secret_fields::is_ignition(new) {
             return ignition::compare(walk, old, new);
         }
         if secret_fields::is_kubeconfig(old) && secret_fields::is_kubeconfig(new) {
-            walk.kind = Kind::Kubeconfig;
+            walk.kind = ChangeKind::Kubeconfig;
         }
     }
     fields::compare(walk, old, new);

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 
 use super::walk::Walk;
-use super::{Edit, Kind, Shown, environment, image, object, pem, read, show, text, unit};
+use super::{ChangeKind, Edit, ShownValue, environment, image, object, pem, read, show, text, unit};
 use crate::openshift::ignition;
 
 /// Larger contents stay compressed.
@@ -144,11 +144,12 @@ pub(super) fn unpacked(content: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn binary(walk: &mut Walk<'_>, old: &[u8], new: &[u8]) {
-    let shown =
-        |content: &[u8]| if walk.masked || is_key(content) { Shown::Secret } else { show::bytes(content) };
+    let shown = |content: &[u8]| {
+        if walk.masked || is_key(content) { ShownValue::Secret } else { show::bytes(content) }
+    };
     let (old, new) = (shown(old), shown(new));
     if let Some(edit) = super::walk::edit(Some(old), Some(new)) {
-        walk.push(Kind::Binary, edit);
+        walk.push(ChangeKind::Binary, edit);
     }
 }
 
@@ -160,19 +161,19 @@ fn is_key(content: &[u8]) -> bool {
 }
 
 /// A content that is on one side only, as it may be shown.
-pub(super) fn shown(path: &str, content: &[u8], secret: bool) -> Shown {
+pub(super) fn shown(path: &str, content: &[u8], secret: bool) -> ShownValue {
     if secret {
-        return Shown::Secret;
+        return ShownValue::Secret;
     }
     match plain(content) {
         Some(text) if text.len() <= show::MOST => show::text_of(path, text),
         Some(_) => show::bytes(content),
-        None if is_key(content) => Shown::Secret,
+        None if is_key(content) => ShownValue::Secret,
         None => show::bytes(content),
     }
 }
 
 /// A change of something secret.
-pub(super) fn secret(walk: &mut Walk<'_>, kind: Kind) {
-    walk.push(kind, Edit::Changed { old: Shown::Secret, new: Shown::Secret });
+pub(super) fn secret(walk: &mut Walk<'_>, kind: ChangeKind) {
+    walk.push(kind, Edit::Changed { old: ShownValue::Secret, new: ShownValue::Secret });
 }

@@ -1,7 +1,7 @@
 //! PEM files: certificates paired and compared by field, keys only for whether they are the same.
 
 use super::walk::Walk;
-use super::{Edit, Into, Kind, Shown, certificate, open, walk};
+use super::{ChangeKind, Edit, Into, ShownValue, certificate, open, walk};
 use crate::base::pki::Certificate;
 
 /// One block: what its first line says, and its lines without white space.
@@ -30,7 +30,7 @@ pub(super) fn is_pem(path: &str, text: &str) -> bool {
 /// Two PEM texts. What is around the blocks, and their order, does not count.
 pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) {
     let (Some(old), Some(new)) = (blocks(old), blocks(new)) else {
-        return open::secret(walk, Kind::Key);
+        return open::secret(walk, ChangeKind::Key);
     };
     let (old, new) = without_shared(old, new);
     let take = |blocks: Vec<Block>| -> (Vec<Certificate>, Vec<Block>) {
@@ -66,8 +66,8 @@ fn keys(walk: &mut Walk<'_>, label: &str, old: &[String], new: &[String]) {
     let public =
         label.ends_with("PUBLIC KEY") || label.ends_with("CERTIFICATE") || label.ends_with("REQUEST");
     let show = |body: &String| match public && !walk.masked {
-        true => Shown::Text(format!("BLAKE3 {}", &blake3::hash(body.as_bytes()).to_hex()[..32])),
-        false => Shown::Secret,
+        true => ShownValue::Text(format!("BLAKE3 {}", &blake3::hash(body.as_bytes()).to_hex()[..32])),
+        false => ShownValue::Secret,
     };
     let (mut old, mut new) = (old.iter().map(show), new.iter().map(show));
     let name = label.to_ascii_lowercase().replace(' ', "-");
@@ -76,7 +76,7 @@ fn keys(walk: &mut Walk<'_>, label: &str, old: &[String], new: &[String]) {
         edits.push(edit);
     }
     let into = Into::Field;
-    edits.into_iter().for_each(|edit: Edit| walk.step(into, &name, |walk| walk.push(Kind::Key, edit)));
+    edits.into_iter().for_each(|edit: Edit| walk.step(into, &name, |walk| walk.push(ChangeKind::Key, edit)));
 }
 
 /// The blocks of a text; none if one does not end.

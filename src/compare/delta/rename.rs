@@ -14,7 +14,7 @@ const SIZE: usize = 1 << 20;
 /// then text that is mostly the same.
 pub(crate) fn renames(removed: &[File<'_>], added: &[File<'_>]) -> Vec<(usize, usize)> {
     let mut found =
-        Found { pairs: Vec::new(), removed: vec![false; removed.len()], added: vec![false; added.len()] };
+        Pairing { pairs: Vec::new(), removed: vec![false; removed.len()], added: vec![false; added.len()] };
     found.equal(removed, added);
     found.objects(removed, added);
     found.texts(removed, added);
@@ -22,13 +22,13 @@ pub(crate) fn renames(removed: &[File<'_>], added: &[File<'_>]) -> Vec<(usize, u
     found.pairs
 }
 
-struct Found {
+struct Pairing {
     pairs: Vec<(usize, usize)>,
     removed: Vec<bool>,
     added: Vec<bool>,
 }
 
-impl Found {
+impl Pairing {
     fn pair(&mut self, from: usize, to: usize) {
         self.pairs.push((from, to));
         (self.removed[from], self.added[to]) = (true, true);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::data::{Data, Map};
 use super::walk::{self, Walk};
-use super::{Into, Kind, Tone, fields};
+use super::{ChangeKind, Into, Tone, fields};
 
 /// Longer rules are cut where they are names.
 const NAME: usize = 80;
@@ -145,7 +145,7 @@ fn rule(walk: &mut Walk<'_>, name: &str, old: Option<&Data>, new: Option<&Data>,
 fn tell(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>, tone: Option<Tone>) {
     let shown = |data: Option<&Data>| data.map(|data| walk.shown(data));
     if let Some(edit) = walk::edit(shown(old), shown(new)) {
-        walk.tell(Kind::Schema, edit, tone, None);
+        walk.tell(ChangeKind::Schema, edit, tone, None);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Data as text that may be shown: the only place where a [`Shown`] is made of something's value.
+//! Data as text that may be shown: the only place where a [`ShownValue`] is made of something's value.
 
 use std::fmt::Write as _;
 
-use super::Shown;
+use super::ShownValue;
 use super::data::Data;
 use crate::base::redact;
 use crate::base::secret::MASK;
@@ -12,33 +12,33 @@ use crate::base::yaml;
 pub(super) const MOST: usize = 16 << 10;
 
 /// A value under its key. `masked`: nothing of it is public.
-pub(super) fn shown(key: &str, data: &Data, masked: bool) -> Shown {
+pub(super) fn shown(key: &str, data: &Data, masked: bool) -> ShownValue {
     match data {
-        Data::Hidden(_) => Shown::Secret,
-        _ if masked => Shown::Secret,
+        Data::Hidden(_) => ShownValue::Secret,
+        _ if masked => ShownValue::Secret,
         Data::Text(text) => text_of(key, text),
         Data::List(_) | Data::Map(_) => {
             let mut to = String::new();
             write(key, data, 0, &mut to);
             bounded(to.trim_start().to_owned())
         }
-        Data::Null => Shown::Text("null".into()),
-        other => Shown::Text(other.word().unwrap_or_default().to_owned()),
+        Data::Null => ShownValue::Text("null".into()),
+        other => ShownValue::Text(other.word().unwrap_or_default().to_owned()),
     }
 }
 
 /// A text under its key.
-pub(super) fn text_of(key: &str, text: &str) -> Shown {
-    redact::value(key, text).map_or(Shown::Secret, |text| bounded(text.into_owned()))
+pub(super) fn text_of(key: &str, text: &str) -> ShownValue {
+    redact::value(key, text).map_or(ShownValue::Secret, |text| bounded(text.into_owned()))
 }
 
 /// Bytes that are not secret.
-pub(super) fn bytes(content: &[u8]) -> Shown {
-    Shown::Bytes { size: content.len() as u64, blake3: blake3::hash(content).to_hex().to_string() }
+pub(super) fn bytes(content: &[u8]) -> ShownValue {
+    ShownValue::Bytes { size: content.len() as u64, blake3: blake3::hash(content).to_hex().to_string() }
 }
 
-fn bounded(text: String) -> Shown {
-    if text.len() > MOST { bytes(text.as_bytes()) } else { Shown::Text(text) }
+fn bounded(text: String) -> ShownValue {
+    if text.len() > MOST { bytes(text.as_bytes()) } else { ShownValue::Text(text) }
 }
 
 fn write(key: &str, data: &Data, indent: usize, to: &mut String) {

@@ -7,7 +7,7 @@
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::walk::Walk;
-use super::{Edit, Hunk, Kind, Line, open};
+use super::{ChangeKind, Edit, Hunk, HunkLine, open};
 use crate::base::redact;
 
 /// Lines around a difference.
@@ -27,9 +27,9 @@ const BLOCK: usize = 64 << 10;
 /// Two texts that differ.
 pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str, note: Option<&str>) {
     if walk.masked || has_secret(old) || has_secret(new) {
-        return open::secret(walk, Kind::Text);
+        return open::secret(walk, ChangeKind::Text);
     }
-    let mut found = Found { note: note.map(str::to_owned), ..Found::default() };
+    let mut found = Hunks { note: note.map(str::to_owned), ..Hunks::default() };
     let mut at = (Mark::default(), Mark::default());
     for window in 0.. {
         at = skip(old, new, at);
@@ -52,7 +52,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str, note: Option<&s
         found.say("one side does not end with a newline");
     }
     let edit = Edit::Lines { hunks: found.hunks, cut: found.cut };
-    walk.tell(Kind::Text, edit, None, found.note.as_deref());
+    walk.tell(ChangeKind::Text, edit, None, found.note.as_deref());
 }
 
 /// Whether a text that could not be read as objects has a Secret in it.
@@ -92,7 +92,7 @@ fn skip(old: &str, new: &str, (mut one, mut two): (Mark, Mark)) -> (Mark, Mark) 
 }
 
 #[derive(Default)]
-struct Found {
+struct Hunks {
     hunks: Vec<Hunk>,
     lines: usize,
     cut: usize,
@@ -116,7 +116,7 @@ fn lines(text: &str, from: usize) -> (Vec<&str>, bool) {
 
 type Span = (std::ops::Range<usize>, std::ops::Range<usize>);
 
-impl Found {
+impl Hunks {
     fn say(&mut self, words: &str) {
         match &mut self.note {
             Some(note) => {
@@ -201,7 +201,7 @@ impl Found {
 }
 
 /// Keeps the first lines of each sign.
-fn shorten(lines: &mut Vec<Line>) {
+fn shorten(lines: &mut Vec<HunkLine>) {
     let mut seen = [0; 3];
     lines.retain(|line| {
         let seen = &mut seen[match line.sign {
@@ -242,7 +242,7 @@ fn in_key(text: &str, byte: usize) -> bool {
     })
 }
 
-fn line(sign: char, text: &str, inside: &mut bool) -> Line {
+fn line(sign: char, text: &str, inside: &mut bool) -> HunkLine {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let mut shown = redact::line(text, inside);
     if shown.len() > LINE {
@@ -251,5 +251,5 @@ fn line(sign: char, text: &str, inside: &mut bool) -> Line {
         shown.truncate(end);
         shown.push_str(&format!("… ({} bytes, BLAKE3 {})", text.len(), &hash[..16]));
     }
-    Line { sign, text: shown }
+    HunkLine { sign, text: shown }
 }

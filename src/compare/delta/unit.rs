@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{Into, Kind, command, environment, lists};
+use super::{ChangeKind, Into, command, environment, lists};
 use crate::openshift::ignition::{Unit, unit};
 
 const ENDINGS: [&str; 15] = [
@@ -73,7 +73,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) -> bool {
     for name in names {
         let (one, two) = (old.get(name).unwrap_or(&empty), new.get(name).unwrap_or(&empty));
         walk.step(Into::Section, name, |walk| {
-            walk.kind = Kind::Unit;
+            walk.kind = ChangeKind::Unit;
             let mut keys: Vec<&String> = one.keys().chain(two.keys()).collect();
             keys.sort_unstable();
             keys.dedup();
@@ -113,9 +113,9 @@ fn value(walk: &mut Walk<'_>, key: &str, old: &[String], new: &[String]) {
         ([one], [two]) if key.starts_with("Exec") => {
             command::compare(walk, &command::words(one), &command::words(two));
         }
-        ([one], [two]) => walk.texts(Kind::Unit, Some(one), Some(two)),
-        ([one], []) => walk.texts(Kind::Unit, Some(one), None),
-        ([], [two]) => walk.texts(Kind::Unit, None, Some(two)),
+        ([one], [two]) => walk.texts(ChangeKind::Unit, Some(one), Some(two)),
+        ([one], []) => walk.texts(ChangeKind::Unit, Some(one), None),
+        ([], [two]) => walk.texts(ChangeKind::Unit, None, Some(two)),
         _ if key.starts_with("Exec") => commands(walk, old, new),
         _ => {
             let list = |values: &[String]| values.iter().cloned().map(Data::Text).collect::<Vec<_>>();
@@ -131,7 +131,7 @@ fn sets(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
     let (old, new) = (words(old), words(new));
     for word in old.symmetric_difference(&new) {
         let side = |set: &std::collections::BTreeSet<String>| set.contains(word).then_some(word.as_str());
-        walk.item(word, |walk| walk.texts(Kind::Unit, side(&old), side(&new)));
+        walk.item(word, |walk| walk.texts(ChangeKind::Unit, side(&old), side(&new)));
     }
 }
 
@@ -147,15 +147,15 @@ fn commands(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
             Some((to, two)) => walk.item(&at.min(to).to_string(), |walk| {
                 command::compare(walk, &command::words(one), &command::words(two));
             }),
-            None => walk.item(&at.to_string(), |walk| walk.texts(Kind::Unit, Some(one), None)),
+            None => walk.item(&at.to_string(), |walk| walk.texts(ChangeKind::Unit, Some(one), None)),
         }
     }
     for (at, two) in left {
-        walk.item(&at.to_string(), |walk| walk.texts(Kind::Unit, None, Some(two)));
+        walk.item(&at.to_string(), |walk| walk.texts(ChangeKind::Unit, None, Some(two)));
     }
     let same = old.len() == new.len() && old.iter().zip(new).all(|(one, two)| command::same(one, two));
     if walk.count() == before && !same {
         // Only their order, or how often one runs.
-        walk.texts(Kind::Unit, Some(&old.join("\n")), Some(&new.join("\n")));
+        walk.texts(ChangeKind::Unit, Some(&old.join("\n")), Some(&new.join("\n")));
     }
 }

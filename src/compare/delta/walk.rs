@@ -1,7 +1,7 @@
 //! Where a comparison is, and what it has found so far.
 
 use super::data::Data;
-use super::{CHANGES, Change, Context, Edit, Into, Kind, Shown, Step, Tone, show};
+use super::{CHANGES, Change, ChangeKind, DeltaContext, Edit, Into, PlaceStep, ShownValue, Tone, show};
 use crate::base::redact;
 
 /// How deep files may be in files: an Ignition config holds a MachineConfig, which holds a ConfigMap, which holds YAML.
@@ -9,24 +9,24 @@ const DEPTH: usize = 8;
 
 /// One comparison on its way down.
 pub(super) struct Walk<'c> {
-    pub(super) context: &'c Context,
+    pub(super) context: &'c DeltaContext,
     /// Nothing is shown but what is known to be public.
     pub(super) masked: bool,
     /// What plain fields are of, at this place.
-    pub(super) kind: Kind,
+    pub(super) kind: ChangeKind,
     /// Files around this place.
     pub(super) depth: usize,
-    place: Vec<Step>,
+    place: Vec<PlaceStep>,
     found: Vec<Change>,
     more: usize,
 }
 
 impl<'c> Walk<'c> {
-    pub(super) fn new(context: &'c Context) -> Self {
+    pub(super) fn new(context: &'c DeltaContext) -> Self {
         Self {
             context,
             masked: false,
-            kind: Kind::Data,
+            kind: ChangeKind::Data,
             depth: 0,
             place: Vec::new(),
             found: Vec::new(),
@@ -36,7 +36,7 @@ impl<'c> Walk<'c> {
 
     /// Goes one step down, and back.
     pub(super) fn step<R>(&mut self, into: Into, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
-        self.place.push(Step { into, name: redact::name(name).into_owned() });
+        self.place.push(PlaceStep { into, name: redact::name(name).into_owned() });
         let (masked, kind, depth) = (self.masked, self.kind, self.depth);
         let result = inside(self);
         (self.masked, self.kind, self.depth) = (masked, kind, depth);
@@ -62,12 +62,12 @@ impl<'c> Walk<'c> {
         self.depth < DEPTH
     }
 
-    pub(super) fn push(&mut self, kind: Kind, edit: Edit) {
+    pub(super) fn push(&mut self, kind: ChangeKind, edit: Edit) {
         self.tell(kind, edit, None, None);
     }
 
     /// Adds a change at this place.
-    pub(super) fn tell(&mut self, kind: Kind, edit: Edit, tone: Option<Tone>, note: Option<&str>) {
+    pub(super) fn tell(&mut self, kind: ChangeKind, edit: Edit, tone: Option<Tone>, note: Option<&str>) {
         let limit = if self.context.limit == 0 { CHANGES } else { self.context.limit };
         if self.found.len() >= limit {
             self.more += 1;
@@ -78,7 +78,7 @@ impl<'c> Walk<'c> {
     }
 
     /// A value of this place that is on one side only, or differs.
-    pub(super) fn edit(&mut self, kind: Kind, old: Option<&Data>, new: Option<&Data>) {
+    pub(super) fn edit(&mut self, kind: ChangeKind, old: Option<&Data>, new: Option<&Data>) {
         let shown = |data: Option<&Data>| data.map(|data| self.shown(data));
         if let Some(edit) = edit(shown(old), shown(new)) {
             self.push(kind, edit);
@@ -86,7 +86,7 @@ impl<'c> Walk<'c> {
     }
 
     /// The same of texts.
-    pub(super) fn texts(&mut self, kind: Kind, old: Option<&str>, new: Option<&str>) {
+    pub(super) fn texts(&mut self, kind: ChangeKind, old: Option<&str>, new: Option<&str>) {
         if old == new {
             return;
         }
@@ -95,8 +95,8 @@ impl<'c> Walk<'c> {
     }
 
     /// The same of texts that are public, however they look.
-    pub(super) fn public(&mut self, kind: Kind, old: Option<String>, new: Option<String>) {
-        if let Some(edit) = edit(old.map(Shown::Text), new.map(Shown::Text)) {
+    pub(super) fn public(&mut self, kind: ChangeKind, old: Option<String>, new: Option<String>) {
+        if let Some(edit) = edit(old.map(ShownValue::Text), new.map(ShownValue::Text)) {
             self.push(kind, edit);
         }
     }
@@ -107,7 +107,7 @@ impl<'c> Walk<'c> {
     }
 
     /// A value of this place as it may be shown.
-    pub(super) fn shown(&self, data: &Data) -> Shown {
+    pub(super) fn shown(&self, data: &Data) -> ShownValue {
         let key = self.place.iter().rev().find(|step| step.into != Into::Item);
         show::shown(key.map(|step| step.name.as_str()).unwrap_or_default(), data, self.masked)
     }
@@ -118,7 +118,7 @@ impl<'c> Walk<'c> {
             let (place, more) = (self.found.first().map(|first| first.place[..1].to_vec()), self.more);
             self.found.push(Change {
                 place: place.unwrap_or_default(),
-                kind: Kind::File,
+                kind: ChangeKind::File,
                 edit: Edit::Lines { hunks: Vec::new(), cut: more },
                 tone: None,
                 note: Some(format!("{more} more")),
@@ -129,13 +129,13 @@ impl<'c> Walk<'c> {
 }
 
 /// The difference between two values, of which one may not be there. What is secret on one side is secret on both.
-pub(super) fn edit(old: Option<Shown>, new: Option<Shown>) -> Option<Edit> {
+pub(super) fn edit(old: Option<ShownValue>, new: Option<ShownValue>) -> Option<Edit> {
     Some(match (old, new) {
         (None, None) => return None,
         (None, Some(new)) => Edit::Added { new },
         (Some(old), None) => Edit::Removed { old },
-        (Some(Shown::Secret), Some(_)) | (Some(_), Some(Shown::Secret)) => {
-            Edit::Changed { old: Shown::Secret, new: Shown::Secret }
+        (Some(ShownValue::Secret), Some(_)) | (Some(_), Some(ShownValue::Secret)) => {
+            Edit::Changed { old: ShownValue::Secret, new: ShownValue::Secret }
         }
         (Some(old), Some(new)) => Edit::Changed { old, new },
     })

@@ -20,10 +20,10 @@ pub(super) type Roots = (Vec<usize>, Vec<String>);
 
 /// Everything that is known about how the artifacts that differ were built.
 pub(super) struct History<'a> {
-    of: BTreeMap<&'a str, Known>,
+    of: BTreeMap<&'a str, TracePair>,
 }
 
-struct Known {
+struct TracePair {
     old: Option<Trace>,
     new: Option<Trace>,
     /// Whether each side was built at all: files on disk have no causes.
@@ -31,7 +31,7 @@ struct Known {
     lone: bool,
 }
 
-impl Known {
+impl TracePair {
     /// Inputs by the name of who made them, of either side.
     fn inputs(&self) -> BTreeSet<&str> {
         let traces = self.old.iter().chain(&self.new);
@@ -54,7 +54,10 @@ impl<'a> History<'a> {
             };
             let built = [pair.old, pair.new].into_iter().flatten().all(|part| part.drv.is_some());
             let lone = pair.old.is_none() || pair.new.is_none();
-            of.insert(*name, Known { old: trace(old, pair.old)?, new: trace(new, pair.new)?, built, lone });
+            of.insert(
+                *name,
+                TracePair { old: trace(old, pair.old)?, new: trace(new, pair.new)?, built, lone },
+            );
         }
         Ok(Self { of })
     }
@@ -142,7 +145,7 @@ impl<'a> History<'a> {
     fn of_one<'k>(
         &'k self,
         name: &str,
-        known: &'k Known,
+        known: &'k TracePair,
         naming: Naming<'_>,
     ) -> (BTreeSet<Cause>, BTreeSet<&'k str>) {
         if known.lone {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::{Artifact, Result, SchemaMove, Severity, Side};
 use crate::base::hint::Problems;
-use crate::base::yaml::{self, Data, Node, Source};
-use crate::compare::delta::{Change, Edit, Into, Kind, Shown, Step, Tone};
+use crate::base::yaml::{self, Source, YamlData, YamlNode};
+use crate::compare::delta::{Change, ChangeKind, Edit, Into, PlaceStep, ShownValue, Tone};
 use crate::openshift::patch::Identity;
 
 /// The artifact with all manifests, as they are applied.
@@ -16,7 +16,7 @@ const MANIFESTS: &str = "patched";
 
 /// Everything that is tightened. What breaks one of our objects is [`Severity::Breaking`].
 pub(super) fn schemas(old: &Side, artifacts: &mut [&mut Artifact]) -> Result<Vec<SchemaMove>> {
-    let mut objects: Option<Vec<Node>> = None;
+    let mut objects: Option<Vec<YamlNode>> = None;
     let mut moves = Vec::new();
     for difference in artifacts.iter_mut().flat_map(|artifact| &mut artifact.differences) {
         let Some(tightened) = tightened(&difference.change) else { continue };
@@ -47,7 +47,7 @@ struct Tightened {
 }
 
 fn tightened(change: &Change) -> Option<Tightened> {
-    if change.kind != Kind::Schema || change.tone != Some(Tone::Tightened) {
+    if change.kind != ChangeKind::Schema || change.tone != Some(Tone::Tightened) {
         return None;
     }
     let at = change.place.iter().position(|step| step.into == Into::Object)?;
@@ -58,9 +58,9 @@ fn tightened(change: &Change) -> Option<Tightened> {
         steps.clone().take_while(|step| step.into != Into::Rule).map(|step| step.name.clone()).collect();
     let rule = steps.clone().find(|step| step.into == Into::Rule);
     let is_enum = rule.is_some_and(|step| step.name == "enum");
-    let rule = rule.map(|step: &Step| format!("{} ", step.name)).unwrap_or_default();
-    let text = |shown: &Shown| match shown {
-        Shown::Text(text) => text.clone(),
+    let rule = rule.map(|step: &PlaceStep| format!("{} ", step.name)).unwrap_or_default();
+    let text = |shown: &ShownValue| match shown {
+        ShownValue::Text(text) => text.clone(),
         _ => "something else".to_owned(),
     };
     let what = match &change.edit {
@@ -71,7 +71,7 @@ fn tightened(change: &Change) -> Option<Tightened> {
         Edit::Renamed { .. } | Edit::Lines { .. } => "changed".to_owned(),
     };
     let value = match &change.edit {
-        Edit::Removed { old: Shown::Text(value) } if is_enum => Some(value.clone()),
+        Edit::Removed { old: ShownValue::Text(value) } if is_enum => Some(value.clone()),
         _ => None,
     };
     let breaks = matches!(change.edit, Edit::Removed { .. }) && (rule.is_empty() || value.is_some());
@@ -80,7 +80,7 @@ fn tightened(change: &Change) -> Option<Tightened> {
 
 impl Tightened {
     /// Whether an object is of this type and has the field.
-    fn is_in(&self, object: &Node) -> bool {
+    fn is_in(&self, object: &YamlNode) -> bool {
         let (plural, group) = self.crd.split_once('.').unwrap_or((&self.crd, ""));
         let identity = Identity::of(object);
         let kind = identity.kind.to_lowercase();
@@ -93,26 +93,28 @@ impl Tightened {
 }
 
 /// Whether an object has a field, in any item of the lists on the way; with this value, if one is asked for.
-fn has(node: &Node, path: &[String], value: Option<&str>) -> bool {
+fn has(node: &YamlNode, path: &[String], value: Option<&str>) -> bool {
     match (&node.data, path) {
-        (Data::List(items), []) => value.is_none() || items.iter().any(|item| has(item, path, value)),
+        (YamlData::List(items), []) => value.is_none() || items.iter().any(|item| has(item, path, value)),
         (_, []) => value.is_none_or(|value| node.text() == Some(value)),
-        (Data::List(items), [first, rest @ ..]) if first == "[]" => {
+        (YamlData::List(items), [first, rest @ ..]) if first == "[]" => {
             items.iter().any(|item| has(item, rest, value))
         }
-        (Data::List(items), path) => items.iter().any(|item| has(item, path, value)),
-        (Data::Map(_), [first, rest @ ..]) => node.get(first).is_some_and(|inner| has(inner, rest, value)),
+        (YamlData::List(items), path) => items.iter().any(|item| has(item, path, value)),
+        (YamlData::Map(_), [first, rest @ ..]) => {
+            node.get(first).is_some_and(|inner| has(inner, rest, value))
+        }
         _ => false,
     }
 }
 
-fn identity(object: &Node) -> String {
+fn identity(object: &YamlNode) -> String {
     let Identity { kind, namespace, name, .. } = Identity::of(object);
     if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
 }
 
 /// All objects that bootkube applies.
-fn read(side: &Side) -> Result<Vec<Node>> {
+fn read(side: &Side) -> Result<Vec<YamlNode>> {
     let Some(leaves) = side.leaves(MANIFESTS)? else { return Ok(Vec::new()) };
     let mut objects = Vec::new();
     let manifests: BTreeMap<&String, _> =

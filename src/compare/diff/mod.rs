@@ -62,7 +62,7 @@ pub struct Artifact {
     /// Its name; of one that is renamed, the new one.
     pub name: String,
     /// What became of it.
-    pub state: State,
+    pub state: ArtifactState,
     /// Its name before, if it is renamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
@@ -83,7 +83,7 @@ pub struct Artifact {
 /// What became of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum ArtifactState {
     /// Only on the new side.
     Added,
     /// Only on the old side.

@@ -13,7 +13,9 @@ use serde::Serialize;
 
 use super::Result;
 use super::side::{Leaf, Leaves};
-use crate::compare::delta::{self, Change, Context, Edit, File, Into, Kind, Shown, Step};
+use crate::compare::delta::{
+    self, Change, ChangeKind, DeltaContext, Edit, File, Into, PlaceStep, ShownValue,
+};
 use crate::openshift::ignition::{
     CONTENT_PATH, ENCAPSULATED_PATH, Manifest, OriginKind, UNITS, Written, unit_path,
 };
@@ -107,7 +109,7 @@ pub(super) fn attributes(
     lists: &Lists,
     old: &Leaves,
     new: &Leaves,
-    context: &Context,
+    context: &DeltaContext,
 ) -> Result<Vec<Change>> {
     let [Some(before), Some(after)] = lists else { return Ok(Vec::new()) };
     let (before, after) = (Entries::of(before), Entries::of(after));
@@ -115,7 +117,7 @@ pub(super) fn attributes(
     for (path, (_, one)) in &before.0 {
         let Some((is_unit, other)) = after.0.get(path) else { continue };
         let mut note = |field: &str, old: &Option<String>, new: &Option<String>| {
-            let text = |value: &String| Shown::Text(value.clone());
+            let text = |value: &String| ShownValue::Text(value.clone());
             let edit = match (old, new) {
                 (None, None) => return,
                 (Some(old), Some(new)) if old == new => return,
@@ -123,9 +125,9 @@ pub(super) fn attributes(
                 (Some(old), None) => Edit::Removed { old: text(old) },
                 (None, Some(new)) => Edit::Added { new: text(new) },
             };
-            let file = Step { into: Into::File, name: path.clone() };
-            let place = vec![file, Step { into: Into::Field, name: field.to_owned() }];
-            let kind = if *is_unit { Kind::Unit } else { Kind::File };
+            let file = PlaceStep { into: Into::File, name: path.clone() };
+            let place = vec![file, PlaceStep { into: Into::Field, name: field.to_owned() }];
+            let kind = if *is_unit { ChangeKind::Unit } else { ChangeKind::File };
             changes.push(Change { place, kind, edit, tone: None, note: None });
         };
         note("mode", &one.mode, &other.mode);
@@ -134,7 +136,7 @@ pub(super) fn attributes(
     }
     if let (Some(old), Some(new)) = (config(old)?, config(new)?) {
         let all = delta::files(Some(file(&old)), Some(file(&new)), context);
-        changes.extend(all.into_iter().filter(|change| change.kind == Kind::Node));
+        changes.extend(all.into_iter().filter(|change| change.kind == ChangeKind::Node));
     }
     Ok(changes)
 }

@@ -7,7 +7,7 @@ use super::Result;
 use crate::base::digest::{Digest, DrvId, ObjectId};
 use crate::base::fs;
 use crate::engine::store::Store;
-use crate::engine::tree::Kind;
+use crate::engine::tree::EntryKind;
 
 #[derive(Debug, Clone, Default)]
 pub struct Side {
@@ -109,11 +109,11 @@ impl Tree {
         match (self, store) {
             (Self::Object(id), Some(store)) => {
                 let object = store.object(*id)?;
-                let leaf = |(path, entry): (&str, &crate::engine::tree::Entry)| {
+                let leaf = |(path, entry): (&str, &crate::engine::tree::TreeEntry)| {
                     let (executable, link) = match &entry.kind {
-                        Kind::File { exec, .. } => (*exec, None),
-                        Kind::Link { target } => (false, Some(target.clone())),
-                        Kind::Dir => return None,
+                        EntryKind::File { exec, .. } => (*exec, None),
+                        EntryKind::Link { target } => (false, Some(target.clone())),
+                        EntryKind::Dir => return None,
                     };
                     let leaf = Leaf { digest: entry.digest, secret: entry.secret, executable, link };
                     Some((path.to_owned(), leaf))

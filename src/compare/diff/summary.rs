@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Artifact, Difference, NodeImpact, Result, Severity, Side, State};
-use crate::compare::delta::{Change, Edit, Into, Kind, Shown, Step, Tone};
+use super::{Artifact, ArtifactState, Difference, NodeImpact, Result, Severity, Side};
+use crate::compare::delta::{Change, ChangeKind, Edit, Into, PlaceStep, ShownValue, Tone};
 
 /// The artifact that lists the images of a release.
 const IMAGES: &str = "release/images";
@@ -54,9 +54,9 @@ pub struct FlagMove {
     pub program: String,
     pub flag: String,
     /// Before; none if it was not there.
-    pub old: Option<Shown>,
+    pub old: Option<ShownValue>,
     /// After; none if it is gone.
-    pub new: Option<Shown>,
+    pub new: Option<ShownValue>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -93,12 +93,18 @@ pub struct Renewed {
 /// How much a difference should be looked at, before anything is known about who uses it.
 pub(super) fn weigh(change: &Change) -> Severity {
     match (change.kind, change.tone, &change.edit) {
-        (Kind::Schema, Some(Tone::Tightened), _) => Severity::Notable,
-        (Kind::Schema, ..) => Severity::Info,
-        (Kind::Flag | Kind::Image | Kind::Gate | Kind::Unit | Kind::Key | Kind::Node, ..) => {
-            Severity::Notable
-        }
-        (Kind::File, _, Edit::Added { .. } | Edit::Removed { .. }) => Severity::Notable,
+        (ChangeKind::Schema, Some(Tone::Tightened), _) => Severity::Notable,
+        (ChangeKind::Schema, ..) => Severity::Info,
+        (
+            ChangeKind::Flag
+            | ChangeKind::Image
+            | ChangeKind::Gate
+            | ChangeKind::Unit
+            | ChangeKind::Key
+            | ChangeKind::Node,
+            ..,
+        ) => Severity::Notable,
+        (ChangeKind::File, _, Edit::Added { .. } | Edit::Removed { .. }) => Severity::Notable,
         _ => Severity::Info,
     }
 }
@@ -114,10 +120,10 @@ pub(super) fn summary(
     let mut counts = Counts::default();
     for artifact in artifacts.iter() {
         match artifact.state {
-            State::Added => counts.added += 1,
-            State::Removed => counts.removed += 1,
-            State::Renamed => counts.renamed += 1,
-            State::Changed => counts.changed += 1,
+            ArtifactState::Added => counts.added += 1,
+            ArtifactState::Removed => counts.removed += 1,
+            ArtifactState::Renamed => counts.renamed += 1,
+            ArtifactState::Changed => counts.changed += 1,
         }
     }
     let all: BTreeSet<&String> = old.parts.keys().chain(new.parts.keys()).filter(|name| only(name)).collect();
@@ -180,7 +186,7 @@ fn images(old: &Side, new: &Side) -> Result<Vec<ImageMove>> {
 }
 
 /// Both values of a difference; none if it is of lines or a name.
-fn values(edit: &Edit) -> Option<(Option<Shown>, Option<Shown>)> {
+fn values(edit: &Edit) -> Option<(Option<ShownValue>, Option<ShownValue>)> {
     match edit {
         Edit::Added { new } => Some((None, Some(new.clone()))),
         Edit::Removed { old } => Some((Some(old.clone()), None)),
@@ -209,7 +215,7 @@ fn flag(artifact: &str, change: &Change) -> Option<FlagMove> {
 }
 
 /// The unit, or the object and its container, that a command line is in.
-fn program(place: &[Step]) -> String {
+fn program(place: &[PlaceStep]) -> String {
     let unit = place.iter().rfind(|step| step.into == Into::File && step.name.ends_with(".service"));
     if let Some(unit) = unit {
         return crate::engine::tree::leaf(&unit.name).to_owned();
@@ -226,14 +232,14 @@ fn program(place: &[Step]) -> String {
 
 fn gates<'c>(changes: impl Iterator<Item = &'c Change>) -> Vec<GateFlip> {
     // A gate is on in a FeatureGate and true in a program's configuration.
-    let text = |shown: Option<Shown>| match shown {
-        Some(Shown::Text(text)) if text == "true" => Some("enabled".to_owned()),
-        Some(Shown::Text(text)) if text == "false" => Some("disabled".to_owned()),
-        Some(Shown::Text(text)) => Some(text),
+    let text = |shown: Option<ShownValue>| match shown {
+        Some(ShownValue::Text(text)) if text == "true" => Some("enabled".to_owned()),
+        Some(ShownValue::Text(text)) if text == "false" => Some("disabled".to_owned()),
+        Some(ShownValue::Text(text)) => Some(text),
         _ => None,
     };
     let mut flips = BTreeSet::new();
-    for change in changes.filter(|change| change.kind == Kind::Gate) {
+    for change in changes.filter(|change| change.kind == ChangeKind::Gate) {
         let (Some((old, new)), Some(step)) = (values(&change.edit), change.place.last()) else { continue };
         flips.insert(GateFlip { gate: step.name.clone(), old: text(old), new: text(new) });
     }
@@ -242,8 +248,8 @@ fn gates<'c>(changes: impl Iterator<Item = &'c Change>) -> Vec<GateFlip> {
 
 fn certificates(artifacts: &[&Artifact]) -> Vec<Renewed> {
     let of = |artifact: &&Artifact| {
-        let is_key = |one: &&Difference| one.change.kind == Kind::Key;
-        let is_certificate = |one: &&Difference| one.change.kind == Kind::Certificate;
+        let is_key = |one: &&Difference| one.change.kind == ChangeKind::Key;
+        let is_certificate = |one: &&Difference| one.change.kind == ChangeKind::Certificate;
         let fields: BTreeSet<String> = artifact
             .differences
             .iter()
@@ -252,7 +258,7 @@ fn certificates(artifacts: &[&Artifact]) -> Vec<Renewed> {
             .map(|step| step.name.clone())
             .collect();
         let rekeyed = artifact.differences.iter().any(|one| is_key(&one)) || fields.contains("key");
-        let any = artifact.state == State::Changed && (rekeyed || !fields.is_empty());
+        let any = artifact.state == ArtifactState::Changed && (rekeyed || !fields.is_empty());
         any.then(|| Renewed {
             artifact: artifact.name.clone(),
             fields: fields.into_iter().collect(),

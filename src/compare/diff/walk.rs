@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use super::causes::{self, Naming};
 use super::side::Leaves;
 use super::summary::{self, weigh};
-use super::{Artifact, Diff, Difference, Part, Result, SHAPE, Same, Side, State, nodes};
+use super::{Artifact, ArtifactState, Diff, Difference, Part, Result, SHAPE, Same, Side, nodes};
 use crate::base::digest::Digest;
-use crate::compare::delta::{self, Change, Context, Edit, File, Into, Kind, Step};
+use crate::compare::delta::{self, Change, ChangeKind, DeltaContext, Edit, File, Into, PlaceStep};
 
 /// Compares two sides. `only` says of which artifacts to tell: causes may lie in others. `naming` says what people call a
 /// cause.
@@ -22,7 +22,7 @@ pub fn compare(old: &Side, new: &Side, only: &dyn Fn(&str) -> bool, naming: Nami
     for name in &order {
         works.push(Work::new([old, new], paired[name], name, &mut seen)?);
     }
-    let context = Context { components: summary::components(old, new)?, limit: 0 };
+    let context = DeltaContext { components: summary::components(old, new)?, limit: 0 };
     let read: Vec<Vec<Vec<Change>>> = works
         .par_iter()
         .map(|work| {
@@ -43,7 +43,7 @@ pub fn compare(old: &Side, new: &Side, only: &dyn Fn(&str) -> bool, naming: Nami
         let (artifact, files) = told.artifact(work, read);
         impacts.extend(nodes::impact(work.name, &work.lists, &work.old, &work.new)?);
         let (causes, via) = of.get(work.name).cloned().unwrap_or_default();
-        if artifact.state != State::Changed || files > 0 {
+        if artifact.state != ArtifactState::Changed || files > 0 {
             artifacts.push(Artifact { causes, via, ..artifact });
         }
     }
@@ -191,7 +191,7 @@ impl<'a> Work<'a> {
     }
 
     /// What differs between two files.
-    fn differences(&self, (old, new): &Paths, context: &Context) -> Result<Vec<Change>> {
+    fn differences(&self, (old, new): &Paths, context: &DeltaContext) -> Result<Vec<Change>> {
         let read = |leaves: &Leaves, path: &Option<String>| {
             path.as_ref().map(|path| Loaded::read(leaves, path)).transpose()
         };
@@ -229,7 +229,7 @@ impl Loaded {
 /// Differences that were told, and the artifact that has them first.
 #[derive(Default)]
 struct Told<'a> {
-    by: BTreeMap<(Vec<Step>, Kind, Edit), &'a str>,
+    by: BTreeMap<(Vec<PlaceStep>, ChangeKind, Edit), &'a str>,
 }
 
 impl<'a> Told<'a> {
@@ -254,10 +254,10 @@ impl<'a> Told<'a> {
             firsts.into_iter().for_each(|first| *same.entry(first).or_default() += 1);
         }
         let state = match (work.paired.before, work.paired.old, work.paired.new) {
-            (Some(_), ..) => State::Renamed,
-            (_, None, _) => State::Added,
-            (_, _, None) => State::Removed,
-            _ => State::Changed,
+            (Some(_), ..) => ArtifactState::Renamed,
+            (_, None, _) => ArtifactState::Added,
+            (_, _, None) => ArtifactState::Removed,
+            _ => ArtifactState::Changed,
         };
         let object = |part: Option<&Part>| part.and_then(|part| part.tree.object());
         let same = same.into_iter().map(|(artifact, files)| Same { artifact: artifact.to_owned(), files });
@@ -278,7 +278,7 @@ impl<'a> Told<'a> {
 
 /// The way from the innermost file on, by that file's own name: the same for a file in an artifact, in the tree that it is
 /// copied to, and on a node.
-fn tail(place: &[Step]) -> Vec<Step> {
+fn tail(place: &[PlaceStep]) -> Vec<PlaceStep> {
     let at = place.iter().rposition(|step| step.into == Into::File).unwrap_or(0);
     let mut tail = place[at..].to_vec();
     if let Some(first) =

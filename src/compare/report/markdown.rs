@@ -3,7 +3,7 @@
 use super::rows::{Mark, Row, rows};
 use super::{edit, way};
 use crate::compare::delta::Edit;
-use crate::compare::diff::{Artifact, Diff, State};
+use crate::compare::diff::{Artifact, ArtifactState, Diff};
 
 /// Longer details are cut: a comment on a pull request has a limit.
 const LINES: usize = 200;
@@ -48,10 +48,10 @@ fn escape(text: &str) -> String {
 
 fn artifact(text: &mut String, artifact: &Artifact) {
     let state = match artifact.state {
-        State::Added => "added",
-        State::Removed => "removed",
-        State::Renamed => "renamed",
-        State::Changed => "changed",
+        ArtifactState::Added => "added",
+        ArtifactState::Removed => "removed",
+        ArtifactState::Renamed => "renamed",
+        ArtifactState::Changed => "changed",
     };
     let causes: Vec<String> = artifact.causes.iter().map(|at| (at + 1).to_string()).collect();
     let causes = if causes.is_empty() { String::new() } else { format!(", cause {}", causes.join(", ")) };

@@ -10,7 +10,7 @@ pub(crate) use rows::{Mark, Row, rows};
 
 use crate::base::secret::MASK;
 use crate::compare::cause::{Cause, CauseKind};
-use crate::compare::delta::{Change, Edit, Into, Shown};
+use crate::compare::delta::{Change, Edit, Into, ShownValue};
 use crate::compare::diff::{Effect, FlagMove, SchemaMove};
 
 /// The schema of the document of `diff --format json`.
@@ -19,11 +19,11 @@ pub(crate) const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
 pub(crate) const REPORT_SCHEMA: &str = include_str!("schema.json");
 
 /// A value, in one line.
-fn value(shown: &Shown) -> String {
+fn value(shown: &ShownValue) -> String {
     match shown {
-        Shown::Text(text) => text.trim_end().replace('\n', "⏎"),
-        Shown::Secret => MASK.to_owned(),
-        Shown::Bytes { size, blake3 } => {
+        ShownValue::Text(text) => text.trim_end().replace('\n', "⏎"),
+        ShownValue::Secret => MASK.to_owned(),
+        ShownValue::Bytes { size, blake3 } => {
             format!("{size} bytes, blake3 {}", blake3.get(..12).unwrap_or(blake3))
         }
     }
@@ -34,7 +34,7 @@ fn edit(edit: &Edit) -> String {
     match edit {
         Edit::Added { new } => value(new),
         Edit::Removed { old } => value(old),
-        Edit::Changed { old: Shown::Secret, new: Shown::Secret } => format!("{MASK}, changed"),
+        Edit::Changed { old: ShownValue::Secret, new: ShownValue::Secret } => format!("{MASK}, changed"),
         Edit::Changed { old, new } => format!("{} → {}", value(old), value(new)),
         Edit::Renamed { old, new } => format!("{old} → {new}"),
         Edit::Lines { hunks, cut } => match hunks.len() + cut {

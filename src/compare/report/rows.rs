@@ -2,7 +2,7 @@
 
 use super::{cause, edit, effect, flag, schema, short, together, way};
 use crate::compare::delta::Edit;
-use crate::compare::diff::{Artifact, Diff, Difference, ImageMove, NodeImpact, Severity, State};
+use crate::compare::diff::{Artifact, ArtifactState, Diff, Difference, ImageMove, NodeImpact, Severity};
 
 /// How many of a kind the page lists; the details have all.
 const LISTED: usize = 12;
@@ -161,9 +161,9 @@ impl Page {
 
     fn artifact(&mut self, artifact: &Artifact) {
         let (sign, mark) = match artifact.state {
-            State::Added => ('+', Mark::Added),
-            State::Removed => ('-', Mark::Removed),
-            State::Renamed | State::Changed => ('~', Mark::Changed),
+            ArtifactState::Added => ('+', Mark::Added),
+            ArtifactState::Removed => ('-', Mark::Removed),
+            ArtifactState::Renamed | ArtifactState::Changed => ('~', Mark::Changed),
         };
         let causes: String = artifact.causes.iter().map(|at| format!("[{}]", at + 1)).collect();
         let name = match (&artifact.before, artifact.name.as_str()) {

@@ -5,7 +5,7 @@
 
 use super::{BuildError, Builder, Job, JobError};
 use crate::engine::drv::BuilderId;
-use crate::engine::tree::{Kind, TreeWriter};
+use crate::engine::tree::{EntryKind, TreeWriter};
 
 pub(crate) struct DigestOf;
 
@@ -26,7 +26,7 @@ impl Builder for DigestOf {
 
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
         let wrong = || JobError::Input { alias: "of".into(), problem: "is not a file".into() };
-        let found = job.input("of")?.entry().filter(|entry| matches!(entry.kind, Kind::File { .. }));
+        let found = job.input("of")?.entry().filter(|entry| matches!(entry.kind, EntryKind::File { .. }));
         let digest = found.ok_or_else(wrong)?.digest.to_string();
         Ok(out.write(file(job)?, digest.as_bytes(), false)?)
     }

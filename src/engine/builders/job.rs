@@ -12,7 +12,7 @@ use crate::base::secret::{Secret, Seed};
 use crate::base::value::Value;
 use crate::engine::registry::{Deferred, Opened};
 use crate::engine::sandbox::Sandbox;
-use crate::engine::tree::{Entry, Kind, Listing};
+use crate::engine::tree::{EntryKind, Listing, TreeEntry};
 
 /// One derivation to build, with its inputs at hand.
 pub struct Job<'a> {
@@ -179,7 +179,7 @@ impl Hint for JobError {
 
 impl InputTree {
     /// The entry of the input itself.
-    pub fn entry(&self) -> Option<&Entry> {
+    pub fn entry(&self) -> Option<&TreeEntry> {
         self.listing.as_ref()?.get(&self.path)
     }
 
@@ -189,7 +189,7 @@ impl InputTree {
     }
 
     /// Files and links of this input: path relative to it (empty for a file), place on disk, entry.
-    pub fn leaves(&self) -> impl Iterator<Item = (&str, PathBuf, &Entry)> {
+    pub fn leaves(&self) -> impl Iterator<Item = (&str, PathBuf, &TreeEntry)> {
         self.listing.iter().flat_map(|listing| listing.leaves(&self.path)).map(|(path, entry)| {
             let relative = path.strip_prefix(&self.path).unwrap_or(path).trim_start_matches('/');
             (relative, self.root.join(path), entry)
@@ -210,7 +210,7 @@ impl InputTree {
     pub fn texts(&self, alias: &str) -> Result<BTreeMap<String, String>, JobError> {
         let mut texts = BTreeMap::new();
         for (path, full, entry) in self.leaves() {
-            if matches!(entry.kind, Kind::File { .. }) {
+            if matches!(entry.kind, EntryKind::File { .. }) {
                 texts.insert(path.to_owned(), read_text(&full, alias, path)?);
             }
         }

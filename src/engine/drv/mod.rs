@@ -26,7 +26,7 @@ pub(crate) use explain::{Change, Explanation, Fact};
 
 use crate::base::digest::{Digest, DrvId};
 use crate::base::value::Value;
-use crate::engine::tree::{Entry, Kind};
+use crate::engine::tree::{EntryKind, TreeEntry};
 
 /// A builder's kind and version, `template@1`. Changing what bytes a builder makes means a new version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,12 +90,12 @@ impl InputKind {
 
 impl Input {
     /// The input that an entry of a listing is; none for a link, which has no content of its own.
-    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+    pub(crate) fn of(entry: &TreeEntry) -> Option<Self> {
         let kind = match entry.kind {
-            Kind::File { exec: false, .. } => InputKind::File,
-            Kind::File { exec: true, .. } => InputKind::Executable,
-            Kind::Dir => InputKind::Dir,
-            Kind::Link { .. } => return None,
+            EntryKind::File { exec: false, .. } => InputKind::File,
+            EntryKind::File { exec: true, .. } => InputKind::Executable,
+            EntryKind::Dir => InputKind::Dir,
+            EntryKind::Link { .. } => return None,
         };
         Some(Self { kind, digest: entry.digest })
     }

@@ -16,7 +16,7 @@ use crate::engine::tree::Listing;
 
 /// A derivation that did not give the same bytes twice.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Difference {
+pub(crate) struct Nondeterminism {
     pub name: String,
     /// What it gave before.
     pub before: String,
@@ -32,7 +32,7 @@ pub(crate) struct Recheck {
     /// How many derivations were built again.
     pub checked: usize,
     /// Those that differ, by name.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<Nondeterminism>,
 }
 
 /// Builds every derivation of `done` again and compares.
@@ -53,7 +53,7 @@ pub(crate) fn recheck(
         Err(_) => again(),
     }?;
     let checked = results.len();
-    let mut differences: Vec<Difference> = results.into_iter().flatten().collect();
+    let mut differences: Vec<Nondeterminism> = results.into_iter().flatten().collect();
     differences.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(Recheck { checked, differences })
 }
@@ -63,7 +63,7 @@ fn rebuild(
     at: NodeIndex,
     known: &Done,
     done: &BTreeMap<NodeIndex, Done>,
-) -> Result<Option<Difference>, ExecError> {
+) -> Result<Option<Nondeterminism>, ExecError> {
     let node = &context.graph.nodes()[at];
     context.events.emit(Event::Started { name: node.name.clone(), builder: node.builder.0.clone() });
     let inputs: BTreeMap<String, Output> = node
@@ -97,7 +97,7 @@ fn rebuild(
         isolation: note.map(|note| note.isolation.to_owned()),
     };
     context.session.record(known.drv, &output, &trace).map_err(in_store(node))?;
-    Ok(Some(Difference {
+    Ok(Some(Nondeterminism {
         name: node.name.clone(),
         before: before.path.display().to_string(),
         now: now.path.display().to_string(),

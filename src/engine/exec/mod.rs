@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) use check::{Recheck, recheck};
-pub(crate) use resolve::{Plan, SEED, explain, plan};
+pub(crate) use resolve::{BuildPlan, SEED, explain, plan};
 pub use schedule::build;
 pub(crate) use work::now;
 pub use work::path_of;

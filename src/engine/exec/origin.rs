@@ -15,7 +15,7 @@ pub(super) fn name<'a>(
 ) {
     let ExecError::Build { source, .. } = error else { return };
     let BuildError::Builder(failure) = source.as_mut() else { return };
-    let walk = Walk { context, output };
+    let walk = OriginWalk { context, output };
     for (path, derivation) in failure.artifacts() {
         if let Some(origin) = walk.of_input(at, path) {
             *derivation = origin;
@@ -23,12 +23,12 @@ pub(super) fn name<'a>(
     }
 }
 
-struct Walk<'a> {
+struct OriginWalk<'a> {
     context: Context<'a>,
     output: &'a dyn Fn(NodeIndex) -> Option<&'a Done>,
 }
 
-impl Walk<'_> {
+impl OriginWalk<'_> {
     fn listing(&self, at: NodeIndex) -> Option<Listing> {
         Some(self.context.session.store().object((self.output)(at)?.output.object).ok()?.listing)
     }

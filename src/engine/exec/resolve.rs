@@ -113,7 +113,7 @@ pub(super) fn outline(node: &GraphNode) -> Job<'_> {
 
 /// What a build would do.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct BuildPlan {
     /// Outputs that the store has.
     pub done: BTreeMap<NodeIndex, Done>,
     /// Derivations that would be built: those that the store does not have, and all that need one of them.
@@ -121,8 +121,8 @@ pub(crate) struct Plan {
 }
 
 /// What a build of these derivations would do. Nothing is written.
-pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<Plan, ExecError> {
-    let mut plan = Plan::default();
+pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<BuildPlan, ExecError> {
+    let mut plan = BuildPlan::default();
     let nodes = context.graph.nodes();
     let closure = context.graph.closure(targets);
     let Some(first) = closure.first() else { return Ok(plan) };
@@ -147,7 +147,7 @@ pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<Plan, 
 /// An input that is not built yet has no content: it stands as not set, which differs from whatever it was before.
 pub(crate) fn explain(
     context: Context<'_>,
-    plan: &Plan,
+    plan: &BuildPlan,
     targets: &[NodeIndex],
 ) -> Result<BTreeMap<NodeIndex, Explanation>, ExecError> {
     let nodes = context.graph.nodes();

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use super::resolve::{derivation, look_up, outline};
-use super::work::{Report, Task, commit, work};
+use super::work::{Task, WorkerReport, commit, work};
 use super::{Context, Done, ExecError, Options, Outcome, in_build, in_store};
 use crate::base::digest::ObjectId;
 use crate::base::event::Event;
@@ -38,7 +38,7 @@ pub fn build(context: Context<'_>, targets: &[NodeIndex], options: Options) -> R
 /// Where a derivation stands. It only ever moves down this list, except that one which another process was building goes
 /// back to `Ready`.
 #[derive(Debug, Clone)]
-enum State {
+enum NodeState {
     /// No target needs it.
     Unwanted,
     /// It needs this many derivations that are not `Done`.
@@ -57,7 +57,7 @@ enum State {
 
 struct Coordinator<'a> {
     context: Context<'a>,
-    states: NodeMap<State>,
+    states: NodeMap<NodeState>,
     users: NodeMap<Vec<NodeIndex>>,
     /// Longest way to a target, counted in derivations: the critical path goes first.
     height: NodeMap<u32>,
@@ -73,10 +73,10 @@ impl<'a> Coordinator<'a> {
         let nodes = context.graph.nodes();
         let wanted = context.graph.closure(targets);
         let users = context.graph.users();
-        let mut states = nodes.with(State::Unwanted);
+        let mut states = nodes.with(NodeState::Unwanted);
         let mut height = nodes.with(0);
         for at in wanted.iter().rev() {
-            states[*at] = State::Waiting { inputs: nodes[*at].needs().len() };
+            states[*at] = NodeState::Waiting { inputs: nodes[*at].needs().len() };
             let wanted = users[*at].iter().filter(|user| wanted.contains(user));
             height[*at] = wanted.map(|user| height[*user] + 1).max().unwrap_or(0);
         }
@@ -85,10 +85,10 @@ impl<'a> Coordinator<'a> {
     }
 
     fn announce(&self) {
-        let count = |is: fn(&State) -> bool| self.states.iter().filter(|state| is(state)).count();
+        let count = |is: fn(&NodeState) -> bool| self.states.iter().filter(|state| is(state)).count();
         self.context.events.emit(Event::Planned {
-            total: count(|state| !matches!(state, State::Unwanted)),
-            cached: count(|state| matches!(state, State::Done(_))),
+            total: count(|state| !matches!(state, NodeState::Unwanted)),
+            cached: count(|state| matches!(state, NodeState::Done(_))),
         });
     }
 
@@ -98,14 +98,14 @@ impl<'a> Coordinator<'a> {
 
     fn output(&self, at: NodeIndex) -> Option<&Done> {
         match &self.states[at] {
-            State::Done(done) => Some(done),
+            NodeState::Done(done) => Some(done),
             _ => None,
         }
     }
 
     /// Takes from the store what it has, in one go.
     fn resolve_all(&mut self) -> Result<(), ExecError> {
-        let is_open = |(at, state)| matches!(state, &State::Waiting { inputs: 0 }).then_some(at);
+        let is_open = |(at, state)| matches!(state, &NodeState::Waiting { inputs: 0 }).then_some(at);
         let open = self.states.entries().filter_map(is_open).collect();
         self.resolve(open)
     }
@@ -152,7 +152,7 @@ impl<'a> Coordinator<'a> {
     }
 
     fn enqueue(&mut self, at: NodeIndex) {
-        self.states[at] = State::Ready;
+        self.states[at] = NodeState::Ready;
         self.ready.push((self.height[at], Reverse(at)));
     }
 
@@ -162,10 +162,10 @@ impl<'a> Coordinator<'a> {
             let objects = realisation.outputs.iter().map(|output| output.object).collect();
             self.outcome.diverged.push((self.name(at), objects));
         }
-        self.states[at] = State::Done(done);
+        self.states[at] = NodeState::Done(done);
         let mut free = Vec::new();
         for user in &self.users[at] {
-            if let State::Waiting { inputs } = &mut self.states[*user] {
+            if let NodeState::Waiting { inputs } = &mut self.states[*user] {
                 *inputs -= 1;
                 if *inputs == 0 {
                     free.push(*user);
@@ -178,7 +178,7 @@ impl<'a> Coordinator<'a> {
     /// Looks at every job that may have to be done before the first one is: all typos are found in milliseconds.
     fn check_jobs(&mut self) {
         let open = self.states.entries();
-        let open = open.filter(|(_, state)| matches!(state, State::Waiting { .. } | State::Ready));
+        let open = open.filter(|(_, state)| matches!(state, NodeState::Waiting { .. } | NodeState::Ready));
         let wrong: Vec<(NodeIndex, ExecError)> = open
             .filter_map(|(at, _)| {
                 let node = &self.context.graph.nodes()[at];
@@ -235,8 +235,8 @@ impl<'a> Coordinator<'a> {
         options: Options,
         start: &dyn Fn(Task<'a>),
         halt: &AtomicBool,
-        report: &Sender<Report>,
-        reports: &Receiver<Report>,
+        report: &Sender<WorkerReport>,
+        reports: &Receiver<WorkerReport>,
     ) {
         loop {
             if self.context.cancel.load(Ordering::Relaxed) {
@@ -249,7 +249,7 @@ impl<'a> Coordinator<'a> {
             while self.running < options.jobs.max(1) * PIPELINE && !stopped {
                 let Some((_, Reverse(at))) = self.ready.pop() else { break };
                 if let Some(task) = self.task(at) {
-                    self.states[at] = State::Building;
+                    self.states[at] = NodeState::Building;
                     self.running += 1;
                     start(task);
                 }
@@ -284,36 +284,36 @@ impl<'a> Coordinator<'a> {
         Some(Task { at, node, derivation, inputs })
     }
 
-    fn take(&mut self, told: Report, report: &Sender<Report>) {
-        if !matches!(told, Report::Busy { .. }) {
+    fn take(&mut self, told: WorkerReport, report: &Sender<WorkerReport>) {
+        if !matches!(told, WorkerReport::Busy { .. }) {
             self.running = self.running.saturating_sub(1);
         }
         match told {
-            Report::Busy { at, drv } => {
+            WorkerReport::Busy { at, drv } => {
                 self.context.events.emit(Event::Waiting { name: self.name(at) });
                 let (store, report) = (self.context.session.store().clone(), report.clone());
                 // Its own thread, outside of the scope: a user who stops must not wait for another process.
                 std::thread::spawn(move || {
                     let _ = store.wait_for(drv); // if waiting fails, trying again says why
-                    let _ = report.send(Report::Free { at });
+                    let _ = report.send(WorkerReport::Free { at });
                 });
             }
-            Report::Dropped => {}
-            Report::Free { at } => self.enqueue(at),
-            Report::Found { at, done } => {
+            WorkerReport::Dropped => {}
+            WorkerReport::Free { at } => self.enqueue(at),
+            WorkerReport::Found { at, done } => {
                 self.outcome.cached.push(self.name(at));
                 self.context.events.emit(Event::Cached { name: self.name(at) });
                 let free = self.done(at, done, &Realisation { outputs: Vec::new() });
                 self.resolve_or_fail(free);
             }
-            Report::Published { at, done, realisation, milliseconds } => {
+            WorkerReport::Published { at, done, realisation, milliseconds } => {
                 let object = done.output.object.to_string();
                 self.outcome.built.push(self.name(at));
                 self.context.events.emit(Event::Built { name: self.name(at), object, milliseconds });
                 let free = self.done(at, done, &realisation);
                 self.resolve_or_fail(free);
             }
-            Report::Failed { at, error } => self.fail(at, error),
+            WorkerReport::Failed { at, error } => self.fail(at, error),
         }
     }
 
@@ -330,12 +330,12 @@ impl<'a> Coordinator<'a> {
         let shown = crate::base::hint::chain(&error);
         self.context.events.emit(Event::Failed { name: name.clone(), error: shown });
         self.outcome.failed.push((name.clone(), Arc::new(error)));
-        self.states[at] = State::Failed;
+        self.states[at] = NodeState::Failed;
         let mut open = vec![at];
         while let Some(at) = open.pop() {
             for user in &self.users[at] {
-                if matches!(self.states[*user], State::Waiting { .. }) {
-                    self.states[*user] = State::Skipped;
+                if matches!(self.states[*user], NodeState::Waiting { .. }) {
+                    self.states[*user] = NodeState::Skipped;
                     let skipped = self.context.graph.nodes()[*user].name.clone();
                     self.context.events.emit(Event::Skipped { name: skipped, because: name.clone() });
                     open.push(*user);
@@ -350,8 +350,8 @@ impl<'a> Coordinator<'a> {
         self.outcome.diverged.dedup();
         for (at, state) in self.states.into_entries() {
             match state {
-                State::Done(done) => drop(self.outcome.done.insert(at, done)),
-                State::Skipped => self.outcome.skipped.push(self.context.graph.nodes()[at].name.clone()),
+                NodeState::Done(done) => drop(self.outcome.done.insert(at, done)),
+                NodeState::Skipped => self.outcome.skipped.push(self.context.graph.nodes()[at].name.clone()),
                 _ => {}
             }
         }

@@ -28,7 +28,7 @@ pub(super) struct Task<'a> {
 }
 
 /// What workers and the committer tell the coordinator.
-pub(super) enum Report {
+pub(super) enum WorkerReport {
     /// Another process is building it.
     Busy {
         at: NodeIndex,
@@ -78,19 +78,22 @@ pub(super) fn work(
     task: Task<'_>,
     halt: &AtomicBool,
     commit: &Sender<Finished>,
-    report: &Sender<Report>,
+    report: &Sender<WorkerReport>,
 ) {
     let at = task.at;
-    let outcome =
-        if halt.load(Ordering::Relaxed) { Ok(Some(Report::Dropped)) } else { attempt(context, task, commit) };
+    let outcome = if halt.load(Ordering::Relaxed) {
+        Ok(Some(WorkerReport::Dropped))
+    } else {
+        attempt(context, task, commit)
+    };
     // The coordinator hangs up only when it no longer wants to know.
     let _ = match outcome {
         Ok(None) => Ok(()),
         Ok(Some(told)) => report.send(told),
         Err(ExecError::Build { source, .. }) if matches!(*source, BuildError::Stopped) => {
-            report.send(Report::Dropped)
+            report.send(WorkerReport::Dropped)
         }
-        Err(error) => report.send(Report::Failed { at, error }),
+        Err(error) => report.send(WorkerReport::Failed { at, error }),
     };
 }
 
@@ -98,16 +101,16 @@ fn attempt(
     context: Context<'_>,
     task: Task<'_>,
     commit: &Sender<Finished>,
-) -> Result<Option<Report>, ExecError> {
+) -> Result<Option<WorkerReport>, ExecError> {
     let Task { at, node, derivation, inputs } = task;
     let drv = derivation.id();
     let Some(lock) = context.session.try_lock(drv).map_err(in_store(node))? else {
-        return Ok(Some(Report::Busy { at, drv }));
+        return Ok(Some(WorkerReport::Busy { at, drv }));
     };
     let using = context.session.using().map_err(in_store(node))?;
     if let Some((done, _)) = look_up(context, &using, node, &derivation)? {
         context.session.claim(&using, &[done.output.object]).map_err(in_store(node))?;
-        return Ok(Some(Report::Found { at, done }));
+        return Ok(Some(WorkerReport::Found { at, done }));
     }
     drop(using);
     let builder = derivation.builder.to_string();
@@ -196,15 +199,15 @@ pub(crate) fn now() -> String {
 }
 
 /// Publishes what workers finish, everything that waits with one sync, until the last worker hangs up.
-pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report: &Sender<Report>) {
+pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report: &Sender<WorkerReport>) {
     while let Ok(first) = finished.recv() {
         let batch: Vec<Finished> = std::iter::once(first).chain(finished.try_iter()).collect();
         let synced = context.session.sync().map_err(Arc::new);
         for one in batch {
             let at = one.at;
             let told = match &synced {
-                Ok(()) => publish(context, one).unwrap_or_else(|error| Report::Failed { at, error }),
-                Err(source) => Report::Failed {
+                Ok(()) => publish(context, one).unwrap_or_else(|error| WorkerReport::Failed { at, error }),
+                Err(source) => WorkerReport::Failed {
                     at,
                     error: ExecError::Sync { name: one.name, source: Arc::clone(source) },
                 },
@@ -214,7 +217,7 @@ pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report
     }
 }
 
-fn publish(context: Context<'_>, one: Finished) -> Result<Report, ExecError> {
+fn publish(context: Context<'_>, one: Finished) -> Result<WorkerReport, ExecError> {
     let Finished { at, drv, name, staged, trace, log, impure, _lock } = one;
     let failed = |source| ExecError::Store { name: name.clone(), source };
     let output = context.session.publish(&staged).map_err(failed)?;
@@ -225,7 +228,12 @@ fn publish(context: Context<'_>, one: Finished) -> Result<Report, ExecError> {
         true => Realisation { outputs: vec![output.clone()] },
         false => context.session.record(drv, &output, &trace).map_err(failed)?,
     };
-    Ok(Report::Published { at, done: Done { drv, output }, realisation, milliseconds: trace.milliseconds })
+    Ok(WorkerReport::Published {
+        at,
+        done: Done { drv, output },
+        realisation,
+        milliseconds: trace.milliseconds,
+    })
 }
 
 /// The store path of an output.

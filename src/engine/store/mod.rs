@@ -18,7 +18,7 @@ pub(crate) use gc::{GcOptions, GcPlan};
 pub(crate) use objects::{Object, ObjectName};
 pub(crate) use realisations::{Output, Realisation, Trace, TraceInput};
 pub(crate) use roots::{Generation, Named, Record, Roots};
-pub(crate) use scan::{Beside, Encoding, Known, Scan};
+pub(crate) use scan::{Beside, Encoding, KnownSecret, Scan};
 pub use session::Session;
 pub(crate) use session::{DrvLock, Staged, Using};
 pub(crate) use verify::Verification;
@@ -66,8 +66,8 @@ pub enum StoreError {
         /// What was asked for.
         prefix: String,
     },
-    /// A prefix that fits several objects.
-    #[error("`{prefix}` fits {} objects: {}", found.len(), found.join(", "))]
+    /// A prefix of several objects.
+    #[error("`{prefix}` matches {} objects: {}", found.len(), found.join(", "))]
     Ambiguous {
         /// What was asked for.
         prefix: String,

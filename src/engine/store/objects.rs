@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::{Result, Store, StoreError};
 use crate::base::digest::{ObjectId, TEXT_LENGTH, is_prefix};
 use crate::base::fs;
-use crate::engine::tree::{Entry, Kind, Listing, Written};
+use crate::engine::tree::{EntryKind, Listing, TreeEntry, Written};
 
 /// The directory name of an object: `<id>-<name>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,8 +115,8 @@ impl Store {
     }
 
     /// Where the one copy of a file's content is kept.
-    pub(super) fn link_path(&self, entry: &Entry) -> PathBuf {
-        let exec = matches!(entry.kind, Kind::File { exec: true, .. });
+    pub(super) fn link_path(&self, entry: &TreeEntry) -> PathBuf {
+        let exec = matches!(entry.kind, EntryKind::File { exec: true, .. });
         self.part("links").join(format!("{}{}", entry.digest, if exec { ".x" } else { "" }))
     }
 
@@ -124,7 +124,7 @@ impl Store {
     ///
     /// Empty files are left alone: they take no space, and every file system limits the links of one file.
     pub(super) fn share(&self, tree: &Written) -> Result<()> {
-        let fresh: Vec<(&str, &Entry)> = tree.fresh().filter(|(_, entry)| entry.size() > 0).collect();
+        let fresh: Vec<(&str, &TreeEntry)> = tree.fresh().filter(|(_, entry)| entry.size() > 0).collect();
         fresh.par_iter().with_min_len(64).try_for_each(|(path, entry)| {
             let ours = tree.root.join(path);
             let kept = self.link_path(entry);

@@ -14,7 +14,7 @@ use super::{ObjectName, Result, Store, StoreError};
 use crate::base::digest::{Digest, ObjectId};
 use crate::base::fs;
 use crate::base::secret::IdKey;
-use crate::engine::tree::{Entry, Hashing, Kind, Listing};
+use crate::engine::tree::{EntryKind, Hashing, Listing, TreeEntry};
 
 /// Something that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -161,8 +161,8 @@ impl Store {
                 continue;
             };
             let exec = name.to_str().is_some_and(|name| name.ends_with(".x"));
-            let kind = Kind::File { exec, size: found.len() };
-            let wanted = Entry { kind, secret, digest: wanted.unwrap_or([0; 32].into()) }.mode();
+            let kind = EntryKind::File { exec, size: found.len() };
+            let wanted = TreeEntry { kind, secret, digest: wanted.unwrap_or([0; 32].into()) }.mode();
             let mode = found.mode() & 0o7777;
             if mode != wanted {
                 let detail = format!("its mode is {mode:04o}, not {wanted:04o}");
@@ -243,7 +243,7 @@ impl Check<'_> {
                 Ok(None) => self.found(&full, FindingKind::Missing, "it is not there".into()),
                 Err(error) => self.found(&full, FindingKind::Unreadable, error.source.to_string()),
             }
-            if entry.kind == Kind::Dir {
+            if entry.kind == EntryKind::Dir {
                 self.extras(path, &full, listing);
             }
         }
@@ -253,12 +253,12 @@ impl Check<'_> {
         self.findings.push(Finding { path: path.to_owned(), kind, detail, object: Some(self.id) });
     }
 
-    fn entry(&mut self, full: &Path, entry: &Entry, found: &std::fs::Metadata) {
+    fn entry(&mut self, full: &Path, entry: &TreeEntry, found: &std::fs::Metadata) {
         let kind = found.file_type();
         let same_kind = match &entry.kind {
-            Kind::File { .. } => kind.is_file(),
-            Kind::Dir => kind.is_dir(),
-            Kind::Link { target } => {
+            EntryKind::File { .. } => kind.is_file(),
+            EntryKind::Dir => kind.is_dir(),
+            EntryKind::Link { target } => {
                 kind.is_symlink()
                     && fs::read_link(full).is_ok_and(|there| there.as_os_str() == target.as_str())
             }
@@ -274,7 +274,7 @@ impl Check<'_> {
                 format!("its mode is {mode:04o}, not {:04o}", entry.mode()),
             );
         }
-        if let Kind::File { size, .. } = entry.kind {
+        if let EntryKind::File { size, .. } = entry.kind {
             if found.len() != size {
                 return self.found(
                     full,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Bound;
 
-use super::{Entry, Hashing, Kind};
+use super::{EntryKind, Hashing, TreeEntry};
 use crate::base::digest::{KeyId, ObjectId};
 use crate::base::hint::Hint;
 
@@ -27,7 +27,7 @@ const ARROW: &str = " -> ";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// Entries by path; the root is the empty path.
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, TreeEntry>,
     /// The key of its secret digests, if it has any.
     pub key: Option<KeyId>,
 }
@@ -50,7 +50,7 @@ impl Hint for ListingError {
 
 impl Listing {
     /// Completes files, links and empty directories to a whole tree. None if something is secret and there is no key.
-    pub fn close(mut entries: BTreeMap<String, Entry>, hashing: Hashing<'_>) -> Option<Self> {
+    pub fn close(mut entries: BTreeMap<String, TreeEntry>, hashing: Hashing<'_>) -> Option<Self> {
         hashing.close(&mut entries)?;
         let secret = entries.get("").is_some_and(|root| root.secret);
         let key = hashing.0.filter(|_| secret).map(crate::base::secret::IdKey::id);
@@ -58,12 +58,12 @@ impl Listing {
     }
 
     /// Every entry by path, sorted; the root first.
-    pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &TreeEntry)> {
         self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
     }
 
     /// Files and links at or below `prefix` (`""` for all), with their whole paths, sorted.
-    pub fn leaves(&self, prefix: &str) -> impl Iterator<Item = (&str, &Entry)> {
+    pub fn leaves(&self, prefix: &str) -> impl Iterator<Item = (&str, &TreeEntry)> {
         // `0` follows `/`, so this range is exactly what is below the directory.
         let bounds = match prefix {
             "" => (Bound::Unbounded, Bound::Unbounded),
@@ -73,17 +73,17 @@ impl Listing {
             .get_key_value(prefix)
             .into_iter()
             .chain(self.entries.range(bounds))
-            .filter(|(_, entry)| !matches!(entry.kind, Kind::Dir))
+            .filter(|(_, entry)| !matches!(entry.kind, EntryKind::Dir))
             .map(|(path, entry)| (path.as_str(), entry))
     }
 
     /// One entry; the root is `""`.
-    pub fn get(&self, path: &str) -> Option<&Entry> {
+    pub fn get(&self, path: &str) -> Option<&TreeEntry> {
         self.entries.get(path)
     }
 
     /// The root directory's entry.
-    pub fn root(&self) -> &Entry {
+    pub fn root(&self) -> &TreeEntry {
         &self.entries[""]
     }
 
@@ -93,7 +93,7 @@ impl Listing {
 
     /// Bytes in all files.
     pub fn size(&self) -> u64 {
-        self.entries.values().map(Entry::size).sum()
+        self.entries.values().map(TreeEntry::size).sum()
     }
 
     pub fn encode(&self) -> String {
@@ -106,9 +106,9 @@ impl Listing {
             let shown = if path.is_empty() { "." } else { path };
             let _ = write!(text, "{} {secret} ", entry.tag() as char);
             let _ = match &entry.kind {
-                Kind::File { size, .. } => writeln!(text, "{size} {} {shown}", entry.digest),
-                Kind::Dir => writeln!(text, "- {} {shown}", entry.digest),
-                Kind::Link { target } => writeln!(text, "- {} {shown}{ARROW}{target}", entry.digest),
+                EntryKind::File { size, .. } => writeln!(text, "{size} {} {shown}", entry.digest),
+                EntryKind::Dir => writeln!(text, "- {} {shown}", entry.digest),
+                EntryKind::Link { target } => writeln!(text, "- {} {shown}{ARROW}{target}", entry.digest),
             };
         }
         text
@@ -130,14 +130,14 @@ impl Listing {
             let (path, entry) = parse_line(line).ok_or_else(|| fail(at, "bad entry"))?;
             entries.insert(path, entry);
         }
-        if entries.get("").is_none_or(|root: &Entry| root.kind != Kind::Dir) {
+        if entries.get("").is_none_or(|root: &TreeEntry| root.kind != EntryKind::Dir) {
             return Err(fail(0, "no root directory"));
         }
         Ok(Self { entries, key })
     }
 }
 
-fn parse_line(line: &str) -> Option<(String, Entry)> {
+fn parse_line(line: &str) -> Option<(String, TreeEntry)> {
     let mut columns = line.splitn(5, ' ');
     let (kind, secret, size) = (columns.next()?, columns.next()?, columns.next()?);
     let digest = columns.next()?.parse().ok()?;
@@ -148,16 +148,16 @@ fn parse_line(line: &str) -> Option<(String, Entry)> {
         _ => return None,
     };
     let (path, kind) = match kind {
-        "f" | "x" => (rest, Kind::File { exec: kind == "x", size: size.parse().ok()? }),
-        "d" => (rest, Kind::Dir),
+        "f" | "x" => (rest, EntryKind::File { exec: kind == "x", size: size.parse().ok()? }),
+        "d" => (rest, EntryKind::Dir),
         "l" => {
             let (path, target) = rest.split_once(ARROW)?;
-            (path, Kind::Link { target: target.to_owned() })
+            (path, EntryKind::Link { target: target.to_owned() })
         }
         _ => return None,
     };
     let path = if path == "." { "" } else { path };
-    Some((path.to_owned(), Entry { kind, secret, digest }))
+    Some((path.to_owned(), TreeEntry { kind, secret, digest }))
 }
 
 #[cfg(test)]
@@ -168,10 +168,10 @@ mod tests {
     use crate::base::digest::Digest;
     use crate::base::secret::IdKey;
 
-    fn entry() -> impl Strategy<Value = Entry> {
+    fn entry() -> impl Strategy<Value = TreeEntry> {
         (any::<bool>(), any::<bool>(), any::<u64>(), any::<[u8; 32]>()).prop_map(
-            |(secret, exec, size, digest)| Entry {
-                kind: Kind::File { exec, size },
+            |(secret, exec, size, digest)| TreeEntry {
+                kind: EntryKind::File { exec, size },
                 secret,
                 digest: Digest::from(digest),
             },
@@ -199,8 +199,11 @@ mod tests {
 
     #[test]
     fn leaves_of_a_directory_are_those_below_it() {
-        let file =
-            Entry { kind: Kind::File { exec: false, size: 0 }, secret: false, digest: Digest::of(b"") };
+        let file = TreeEntry {
+            kind: EntryKind::File { exec: false, size: 0 },
+            secret: false,
+            digest: Digest::of(b""),
+        };
         let files = ["a", "b.c", "b/1", "b/2/3", "bc"].map(|path| (path.to_owned(), file.clone())).into();
         let listing = Listing::close(files, Hashing(None)).unwrap();
         let paths = |prefix| listing.leaves(prefix).map(|(path, _)| path.to_owned()).collect::<Vec<_>>();

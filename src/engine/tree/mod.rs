@@ -26,7 +26,7 @@ use crate::base::secret::IdKey;
 
 /// What an entry of a tree is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A file; the exec bit is the only permission bit that counts.
     File {
         /// Whether it can be executed.
@@ -44,40 +44,40 @@ pub enum Kind {
 
 /// One entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub kind: Kind,
+pub struct TreeEntry {
+    pub kind: EntryKind,
     /// Whether it is for the owner's eyes only, and its digest keyed.
     pub secret: bool,
     /// Digest of its content.
     pub digest: Digest,
 }
 
-impl Entry {
+impl TreeEntry {
     /// The permission bits that this entry has in the store.
     pub fn mode(&self) -> u32 {
         match (&self.kind, self.secret) {
-            (Kind::File { exec: false, .. }, false) => 0o444,
-            (Kind::File { exec: true, .. } | Kind::Dir, false) => 0o555,
-            (Kind::File { exec: false, .. }, true) => 0o400,
-            (Kind::File { exec: true, .. } | Kind::Dir, true) => 0o500,
-            (Kind::Link { .. }, _) => 0o777,
+            (EntryKind::File { exec: false, .. }, false) => 0o444,
+            (EntryKind::File { exec: true, .. } | EntryKind::Dir, false) => 0o555,
+            (EntryKind::File { exec: false, .. }, true) => 0o400,
+            (EntryKind::File { exec: true, .. } | EntryKind::Dir, true) => 0o500,
+            (EntryKind::Link { .. }, _) => 0o777,
         }
     }
 
     /// Length in bytes; zero for what is not a file.
     pub fn size(&self) -> u64 {
         match self.kind {
-            Kind::File { size, .. } => size,
+            EntryKind::File { size, .. } => size,
             _ => 0,
         }
     }
 
     fn tag(&self) -> u8 {
         match self.kind {
-            Kind::File { exec: false, .. } => b'f',
-            Kind::File { exec: true, .. } => b'x',
-            Kind::Dir => b'd',
-            Kind::Link { .. } => b'l',
+            EntryKind::File { exec: false, .. } => b'f',
+            EntryKind::File { exec: true, .. } => b'x',
+            EntryKind::Dir => b'd',
+            EntryKind::Link { .. } => b'l',
         }
     }
 }
@@ -105,7 +105,7 @@ impl Hashing<'_> {
     }
 
     /// Digest of a directory with these entries, by name. None if one is secret and there is no key.
-    fn digest_directory(&self, entries: &BTreeMap<&str, &Entry>) -> Option<Entry> {
+    fn digest_directory(&self, entries: &BTreeMap<&str, &TreeEntry>) -> Option<TreeEntry> {
         let secret = entries.values().any(|entry| entry.secret);
         let mut hasher = self.directory(secret)?;
         hasher.update(&(entries.len() as u64).to_le_bytes());
@@ -115,16 +115,16 @@ impl Hashing<'_> {
             hasher.update(name.as_bytes());
             hasher.update(entry.digest.as_bytes());
         }
-        Some(Entry { kind: Kind::Dir, secret, digest: hasher.finalize().into() })
+        Some(TreeEntry { kind: EntryKind::Dir, secret, digest: hasher.finalize().into() })
     }
 
     /// Adds the entries of all directories, the root (`""`) included, to a map of files and links by path.
     ///
     /// Empty directories are in the map already, with any digest; parents that nobody mentioned are added.
-    fn close(&self, entries: &mut BTreeMap<String, Entry>) -> Option<()> {
+    fn close(&self, entries: &mut BTreeMap<String, TreeEntry>) -> Option<()> {
         let mut directories: BTreeMap<String, Vec<String>> = BTreeMap::from([(String::new(), Vec::new())]);
         for (path, entry) in entries.iter() {
-            if matches!(entry.kind, Kind::Dir) {
+            if matches!(entry.kind, EntryKind::Dir) {
                 directories.entry(path.clone()).or_default();
             }
             let mut child = path.as_str();
@@ -140,7 +140,7 @@ impl Hashing<'_> {
         }
         // Deepest first: a path sorts before what is below it, so reverse order closes children before parents.
         for (path, names) in directories.iter().rev() {
-            let children: BTreeMap<&str, &Entry> = names
+            let children: BTreeMap<&str, &TreeEntry> = names
                 .iter()
                 .map(|name| {
                     let child = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
@@ -216,15 +216,15 @@ pub(crate) fn check_link(path: &str, target: &str) -> Result<(), PathError> {
 mod tests {
     use super::*;
 
-    fn file(content: &[u8]) -> Entry {
-        Entry {
-            kind: Kind::File { exec: false, size: content.len() as u64 },
+    fn file(content: &[u8]) -> TreeEntry {
+        TreeEntry {
+            kind: EntryKind::File { exec: false, size: content.len() as u64 },
             secret: false,
             digest: Digest::of(content),
         }
     }
 
-    fn close(entries: &[(&str, Entry)]) -> BTreeMap<String, Entry> {
+    fn close(entries: &[(&str, TreeEntry)]) -> BTreeMap<String, TreeEntry> {
         let mut map = entries.iter().map(|(path, entry)| ((*path).to_owned(), entry.clone())).collect();
         Hashing(Some(&IdKey::from_seed(&[7; 32]))).close(&mut map).unwrap();
         map
@@ -233,8 +233,8 @@ mod tests {
     /// Literal digests: a change here changes the id of every object in every store.
     #[test]
     fn object_ids_are_pinned() {
-        let root = |entries: &[(&str, Entry)]| close(entries)[""].digest.to_string();
-        let secret = Entry { secret: true, ..file(b"key") };
+        let root = |entries: &[(&str, TreeEntry)]| close(entries)[""].digest.to_string();
+        let secret = TreeEntry { secret: true, ..file(b"key") };
         insta::assert_debug_snapshot!([
             root(&[]),
             root(&[("a", file(b"x"))]),
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn secrecy_climbs_to_the_root_and_not_sideways() {
-        let secret = Entry { secret: true, ..file(b"key") };
+        let secret = TreeEntry { secret: true, ..file(b"key") };
         let map = close(&[("pki/ca.crt", file(b"x")), ("auth/deep/key", secret)]);
         assert!(map[""].secret && map["auth"].secret && map["auth/deep"].secret);
         assert!(!map["pki"].secret);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::writer::CHUNK;
-use super::{Entry, Hashing, Kind, TreeError};
+use super::{EntryKind, Hashing, TreeEntry, TreeError};
 use crate::base::fs::{self, At};
 
 /// Room for files that may or may not become part of a tree: hashed while they are written, like the tree's own.
@@ -42,11 +42,14 @@ impl<'a> Scratch<'a> {
     }
 
     /// Copies everything from `source` to a new file. Returns where it is, and its entry.
-    pub fn fill(&self, source: &mut impl Read, exec: bool) -> Result<(PathBuf, Entry), FillError> {
+    pub fn fill(&self, source: &mut impl Read, exec: bool) -> Result<(PathBuf, TreeEntry), FillError> {
         let write = |error: fs::Error| FillError::Write(error.into());
         let path = self.dir.join(self.next.fetch_add(1, Ordering::Relaxed).to_string());
-        let mut entry =
-            Entry { kind: Kind::File { exec, size: 0 }, secret: self.secret, digest: [0; 32].into() };
+        let mut entry = TreeEntry {
+            kind: EntryKind::File { exec, size: 0 },
+            secret: self.secret,
+            digest: [0; 32].into(),
+        };
         let mut file = fs::create_new(&path, entry.mode()).map_err(write)?;
         let mut hasher = self.hashing.content(self.secret).ok_or(FillError::Write(TreeError::NoKey))?;
         let (mut chunk, mut size) = (vec![0; CHUNK], 0);
@@ -62,7 +65,7 @@ impl<'a> Scratch<'a> {
             size += read as u64;
         }
         fs::set_canonical_time_of(&file, &path).map_err(write)?;
-        entry.kind = Kind::File { exec, size };
+        entry.kind = EntryKind::File { exec, size };
         entry.digest = hasher.finalize().into();
         Ok((path, entry))
     }

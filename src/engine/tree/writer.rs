@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use super::scratch::Scratch;
-use super::{Entry, Hashing, Kind, Listing, PathError, check_link, check_path};
+use super::{EntryKind, Hashing, Listing, PathError, TreeEntry, check_link, check_path};
 use crate::base::fs::{self, At};
 use crate::base::hint::Hint;
 
@@ -72,7 +72,7 @@ pub struct TreeWriter<'a> {
 
 #[derive(Debug, Default)]
 struct State {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, TreeEntry>,
     /// Paths of files and links that somebody writes or has written.
     claimed: BTreeSet<String>,
     /// Paths whose bytes came from another object.
@@ -92,15 +92,15 @@ pub struct Written {
 
 impl Written {
     /// Files whose bytes were written here and not linked from another object: what the store may want to share.
-    pub fn fresh(&self) -> impl Iterator<Item = (&str, &Entry)> {
-        self.listing
-            .leaves("")
-            .filter(|(path, entry)| matches!(entry.kind, Kind::File { .. }) && !self.shared.contains(*path))
+    pub fn fresh(&self) -> impl Iterator<Item = (&str, &TreeEntry)> {
+        self.listing.leaves("").filter(|(path, entry)| {
+            matches!(entry.kind, EntryKind::File { .. }) && !self.shared.contains(*path)
+        })
     }
 
     /// Makes every directory but the root read-only and dateless. The root stays writable, so that it can be moved.
     pub fn seal(&self) -> Result<(), TreeError> {
-        for (path, entry) in self.listing.entries().filter(|(_, entry)| entry.kind == Kind::Dir) {
+        for (path, entry) in self.listing.entries().filter(|(_, entry)| entry.kind == EntryKind::Dir) {
             if !path.is_empty() {
                 let full = self.root.join(path);
                 fs::set_canonical_time(&full)?;
@@ -142,7 +142,7 @@ impl<'a> TreeWriter<'a> {
 
     fn start(&self, path: &str, exec: bool, secret: bool) -> Result<FileWriter<'_>, TreeError> {
         self.claim(path)?;
-        let entry = Entry { kind: Kind::File { exec, size: 0 }, secret, digest: [0; 32].into() };
+        let entry = TreeEntry { kind: EntryKind::File { exec, size: 0 }, secret, digest: [0; 32].into() };
         let full = self.root.join(path);
         let file = fs::create_new(&full, entry.mode())?;
         let hasher = self.hashing.content(secret).ok_or(TreeError::NoKey)?;
@@ -154,7 +154,7 @@ impl<'a> TreeWriter<'a> {
         check_path(path).map_err(|error| refused(path, error))?;
         let mut state = self.state();
         self.make_dirs(&mut state, path)?;
-        let entry = Entry { kind: Kind::Dir, secret: false, digest: [0; 32].into() };
+        let entry = TreeEntry { kind: EntryKind::Dir, secret: false, digest: [0; 32].into() };
         state.entries.entry(path.to_owned()).or_insert(entry);
         Ok(())
     }
@@ -170,14 +170,15 @@ impl<'a> TreeWriter<'a> {
         fs::set_canonical_time(&full)?;
         let mut hasher = self.hashing.content(self.secret).ok_or(TreeError::NoKey)?;
         let digest = hasher.update(target.as_bytes()).finalize().into();
-        let entry = Entry { kind: Kind::Link { target: target.to_owned() }, secret: self.secret, digest };
+        let entry =
+            TreeEntry { kind: EntryKind::Link { target: target.to_owned() }, secret: self.secret, digest };
         self.state().entries.insert(path.to_owned(), entry);
         Ok(())
     }
 
     /// The file or link `from` of another object, whose entry is known: no bytes are read.
-    pub fn share(&self, path: &str, from: &Path, entry: &Entry) -> Result<(), TreeError> {
-        if let Kind::Link { target } = &entry.kind {
+    pub fn share(&self, path: &str, from: &Path, entry: &TreeEntry) -> Result<(), TreeError> {
+        if let EntryKind::Link { target } = &entry.kind {
             return self.link(path, target);
         }
         self.claim(path)?;
@@ -194,7 +195,7 @@ impl<'a> TreeWriter<'a> {
     }
 
     /// A file of this tree's own scratch space, whose entry is known: no bytes are read.
-    pub fn share_fresh(&self, path: &str, from: &Path, entry: &Entry) -> Result<(), TreeError> {
+    pub fn share_fresh(&self, path: &str, from: &Path, entry: &TreeEntry) -> Result<(), TreeError> {
         self.claim(path)?;
         let full = self.root.join(path);
         if fs::hard_link(from, &full).is_err() {
@@ -303,7 +304,7 @@ fn refused(path: &str, error: PathError) -> TreeError {
     TreeError::Refused { path: path.to_owned(), reason: error.reason }
 }
 
-fn copy(from: &Path, to: &Path, entry: &Entry) -> Result<(), TreeError> {
+fn copy(from: &Path, to: &Path, entry: &TreeEntry) -> Result<(), TreeError> {
     let mut file = fs::create_new(to, entry.mode())?;
     io::copy(&mut fs::open(from)?, &mut file).at("copy", to)?;
     fs::set_canonical_time_of(&file, to)?;
@@ -347,8 +348,8 @@ impl FileWriter<'_> {
     /// Makes the file part of the tree.
     pub fn finish(self) -> Result<(), TreeError> {
         fs::set_canonical_time_of(&self.file, &self.full)?;
-        let entry = Entry {
-            kind: Kind::File { exec: self.exec, size: self.size },
+        let entry = TreeEntry {
+            kind: EntryKind::File { exec: self.exec, size: self.size },
             secret: self.secret,
             digest: self.hasher.finalize().into(),
         };

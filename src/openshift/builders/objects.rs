@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::{InputTree, JobError};
 use crate::base::hint::Problems;
-use crate::base::yaml::{self, Node, Source};
-use crate::engine::tree::Kind;
+use crate::base::yaml::{self, Source, YamlNode};
+use crate::engine::tree::EntryKind;
 use crate::openshift::patch::Identity;
 
 /// All of them. A file that is no YAML is not among them: a check says so.
@@ -17,7 +17,7 @@ pub(super) struct Objects {
 
 struct File {
     text: String,
-    documents: Vec<Node>,
+    documents: Vec<YamlNode>,
     secret: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Found<'a> {
     /// Its number in the file, from 0.
     pub(super) at: usize,
     pub(super) identity: Identity,
-    pub(super) document: &'a Node,
+    pub(super) document: &'a YamlNode,
     /// Whether no message may show what it says.
     pub(super) secret: bool,
 }
@@ -35,7 +35,7 @@ impl Objects {
     pub(super) fn read(alias: &str, input: &InputTree) -> Result<Self, JobError> {
         let mut objects = Self::default();
         for (path, _, entry) in input.leaves().filter(|(path, ..)| yaml::is_manifest(path)) {
-            if matches!(entry.kind, Kind::File { .. }) {
+            if matches!(entry.kind, EntryKind::File { .. }) {
                 objects.add(path, input.text(alias, path)?, entry.secret);
             }
         }
@@ -69,7 +69,7 @@ impl Objects {
     }
 
     /// Changes one document, and gives the new text of its file.
-    pub(super) fn replace(&mut self, path: &str, at: usize, new: &Node) -> String {
+    pub(super) fn replace(&mut self, path: &str, at: usize, new: &YamlNode) -> String {
         let Some(File { text, documents, secret }) = self.files.remove(path) else { return String::new() };
         let text = yaml::edit(path, &text, &documents, at, new);
         self.add(path, text.clone(), secret);

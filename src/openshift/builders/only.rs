@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::objects::Objects;
 use super::{InputTree, Job, JobError};
 use crate::base::value::Value;
-use crate::base::yaml::{self, Data, Node};
+use crate::base::yaml::{self, YamlData, YamlNode};
 use crate::openshift::patch::Identity;
 
 /// What a recipe wants: `Kind.group` or `Kind.group/name` → fields, `status.platform`; `*` is the whole object.
@@ -74,23 +74,23 @@ fn is_meant(wanted: &str, identity: &Identity) -> bool {
 }
 
 /// The object with what makes it the one that it is, and these fields.
-fn project(document: &Node, fields: &[&str]) -> Node {
+fn project(document: &YamlNode, fields: &[&str]) -> YamlNode {
     let always = ["apiVersion", "kind", "metadata.name", "metadata.namespace"];
     keep(document, &always.iter().chain(fields).map(|field| field.split('.').collect()).collect::<Vec<_>>())
 }
 
 /// What of a node is on one of the paths.
-fn keep(node: &Node, paths: &[Vec<&str>]) -> Node {
-    let Data::Map(entries) = &node.data else { return node.clone() };
+fn keep(node: &YamlNode, paths: &[Vec<&str>]) -> YamlNode {
+    let YamlData::Map(entries) = &node.data else { return node.clone() };
     if paths.iter().any(Vec::is_empty) {
         return node.clone();
     }
     let kept = entries.iter().filter_map(|entry| {
         let below: Vec<Vec<&str>> =
             paths.iter().filter(|path| path[0] == entry.key).map(|path| path[1..].to_vec()).collect();
-        (!below.is_empty()).then(|| yaml::Entry { value: keep(&entry.value, &below), ..entry.clone() })
+        (!below.is_empty()).then(|| yaml::YamlEntry { value: keep(&entry.value, &below), ..entry.clone() })
     });
-    Node { data: Data::Map(kept.collect()), ..node.clone() }
+    YamlNode { data: YamlData::Map(kept.collect()), ..node.clone() }
 }
 
 #[cfg(test)]

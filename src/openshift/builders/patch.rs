@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use super::objects::{Found, Objects};
 use super::{BuildError, Builder, Job, JobError};
 use crate::base::hint::{Problems, did_you_mean};
-use crate::base::yaml::{Node, Source};
+use crate::base::yaml::{Source, YamlNode};
 use crate::engine::drv::BuilderId;
-use crate::engine::tree::{Kind, TreeWriter};
+use crate::engine::tree::{EntryKind, TreeWriter};
 use crate::openshift::patch::{self, Fault, Identity, Patch, Target};
 
 pub(super) struct Patches;
@@ -54,7 +54,7 @@ impl Builder for Patches {
             }
         }
         for (path, full, entry) in input.leaves() {
-            let exec = matches!(entry.kind, Kind::File { exec: true, .. });
+            let exec = matches!(entry.kind, EntryKind::File { exec: true, .. });
             match changed.get(path) {
                 None => out.share(path, &full, entry)?,
                 Some(text) if entry.secret => out.write_secret(path, text.as_bytes(), exec)?,
@@ -92,7 +92,7 @@ fn in_file(file: &str, fault: Fault) -> BuildError {
 }
 
 /// One patch at work: file, number and new content of every document that it changes.
-fn run(objects: &Objects, patch: &Patch) -> Result<Vec<(String, usize, Node)>, Fault> {
+fn run(objects: &Objects, patch: &Patch) -> Result<Vec<(String, usize, YamlNode)>, Fault> {
     let fault = |message: String, hint: Option<String>| Fault { line: patch.line, message, hint };
     let found: Vec<Found<'_>> =
         objects.iter().filter(|found| patch.target.matches(found.file, &found.identity)).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::BuildError;
 use crate::base::fs;
 use crate::base::hint::Problems;
-use crate::base::yaml::{self, Data, Node, Source};
+use crate::base::yaml::{self, Source, YamlData, YamlNode};
 
 /// What is wrong with a file that a program made: a Secret that holds nothing.
 pub(super) fn empty(path: &str, place: &Path) -> Result<Option<String>, BuildError> {
@@ -19,18 +19,20 @@ pub(super) fn empty(path: &str, place: &Path) -> Result<Option<String>, BuildErr
     let documents = yaml::documents(Source { name: path, text: &text }, &mut Problems::default());
     let empty = documents
         .iter()
-        .filter(|document| document.get("kind").and_then(Node::text) == Some("Secret"))
+        .filter(|document| document.get("kind").and_then(YamlNode::text) == Some("Secret"))
         .find_map(nothing);
     Ok(empty.map(|what| format!("made `{path}`, a Secret {what}")))
 }
 
 /// What a Secret lacks.
-fn nothing(secret: &Node) -> Option<String> {
-    let entries: Vec<(&str, &Node)> = ["data", "stringData"]
+fn nothing(secret: &YamlNode) -> Option<String> {
+    let entries: Vec<(&str, &YamlNode)> = ["data", "stringData"]
         .iter()
         .filter_map(|field| secret.get(field))
         .flat_map(|map| match &map.data {
-            Data::Map(entries) => entries.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect(),
+            YamlData::Map(entries) => {
+                entries.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect()
+            }
             _ => Vec::new(),
         })
         .collect();

@@ -12,7 +12,7 @@ use super::syntax::{self, Syntax};
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::secret::Secret;
 use crate::base::value::Value;
-use crate::base::yaml::{self, Data, Entry, Node};
+use crate::base::yaml::{self, YamlData, YamlEntry, YamlNode};
 
 #[derive(Debug)]
 pub(super) struct Fragment {
@@ -98,7 +98,7 @@ impl Walk<'_> {
     }
 
     /// Types a node by what its field asks for; none if it does not fit, which is then on record.
-    fn value(&mut self, path: &str, line: usize, node: Node, kind: &Kind, secret: bool) -> Option<Given> {
+    fn value(&mut self, path: &str, line: usize, node: YamlNode, kind: &Kind, secret: bool) -> Option<Given> {
         if !path.is_empty() {
             self.lines.insert(path.to_owned(), line);
         }
@@ -108,13 +108,13 @@ impl Walk<'_> {
                 self.report(path, line, message, Some((*instead).to_owned()));
                 None
             }
-            (Kind::Map(fields), Data::Map(entries)) => Some(self.map(path, line, entries, fields)),
-            (Kind::Named(fields), Data::Map(entries)) => Some(self.named(path, entries, fields)),
-            (Kind::List(fields), Data::List(items)) => Some(self.list(path, items, fields)),
-            (Kind::Texts(syntax) | Kind::OneOrMore(syntax), Data::List(items)) => {
+            (Kind::Map(fields), YamlData::Map(entries)) => Some(self.map(path, line, entries, fields)),
+            (Kind::Named(fields), YamlData::Map(entries)) => Some(self.named(path, entries, fields)),
+            (Kind::List(fields), YamlData::List(items)) => Some(self.list(path, items, fields)),
+            (Kind::Texts(syntax) | Kind::OneOrMore(syntax), YamlData::List(items)) => {
                 Some(self.texts(path, items, syntax))
             }
-            (Kind::OneOrMore(syntax), Data::Scalar { text, plain }) => {
+            (Kind::OneOrMore(syntax), YamlData::Scalar { text, plain }) => {
                 let kind = Kind::Text(syntax);
                 Some(Given::List(vec![self.scalar(path, line, text, plain, &kind, secret)?]))
             }
@@ -125,13 +125,13 @@ impl Walk<'_> {
                 | Kind::Lines(_)
                 | Kind::Choice { .. }
                 | Kind::Quantity(_),
-                Data::Scalar { text, plain },
+                YamlData::Scalar { text, plain },
             ) => self.scalar(path, line, text, plain, kind, secret),
             (_, data) => {
                 let found = match data {
-                    Data::Map(_) => "a map",
-                    Data::List(_) => "a list",
-                    Data::Scalar { .. } => "a single value",
+                    YamlData::Map(_) => "a map",
+                    YamlData::List(_) => "a list",
+                    YamlData::Scalar { .. } => "a single value",
                 };
                 self.report(path, line, format!("{found} is not {}", kind.expectation()), None);
                 None
@@ -139,11 +139,11 @@ impl Walk<'_> {
         }
     }
 
-    fn map(&mut self, path: &str, line: usize, entries: Vec<Entry>, fields: &[Row]) -> Given {
+    fn map(&mut self, path: &str, line: usize, entries: Vec<YamlEntry>, fields: &[Row]) -> Given {
         let mut map = BTreeMap::new();
         let mut missing: Vec<&Row> = fields.iter().filter(|field| field.required).collect();
         let mut refused = false;
-        for Entry { key, line, value, .. } in entries {
+        for YamlEntry { key, line, value, .. } in entries {
             let below = join(path, &key);
             let Some(field) = fields.iter().find(|field| field.name == key) else {
                 let hint =
@@ -156,7 +156,7 @@ impl Walk<'_> {
             }
             refused |= matches!(field.kind, Kind::Refused(_));
             missing.retain(|required| required.name != key);
-            if field.not_empty && matches!(&value.data, Data::List(items) if items.is_empty()) {
+            if field.not_empty && matches!(&value.data, YamlData::List(items) if items.is_empty()) {
                 let hint = "give at least one element".to_owned();
                 self.report(&below, line, "the list is empty", hint);
             }
@@ -182,8 +182,8 @@ impl Walk<'_> {
         Given::Map(map)
     }
 
-    fn named(&mut self, path: &str, entries: Vec<Entry>, fields: &'static [Row]) -> Given {
-        let shaped = entries.into_iter().filter_map(|Entry { key, line, value, .. }| {
+    fn named(&mut self, path: &str, entries: Vec<YamlEntry>, fields: &'static [Row]) -> Given {
+        let shaped = entries.into_iter().filter_map(|YamlEntry { key, line, value, .. }| {
             if !syntax::is_label(&key) {
                 self.report(&join(path, &key), line, format!("`{key}` is not {}", syntax::NAME.name), None);
                 return None;
@@ -194,7 +194,7 @@ impl Walk<'_> {
         Given::Map(shaped.collect())
     }
 
-    fn list(&mut self, path: &str, items: Vec<Node>, fields: &'static [Row]) -> Given {
+    fn list(&mut self, path: &str, items: Vec<YamlNode>, fields: &'static [Row]) -> Given {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let mut list = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
@@ -221,7 +221,7 @@ impl Walk<'_> {
         Given::List(list)
     }
 
-    fn texts(&mut self, path: &str, items: Vec<Node>, syntax: &'static Syntax) -> Given {
+    fn texts(&mut self, path: &str, items: Vec<YamlNode>, syntax: &'static Syntax) -> Given {
         let kind = Kind::Text(syntax);
         let shaped = items.into_iter().enumerate().filter_map(|(index, item)| {
             let line = item.line;
@@ -276,10 +276,10 @@ pub(super) fn join(path: &str, name: &str) -> String {
 }
 
 /// The `name` of a list element, if it can serve in a path.
-fn name_of(item: &Node) -> Option<String> {
-    let Data::Map(entries) = &item.data else { return None };
+fn name_of(item: &YamlNode) -> Option<String> {
+    let YamlData::Map(entries) = &item.data else { return None };
     match &entries.iter().find(|entry| entry.key == "name")?.value.data {
-        Data::Scalar { text, .. } if syntax::is_label(text) && text.parse::<usize>().is_err() => {
+        YamlData::Scalar { text, .. } if syntax::is_label(text) && text.parse::<usize>().is_err() => {
             Some(text.clone())
         }
         _ => None,

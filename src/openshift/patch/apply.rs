@@ -3,13 +3,13 @@
 use super::pointer::index;
 use super::{Action, Change, Fault, Operation, Pointer};
 use crate::base::hint::near;
-use crate::base::yaml::{Data, Entry, Node, flow};
+use crate::base::yaml::{YamlData, YamlEntry, YamlNode, flow};
 
 /// Longer values are not shown in errors.
 const SHOWN: usize = 60;
 
 /// The document after a change. With `secret`, no fault repeats what the document says.
-pub(crate) fn apply(change: &Change, document: &Node, secret: bool) -> Result<Node, Fault> {
+pub(crate) fn apply(change: &Change, document: &YamlNode, secret: bool) -> Result<YamlNode, Fault> {
     let mut document = document.clone();
     match change {
         Change::Merge(patch) => merge(&mut document, patch),
@@ -23,24 +23,24 @@ pub(crate) fn apply(change: &Change, document: &Node, secret: bool) -> Result<No
 }
 
 /// RFC 7396: maps are merged, null removes, everything else replaces.
-fn merge(target: &mut Node, patch: &Node) {
-    let Data::Map(changes) = &patch.data else {
+fn merge(target: &mut YamlNode, patch: &YamlNode) {
+    let YamlData::Map(changes) = &patch.data else {
         target.data = patch.data.clone();
         return;
     };
-    if !matches!(target.data, Data::Map(_)) {
-        target.data = Data::Map(Vec::new());
+    if !matches!(target.data, YamlData::Map(_)) {
+        target.data = YamlData::Map(Vec::new());
     }
-    let Data::Map(entries) = &mut target.data else { return };
+    let YamlData::Map(entries) = &mut target.data else { return };
     for change in changes {
         if change.value.is_null() {
             entries.retain(|entry| entry.key != change.key);
             continue;
         }
         let at = entries.iter().position(|entry| entry.key == change.key).unwrap_or_else(|| {
-            let nothing = Data::Scalar { text: String::new(), plain: true };
-            let value = Node { line: change.line, span: 0..0, data: nothing };
-            entries.push(Entry { key: change.key.clone(), line: change.line, at: 0, value });
+            let nothing = YamlData::Scalar { text: String::new(), plain: true };
+            let value = YamlNode { line: change.line, span: 0..0, data: nothing };
+            entries.push(YamlEntry { key: change.key.clone(), line: change.line, at: 0, value });
             entries.len() - 1
         });
         merge(&mut entries[at].value, &change.value);
@@ -49,7 +49,7 @@ fn merge(target: &mut Node, patch: &Node) {
 
 /// One operation of a JSON patch on its document.
 struct Work<'a> {
-    document: &'a mut Node,
+    document: &'a mut YamlNode,
     secret: bool,
     operation: &'a Operation,
 }
@@ -79,7 +79,7 @@ impl Work<'_> {
         }
     }
 
-    fn test(&self, path: &Pointer, wanted: &Node) -> Result<(), Fault> {
+    fn test(&self, path: &Pointer, wanted: &YamlNode) -> Result<(), Fault> {
         let found = self.find(path)?;
         if found.means(wanted) {
             return Ok(());
@@ -98,18 +98,18 @@ impl Work<'_> {
         Err(self.fault(message, Some(hint)))
     }
 
-    fn add(&mut self, path: &Pointer, value: Node) -> Result<(), Fault> {
+    fn add(&mut self, path: &Pointer, value: YamlNode) -> Result<(), Fault> {
         let Some((parent, step)) = path.split() else { return self.put(path, value) };
         self.find(&parent)?;
         let length = match parent.find_mut(self.document).map(|node| &mut node.data) {
-            Some(Data::Map(entries)) => {
+            Some(YamlData::Map(entries)) => {
                 match entries.iter_mut().find(|entry| entry.key == step) {
                     Some(entry) => entry.value = value,
-                    None => entries.push(Entry { key: step.to_owned(), line: value.line, at: 0, value }),
+                    None => entries.push(YamlEntry { key: step.to_owned(), line: value.line, at: 0, value }),
                 }
                 return Ok(());
             }
-            Some(Data::List(items)) => {
+            Some(YamlData::List(items)) => {
                 let at = if step == "-" { Some(items.len()) } else { index(step) };
                 if let Some(at) = at.filter(|at| *at <= items.len()) {
                     items.insert(at, value);
@@ -127,21 +127,21 @@ impl Work<'_> {
         Err(self.fault(message, Some("an index, or `-` for the end of the list".into())))
     }
 
-    fn remove(&mut self, path: &Pointer) -> Result<Node, Fault> {
+    fn remove(&mut self, path: &Pointer) -> Result<YamlNode, Fault> {
         self.find(path)?;
         let removed =
             path.split().and_then(|(parent, step)| match &mut parent.find_mut(self.document)?.data {
-                Data::Map(entries) => {
+                YamlData::Map(entries) => {
                     let at = entries.iter().position(|entry| entry.key == step)?;
                     Some(entries.remove(at).value)
                 }
-                Data::List(items) => Some(items.remove(index(step)?)),
-                Data::Scalar { .. } => None,
+                YamlData::List(items) => Some(items.remove(index(step)?)),
+                YamlData::Scalar { .. } => None,
             });
         removed.ok_or_else(|| self.fault("the whole document cannot be removed".into(), None))
     }
 
-    fn put(&mut self, path: &Pointer, value: Node) -> Result<(), Fault> {
+    fn put(&mut self, path: &Pointer, value: YamlNode) -> Result<(), Fault> {
         if let Some(node) = path.find_mut(self.document) {
             node.data = value.data;
         }
@@ -149,8 +149,8 @@ impl Work<'_> {
     }
 
     /// The node at a path, or a fault that says how far the path goes and what is there.
-    fn find(&self, path: &Pointer) -> Result<&Node, Fault> {
-        let (mut node, mut so_far): (&Node, Pointer) = (&*self.document, Pointer(Vec::new()));
+    fn find(&self, path: &Pointer) -> Result<&YamlNode, Fault> {
+        let (mut node, mut so_far): (&YamlNode, Pointer) = (&*self.document, Pointer(Vec::new()));
         for step in &path.0 {
             let next = Pointer(vec![step.clone()]).find(node);
             match next {
@@ -161,10 +161,10 @@ impl Work<'_> {
         Ok(node)
     }
 
-    fn nothing(&self, path: &Pointer, so_far: &Pointer, node: &Node, step: &str) -> Fault {
+    fn nothing(&self, path: &Pointer, so_far: &Pointer, node: &YamlNode, step: &str) -> Fault {
         let place = if so_far.0.is_empty() { "the document".to_owned() } else { format!("`{so_far}`") };
         let (there, hint) = match &node.data {
-            Data::Map(entries) => {
+            YamlData::Map(entries) => {
                 let keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
                 let meant = near(step, keys.iter().copied()).map(|key| {
                     let rest = &path.0[so_far.0.len() + 1..];
@@ -174,9 +174,9 @@ impl Work<'_> {
                 let keys = keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
                 (if keys.is_empty() { "is empty".to_owned() } else { format!("has {keys}") }, meant)
             }
-            Data::List(list) => (format!("is a list {}", items(list.len())), None),
-            Data::Scalar { .. } if self.secret => ("is a single value".to_owned(), None),
-            Data::Scalar { .. } => (format!("is {}", shown(node)), None),
+            YamlData::List(list) => (format!("is a list {}", items(list.len())), None),
+            YamlData::Scalar { .. } if self.secret => ("is a single value".to_owned(), None),
+            YamlData::Scalar { .. } => (format!("is {}", shown(node)), None),
         };
         self.fault(format!("there is no `{path}`: {place} {there}"), hint)
     }
@@ -191,12 +191,12 @@ fn items(length: usize) -> String {
 }
 
 /// A value for an error: short, or only its kind.
-fn shown(node: &Node) -> String {
+fn shown(node: &YamlNode) -> String {
     let text = flow(node);
     match &node.data {
-        Data::Scalar { text: written, plain: true } if !node.is_null() => short(written),
-        Data::List(list) if text.len() > SHOWN => format!("a list {}", items(list.len())),
-        Data::Map(entries) if text.len() > SHOWN => {
+        YamlData::Scalar { text: written, plain: true } if !node.is_null() => short(written),
+        YamlData::List(list) if text.len() > SHOWN => format!("a list {}", items(list.len())),
+        YamlData::Map(entries) if text.len() > SHOWN => {
             let keys: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.key)).collect();
             format!("a map with {}", keys.join(", "))
         }

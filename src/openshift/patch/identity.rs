@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// Which object a document is. Two with the same group, kind, namespace and name are one object, whatever the version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,9 +16,9 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// The identity of a document; what it does not say is empty.
-    pub(crate) fn of(document: &Node) -> Self {
-        let text = |node: Option<&Node>| {
-            node.filter(|node| !node.is_null()).and_then(Node::text).unwrap_or_default().to_owned()
+    pub(crate) fn of(document: &YamlNode) -> Self {
+        let text = |node: Option<&YamlNode>| {
+            node.filter(|node| !node.is_null()).and_then(YamlNode::text).unwrap_or_default().to_owned()
         };
         let metadata = document.get("metadata");
         let below = |key: &str| text(metadata.and_then(|metadata| metadata.get(key)));

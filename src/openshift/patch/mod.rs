@@ -13,7 +13,7 @@
 //!
 //! An engine of our own and not a crate (`json-patch`), because those work on `serde_json::Value`: it sorts keys, or keeps
 //! their order in the whole program; it forgets how a scalar was written (`0644`, `4.10`, a number beyond 64 bits); and its
-//! errors cannot say what is there instead. Here everything is a [`Node`], which also knows its line.
+//! errors cannot say what is there instead. Here everything is a [`YamlNode`], which also knows its line.
 
 mod apply;
 mod identity;
@@ -27,7 +27,7 @@ pub(crate) use identity::Identity;
 pub(crate) use parse::parse;
 pub(crate) use pointer::Pointer;
 
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// One patch of a file.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub(crate) struct Target {
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     Operations(Vec<Operation>),
-    Merge(Node),
+    Merge(YamlNode),
 }
 
 /// One operation of a JSON patch.
@@ -73,11 +73,11 @@ pub(crate) struct Operation {
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     /// It must be this.
-    Test(Node),
+    Test(YamlNode),
     /// A new entry or item; an entry that is there is replaced.
-    Add(Node),
+    Add(YamlNode),
     Remove,
-    Replace(Node),
+    Replace(YamlNode),
     /// It comes from there.
     Move(Pointer),
     /// It becomes the same as there.

@@ -2,7 +2,7 @@
 
 use super::{Action, Change, Operation, Patch, Pointer, Target};
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
-use crate::base::yaml::{self, Data, Entry, Node, Source};
+use crate::base::yaml::{self, Source, YamlData, YamlEntry, YamlNode};
 
 const PATCH: [&str; 2] = ["target", "patch"];
 const TARGET: [&str; 7] = ["kind", "name", "namespace", "group", "apiVersion", "file", "all"];
@@ -19,7 +19,7 @@ pub(crate) fn parse(source: Source<'_>, problems: &mut Problems) -> Vec<Patch> {
         reader.problems.push(problem.hint(Some("a patch has `target` and `patch`".to_owned())));
     }
     let patches = documents.iter().flat_map(|document| match &document.data {
-        Data::List(items) => items.as_slice(),
+        YamlData::List(items) => items.as_slice(),
         _ => std::slice::from_ref(document),
     });
     patches.filter_map(|node| reader.patch(node)).collect()
@@ -31,7 +31,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn patch(&mut self, node: &Node) -> Option<Patch> {
+    fn patch(&mut self, node: &YamlNode) -> Option<Patch> {
         self.entries(node, "patch", &PATCH, "a patch has `target` and `patch`")?;
         let target =
             self.required(node, "target", "say which object it is for: `target: {kind: DNS, name: cluster}`");
@@ -41,7 +41,7 @@ impl Reader<'_> {
         Some(Patch { line: node.line, target: target?, change: change? })
     }
 
-    fn target(&mut self, node: &Node) -> Option<Target> {
+    fn target(&mut self, node: &YamlNode) -> Option<Target> {
         let entries = self.entries(node, "target", &TARGET, "for example `{kind: DNS, name: cluster}`")?;
         let mut target = Target::default();
         for entry in entries {
@@ -83,13 +83,13 @@ impl Reader<'_> {
         }
     }
 
-    fn change(&mut self, node: &Node) -> Option<Change> {
+    fn change(&mut self, node: &YamlNode) -> Option<Change> {
         match &node.data {
-            Data::List(items) if !items.is_empty() => {
+            YamlData::List(items) if !items.is_empty() => {
                 let operations: Vec<_> = items.iter().map(|item| self.operation(item)).collect();
                 operations.into_iter().collect::<Option<_>>().map(Change::Operations)
             }
-            Data::Map(entries) if !entries.is_empty() => {
+            YamlData::Map(entries) if !entries.is_empty() => {
                 self.strategic(node);
                 Some(Change::Merge(node.clone()))
             }
@@ -102,9 +102,9 @@ impl Reader<'_> {
     }
 
     /// Refuses what only Kubernetes' strategic merge understands: here it would become a field of the object.
-    fn strategic(&mut self, node: &Node) {
-        let below: Vec<&Node> = match &node.data {
-            Data::Map(entries) => {
+    fn strategic(&mut self, node: &YamlNode) {
+        let below: Vec<&YamlNode> = match &node.data {
+            YamlData::Map(entries) => {
                 for entry in entries.iter().filter(|entry| entry.key.starts_with('$')) {
                     let hint = "write a JSON patch: a list of `{op: …, path: …, value: …}`";
                     let message = "strategic merge patches are not supported";
@@ -112,13 +112,13 @@ impl Reader<'_> {
                 }
                 entries.iter().map(|entry| &entry.value).collect()
             }
-            Data::List(items) => items.iter().collect(),
-            Data::Scalar { .. } => Vec::new(),
+            YamlData::List(items) => items.iter().collect(),
+            YamlData::Scalar { .. } => Vec::new(),
         };
         below.into_iter().for_each(|node| self.strategic(node));
     }
 
-    fn operation(&mut self, node: &Node) -> Option<Operation> {
+    fn operation(&mut self, node: &YamlNode) -> Option<Operation> {
         let hint = "for example `{op: replace, path: /spec/baseDomain, value: example.com}`";
         self.entries(node, "operation", &OPERATION, hint)?;
         let name = self.required(node, "op", hint)?;
@@ -156,7 +156,7 @@ impl Reader<'_> {
         Some(Operation { line: node.line, path: path?, action })
     }
 
-    fn pointer(&mut self, node: &Node, field: &str) -> Option<Pointer> {
+    fn pointer(&mut self, node: &YamlNode, field: &str) -> Option<Pointer> {
         let found = node.text().and_then(Pointer::parse);
         if found.is_none() {
             let hint = "a JSON pointer: `/spec/containers/0/args`, with `~1` for a `/` in a key";
@@ -166,8 +166,14 @@ impl Reader<'_> {
     }
 
     /// The entries of a map that has only known keys.
-    fn entries<'n>(&mut self, node: &'n Node, what: &str, known: &[&str], hint: &str) -> Option<&'n [Entry]> {
-        let Data::Map(entries) = &node.data else {
+    fn entries<'n>(
+        &mut self,
+        node: &'n YamlNode,
+        what: &str,
+        known: &[&str],
+        hint: &str,
+    ) -> Option<&'n [YamlEntry]> {
+        let YamlData::Map(entries) = &node.data else {
             self.report(node, "", &format!("this is no {what}"), Some(hint));
             return None;
         };
@@ -179,7 +185,7 @@ impl Reader<'_> {
         Some(entries)
     }
 
-    fn required<'n>(&mut self, node: &'n Node, key: &str, hint: &str) -> Option<&'n Node> {
+    fn required<'n>(&mut self, node: &'n YamlNode, key: &str, hint: &str) -> Option<&'n YamlNode> {
         let found = node.get(key);
         if found.is_none() {
             self.report(node, key, "it is missing", Some(hint));
@@ -187,7 +193,7 @@ impl Reader<'_> {
         found
     }
 
-    fn report(&mut self, node: &Node, field: &str, message: &str, hint: Option<&str>) {
+    fn report(&mut self, node: &YamlNode, field: &str, message: &str, hint: Option<&str>) {
         self.report_at(node.line, field, message, hint.map(str::to_owned));
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::base::yaml::{Data, Node};
+use crate::base::yaml::{YamlData, YamlNode};
 
 /// A path into a document; empty for the whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,21 +21,21 @@ impl Pointer {
         rest.split('/').map(step).collect::<Option<_>>().map(Self)
     }
 
-    pub(crate) fn find<'n>(&self, root: &'n Node) -> Option<&'n Node> {
+    pub(crate) fn find<'n>(&self, root: &'n YamlNode) -> Option<&'n YamlNode> {
         self.0.iter().try_fold(root, |node, step| match &node.data {
-            Data::List(items) => items.get(index(step)?),
+            YamlData::List(items) => items.get(index(step)?),
             _ => node.get(step),
         })
     }
 
     /// The node there, to change it.
-    pub(super) fn find_mut<'n>(&self, root: &'n mut Node) -> Option<&'n mut Node> {
+    pub(super) fn find_mut<'n>(&self, root: &'n mut YamlNode) -> Option<&'n mut YamlNode> {
         self.0.iter().try_fold(root, |node, step| match &mut node.data {
-            Data::List(items) => items.get_mut(index(step)?),
-            Data::Map(entries) => {
+            YamlData::List(items) => items.get_mut(index(step)?),
+            YamlData::Map(entries) => {
                 entries.iter_mut().find(|entry| entry.key == *step).map(|entry| &mut entry.value)
             }
-            Data::Scalar { .. } => None,
+            YamlData::Scalar { .. } => None,
         })
     }
 

@@ -2,9 +2,9 @@
 
 use super::{Change, Fault, Pointer, apply, parse};
 use crate::base::hint::Problems;
-use crate::base::yaml::{self, Node, Source, flow};
+use crate::base::yaml::{self, Source, YamlNode, flow};
 
-fn read(text: &str) -> Node {
+fn read(text: &str) -> YamlNode {
     yaml::documents(Source { name: "x", text }, &mut Problems::default()).pop().unwrap()
 }
 

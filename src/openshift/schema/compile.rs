@@ -8,9 +8,9 @@ use super::format::Format;
 use super::pattern::Pattern;
 use super::tree::Tree;
 use super::{Additional, Id, Kind, Limits, ListType, Range, Rules, Schema};
-use crate::base::yaml::{Data, Entry, Node};
+use crate::base::yaml::{YamlData, YamlEntry, YamlNode};
 
-pub(super) fn compile(schema: &Node) -> Schema {
+pub(super) fn compile(schema: &YamlNode) -> Schema {
     let mut compiler = Compiler { rules: Vec::new() };
     compiler.add(schema);
     Schema { rules: compiler.rules, custom: true }
@@ -22,7 +22,7 @@ struct Compiler {
 
 impl Compiler {
     /// Takes a number first, so that the root has the first.
-    fn add(&mut self, node: &Node) -> Id {
+    fn add(&mut self, node: &YamlNode) -> Id {
         let id = self.rules.len();
         self.rules.push(Rules::default());
         let rules = self.rules_of(node);
@@ -30,11 +30,11 @@ impl Compiler {
         id
     }
 
-    fn rules_of(&mut self, node: &Node) -> Rules {
+    fn rules_of(&mut self, node: &YamlNode) -> Rules {
         let mut rules =
             Rules { limits: limits(node), list: list_type(node), cel: cel(node), ..Rules::default() };
         let mut format = None;
-        for Entry { key, value, .. } in entries(node) {
+        for YamlEntry { key, value, .. } in entries(node) {
             match key.as_str() {
                 "type" => rules.kind = rules.kind.or_else(|| kind(value)),
                 "x-kubernetes-int-or-string" if is_true(value) => rules.kind = Some(Kind::IntOrString),
@@ -61,17 +61,17 @@ impl Compiler {
         rules
     }
 
-    fn each(&mut self, node: &Node) -> BTreeMap<String, Id> {
+    fn each(&mut self, node: &YamlNode) -> BTreeMap<String, Id> {
         entries(node).iter().map(|entry| (entry.key.clone(), self.add(&entry.value))).collect()
     }
 
-    fn all(&mut self, node: &Node) -> Vec<Id> {
+    fn all(&mut self, node: &YamlNode) -> Vec<Id> {
         elements(node).iter().map(|one| self.add(one)).collect()
     }
 
-    fn additional(&mut self, node: &Node) -> Additional {
+    fn additional(&mut self, node: &YamlNode) -> Additional {
         match &node.data {
-            Data::Map(_) => Additional::Each(self.add(node)),
+            YamlData::Map(_) => Additional::Each(self.add(node)),
             _ if is_true(node) => Additional::Any,
             _ => Additional::None,
         }
@@ -88,7 +88,7 @@ fn fits(format: Format, kind: Option<Kind>) -> bool {
     }
 }
 
-fn kind(node: &Node) -> Option<Kind> {
+fn kind(node: &YamlNode) -> Option<Kind> {
     Some(match node.text()? {
         "object" => Kind::Object,
         "array" => Kind::Array,
@@ -100,7 +100,7 @@ fn kind(node: &Node) -> Option<Kind> {
     })
 }
 
-fn limits(node: &Node) -> Limits {
+fn limits(node: &YamlNode) -> Limits {
     let number = |name: &str| node.get(name)?.text()?.parse::<f64>().ok();
     let count = |name: &str| node.get(name)?.text()?.parse::<usize>().ok();
     let flag = |name: &str| node.get(name).is_some_and(is_true);
@@ -116,37 +116,37 @@ fn limits(node: &Node) -> Limits {
     }
 }
 
-fn list_type(node: &Node) -> ListType {
-    match node.get("x-kubernetes-list-type").and_then(Node::text) {
+fn list_type(node: &YamlNode) -> ListType {
+    match node.get("x-kubernetes-list-type").and_then(YamlNode::text) {
         Some("set") => ListType::Set,
         Some("map") => ListType::Map(node.get("x-kubernetes-list-map-keys").map(texts).unwrap_or_default()),
         _ => ListType::Plain,
     }
 }
 
-fn cel(node: &Node) -> Vec<serde_json::Value> {
+fn cel(node: &YamlNode) -> Vec<serde_json::Value> {
     let rules = node.get("x-kubernetes-validations").map(elements).unwrap_or_default();
     rules.iter().map(|rule| super::cel::rule(&Tree::of(rule))).collect()
 }
 
-fn entries(node: &Node) -> &[Entry] {
+fn entries(node: &YamlNode) -> &[YamlEntry] {
     match &node.data {
-        Data::Map(entries) => entries,
+        YamlData::Map(entries) => entries,
         _ => &[],
     }
 }
 
-fn elements(node: &Node) -> &[Node] {
+fn elements(node: &YamlNode) -> &[YamlNode] {
     match &node.data {
-        Data::List(items) => items,
+        YamlData::List(items) => items,
         _ => &[],
     }
 }
 
-fn texts(node: &Node) -> Vec<String> {
+fn texts(node: &YamlNode) -> Vec<String> {
     elements(node).iter().filter_map(|item| item.text().map(str::to_owned)).collect()
 }
 
-fn is_true(node: &Node) -> bool {
+fn is_true(node: &YamlNode) -> bool {
     node.text() == Some("true")
 }

@@ -1,7 +1,7 @@
 //! What must hold of every object's metadata: names, label and annotation keys, by Kubernetes' own grammar.
 
 use super::{Fault, How};
-use crate::base::yaml::{Data, Entry, Node};
+use crate::base::yaml::{YamlData, YamlEntry, YamlNode};
 
 /// What a name must be; kinds differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum Name {
 }
 
 /// Faults of `metadata`; types are the schema's business.
-pub(crate) fn check(object: &Node, name: Name, how: How) -> Vec<Fault> {
+pub(crate) fn check(object: &YamlNode, name: Name, how: How) -> Vec<Fault> {
     let shown = |text: &str| if how.masked { "the value".to_owned() } else { format!("`{text}`") };
     let mut faults = Vec::new();
     let Some(metadata) = object.get("metadata") else { return faults };
@@ -31,7 +31,7 @@ pub(crate) fn check(object: &Node, name: Name, how: How) -> Vec<Fault> {
     {
         faults.push(fault("metadata.namespace", line, format!("{} {problem}", shown(text))));
     }
-    for Entry { key, line, value, .. } in map(metadata, "labels") {
+    for YamlEntry { key, line, value, .. } in map(metadata, "labels") {
         let path = format!("metadata.labels[{key}]");
         if let Some(problem) = key_problem(key) {
             faults.push(fault(&path, *line, format!("the key {problem}")));
@@ -46,7 +46,7 @@ pub(crate) fn check(object: &Node, name: Name, how: How) -> Vec<Fault> {
             ));
         }
     }
-    for Entry { key, line, .. } in map(metadata, "annotations") {
+    for YamlEntry { key, line, .. } in map(metadata, "annotations") {
         // The grammar is that of labels, without regard to upper case.
         if let Some(problem) = key_problem(&key.to_lowercase()) {
             faults.push(fault(&format!("metadata.annotations[{key}]"), *line, format!("the key {problem}")));
@@ -106,14 +106,14 @@ fn is_qualified(text: &str) -> bool {
         && text.chars().all(|c| edge(c) || matches!(c, '-' | '_' | '.'))
 }
 
-fn scalar<'a>(metadata: &'a Node, key: &str) -> Option<(usize, &'a str)> {
+fn scalar<'a>(metadata: &'a YamlNode, key: &str) -> Option<(usize, &'a str)> {
     let node = metadata.get(key)?;
     Some((node.line, node.text()?))
 }
 
-fn map<'a>(metadata: &'a Node, key: &str) -> &'a [Entry] {
+fn map<'a>(metadata: &'a YamlNode, key: &str) -> &'a [YamlEntry] {
     match metadata.get(key).map(|node| &node.data) {
-        Some(Data::Map(entries)) => entries,
+        Some(YamlData::Map(entries)) => entries,
         _ => &[],
     }
 }

@@ -31,7 +31,7 @@ use self::format::Format;
 use self::path::Path;
 use self::pattern::Pattern;
 use self::tree::{Json, Tree};
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// A compiled schema: rules that name each other by number, since types of Kubernetes contain themselves.
 #[derive(Debug)]
@@ -162,18 +162,18 @@ pub(crate) struct Outcome {
 }
 
 /// A document as JSON, its plain scalars typed as the API server types them.
-pub(crate) fn json(node: &Node) -> serde_json::Value {
+pub(crate) fn json(node: &YamlNode) -> serde_json::Value {
     cel::rule(&tree::Tree::of(node))
 }
 
 impl Schema {
     /// From `openAPIV3Schema` of a CRD.
-    pub(crate) fn compile(schema: &Node) -> Self {
+    pub(crate) fn compile(schema: &YamlNode) -> Self {
         compile::compile(schema)
     }
 
     /// Looks at a whole object; its apiVersion, kind and metadata are known whatever the schema says.
-    pub(crate) fn check(&self, object: &Node, how: How) -> Outcome {
+    pub(crate) fn check(&self, object: &YamlNode, how: How) -> Outcome {
         let mut outcome = Outcome::default();
         let mut tree = Tree::of(object);
         if self.custom

@@ -1,10 +1,11 @@
-//! A YAML value as the API server gets it: `kubectl` and `oc` turn YAML into JSON before anything is checked.
+//! A YAML value as the API server gets it, with the lines of the file.
 //!
-//! That step has YAML 1.1's habits (`on` is true, `0777` is octal), and they decide whether a type is right. Lines stay.
+//! A type of its own: a [`YamlNode`] keeps the order and layout that somebody wrote and finds keys one after the other; here
+//! scalars have their types, maps are sorted, and defaults are put in.
 
 use std::collections::BTreeMap;
 
-use crate::base::yaml::{Data, Node};
+use crate::base::yaml::{self, Scalar, YamlData, YamlNode};
 
 /// A JSON value and the line of its key, or of itself in a list.
 #[derive(Debug, Clone)]
@@ -28,22 +29,22 @@ pub(super) enum Json {
 
 impl Tree {
     /// Depth is bounded by the YAML reader.
-    pub(super) fn of(node: &Node) -> Self {
+    pub(super) fn of(node: &YamlNode) -> Self {
         Self::at(node, node.line)
     }
 
-    fn at(node: &Node, line: usize) -> Self {
+    fn at(node: &YamlNode, line: usize) -> Self {
         let json = match &node.data {
-            Data::Scalar { text, plain } => scalar(text, *plain),
-            Data::List(items) => Json::List(items.iter().map(Self::of).collect()),
-            Data::Map(entries) => {
+            YamlData::Scalar { text, plain } => scalar(text, *plain),
+            YamlData::List(items) => Json::List(items.iter().map(Self::of).collect()),
+            YamlData::Map(entries) => {
                 let fields =
                     entries.iter().map(|entry| (entry.key.clone(), Self::at(&entry.value, entry.line)));
                 Json::Map(fields.collect())
             }
         };
         let raw = match (&json, &node.data) {
-            (Json::Bool(_) | Json::Int(_) | Json::Float(_), Data::Scalar { text, .. }) => text.clone(),
+            (Json::Bool(_) | Json::Int(_) | Json::Float(_), YamlData::Scalar { text, .. }) => text.clone(),
             _ => String::new(),
         };
         Self { line, json, raw }
@@ -118,57 +119,13 @@ impl Tree {
 
 /// What a scalar is in JSON.
 fn scalar(text: &str, plain: bool) -> Json {
-    if !plain {
-        return Json::Text(text.to_owned());
+    match if plain { yaml::resolve(text) } else { Scalar::Text } {
+        Scalar::Null => Json::Null,
+        Scalar::Bool(value) => Json::Bool(value),
+        Scalar::Int(value) => i64::try_from(value).map_or(Json::Float(value as f64), Json::Int),
+        Scalar::Float(value) => Json::Float(value),
+        Scalar::Text => Json::Text(text.to_owned()),
     }
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Json::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            return Json::Bool(true);
-        }
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            return Json::Bool(false);
-        }
-        _ => {}
-    }
-    let number = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
-    if !number {
-        return Json::Text(text.to_owned());
-    }
-    let plain = text.replace('_', "");
-    if let Some(value) = integer(&plain) {
-        return Json::Int(value);
-    }
-    // `1e3` and `.5`, but neither `inf` nor `1.2.3`: only these letters occur in a decimal number.
-    let decimal = plain.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E'));
-    match plain.parse::<f64>() {
-        Ok(value) if decimal => Json::Float(value),
-        _ => Json::Text(text.to_owned()),
-    }
-}
-
-/// Go's `ParseInt` with base 0: `0x`, `0b`, `0o`, and `0` for octal.
-fn integer(text: &str) -> Option<i64> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", text.strip_prefix('+').unwrap_or(text)),
-    };
-    let lower = digits.to_ascii_lowercase();
-    let (radix, digits) = if let Some(rest) = lower.strip_prefix("0x") {
-        (16, rest)
-    } else if let Some(rest) = lower.strip_prefix("0b") {
-        (2, rest)
-    } else if let Some(rest) = lower.strip_prefix("0o") {
-        (8, rest)
-    } else if lower.len() > 1 && lower.starts_with('0') {
-        (8, &lower[1..])
-    } else {
-        (10, lower.as_str())
-    };
-    if digits.starts_with(['+', '-']) {
-        return None;
-    }
-    i64::from_str_radix(&format!("{sign}{digits}"), radix).ok()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::meeting::{Called, Kubeconfigs, Object, Shown, Trusted};
 use super::texts::{Kubeconfig, belongs, certificates, documents, held, host, is_object};
 use super::{Machine, Pool};
 use crate::base::pki::{Certificate, PrivateKey};
-use crate::base::yaml::{self, Node};
+use crate::base::yaml::{self, YamlNode};
 use crate::openshift::pod::{Container, containers};
 
 const STATIC_PODS: &str = "/etc/kubernetes/manifests/";
@@ -176,7 +176,8 @@ impl<'a> Site<'a> {
             Called::Annotated(object) => {
                 let document = self.document(object)?;
                 let found = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
-                let found = found.and_then(|annotations| annotations.get(object.key)).and_then(Node::text);
+                let found =
+                    found.and_then(|annotations| annotations.get(object.key)).and_then(YamlNode::text);
                 vec![found.ok_or_else(|| format!("{} is not there", self::called(object)))?.to_owned()]
             }
         }))
@@ -226,7 +227,7 @@ impl<'a> Site<'a> {
         self.machines.iter().filter(|machine| machine.pool != Pool::Bootstrap)
     }
 
-    fn document(&self, object: Object) -> Found<Node> {
+    fn document(&self, object: Object) -> Found<YamlNode> {
         let bootstrap = self.machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
         let files = bootstrap.flat_map(|machine| &machine.files);
         let files = files.filter(|(path, _)| path.starts_with(MANIFESTS) && yaml::is_manifest(path));

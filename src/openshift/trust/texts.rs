@@ -6,13 +6,13 @@ use base64::engine::general_purpose::STANDARD;
 use super::places::Found;
 use crate::base::hint::Problems;
 use crate::base::pki::{Certificate, PrivateKey};
-use crate::base::yaml::{self, Node, Source};
+use crate::base::yaml::{self, Source, YamlNode};
 
 /// What is chosen in a kubeconfig.
 pub(super) struct Kubeconfig {
     pub(super) path: String,
-    cluster: Node,
-    user: Node,
+    cluster: YamlNode,
+    user: YamlNode,
 }
 
 impl Kubeconfig {
@@ -20,8 +20,8 @@ impl Kubeconfig {
         let root = documents(&path, text).into_iter().next();
         let chosen = root.and_then(|root| {
             let named = |list: &str, name: &str, what: &str| {
-                let all = root.get(list).map(Node::items).unwrap_or_default();
-                let found = all.iter().find(|one| one.get("name").and_then(Node::text) == Some(name))?;
+                let all = root.get(list).map(YamlNode::items).unwrap_or_default();
+                let found = all.iter().find(|one| one.get("name").and_then(YamlNode::text) == Some(name))?;
                 found.get(what).cloned()
             };
             let context = named("contexts", root.get("current-context")?.text()?, "context")?;
@@ -34,7 +34,7 @@ impl Kubeconfig {
 
     /// A field of its cluster or user; what ends in `-data` is decoded.
     pub(super) fn of(&self, field: &str) -> Found<String> {
-        let text = self.cluster.get(field).or_else(|| self.user.get(field)).and_then(Node::text);
+        let text = self.cluster.get(field).or_else(|| self.user.get(field)).and_then(YamlNode::text);
         let text = text.map(|text| match field.ends_with("-data") {
             true => decoded(text).unwrap_or_default(),
             false => text.to_owned(),
@@ -44,10 +44,10 @@ impl Kubeconfig {
 }
 
 /// Whether a document is the object of this kind, namespace and name.
-pub(crate) fn is_object(document: &Node, kind: &str, object: &str) -> bool {
+pub(crate) fn is_object(document: &YamlNode, kind: &str, object: &str) -> bool {
     let Some((namespace, name)) = object.split_once('/') else { return false };
-    let text = |node: Option<&Node>, key: &str, wanted: &str| {
-        node.and_then(|node| node.get(key)).and_then(Node::text) == Some(wanted)
+    let text = |node: Option<&YamlNode>, key: &str, wanted: &str| {
+        node.and_then(|node| node.get(key)).and_then(YamlNode::text) == Some(wanted)
     };
     let metadata = document.get("metadata");
     text(Some(document), "apiVersion", "v1")
@@ -57,9 +57,9 @@ pub(crate) fn is_object(document: &Node, kind: &str, object: &str) -> bool {
 }
 
 /// What a Secret or ConfigMap holds under a key, decoded; none if that is nothing.
-pub(crate) fn held(document: &Node, key: &str) -> Option<String> {
-    let plain = |field: &str| document.get(field).and_then(|data| data.get(key)).and_then(Node::text);
-    let text = if document.get("kind").and_then(Node::text) == Some("Secret") {
+pub(crate) fn held(document: &YamlNode, key: &str) -> Option<String> {
+    let plain = |field: &str| document.get(field).and_then(|data| data.get(key)).and_then(YamlNode::text);
+    let text = if document.get("kind").and_then(YamlNode::text) == Some("Secret") {
         // What `stringData` has wins, as in the API.
         let given = plain("stringData").map(str::to_owned);
         given.or_else(|| plain("data").and_then(decoded))
@@ -74,7 +74,7 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-pub(super) fn documents(path: &str, text: &str) -> Vec<Node> {
+pub(super) fn documents(path: &str, text: &str) -> Vec<YamlNode> {
     yaml::documents(Source { name: path, text }, &mut Problems::default())
 }
 

@@ -36,7 +36,7 @@ use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
 use crate::engine::builders::{Files, Location};
-use crate::engine::exec::{self, Context, Plan};
+use crate::engine::exec::{self, BuildPlan, Context};
 use crate::engine::fields::{Field, Fields, Origins};
 use crate::engine::recipe::{self, Graph, NodeIndex};
 use crate::engine::registry::{Deferred, Opened, ProxySettings};
@@ -186,7 +186,7 @@ impl Workspace {
     }
 
     /// What a build of these would find in the store, and what it would build. Nothing is written.
-    pub(crate) fn plan(&self, env: Env<'_>, store: &Store, targets: &[NodeIndex]) -> Result<Plan> {
+    pub(crate) fn plan(&self, env: Env<'_>, store: &Store, targets: &[NodeIndex]) -> Result<BuildPlan> {
         let session = Session::reading(store, Some(self.id_key()));
         Ok(exec::plan(self.context(env, &session), targets)?)
     }

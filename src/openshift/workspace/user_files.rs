@@ -14,7 +14,7 @@ use super::{ClusterDir, Result};
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems};
 use crate::base::secret::Secret;
-use crate::base::yaml::{self, Node, Source};
+use crate::base::yaml::{self, Source, YamlNode};
 use crate::engine::fields::{Field, Origins};
 use crate::engine::recipe::{Sources, is_name};
 use crate::openshift::patch::{self, Identity};
@@ -156,7 +156,7 @@ fn add_manifests(files: Files, sources: &mut Sources, problems: &mut Problems) -
 }
 
 /// Which object a document is. Without one of these fields it cannot be applied.
-fn object(file: &str, document: &Node, problems: &mut Problems) -> Identity {
+fn object(file: &str, document: &YamlNode, problems: &mut Problems) -> Identity {
     let identity = Identity::of(document);
     if let Some(field) = identity.missing() {
         let generated = document.get("metadata").and_then(|metadata| metadata.get("generateName")).is_some();
@@ -173,7 +173,7 @@ fn object(file: &str, document: &Node, problems: &mut Problems) -> Identity {
     identity
 }
 
-fn place(file: &str, node: &Node, field: &str) -> Place {
+fn place(file: &str, node: &YamlNode, field: &str) -> Place {
     Place { file: file.to_owned(), line: Some(node.line), field: field.to_owned() }
 }
 

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::{ApiError, CONNECT};
 use crate::base::hint::Problems;
 use crate::base::pki::Certificate;
-use crate::base::yaml::{self, Node, Source};
+use crate::base::yaml::{self, Source, YamlNode};
 
 /// Connects as a kubeconfig says. Nothing is retried here: the wait loop does that, and reports it.
 pub(super) fn connector(text: &str) -> Result<HttpsConnector<HttpConnector>, ApiError> {
@@ -61,7 +61,7 @@ impl Current {
         let missing = |field: &str| broken(format!("it has no `{field}`"));
         let name = text_of(&read, "current-context").ok_or_else(|| missing("current-context"))?;
         let named = |list: &str, name: Option<String>, part: &str| {
-            let items = read.get(list).map(Node::items).unwrap_or_default();
+            let items = read.get(list).map(YamlNode::items).unwrap_or_default();
             let found = items.iter().find(|one| name.is_some() && text_of(one, "name") == name);
             found.and_then(|one| one.get(part)).ok_or_else(|| missing(list))
         };
@@ -78,8 +78,8 @@ impl Current {
     }
 }
 
-fn text_of(node: &Node, field: &str) -> Option<String> {
-    node.get(field).filter(|value| !value.is_null()).and_then(Node::text).map(str::to_owned)
+fn text_of(node: &YamlNode, field: &str) -> Option<String> {
+    node.get(field).filter(|value| !value.is_null()).and_then(YamlNode::text).map(str::to_owned)
 }
 
 fn certificates(field: &str, data: Option<&str>) -> Result<Vec<Certificate>, ApiError> {

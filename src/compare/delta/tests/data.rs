@@ -96,7 +96,7 @@ fn documents_without_identity_are_known_by_their_place() {
 #[test]
 fn changes_are_bounded_and_the_rest_is_counted() {
     let text = |value: u32| (0..30).map(|key| format!("k{key:02}: {value}\n")).collect::<String>();
-    let context = super::Context { limit: 2, ..super::Context::default() };
+    let context = super::DeltaContext { limit: 2, ..super::DeltaContext::default() };
     let (old, new) = (text(1), text(2));
     let found = super::changes(
         super::file("a.yaml", old.as_bytes()),

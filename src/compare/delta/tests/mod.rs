@@ -13,14 +13,14 @@ mod secrets;
 mod text;
 mod units;
 
-use super::{Change, Context, Edit, File, Shown, Tone, files, inverse};
+use super::{Change, DeltaContext, Edit, File, ShownValue, Tone, files, inverse};
 
 pub(super) fn file<'a>(path: &'a str, content: &'a [u8]) -> File<'a> {
     File { path, content, secret: false, executable: false }
 }
 
 /// What differs, after the invariants have been looked at.
-pub(super) fn changes(old: File<'_>, new: File<'_>, context: &Context) -> Vec<Change> {
+pub(super) fn changes(old: File<'_>, new: File<'_>, context: &DeltaContext) -> Vec<Change> {
     let found = files(Some(old), Some(new), context);
     for side in [old, new] {
         assert_eq!(files(Some(side), Some(side), context), []);
@@ -35,7 +35,7 @@ pub(super) fn changes(old: File<'_>, new: File<'_>, context: &Context) -> Vec<Ch
 
 /// The same as text.
 pub(super) fn diff(path: &str, old: &str, new: &str) -> String {
-    render(&changes(file(path, old.as_bytes()), file(path, new.as_bytes()), &Context::default()))
+    render(&changes(file(path, old.as_bytes()), file(path, new.as_bytes()), &DeltaContext::default()))
 }
 
 /// The same of secret files.
@@ -44,7 +44,7 @@ pub(super) fn diff_secret(path: &str, old: &str, new: &str) -> String {
         File { secret: true, ..file(path, old.as_bytes()) },
         File { secret: true, ..file(path, new.as_bytes()) },
     );
-    render(&changes(old, new, &Context::default()))
+    render(&changes(old, new, &DeltaContext::default()))
 }
 
 /// One change per line; `(none)` for no change. The file that all are in is left out.
@@ -85,10 +85,10 @@ fn line(change: &Change) -> String {
     text
 }
 
-fn show(shown: &Shown) -> String {
+fn show(shown: &ShownValue) -> String {
     match shown {
-        Shown::Text(text) => text.replace('\n', "⏎"),
-        Shown::Secret => "(secret)".into(),
-        Shown::Bytes { size, blake3 } => format!("{size} bytes {}", &blake3[..8]),
+        ShownValue::Text(text) => text.replace('\n', "⏎"),
+        ShownValue::Secret => "(secret)".into(),
+        ShownValue::Bytes { size, blake3 } => format!("{size} bytes {}", &blake3[..8]),
     }
 }

@@ -163,7 +163,7 @@ proptest! {
 }
 
 fn found(old: Vec<super::super::data::Data>, new: Vec<super::super::data::Data>) -> Vec<super::Change> {
-    let context = super::Context::default();
+    let context = super::DeltaContext::default();
     let mut walk = super::super::walk::Walk::new(&context);
     walk.field("file", |walk| super::super::object::documents(walk, old, new));
     walk.finish()

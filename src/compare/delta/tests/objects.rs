@@ -1,6 +1,6 @@
 //! Kubernetes objects: identity, images, feature gates, what is inside of fields.
 
-use super::{Context, changes, diff, file, render};
+use super::{DeltaContext, changes, diff, file, render};
 
 const POD: &str = "\
 apiVersion: v1
@@ -54,7 +54,7 @@ fn a_list_is_its_items() {
 
 #[test]
 fn images_are_named_by_their_component() {
-    let mut context = Context::default();
+    let mut context = DeltaContext::default();
     for (digit, name) in [("1", "etcd"), ("2", "etcd")] {
         context.components.insert(format!("sha256:{}", digit.repeat(64)), name.into());
     }

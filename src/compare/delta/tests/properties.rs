@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::renames;
-use super::{Context, File, changes, file, files};
+use super::{DeltaContext, File, changes, file, files};
 
 /// A value with keys, items and texts that mean something to one comparer or another.
 fn value() -> impl Strategy<Value = serde_json::Value> {
@@ -124,7 +124,7 @@ proptest! {
     fn data_backwards_is_the_inverse(old in value(), new in value(), path in path(), secret: bool) {
         let (old, new) = (old.to_string(), new.to_string());
         let one = File { secret, ..file(path, old.as_bytes()) };
-        changes(one, file(path, new.as_bytes()), &Context::default());
+        changes(one, file(path, new.as_bytes()), &DeltaContext::default());
     }
 
     /// Different data is different, and the same is not: nothing is lost on the way.
@@ -132,22 +132,22 @@ proptest! {
     fn different_data_differs(old in plain(), new in plain(), secret: bool) {
         let (one, two) = (old.to_string(), new.to_string());
         let side = File { secret, ..file("a.json", one.as_bytes()) };
-        let found = changes(side, file("a.json", two.as_bytes()), &Context::default());
+        let found = changes(side, file("a.json", two.as_bytes()), &DeltaContext::default());
         prop_assert_eq!(found.is_empty(), old == new, "{}\n{}", one, two);
     }
 
     #[test]
     fn arbitrary_bytes(old: Vec<u8>, new: Vec<u8>, path in path(), secret: bool, executable: bool) {
         let (one, two) = (file(path, &old), File { secret, executable, ..file(path, &new) });
-        changes(one, two, &Context::default());
-        files(None, Some(two), &Context::default());
+        changes(one, two, &DeltaContext::default());
+        files(None, Some(two), &DeltaContext::default());
         renames(&[one], &[two]);
     }
 
     #[test]
     fn arbitrary_text(old in "(a|b|:|-|\n| |\\{|\\}|\\[|\\]|=|\"|%|-----BEGIN X-----|-----END X-----|---\n|#){0,30}", new in "(a|b|:|-|\n| |\\{|\\}|\\[|\\]|=|\"|%|-----BEGIN X-----|-----END X-----|---\n|#){0,30}", path in path(), secret: bool) {
         let one = File { secret, ..file(path, old.as_bytes()) };
-        let found = changes(one, file(path, new.as_bytes()), &Context::default());
+        let found = changes(one, file(path, new.as_bytes()), &DeltaContext::default());
         if secret && !found.is_empty() {
             prop_assert!(!serde_json::to_string(&found).unwrap().contains("\"lines\":["));
         }
@@ -162,11 +162,11 @@ proptest! {
         fn of<'a>(path: &'a str, content: &'a str, secret: bool) -> File<'a> {
             File { secret, ..file(path, content.as_bytes()) }
         }
-        let same = changes(of(path, &one, secret), of(path, &two, secret), &Context::default());
+        let same = changes(of(path, &one, secret), of(path, &two, secret), &DeltaContext::default());
         prop_assert!(!same.is_empty(), "a secret that changed is not told");
-        let across = changes(of(path, &one, secret), of(elsewhere, &three, secret), &Context::default());
+        let across = changes(of(path, &one, secret), of(elsewhere, &three, secret), &DeltaContext::default());
         let mut all = serde_json::to_string(&[same, across]).unwrap();
-        all.push_str(&serde_json::to_string(&files(None, Some(of(path, &one, secret)), &Context::default())).unwrap());
+        all.push_str(&serde_json::to_string(&files(None, Some(of(path, &one, secret)), &DeltaContext::default())).unwrap());
         for word in [&old, &new] {
             prop_assert!(!all.contains(word.as_str()), "{all}");
             prop_assert!(!all.contains(&base64::engine::general_purpose::STANDARD.encode(word)), "{all}");

@@ -1,6 +1,6 @@
 //! What is secret is never in a change, and that it changed always is.
 
-use super::{Context, File, changes, diff, diff_secret, file, render};
+use super::{DeltaContext, File, changes, diff, diff_secret, file, render};
 
 #[test]
 fn a_secret_file_shows_its_structure_only() {
@@ -105,5 +105,5 @@ fn a_private_key_in_a_script_is_masked() {
 #[test]
 fn secret_on_one_side_is_secret_on_both() {
     let (old, new) = (File { secret: true, ..file("a.yaml", b"a: one\n") }, file("a.yaml", b"a: two\n"));
-    insta::assert_snapshot!(render(&changes(old, new, &Context::default())), @"data: a: (secret) -> (secret)");
+    insta::assert_snapshot!(render(&changes(old, new, &DeltaContext::default())), @"data: a: (secret) -> (secret)");
 }

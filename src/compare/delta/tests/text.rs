@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Context, Edit, changes, diff, file, files, render};
+use super::{DeltaContext, Edit, changes, diff, file, files, render};
 
 #[test]
 fn lines_with_three_around() {
@@ -63,7 +63,7 @@ fn white_space_counts_and_so_does_the_last_newline() {
 #[test]
 fn bytes_by_size_and_hash_and_gzip_by_what_is_inside() {
     let found = |path: &str, old: &[u8], new: &[u8]| {
-        render(&changes(file(path, old), file(path, new), &Context::default()))
+        render(&changes(file(path, old), file(path, new), &DeltaContext::default()))
     };
     insta::assert_snapshot!(found("a.bin", b"\0\x01", b"\0\x02\x03"), @"binary: : 2 bytes 7b7015bb -> 3 bytes f3218cb5");
     insta::assert_snapshot!(found("a.bin", b"text\n", b"\0"), @"binary: : 5 bytes 42173aaf -> 1 bytes 2d3adedf");
@@ -76,11 +76,11 @@ fn bytes_by_size_and_hash_and_gzip_by_what_is_inside() {
 #[test]
 fn a_file_as_a_whole() {
     let (one, program) = (file("a", b"x\n"), super::File { executable: true, ..file("b", b"x\n") });
-    insta::assert_snapshot!(render(&changes(one, program, &Context::default())), @r"
+    insta::assert_snapshot!(render(&changes(one, program, &DeltaContext::default())), @r"
     file: : renamed a -> b
     file: mode: plain -> executable
     ");
-    let context = Context::default();
+    let context = DeltaContext::default();
     insta::assert_snapshot!(render(&files(None, Some(one), &context)), @"file: : + x⏎");
     insta::assert_snapshot!(render(&files(Some(file("a", &[0; 32])), None, &context)), @"file: : - 32 bytes 2ada83c1");
     insta::assert_snapshot!(render(&files(Some(super::File { secret: true, ..one }), None, &context)), @"file: : - (secret)");
@@ -100,8 +100,11 @@ fn a_hundred_megabytes_are_bounded() {
     new.insert_str(middle + line.len(), "one more\n");
     new.push_str("the last\n");
     let start = Instant::now();
-    let found =
-        files(Some(file("a.log", old.as_bytes())), Some(file("a.log", new.as_bytes())), &Context::default());
+    let found = files(
+        Some(file("a.log", old.as_bytes())),
+        Some(file("a.log", new.as_bytes())),
+        &DeltaContext::default(),
+    );
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     insta::assert_snapshot!(render(&found), @r"
     text: : 
@@ -136,8 +139,11 @@ fn what_has_nothing_in_common_is_cut() {
         (0..200_000).map(|line| format!("{word} {line} and so on and so forth\n")).collect::<String>()
     };
     let (old, new) = (text("old"), text("new"));
-    let found =
-        files(Some(file("a.log", old.as_bytes())), Some(file("a.log", new.as_bytes())), &Context::default());
+    let found = files(
+        Some(file("a.log", old.as_bytes())),
+        Some(file("a.log", new.as_bytes())),
+        &DeltaContext::default(),
+    );
     let [change] = &found[..] else { panic!("{}", found.len()) };
     let Edit::Lines { hunks, .. } = &change.edit else { panic!("{:?}", change.edit) };
     assert!(hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>() < 10_000);

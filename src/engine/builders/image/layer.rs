@@ -9,7 +9,7 @@ use tar::EntryType;
 
 use super::super::BuildError;
 use crate::engine::registry::{Descriptor, ImageName, Images, RegistryError};
-use crate::engine::tree::{Entry, FillError, Scratch, TreeWriter};
+use crate::engine::tree::{FillError, Scratch, TreeEntry, TreeWriter};
 
 /// No layer may grow to more than this many times its size, once it is over [`SMALL`]: real ones grow tenfold.
 const GROWTH: u64 = 100;
@@ -48,7 +48,7 @@ pub(super) fn is_at_or_below(path: &str, above: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(super) enum Item {
     /// A file, and where its bytes are.
-    File(PathBuf, Entry),
+    File(PathBuf, TreeEntry),
     Dir,
     /// A symbolic link, as written.
     Link(String),

@@ -7,8 +7,8 @@ use super::super::{BuildError, Job, JobError};
 use super::spec::Spec;
 use crate::base::fs;
 use crate::base::hint::Problems;
-use crate::base::yaml::{self, Data, Node, Source};
-use crate::engine::tree::Kind;
+use crate::base::yaml::{self, Source, YamlData, YamlNode};
+use crate::engine::tree::EntryKind;
 
 /// Files that a recipe requires are there, and something is in them.
 pub(super) fn inputs(job: &Job<'_>, spec: &Spec<'_>) -> Result<(), BuildError> {
@@ -17,7 +17,7 @@ pub(super) fn inputs(job: &Job<'_>, spec: &Spec<'_>) -> Result<(), BuildError> {
         for file in files {
             let entry = input.leaves().find(|(path, ..)| path == file).map(|(_, _, entry)| &entry.kind);
             let problem = match entry {
-                Some(Kind::File { size: 1.., .. }) => continue,
+                Some(EntryKind::File { size: 1.., .. }) => continue,
                 Some(_) => {
                     format!("has an empty `{file}`: the program would take it, and make something useless")
                 }
@@ -53,14 +53,14 @@ pub(super) fn sort(place: &Path, lists: &BTreeMap<&str, &str>) -> Result<(), Bui
 }
 
 /// Sorts one list, `spec.configuration.source`; says whether that changed anything.
-fn sort_in(node: &mut Node, list: &str, key: &str) -> bool {
+fn sort_in(node: &mut YamlNode, list: &str, key: &str) -> bool {
     let (first, rest) = list.split_once('.').map_or((list, None), |(first, rest)| (first, Some(rest)));
-    let Data::Map(entries) = &mut node.data else { return false };
+    let YamlData::Map(entries) = &mut node.data else { return false };
     let Some(entry) = entries.iter_mut().find(|entry| entry.key == first) else { return false };
     match (rest, &mut entry.value.data) {
         (Some(rest), _) => sort_in(&mut entry.value, rest, key),
-        (None, Data::List(items)) => {
-            let of = |item: &Node| item.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        (None, YamlData::List(items)) => {
+            let of = |item: &YamlNode| item.get(key).and_then(YamlNode::text).unwrap_or_default().to_owned();
             let before: Vec<String> = items.iter().map(of).collect();
             items.sort_by_key(of);
             before != items.iter().map(of).collect::<Vec<_>>()

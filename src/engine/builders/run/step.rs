@@ -10,7 +10,7 @@ use super::spec::{Spec, fill, matches};
 use crate::base::fs;
 use crate::base::redact::{Redactor, patterns_and_whole};
 use crate::engine::sandbox::{Ended, Limits, Mount, OUTPUT, Program};
-use crate::engine::tree::{Kind, TreeError};
+use crate::engine::tree::{EntryKind, TreeError};
 
 /// Lines of a program's last words that an error shows.
 const LAST_WORDS: usize = 20;
@@ -128,7 +128,7 @@ impl<'a> Runner<'a> {
         }
         let input = self.job.input(name)?;
         match input.entry().map(|entry| &entry.kind) {
-            Some(Kind::File { .. }) => Ok(input.text(name, "")?.trim().to_owned()),
+            Some(EntryKind::File { .. }) => Ok(input.text(name, "")?.trim().to_owned()),
             _ => Err(JobError::Input {
                 alias: name.to_owned(),
                 problem: "is no file, so it has no text".into(),

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 pub(crate) use crate::base::redact::Encoding;
 
 use self::search::Search;
-use self::walk::Walk;
+use self::walk::ScanWalk;
 use super::{Result, Store};
 use crate::base::fs;
 use crate::base::redact::patterns;
@@ -28,7 +28,7 @@ const LARGEST: u64 = 16 << 20;
 
 /// A secret that is not in the store.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownSecret {
     /// What it is called in the outcome.
     pub name: String,
     pub value: Secret,
@@ -94,14 +94,14 @@ impl Scan {
 
 impl Store {
     /// Searches everything but secret files and keys. None if it was cancelled.
-    pub fn scan(&self, known: &[Known], beside: &Beside, cancel: &AtomicBool) -> Result<Option<Scan>> {
+    pub fn scan(&self, known: &[KnownSecret], beside: &Beside, cancel: &AtomicBool) -> Result<Option<Scan>> {
         // What a killed process left half-done is finished first. Where nothing can be written, nothing was left.
         let _ = self.clean_up();
-        let mut walk = Walk::default();
+        let mut walk = ScanWalk::default();
         self.walk(&mut walk)?;
         beside.public.iter().for_each(|path| walk.add(path, &|_, _| true));
         beside.mixed.iter().for_each(|path| walk.add(path, &|_, mode| mode & 0o077 != 0));
-        let Walk { mut public, secret, unread, .. } = walk;
+        let ScanWalk { mut public, secret, unread, .. } = walk;
         let mut scan = Scan { unread, ..Scan::default() };
         let search = Search::new(self.collect(known, &secret, &mut scan)?);
         public.sort_by_key(|(_, size)| std::cmp::Reverse(*size)); // the large ones first, so that none is left for the end
@@ -132,8 +132,8 @@ impl Store {
     }
 
     /// What would give the store's secrets and these away, by the secret that has it: for whoever masks them.
-    pub fn patterns(&self, known: &[Known]) -> Result<Vec<(String, Vec<Secret>)>> {
-        let mut walk = Walk::default();
+    pub fn patterns(&self, known: &[KnownSecret]) -> Result<Vec<(String, Vec<Secret>)>> {
+        let mut walk = ScanWalk::default();
         self.walk(&mut walk)?;
         self.collect(known, &walk.secret, &mut Scan::default())
     }
@@ -141,12 +141,12 @@ impl Store {
     /// All patterns, by the secret that has them.
     fn collect(
         &self,
-        known: &[Known],
+        known: &[KnownSecret],
         files: &[(String, PathBuf)],
         scan: &mut Scan,
     ) -> Result<Vec<(String, Vec<Secret>)>> {
         let mut all = Vec::new();
-        for Known { name, value, whole } in known {
+        for KnownSecret { name, value, whole } in known {
             let found = if *whole { vec![value.clone()] } else { patterns("", value.reveal()) };
             all.push((name.clone(), found));
         }

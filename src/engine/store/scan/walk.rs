@@ -10,7 +10,7 @@ use crate::engine::store::{ObjectName, Result, Store};
 
 /// What there is to search, and what for.
 #[derive(Default)]
-pub(super) struct Walk {
+pub(super) struct ScanWalk {
     /// Files to search, with their sizes.
     pub(super) public: Vec<(PathBuf, u64)>,
     /// Files to search for, with their names.
@@ -22,7 +22,7 @@ pub(super) struct Walk {
 
 impl Store {
     /// Everything in the store but `keys/`, as public or secret.
-    pub(super) fn walk(&self, walk: &mut Walk) -> Result<()> {
+    pub(super) fn walk(&self, walk: &mut ScanWalk) -> Result<()> {
         for name in fs::list(self.root())? {
             let path = self.root().join(&name);
             if name == ".tinderbox" {
@@ -61,7 +61,7 @@ impl Store {
     }
 }
 
-impl Walk {
+impl ScanWalk {
     /// Adds the files at or below a path that are wanted, by path and mode. Each inode once; links are not followed.
     pub(super) fn add(&mut self, path: &Path, wanted: &dyn Fn(&Path, u32) -> bool) {
         let found = match fs::optional(fs::metadata(path)) {

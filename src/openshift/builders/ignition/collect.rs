@@ -9,7 +9,7 @@ use super::refused;
 use crate::base::fs;
 use crate::base::value::Value;
 use crate::engine::builders::{TemplateContext as Context, Templates};
-use crate::engine::tree::{Entry, Kind, leaf};
+use crate::engine::tree::{EntryKind, TreeEntry, leaf};
 use crate::openshift::ignition::{
     CONTENT_PATH, Compression, Config, ENCAPSULATED_PATH, Origin, OriginKind, Version, served, spec,
 };
@@ -20,7 +20,7 @@ pub(super) struct Added {
     pub(super) secret: bool,
     pub(super) bytes: Vec<u8>,
     /// The same bytes as a file of another object.
-    pub(super) shared: Option<(PathBuf, Entry)>,
+    pub(super) shared: Option<(PathBuf, TreeEntry)>,
 }
 
 /// Everything that the recipe adds.
@@ -98,7 +98,7 @@ impl<'j> Additions<'j> {
         }
         let input = self.job.input(alias)?;
         match input.leaves().next() {
-            Some(("", full, entry)) if matches!(entry.kind, Kind::File { .. }) => {
+            Some(("", full, entry)) if matches!(entry.kind, EntryKind::File { .. }) => {
                 let bytes = fs::read(&full).map_err(JobError::from)?;
                 let shared = Some((full, entry.clone()));
                 Ok(Added { origin: origin(OriginKind::Input), secret: entry.secret, bytes, shared })

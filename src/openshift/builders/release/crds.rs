@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BuildError, Builder, Job, JobError};
 use super::select::{Manifest, documents};
-use crate::base::yaml::{self, Data, Node, Source};
+use crate::base::yaml::{self, Source, YamlData, YamlNode};
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::{TreeWriter, leaf};
 
@@ -154,12 +154,12 @@ fn gates(payload: &BTreeMap<String, String>, set: &str) -> Result<BTreeSet<Strin
         {
             let root = whole(manifest.text);
             let gates =
-                root.as_ref().and_then(|root| root.get("status")?.get("featureGates")).map(Node::items);
+                root.as_ref().and_then(|root| root.get("status")?.get("featureGates")).map(YamlNode::items);
             let on = gates
                 .unwrap_or_default()
                 .iter()
                 .filter_map(|gates| gates.get("enabled"))
-                .flat_map(Node::items);
+                .flat_map(YamlNode::items);
             enabled.extend(on.filter_map(|gate| gate.get("name")?.text().map(str::to_owned)));
         }
     }
@@ -194,7 +194,7 @@ fn feature_set_of(manifest: &Manifest<'_>) -> String {
     set.filter(|set| !set.is_empty()).unwrap_or("Default").to_owned()
 }
 
-fn whole(text: &str) -> Option<Node> {
+fn whole(text: &str) -> Option<YamlNode> {
     crate::base::yaml::documents(
         Source { name: "manifest", text },
         &mut crate::base::hint::Problems::default(),
@@ -206,14 +206,14 @@ fn whole(text: &str) -> Option<Node> {
 fn with_version(text: &str, version: &str) -> Option<String> {
     let root = whole(text)?;
     let gates = root.get("status")?.get("featureGates")?;
-    let Data::List(gates) = &gates.data else { return None };
+    let YamlData::List(gates) = &gates.data else { return None };
     let empty: Vec<usize> = gates
         .iter()
         .filter_map(|gate| gate.get("version"))
         .filter(|node| node.text() == Some(""))
         .map(|node| node.line)
         .collect();
-    let known = gates.iter().any(|gate| gate.get("version").and_then(Node::text) == Some(version));
+    let known = gates.iter().any(|gate| gate.get("version").and_then(YamlNode::text) == Some(version));
     if empty.is_empty() && !known {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::hint::Problems;
-use crate::base::yaml::{self, Node, Source};
+use crate::base::yaml::{self, Source, YamlNode};
 
 /// One document of a manifest file, its head understood.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Manifest<'a> {
     pub(super) kind: String,
     /// `metadata.name`.
     pub(super) name: String,
-    head: Node,
+    head: YamlNode,
 }
 
 impl Manifest<'_> {
@@ -57,7 +57,7 @@ pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest
                 Some(problem) => return Err(format!("`{file}` is not YAML: {}", problem.message)),
             }
         };
-        let text_of = |node: Option<&Node>| node.and_then(Node::text).unwrap_or_default().to_owned();
+        let text_of = |node: Option<&YamlNode>| node.and_then(YamlNode::text).unwrap_or_default().to_owned();
         let kind = text_of(head.get("kind"));
         let name = text_of(head.get("metadata").and_then(|metadata| metadata.get("name")));
         found.push(Manifest { file, text: document, kind, name, head });

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::{Job, JobError};
 use crate::base::hint::Problems;
 use crate::base::value::Value;
-use crate::base::yaml::{self, Data, Node, Source};
-use crate::engine::tree::Kind;
+use crate::base::yaml::{self, Source, YamlData, YamlNode};
+use crate::engine::tree::EntryKind;
 use crate::openshift::ignition::{Config, IgnitionError};
 
 /// The input whose files are schemas.
@@ -54,7 +54,7 @@ pub(super) struct Document {
     pub(super) derivation: String,
     /// Whether no message may show what it says.
     pub(super) secret: bool,
-    pub(super) root: Node,
+    pub(super) root: YamlNode,
 }
 
 impl<'a> Artifacts<'a> {
@@ -69,7 +69,7 @@ impl<'a> Artifacts<'a> {
             let texts = input.texts(alias)?;
             let secret: BTreeMap<&str, bool> = input
                 .leaves()
-                .filter(|(_, _, entry)| matches!(entry.kind, Kind::File { .. }))
+                .filter(|(_, _, entry)| matches!(entry.kind, EntryKind::File { .. }))
                 .map(|(path, _, entry)| (path, entry.secret))
                 .collect();
             let schema = group == SCHEMAS;
@@ -193,9 +193,9 @@ impl File {
 
 impl Document {
     /// The node at `metadata.name`, `subjects.0.name`.
-    pub(super) fn get(&self, path: &str) -> Option<&Node> {
+    pub(super) fn get(&self, path: &str) -> Option<&YamlNode> {
         path.split('.').try_fold(&self.root, |node, step| match &node.data {
-            Data::List(items) => items.get(step.parse::<usize>().ok()?),
+            YamlData::List(items) => items.get(step.parse::<usize>().ok()?),
             _ => node.get(step),
         })
     }
@@ -210,20 +210,20 @@ impl Document {
     }
 
     /// The elements of the list there.
-    pub(super) fn list(&self, path: &str) -> &[Node] {
+    pub(super) fn list(&self, path: &str) -> &[YamlNode] {
         match self.get(path).map(|node| &node.data) {
-            Some(Data::List(items)) => items,
+            Some(YamlData::List(items)) => items,
             _ => &[],
         }
     }
 }
 
 /// A node as canonical text, to compare meaning and not layout.
-pub(super) fn meaning(node: &Node) -> String {
+pub(super) fn meaning(node: &YamlNode) -> String {
     match &node.data {
-        Data::Scalar { text, .. } => format!("{text:?}"),
-        Data::List(items) => format!("[{}]", items.iter().map(meaning).collect::<Vec<_>>().join(",")),
-        Data::Map(entries) => {
+        YamlData::Scalar { text, .. } => format!("{text:?}"),
+        YamlData::List(items) => format!("[{}]", items.iter().map(meaning).collect::<Vec<_>>().join(",")),
+        YamlData::Map(entries) => {
             let sorted: BTreeMap<&str, String> =
                 entries.iter().map(|entry| (entry.key.as_str(), meaning(&entry.value))).collect();
             format!("{sorted:?}")

@@ -5,7 +5,7 @@ use super::manifests::bound;
 use super::pods::{Program, programs};
 use super::references::{containers, pod_specs};
 use super::{Check, Report};
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// The CVO's image is the release itself.
 pub(super) const CVO_IMAGE: Check = Check {
@@ -66,7 +66,7 @@ pub(super) const NOT_EMPTY: Check = Check {
             for (path, spec) in pod_specs(document) {
                 for (field, container) in containers(&path, spec) {
                     let image = container.get("image");
-                    let text = image.and_then(Node::text).unwrap_or_default();
+                    let text = image.and_then(YamlNode::text).unwrap_or_default();
                     if let Some(problem) = problem(text) {
                         let line = image.unwrap_or(container).line;
                         report.at(document, line, &format!("{field}.image"), problem);

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::artifacts::{Artifacts, Document, meaning};
 use super::{Check, Report};
-use crate::base::yaml::{self, Node, Source};
+use crate::base::yaml::{self, Source, YamlNode};
 
 /// What cannot be read is refused by the API server, late.
 pub(super) const PARSES: Check = Check {
@@ -156,7 +156,7 @@ pub(super) const CLUSTER_CONFIG: Check = Check {
         let text = document.text(field).unwrap_or_default();
         let mut problems = crate::base::hint::Problems::default();
         let inner = yaml::parse(Source { name: &document.file, text }, &mut problems);
-        let has = |inner: &Node, key: &str| inner.get(key).is_some();
+        let has = |inner: &YamlNode, key: &str| inner.get(key).is_some();
         match inner {
             None => report.add(&document.file, document.line(field), field, "it is not YAML"),
             Some(inner) => {
@@ -167,7 +167,7 @@ pub(super) const CLUSTER_CONFIG: Check = Check {
                     report.add(&document.file, document.line(field), field, format!("it has no `{key}`"));
                 }
                 let replicas = inner.get("controlPlane").and_then(|plane| plane.get("replicas"));
-                if replicas.is_none_or(Node::is_null) {
+                if replicas.is_none_or(YamlNode::is_null) {
                     let message =
                         "it has no `controlPlane.replicas`: the etcd operator never makes a revision";
                     report.add(&document.file, document.line(field), field, message);
@@ -220,8 +220,8 @@ pub(super) fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &s
         binding.text("roleRef.kind") == Some("ClusterRole")
             && binding.text("roleRef.name") == Some(role)
             && binding.list("subjects").iter().any(|subject| {
-                subject.get("kind").and_then(Node::text) == Some("User")
-                    && subject.get("name").and_then(Node::text) == Some(user)
+                subject.get("kind").and_then(YamlNode::text) == Some("User")
+                    && subject.get("name").and_then(YamlNode::text) == Some(user)
             })
     });
     if !given {
@@ -271,7 +271,8 @@ pub(super) const CRDS: Check = Check {
                 }
                 Some(crd) => {
                     let mut versions = crd.list("spec.versions").iter();
-                    let served = versions.any(|one| one.get("name").and_then(Node::text) == Some(version));
+                    let served =
+                        versions.any(|one| one.get("name").and_then(YamlNode::text) == Some(version));
                     if !served {
                         let message = format!("`{}` has no version `{version}`", crd.file);
                         report.add(&document.file, document.line("apiVersion"), "apiVersion", message);

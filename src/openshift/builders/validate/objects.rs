@@ -3,7 +3,7 @@
 use super::artifacts::{Artifacts, Document};
 use super::manifests::one;
 use super::{Check, Report, scripts};
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// The gates of this version, before anyone asks for them.
 pub(super) const FEATURE_GATE: Check = Check {
@@ -20,7 +20,7 @@ pub(super) const FEATURE_GATE: Check = Check {
                 report.at(document, document.root.line, field, "it is empty or missing");
             }
             for (at, gate) in gates.iter().enumerate() {
-                let found = gate.get("version").and_then(Node::text).unwrap_or_default();
+                let found = gate.get("version").and_then(YamlNode::text).unwrap_or_default();
                 if found != version {
                     let message = format!("it is `{found}`, not `{version}`");
                     report.at(document, gate.line, &format!("{field}[{at}].version"), message);
@@ -106,7 +106,7 @@ pub(super) const ETCD_ENDPOINTS: Check = Check {
         // Its name has dots in it.
         let annotation = "alpha.installer.openshift.io/etcd-bootstrap";
         let found = document.get("metadata.annotations").and_then(|all| all.get(annotation));
-        let text = found.and_then(Node::text).unwrap_or_default();
+        let text = found.and_then(YamlNode::text).unwrap_or_default();
         if text != wanted {
             let line = found.unwrap_or(&document.root).line;
             let message = format!("it is `{text}`, not `{wanted}`");

@@ -4,7 +4,7 @@ use super::artifacts::{Artifacts, Document};
 use super::certificates::{self, find};
 use super::ignition;
 use super::{Check, Report};
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 use crate::engine::tree::leaf;
 use crate::openshift::pod::{Container, Flag, containers};
 
@@ -20,7 +20,7 @@ const KUBECONFIGS: &str = "/etc/kubernetes/kubeconfigs/";
 pub(super) struct Program<'a> {
     pub(super) document: &'a Document,
     /// The container, as its file says it.
-    pub(super) node: &'a Node,
+    pub(super) node: &'a YamlNode,
     pub(super) container: Container,
     place: String,
 }
@@ -50,7 +50,7 @@ impl Program<'_> {
     /// Whether the kernel lets it do what root may do.
     pub(super) fn is_privileged(&self) -> bool {
         let context = self.node.get("securityContext");
-        context.and_then(|context| context.get("privileged")).and_then(Node::text) == Some("true")
+        context.and_then(|context| context.get("privileged")).and_then(YamlNode::text) == Some("true")
     }
 }
 
@@ -104,8 +104,8 @@ pub(super) const CVO_FLAGS: Check = Check {
                 }
                 None => program.report(report, "args", "there is no `--listen=`"),
             }
-            let word = |node: &Node, key: &str| node.get(key).and_then(Node::text).map(str::to_owned);
-            let mut variables = program.node.get("env").map(Node::items).unwrap_or_default().iter();
+            let word = |node: &YamlNode, key: &str| node.get(key).and_then(YamlNode::text).map(str::to_owned);
+            let mut variables = program.node.get("env").map(YamlNode::items).unwrap_or_default().iter();
             let profile = variables.find(|one| word(one, "name").as_deref() == Some("CLUSTER_PROFILE"));
             if profile.and_then(|one| word(one, "value")).as_deref() != Some("self-managed-high-availability")
             {

@@ -8,7 +8,7 @@ use super::certificates;
 use super::pods;
 use super::{Check, Open, Report};
 use crate::base::pki::Certificate;
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// The input with cluster manifests.
 const MANIFESTS: &str = "manifests";
@@ -106,7 +106,7 @@ pub(super) const SUBJECTS: Check = Check {
                 continue;
             }
             for (at, subject) in document.list("subjects").iter().enumerate() {
-                let word = |key: &str| subject.get(key).and_then(Node::text).unwrap_or_default();
+                let word = |key: &str| subject.get(key).and_then(YamlNode::text).unwrap_or_default();
                 let (kind, name) = (word("kind"), word("name"));
                 let built_in = BUILT_IN.contains(&name)
                     || BUILT_IN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
@@ -168,7 +168,7 @@ fn objects(artifacts: &Artifacts<'_>) -> BTreeSet<(&'static str, String, String)
             Some("Service") => {
                 let all = document.get("metadata.annotations");
                 let asked = all.and_then(|all| all.get("service.beta.openshift.io/serving-cert-secret-name"));
-                let asked = asked.and_then(Node::text).map(str::to_owned);
+                let asked = asked.and_then(YamlNode::text).map(str::to_owned);
                 asked.is_some_and(|name| found.insert(("Secret", namespace, name)))
             }
             _ => false,
@@ -195,7 +195,7 @@ fn identities(artifacts: &Artifacts<'_>, report: &mut Report<'_>) -> BTreeSet<(S
 }
 
 /// The pods that an object describes, each with the path of its spec.
-pub(super) fn pod_specs(document: &Document) -> Vec<(String, &Node)> {
+pub(super) fn pod_specs(document: &Document) -> Vec<(String, &YamlNode)> {
     let path = match document.text("kind") {
         Some("Pod") => "spec",
         Some("CronJob") => "spec.jobTemplate.spec.template.spec",
@@ -210,10 +210,10 @@ pub(super) fn pod_specs(document: &Document) -> Vec<(String, &Node)> {
 }
 
 /// The containers of a pod, each with its path.
-pub(super) fn containers<'n>(path: &str, spec: &'n Node) -> Vec<(String, &'n Node)> {
+pub(super) fn containers<'n>(path: &str, spec: &'n YamlNode) -> Vec<(String, &'n YamlNode)> {
     let lists = ["initContainers", "containers"].into_iter();
     let nodes = lists.flat_map(|list| {
-        let items = spec.get(list).map(Node::items).unwrap_or_default().iter().enumerate();
+        let items = spec.get(list).map(YamlNode::items).unwrap_or_default().iter().enumerate();
         items.map(move |(at, node)| (format!("{path}.{list}[{at}]"), node))
     });
     nodes.collect()
@@ -228,9 +228,9 @@ struct Used<'n> {
 }
 
 /// What a pod mounts or has in its environment, but for what may be missing.
-fn uses<'n>(path: &str, spec: &'n Node) -> Vec<Used<'n>> {
+fn uses<'n>(path: &str, spec: &'n YamlNode) -> Vec<Used<'n>> {
     let mut found = Vec::new();
-    let mut add = |field: String, source: &'n Node| {
+    let mut add = |field: String, source: &'n YamlNode| {
         let kinds = [
             ("configMap", "ConfigMap", "name"),
             ("secret", "Secret", "secretName"),
@@ -242,7 +242,7 @@ fn uses<'n>(path: &str, spec: &'n Node) -> Vec<Used<'n>> {
         ];
         for (key, kind, name) in kinds {
             let Some(node) = source.get(key) else { continue };
-            let optional = node.get("optional").and_then(Node::text) == Some("true");
+            let optional = node.get("optional").and_then(YamlNode::text) == Some("true");
             if let Some(named) = node.get(name).filter(|_| !optional)
                 && let Some(text) = named.text()
             {
@@ -255,8 +255,9 @@ fn uses<'n>(path: &str, spec: &'n Node) -> Vec<Used<'n>> {
             }
         }
     };
-    let list =
-        |node: &'n Node, key: &str| node.get(key).map(Node::items).unwrap_or_default().iter().enumerate();
+    let list = |node: &'n YamlNode, key: &str| {
+        node.get(key).map(YamlNode::items).unwrap_or_default().iter().enumerate()
+    };
     for (at, volume) in list(spec, "volumes") {
         let field = format!("{path}.volumes[{at}]");
         add(field.clone(), volume);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::artifacts::{Artifacts, Document};
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 const VERSION: &str = "machineconfiguration.openshift.io/v1";
 const ROLE: &str = "machineconfiguration.openshift.io/role";
@@ -25,10 +25,10 @@ pub(super) const DRIFT: Check = Check {
             let name = pool.text("metadata.name").unwrap_or_default();
             let sources: BTreeSet<&str> = pool
                 .get("spec.configuration.source")
-                .map(Node::items)
+                .map(YamlNode::items)
                 .unwrap_or_default()
                 .iter()
-                .filter_map(|source| source.get("name").and_then(Node::text))
+                .filter_map(|source| source.get("name").and_then(YamlNode::text))
                 .collect();
             let mut drift = |message: String| {
                 let field = "spec.configuration.source";
@@ -63,7 +63,7 @@ fn applied<'a>(artifacts: &'a Artifacts<'_>) -> BTreeMap<&'a str, Vec<&'a str>> 
     let mut applied: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for config in artifacts.kind(VERSION, "MachineConfig") {
         let name = config.text("metadata.name").unwrap_or_default();
-        let role = config.get("metadata.labels").and_then(|labels| labels.get(ROLE)).and_then(Node::text);
+        let role = config.get("metadata.labels").and_then(|labels| labels.get(ROLE)).and_then(YamlNode::text);
         applied.entry(name).or_default().extend(role);
     }
     applied

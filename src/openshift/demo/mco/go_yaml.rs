@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::base::yaml::{Data, Node};
+use crate::base::yaml::{YamlData, YamlNode};
 use crate::openshift::schema;
 
 /// One YAML document, with a newline at its end.
@@ -94,8 +94,8 @@ fn literal(text: &str, indent: usize, out: &mut String) {
 
 /// Whether this text without quotes would be read as text.
 fn is_text(text: &str) -> bool {
-    let data = Data::Scalar { text: text.to_owned(), plain: true };
-    schema::json(&Node { line: 1, span: 0..0, data }).is_string()
+    let data = YamlData::Scalar { text: text.to_owned(), plain: true };
+    schema::json(&YamlNode { line: 1, span: 0..0, data }).is_string()
 }
 
 fn plain_or_quoted(text: &str) -> String {

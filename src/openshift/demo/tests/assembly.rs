@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::base::hint::Problems;
-use crate::base::yaml::{Data, Node, Source, documents};
+use crate::base::yaml::{Source, YamlData, YamlNode, documents};
 
 /// What facts list as needed to build a cluster.
 const NEEDED: [&str; 20] = [
@@ -185,23 +185,23 @@ fn no_marker_is_left_in_a_manifest() {
     }
 }
 
-fn get<'a>(node: &'a Node, path: &[&str]) -> Option<&'a Node> {
+fn get<'a>(node: &'a YamlNode, path: &[&str]) -> Option<&'a YamlNode> {
     path.iter().try_fold(node, |node, key| match &node.data {
-        Data::Map(entries) => entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.value),
-        Data::List(items) => items.get(key.parse::<usize>().ok()?),
-        Data::Scalar { .. } => None,
+        YamlData::Map(entries) => entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.value),
+        YamlData::List(items) => items.get(key.parse::<usize>().ok()?),
+        YamlData::Scalar { .. } => None,
     })
 }
 
-fn text<'a>(node: &'a Node, path: &[&str]) -> &'a str {
+fn text<'a>(node: &'a YamlNode, path: &[&str]) -> &'a str {
     match get(node, path).map(|node| &node.data) {
-        Some(Data::Scalar { text, .. }) => text,
+        Some(YamlData::Scalar { text, .. }) => text,
         _ => "",
     }
 }
 
 /// Every YAML document of a release: payload, the release's own manifests, and those of cluster-config-api.
-fn objects(demo: &Demo) -> Vec<(String, Node)> {
+fn objects(demo: &Demo) -> Vec<(String, YamlNode)> {
     let mut all = Vec::new();
     for (path, bytes) in component(demo, "release").into_iter().chain(component(demo, "cluster-config-api")) {
         if !path.ends_with(".yaml") {

@@ -3,7 +3,7 @@
 
 use super::super::{Check, scripts};
 use super::{MANIFESTS, find, held};
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// An object that an operator reads.
 struct Object {
@@ -198,7 +198,7 @@ pub(in super::super) const OVERRIDES: Check = Check {
         let field = "spec.overrides";
         let is_off = |kind: &str| {
             version.list(field).iter().any(|entry| {
-                let word = |key: &str| entry.get(key).and_then(Node::text).unwrap_or_default();
+                let word = |key: &str| entry.get(key).and_then(YamlNode::text).unwrap_or_default();
                 [word("group"), word("kind"), word("name"), word("unmanaged")]
                     == ["config.openshift.io", kind, "cluster", "true"]
             })

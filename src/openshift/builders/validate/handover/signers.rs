@@ -5,7 +5,7 @@ use super::super::{Check, Report};
 use super::{find, held};
 use crate::base::pki::{Certificate, PrivateKey};
 use crate::base::time::rfc3339;
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 
 /// The one whose operator takes it for a root: it compares the authority key id of what it has signed with that of the last
 /// certificate behind it, which is this one.
@@ -78,7 +78,7 @@ fn signer(object: &str, document: &Document, report: &mut Report<'_>) {
     ] {
         let name = format!("auth.openshift.io/certificate-{name}");
         let found = document.get("metadata.annotations").and_then(|all| all.get(&name));
-        let text = found.and_then(Node::text).unwrap_or_default();
+        let text = found.and_then(YamlNode::text).unwrap_or_default();
         if text != wanted {
             let line = found.map_or(line("metadata"), |found| found.line);
             let message = format!("it is `{text}`, and the certificate says `{wanted}`");

@@ -19,7 +19,7 @@ const KUBELET: [&str; 2] = ["/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki
 /// A static pod as the node gets it.
 struct Pod {
     path: String,
-    root: yaml::Node,
+    root: yaml::YamlNode,
     containers: Vec<Container>,
 }
 
@@ -85,9 +85,9 @@ pub(in super::super) fn kube_proxy(artifacts: &Artifacts<'_>, report: &mut Repor
 /// Volumes of the node: path, type, line.
 fn volumes(pod: &Pod) -> impl Iterator<Item = (&str, &str, usize)> {
     let volumes = pod.root.get("spec").and_then(|spec| spec.get("volumes"));
-    volumes.map(yaml::Node::items).unwrap_or_default().iter().filter_map(|volume| {
+    volumes.map(yaml::YamlNode::items).unwrap_or_default().iter().filter_map(|volume| {
         let host = volume.get("hostPath")?;
-        let kind = host.get("type").and_then(yaml::Node::text).unwrap_or_default();
+        let kind = host.get("type").and_then(yaml::YamlNode::text).unwrap_or_default();
         Some((host.get("path")?.text()?, kind, host.line))
     })
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::artifacts::{Artifacts, Document};
 use super::{Check, Open, Report};
 use crate::base::hint::did_you_mean;
-use crate::base::yaml::Node;
+use crate::base::yaml::YamlNode;
 use crate::openshift::schema::meta::{self, Name};
 use crate::openshift::schema::{Fault, How, Outcome, Schema, core};
 
@@ -78,8 +78,8 @@ fn compile(crd: &Document, version: &str) -> Option<Schema> {
     schema.filter(|_| served).map(Schema::compile)
 }
 
-fn text<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
-    node.get(key).and_then(Node::text)
+fn text<'a>(node: &'a YamlNode, key: &str) -> Option<&'a str> {
+    node.get(key).and_then(YamlNode::text)
 }
 
 fn not_served(document: &Document, crd: &Document, version: &str, report: &mut Report<'_>) {

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use super::super::Report;
 use super::super::artifacts::Document;
 use super::at;
-use crate::base::yaml::{Data, Entry, Node};
+use crate::base::yaml::{YamlData, YamlEntry, YamlNode};
 use crate::openshift::schema::Fault;
 
 pub(super) fn look(document: &Document, kind: &str, report: &mut Report<'_>) {
@@ -24,7 +24,7 @@ pub(super) fn look(document: &Document, kind: &str, report: &mut Report<'_>) {
 /// Keys become file names in a volume; one that two maps have is ambiguous.
 fn keys(document: &Document, fields: &[&str], report: &mut Report<'_>) {
     for field in fields {
-        for Entry { key, line, .. } in entries(document, field) {
+        for YamlEntry { key, line, .. } in entries(document, field) {
             let right = key.len() <= 253
                 && !matches!(key.as_str(), "." | "..")
                 && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
@@ -40,7 +40,7 @@ fn keys(document: &Document, fields: &[&str], report: &mut Report<'_>) {
     // Of a Secret, stringData wins; a ConfigMap with both is refused.
     if fields.contains(&"binaryData") {
         let data = entries(document, "data");
-        for Entry { key, line, .. } in entries(document, "binaryData") {
+        for YamlEntry { key, line, .. } in entries(document, "binaryData") {
             if data.iter().any(|entry| entry.key == *key) {
                 let message = "`data` has the same key".to_owned();
                 report.fault(
@@ -81,7 +81,7 @@ fn secret(document: &Document, report: &mut Report<'_>) {
 
 /// The bytes of a key: none if it is missing, and none inside if it cannot be decoded.
 fn value(document: &Document, key: &str) -> Option<Option<Vec<u8>>> {
-    let of = |field: &str| document.get(field).and_then(|map| map.get(key)).and_then(Node::text);
+    let of = |field: &str| document.get(field).and_then(|map| map.get(key)).and_then(YamlNode::text);
     if let Some(text) = of("stringData") {
         return Some(Some(text.as_bytes().to_vec()));
     }
@@ -91,7 +91,8 @@ fn value(document: &Document, key: &str) -> Option<Option<Vec<u8>>> {
 
 /// Subjects are users, groups and service accounts, and each kind has its shape.
 fn binding(document: &Document, kind: &str, report: &mut Report<'_>) {
-    let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+    let text =
+        |node: &YamlNode, key: &str| node.get(key).and_then(YamlNode::text).unwrap_or_default().to_owned();
     for (index, subject) in document.list("subjects").iter().enumerate() {
         let (of, group) = (text(subject, "kind"), text(subject, "apiGroup"));
         let mut wrong = |field: &str, message: String, hint: &str| {
@@ -132,9 +133,9 @@ fn crd(document: &Document, report: &mut Report<'_>) {
     }
 }
 
-fn entries<'a>(document: &'a Document, field: &str) -> &'a [Entry] {
+fn entries<'a>(document: &'a Document, field: &str) -> &'a [YamlEntry] {
     match document.get(field).map(|node| &node.data) {
-        Some(Data::Map(entries)) => entries,
+        Some(YamlData::Map(entries)) => entries,
         _ => &[],
     }
 }
