@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tinderbox::internals::diff::{Cause, CauseKind, Part, Side, Tree, compare};
+use tinderbox::internals::knowledge::Knowledge;
 use tinderbox::internals::store::Store;
 
 use crate::bench::Bench;
@@ -41,16 +42,23 @@ fn one(bench: &Bench, size: usize) -> Duration {
         .unwrap();
     let new = side(&store, &build());
     let mut times = Times::default();
+    let knowledge = Knowledge::built_in().unwrap();
     for _ in 0..bench.size(50, 3) {
         let start = Instant::now();
-        let diff = compare(&old, &new, &|_| true, &|_, change| Cause {
-            kind: CauseKind::Recipe,
-            what: change.path.clone(),
-            from: None,
-            to: None,
-            places: Vec::new(),
-            read_by: Vec::new(),
-        });
+        let diff = compare(
+            &old,
+            &new,
+            &|_| true,
+            &|_, change| Cause {
+                kind: CauseKind::Recipe,
+                what: change.path.clone(),
+                from: None,
+                to: None,
+                places: Vec::new(),
+                read_by: Vec::new(),
+            },
+            &knowledge.disruption,
+        );
         times.push(start.elapsed());
         assert_eq!(diff.unwrap().summary.counts.changed, 1);
     }

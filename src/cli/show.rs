@@ -20,6 +20,10 @@ pub(super) fn affected(found: &Affected) {
         found.cascade.len()
     ));
     found.cascade.iter().for_each(|name| line(format!("  {name}")));
+    if !found.absent.is_empty() {
+        line(format!("{} are absent because of it:", found.absent.len()));
+        found.absent.iter().for_each(|(name, why)| line(format!("  {name}: {why}")));
+    }
 }
 
 /// Rules that checks left to the API server.

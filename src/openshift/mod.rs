@@ -4,6 +4,7 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | `knowledge` | tables of what is known about OpenShift's releases: hand-over objects, trust, node disruption, component names |
 //! | `config` | install-config.yaml and cluster.yaml: fragments, inputs, settings, and the fields that recipes see |
 //! | `lock` | what comes from outside, pinned; which certificates were renewed |
 //! | `release`, `demo` | from `release:` to a source of images; the built-in demo release |
@@ -19,6 +20,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod ignition;
 pub(crate) mod iso;
+pub(crate) mod knowledge;
 pub(crate) mod lock;
 pub(crate) mod patch;
 pub(crate) mod pod;

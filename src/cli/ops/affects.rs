@@ -18,6 +18,9 @@ pub(crate) struct Affected {
     pub direct: Vec<String>,
     /// Derivations that need one of those; they are rebuilt only if what they need really changes.
     pub cascade: Vec<String>,
+    /// Derivations that are absent because of one of these fields, and why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, String>,
 }
 
 /// Finds what names a field: by its path in the model (`cluster.domain`, `nodes.worker-0.ip`) or in the user's files.
@@ -47,11 +50,14 @@ pub(crate) fn affects(env: Env<'_>, field: &str) -> Result<Affected> {
     while let Some(at) = open.pop() {
         open.extend(users[at].iter().filter(|user| cascade.insert(**user)));
     }
+    let absent =
+        graph.all_absent().filter(|(_, absent)| absent.reads.iter().any(|path| fields.contains_key(path)));
     let names = |found: &mut dyn Iterator<Item = &usize>| found.map(|at| nodes[*at].name.clone()).collect();
     Ok(Affected {
         field: field.to_owned(),
         direct: names(&mut direct.iter()),
         cascade: names(&mut cascade.difference(&direct)),
+        absent: absent.map(|(name, absent)| (name.to_owned(), absent.why.to_string())).collect(),
         fields,
     })
 }

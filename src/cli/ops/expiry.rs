@@ -18,6 +18,7 @@ use crate::base::pki::Certificate;
 use crate::base::time::rfc3339;
 use crate::engine::exec::{self, Done};
 use crate::engine::store::{Session, Store};
+use crate::openshift::knowledge::{HandOver, Release};
 
 /// How long a boot takes at most, from the first machine to the last operator: a set that ends sooner is of no use.
 const BOOT: Duration = Duration::hours(2);
@@ -76,11 +77,15 @@ pub(crate) fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     if let Some(at) = missing {
         return Err(not_built(*at));
     }
-    of(&store, &outputs(&workspace, &plan.done))
+    of(&store, &outputs(&workspace, &plan.done), workspace.hand_over())
 }
 
-/// The calendar of these outputs.
-pub(super) fn of(store: &Store, outputs: &[Output<'_>]) -> Result<Expiry> {
+/// The calendar of these outputs, by what is known of their release.
+pub(super) fn of(
+    store: &Store,
+    outputs: &[Output<'_>],
+    known: (&HandOver, Option<Release>),
+) -> Result<Expiry> {
     let now = this_second();
     let certificates = rows(store, outputs, now)?;
     let until = certificates.first().map(boots_until);
@@ -89,7 +94,7 @@ pub(super) fn of(store: &Store, outputs: &[Output<'_>]) -> Result<Expiry> {
         boots_until: until.map(rfc3339),
         expired: until.is_some_and(|until| until < now),
         certificates,
-        handed_over: adoptions(store, outputs, now)?,
+        handed_over: adoptions(store, outputs, known, now)?,
     })
 }
 
@@ -120,7 +125,7 @@ pub(super) fn warn(
 ) -> Result<Option<String>> {
     let now = this_second();
     let outputs = outputs(workspace, done);
-    warn_of_age(env, &adoptions(store, &outputs, now)?, now);
+    warn_of_age(env, &adoptions(store, &outputs, workspace.hand_over(), now)?, now);
     let rows = rows(store, &outputs, now)?;
     let Some(first) = rows.first() else { return Ok(None) };
     let until = boots_until(first);

@@ -12,6 +12,7 @@ use super::{ClusterDir, Env, Missing, OpsError, Result, Workspace, trust, worksp
 use crate::base::digest::{DrvId, ObjectId};
 use crate::engine::recipe::Node;
 use crate::engine::store::{Generation, Named, Object, Roots, Store, Trace, TraceInput};
+use crate::openshift::knowledge::Knowledge;
 use crate::openshift::trust::{Machine, Trust};
 
 /// The name of this shape of document.
@@ -130,7 +131,11 @@ pub(crate) fn report(env: Env<'_>) -> Result<Report> {
     if let Some(workspace) = &workspace {
         artifacts.sort_by_key(|artifact| workspace.graph.find(&artifact.name).unwrap_or(usize::MAX));
     }
-    let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>())?;
+    let built_in = Knowledge::built_in()?;
+    let adopted = workspace.as_ref().map_or((&built_in.hand_over, None), Workspace::hand_over);
+    let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>(), adopted)?;
+    let is_whole = machines.len() == nodes.len() && !nodes.is_empty();
+    let workspace = workspace.as_ref().filter(|_| is_whole);
     Ok(Report {
         shape: SHAPE,
         cluster: directory
@@ -142,7 +147,7 @@ pub(crate) fn report(env: Env<'_>) -> Result<Report> {
         object: generation.object,
         before: before.map(|before| before.number),
         expiry,
-        trust: (machines.len() == nodes.len() && !nodes.is_empty()).then(|| Trust::of(&machines)),
+        trust: workspace.map(|workspace| Trust::of(&machines, workspace.trust_edges())),
         nodes,
         artifacts,
     })

@@ -22,10 +22,15 @@ use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Roots, Session, Store, StoreError};
 use crate::openshift::builders;
 use crate::openshift::config::{self, Cluster, Source};
+use crate::openshift::knowledge::{HandOver, Knowledge, Release, TrustEdge};
 use crate::openshift::lock::{Lock, LockedRelease};
 
 /// What recipes of live ISOs ask for.
 const LOCAL_ISO: &str = "lock.rhcos.iso.local";
+
+/// What recipes may compare by a short name in `when`: what the lock pins, not what the user asked for.
+const CONDITIONS: [(&str, &str); 2] =
+    [("release", "lock.release.version"), ("flavor", "lock.release.flavor")];
 
 /// What to do when lock or seed are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +47,9 @@ pub(crate) struct Workspace {
     pub cluster: Cluster,
     pub fields: Fields,
     pub graph: Graph,
+    pub knowledge: Knowledge,
+    /// The pinned release; none if there is none yet, or its version says nothing.
+    release: Option<Release>,
     /// Where the images of the pinned release come from.
     images: Option<Deferred>,
     /// Files that the lock pins.
@@ -94,13 +102,15 @@ impl Workspace {
         let fields = fields.with("authorities", super::authorities::read(env, &directory, &cluster)?);
         let (recipes, user) = directory.recipes()?;
         let fields = fields.with("user", user);
-        let graph = recipe::load(&recipes, &fields)?;
+        let knowledge = Knowledge::read(&recipes)?;
+        let graph = recipe::load(&recipes, &fields, &CONDITIONS)?;
         super::authorities::check(&cluster, &graph)?;
-        let release = lock.release.as_ref();
-        let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
+        let pinned = lock.release.as_ref();
+        let release = pinned.and_then(|release| Release::parse(&release.version));
+        let images = pinned.map(|release| images(env, &directory, &cluster, release)).transpose()?;
         let files = files(&directory, lock);
         let sandbox = Sandbox::default();
-        Ok(Self { directory, cluster, fields, graph, images, files, seed, sandbox })
+        Ok(Self { directory, cluster, fields, graph, knowledge, release, images, files, seed, sandbox })
     }
 
     /// Where the images of the pinned release come from.
@@ -108,6 +118,16 @@ impl Workspace {
         let nothing =
             || OpsError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
         Ok(self.images.as_ref().ok_or_else(nothing)?.get()?)
+    }
+
+    /// What operators adopt, and of which release.
+    pub(super) fn hand_over(&self) -> (&HandOver, Option<Release>) {
+        (&self.knowledge.hand_over, self.release)
+    }
+
+    /// Who shows what to whom in a cluster of this release.
+    pub(super) fn trust_edges(&self) -> impl Iterator<Item = &TrustEdge> {
+        self.knowledge.trust.select(self.release)
     }
 
     /// The key of secret ids.
@@ -172,9 +192,10 @@ impl Workspace {
     fn no_target(&self, target: &str) -> OpsError {
         if let Some(why) = self.graph.absent(target) {
             let advice = match why {
-                Absent::Unmet(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
-                Absent::Unmet(condition) => Some(format!("it is there once `{condition}` is set")),
-                Absent::Never(_) => None,
+                Absent::Unset(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
+                Absent::Unset(condition) => Some(format!("it is there once `{condition}` is set")),
+                Absent::Otherwise { found: None, .. } => Some("run `tinderbox lock`, which pins it".into()),
+                Absent::Otherwise { .. } | Absent::Never(_) => None,
             };
             return OpsError::Absent { target: target.to_owned(), why: why.to_string(), advice };
         }

@@ -10,7 +10,8 @@ pub(crate) use rows::{Mark, Row, rows};
 
 use crate::base::secret::MASK;
 use crate::compare::delta::{Change, Edit, Into, Shown};
-use crate::compare::diff::{Cause, CauseKind, Effect, FlagMove, SchemaMove};
+use crate::compare::diff::{Cause, CauseKind, FlagMove, SchemaMove};
+use crate::openshift::knowledge::Effect;
 
 /// The schema of the document of `diff --format json`.
 pub(crate) const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
