@@ -11,7 +11,7 @@
 //! main.rs     parse, dispatch, exit code
 //! base/       digests, files, values, YAML, keys, events, hints, secrets, redaction
 //! engine/     recipes, derivations, trees, store, scheduler, sandbox, registries    → base
-//! openshift/  configuration, releases, manifests, Ignition, checks, trust           → base engine
+//! openshift/  knowledge tables, configuration, releases, Ignition, checks, trust    → base engine
 //! compare/    two files, two closures; reports and pages                            → base engine openshift
 //! realize/    from a closure to a running cluster                                   → base openshift
 //! cli/        verbs: arguments, help, calls, rendering; prints, reads environment   → base engine openshift compare realize
@@ -141,8 +141,11 @@ pub mod internals {
     pub mod store {
         pub use crate::engine::store::{Session, Store};
     }
+    pub mod knowledge {
+        pub use crate::openshift::knowledge::Knowledge;
+    }
     pub mod trust {
-        pub use crate::openshift::trust::{MEETINGS, Machine, Pool, Trust};
+        pub use crate::openshift::trust::{Machine, Pool, Trust};
     }
     pub mod value {
         pub use crate::base::value::Value;

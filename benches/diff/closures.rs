@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tinderbox::internals::diff::{Cause, Part, Side, Tree, compare};
+use tinderbox::internals::knowledge::Knowledge;
 use tinderbox::internals::store::Store;
 
 use crate::bench::Bench;
@@ -41,9 +42,11 @@ fn one(bench: &Bench, size: usize) -> Duration {
         .unwrap();
     let new = side(&store, &build());
     let mut times = Times::default();
+    let knowledge = Knowledge::built_in().unwrap();
     for _ in 0..bench.size(50, 3) {
         let start = Instant::now();
-        let diff = compare(&old, &new, &|_| true, &|_, change| Cause::unnamed(change));
+        let name = |_: &str, change: &_| Cause::unnamed(change);
+        let diff = compare(&old, &new, &|_| true, &name, &knowledge.disruption);
         times.push(start.elapsed());
         assert_eq!(diff.unwrap().summary.counts.changed, 1);
     }

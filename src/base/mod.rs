@@ -1,4 +1,4 @@
-//! What everything else stands on: digests, files, values, YAML, keys and certificates, events, hints, secrets.
+//! What everything else stands on: digests, files, values, versions, YAML, keys and certificates, events, hints, secrets.
 //!
 //! Knows nothing of builds, clusters or the terminal. `fs` is the only module that touches the file system, `process` the
 //! only one that starts programs of the host.
@@ -13,4 +13,5 @@ pub(crate) mod redact;
 pub(crate) mod secret;
 pub(crate) mod time;
 pub(crate) mod value;
+pub(crate) mod version;
 pub(crate) mod yaml;

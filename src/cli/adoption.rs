@@ -15,24 +15,16 @@ use crate::base::hint::Problems;
 use crate::base::time::rfc3339;
 use crate::base::yaml::{self, Source, YamlNode};
 use crate::engine::store::Store;
-
-/// The ages in days, by Secret.
-const AGES: [(&str, i64); 8] = [
-    ("aggregator-client-signer", 15),
-    ("csr-signer-signer", 30),
-    ("etcd-signer", 1533),
-    ("kube-apiserver-to-kubelet-signer", 292),
-    ("kube-control-plane-signer", 30),
-    ("loadbalancer-serving-signer", 2920),
-    ("localhost-serving-signer", 2920),
-    ("service-network-serving-signer", 2920),
-];
+use crate::openshift::knowledge::{HandOver, HandedOver, Release, Signer, SignerFields};
+use crate::openshift::trust::is_object;
 
 /// An authority that is handed over.
 #[derive(Debug, Serialize)]
 pub(crate) struct Adoption {
     /// The Secret: namespace and name.
     pub object: String,
+    /// The operator that adopts it.
+    pub operator: String,
     /// The derivation that has it.
     pub derivation: String,
     /// The authority's common name.
@@ -46,7 +38,13 @@ pub(crate) struct Adoption {
 }
 
 /// Every authority that these outputs hand over, the soonest to be replaced first.
-pub(super) fn adoptions(store: &Store, outputs: &[Output<'_>], now: OffsetDateTime) -> Result<Vec<Adoption>> {
+pub(super) fn adoptions(
+    store: &Store,
+    outputs: &[Output<'_>],
+    (table, release): (&HandOver, Option<Release>),
+    now: OffsetDateTime,
+) -> Result<Vec<Adoption>> {
+    let signers = table.signers(release);
     let mut found = Vec::new();
     for Output { name: derivation, object, .. } in outputs {
         if !derivation.starts_with("hand-over/") {
@@ -56,31 +54,40 @@ pub(super) fn adoptions(store: &Store, outputs: &[Output<'_>], now: OffsetDateTi
         for (path, _) in object.listing.leaves("").filter(|(path, _)| yaml::is_manifest(path)) {
             let text = fs::read_text(&object.path.join(path))?;
             let documents = yaml::documents(Source { name: path, text: &text }, &mut Problems::default());
-            found.extend(documents.iter().filter_map(|document| adoption(document, derivation, now)));
+            for (row, signer) in &signers {
+                let says = |document| adoption(document, row, *signer, table);
+                found.extend(documents.iter().filter_map(says).map(|(until, authority)| Adoption {
+                    object: row.name.clone(),
+                    operator: row.operator.clone(),
+                    derivation: (*derivation).to_owned(),
+                    authority,
+                    adopted_until: rfc3339(until),
+                    hours_left: (until - now).whole_hours(),
+                    until,
+                }));
+            }
         }
     }
     found.sort_by(|one, other| (one.until, &one.object).cmp(&(other.until, &other.object)));
     Ok(found)
 }
 
-/// What an object says, if it is one of them. One without its annotations is found by the check `signers-rsa`.
-fn adoption(document: &YamlNode, derivation: &str, now: OffsetDateTime) -> Option<Adoption> {
-    let metadata = document.get("metadata")?;
-    let name = metadata.get("name")?.text()?;
-    let (_, days) = AGES.into_iter().find(|(known, _)| *known == name)?;
-    let says = |what: &str| {
-        metadata.get("annotations")?.get(&format!("auth.openshift.io/certificate-{what}"))?.text()
-    };
-    let time = |what: &str| OffsetDateTime::parse(says(what)?, &Rfc3339).ok();
-    let until = until(time("not-before")?, time("not-after")?, Duration::days(days));
-    Some(Adoption {
-        object: format!("{}/{name}", metadata.get("namespace")?.text()?),
-        derivation: derivation.to_owned(),
-        authority: says("issuer")?.to_owned(),
-        adopted_until: rfc3339(until),
-        hours_left: (until - now).whole_hours(),
-        until,
-    })
+/// Until when a document's authority is adopted, and the authority's name, if it is this signer. One without its annotations
+/// is found by the check `signers-rsa`.
+fn adoption(
+    document: &YamlNode,
+    row: &HandedOver,
+    signer: Signer,
+    table: &HandOver,
+) -> Option<(OffsetDateTime, String)> {
+    if !is_object(document, &row.kind, &row.name) {
+        return None;
+    }
+    let says = |name: &str| document.get("metadata")?.get("annotations")?.get(name)?.text();
+    let time = |name: &str| OffsetDateTime::parse(says(name)?, &Rfc3339).ok();
+    let SignerFields { not_before, not_after, issuer, .. } = &table.signers;
+    let age = Duration::days(signer.rotated_after_days);
+    Some((until(time(not_before)?, time(not_after)?, age), says(issuer)?.to_owned()))
 }
 
 /// The end of youth.

@@ -40,6 +40,10 @@ fn show(found: &Affected) {
         found.cascade.len()
     ));
     found.cascade.iter().for_each(|name| line(format!("  {name}")));
+    if !found.absent.is_empty() {
+        line(format!("{} are absent because of it:", found.absent.len()));
+        found.absent.iter().for_each(|(name, why)| line(format!("  {name}: {why}")));
+    }
 }
 
 /// What a field reaches.
@@ -53,6 +57,9 @@ struct Affected {
     direct: Vec<String>,
     /// Derivations that need one of those; they are rebuilt only if what they need really changes.
     cascade: Vec<String>,
+    /// Derivations that are absent because of one of these fields, and why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    absent: BTreeMap<String, String>,
 }
 
 /// Finds what names a field: by its path in the model (`cluster.domain`, `nodes.worker-0.ip`) or in the user's files.
@@ -84,8 +91,11 @@ fn affects(env: Env<'_>, field: &str) -> Result<Affected> {
     }
     let names =
         |found: &mut dyn Iterator<Item = &NodeIndex>| found.map(|at| nodes[*at].name.clone()).collect();
+    let absent =
+        graph.all_absent().filter(|(_, absent)| absent.reads.iter().any(|path| fields.contains_key(path)));
     Ok(Affected {
         field: field.to_owned(),
+        absent: absent.map(|(name, absent)| (name.to_owned(), absent.why.to_string())).collect(),
         direct: names(&mut direct.iter()),
         cascade: names(&mut cascade.difference(&direct)),
         fields,

@@ -20,6 +20,7 @@ use crate::base::time::rfc3339;
 use crate::engine::exec::Done;
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::Store;
+use crate::openshift::knowledge::{HandOver, Release};
 use crate::openshift::workspace::{self, Env, Missing, Workspace, this_second};
 
 /// How long a boot takes at most, from the first machine to the last operator: a set that ends sooner is of no use.
@@ -141,11 +142,15 @@ fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     if missing.is_some() {
         return Err(not_built(missing));
     }
-    of(&store, &outputs(&workspace, &plan.done))
+    of(&store, &outputs(&workspace, &plan.done), workspace.hand_over())
 }
 
-/// The calendar of these outputs.
-pub(super) fn of(store: &Store, outputs: &[Output<'_>]) -> Result<Expiry> {
+/// The calendar of these outputs, by what is known of their release.
+pub(super) fn of(
+    store: &Store,
+    outputs: &[Output<'_>],
+    known: (&HandOver, Option<Release>),
+) -> Result<Expiry> {
     let now = this_second();
     let certificates = rows(store, outputs, now)?;
     let until = certificates.first().map(boots_until);
@@ -154,7 +159,7 @@ pub(super) fn of(store: &Store, outputs: &[Output<'_>]) -> Result<Expiry> {
         boots_until: until.map(rfc3339),
         expired: until.is_some_and(|until| until < now),
         certificates,
-        handed_over: adoptions(store, outputs, now)?,
+        handed_over: adoptions(store, outputs, known, now)?,
     })
 }
 
@@ -185,7 +190,7 @@ pub(super) fn warn(
 ) -> Result<Option<String>> {
     let now = this_second();
     let outputs = outputs(workspace, done);
-    warn_of_age(env, &adoptions(store, &outputs, now)?, now);
+    warn_of_age(env, &adoptions(store, &outputs, workspace.hand_over(), now)?, now);
     let rows = rows(store, &outputs, now)?;
     let Some(first) = rows.first() else { return Ok(None) };
     let until = boots_until(first);

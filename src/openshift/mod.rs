@@ -4,6 +4,7 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | `knowledge` | tables of what is known about OpenShift's releases: hand-over objects, trust, node disruption, component names |
 //! | `config` | install-config.yaml and cluster.yaml: one row per field, and the tree that recipes see |
 //! | `lock` | what comes from outside, pinned; which certificates were renewed |
 //! | `release`, `demo` | from `release:` to a source of images; the built-in demo release |
@@ -20,6 +21,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod ignition;
 pub(crate) mod iso;
+pub(crate) mod knowledge;
 pub(crate) mod lock;
 pub(crate) mod patch;
 pub(crate) mod pod;

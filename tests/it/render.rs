@@ -386,7 +386,7 @@ fn what_is_not_there_is_said_when_asked_for() {
     ");
     insta::assert_snapshot!(demo.run(&["build", "-q", "render/authentication"]), @r"
     [stderr]
-    error: there is no `render/authentication` here: the authentication operator has no render command; it starts from the payload, when the API is there
+    error: there is no `render/authentication` here: its recipe asks for `release >= 4.19`, and `release` is `4.18.0-demo`
     [exit 1]
     ");
     assert_eq!(

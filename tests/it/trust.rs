@@ -6,8 +6,9 @@ use std::fs;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use tinderbox::internals::knowledge::Knowledge;
 use tinderbox::internals::pki::Certificate;
-use tinderbox::internals::trust::{MEETINGS, Machine, Pool, Trust};
+use tinderbox::internals::trust::{Machine, Pool, Trust};
 
 use super::harness::{Workspace, source, tree};
 
@@ -16,6 +17,11 @@ type Shape = fn(&Workspace);
 
 /// What is taken away: whether it is an object's, the file, the entry's place in it, its name.
 type Entry = (bool, String, usize, String);
+
+/// Every edge of the table, verified on these machines.
+fn verified(machines: &[Machine]) -> Trust {
+    Trust::of(machines, Knowledge::built_in().unwrap().trust.select(None))
+}
 
 /// The example with its nodes' configurations built.
 fn built() -> Workspace {
@@ -191,7 +197,7 @@ fn the_document() {
     };
     assert_eq!(keys(&trust), "failing presentations verifications");
     let all = trust["presentations"].as_array().unwrap();
-    assert_eq!(all.len(), MEETINGS.len());
+    assert_eq!(all.len(), Knowledge::built_in().unwrap().trust.select(None).count());
     let mut count = 0;
     for one in all {
         assert_eq!(keys(one), "after before breaks credential id presenter role verifier");
@@ -245,7 +251,7 @@ fn everything_holds_everywhere() {
         let ws = Workspace::in_memory().filled();
         shape(&ws);
         ws.build(&["ignition"]);
-        let trust = Trust::of(&machines(&ws));
+        let trust = verified(&machines(&ws));
         assert_eq!(trust.refused(), [""; 0], "{name}");
         assert_eq!(trust.verifications, 43, "{name}");
     }
@@ -282,7 +288,7 @@ fn without_each(text: &str) -> Vec<(String, String)> {
 #[test]
 fn each_entry_is_taken_away() {
     let machines = machines(&built());
-    assert_eq!(Trust::of(&machines).refused(), [""; 0]);
+    assert_eq!(verified(&machines).refused(), [""; 0]);
     // Files, entries, and what fails; and the nodes on which that is so.
     let mut found: BTreeMap<Entry, BTreeMap<Vec<String>, Vec<String>>> = BTreeMap::new();
     // One master and one worker stand for all: every verification asks each of them.
@@ -293,7 +299,7 @@ fn each_entry_is_taken_away() {
                 let mut changed = machines.clone();
                 changed[at].files.insert(path.clone(), less);
                 let key = (machine.pool != Pool::Bootstrap, path.clone(), place, name);
-                let refused = Trust::of(&changed).refused();
+                let refused = verified(&changed).refused();
                 found.entry(key).or_default().entry(refused).or_default().push(machine.name.clone());
             }
         }
@@ -493,10 +499,10 @@ fn each_other_reason_is_said() {
     let mut change = |what: &str, change: &dyn Fn(&mut [Machine])| {
         let mut changed = machines.clone();
         change(&mut changed);
-        let trust = Trust::of(&changed);
+        let trust = verified(&changed);
         said.push_str(&format!("{what}\n"));
         for one in &trust.presentations {
-            for (when, moment) in one.moments().filter(|(_, moment)| !moment.holds) {
+            for (when, moment) in one.verifications().filter(|(_, moment)| !moment.holds) {
                 said.push_str(&format!("  {} {when}: {}\n", one.id, moment.why));
             }
         }

@@ -19,6 +19,7 @@ use crate::engine::drv;
 use crate::engine::exec::{self, Options};
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Generation, Roots, Store};
+use crate::openshift::knowledge::Knowledge;
 use crate::openshift::workspace::{
     self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Workspace, WorkspaceError,
 };
@@ -54,7 +55,9 @@ pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
         .into_iter()
         .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok());
     let naming = |artifact: &str, change: &drv::Change| name(workspace.as_ref(), artifact, change);
-    Ok(diff::compare(&old, &new, &only, &naming)?)
+    let built_in = Knowledge::built_in()?;
+    let knowledge = workspace.as_ref().map_or(&built_in, |workspace| &workspace.knowledge);
+    Ok(diff::compare(&old, &new, &only, &naming, &knowledge.disruption)?)
 }
 
 /// Cluster directories that know what causes are called: the newer side's first.

@@ -5,7 +5,7 @@ mod trust;
 
 pub(super) use trust::machine;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -67,6 +67,8 @@ impl Args {
 #[derive(Serialize)]
 struct Document<'a> {
     derivations: Vec<Entry<'a>>,
+    /// Names that a recipe has and this cluster has not, and why.
+    absent: BTreeMap<&'a str, String>,
 }
 
 #[derive(Serialize)]
@@ -202,6 +204,7 @@ fn json(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
         config: node.reads.iter().flat_map(|(_, _, reads)| reads).map(|read| read.path.as_str()).collect(),
         secret: !node.secrets.is_empty(),
     });
-    let document = Document { derivations: entries.collect() };
+    let absent = graph.all_absent().map(|(name, absent)| (name, absent.why.to_string()));
+    let document = Document { derivations: entries.collect(), absent: absent.collect() };
     serde_json::to_string_pretty(&document).map(|text| text + "\n").unwrap_or_default()
 }

@@ -22,7 +22,8 @@ const PARTS: [&str; 2] = ["tree/etc/kubernetes", "tree/opt/openshift/manifests"]
 
 /// Every verification that the nodes of this cluster will make.
 pub(super) fn trust(env: Env<'_>) -> Result<Trust> {
-    Ok(Trust::of(&machines(env)?))
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    Ok(Trust::of(&machines(env, &workspace)?, workspace.trust_edges()))
 }
 
 /// How many of them fail, for people.
@@ -48,8 +49,7 @@ pub(super) fn draw(trust: &Trust, format: Format) -> String {
 }
 
 /// All machines with the files that matter, as they are built.
-fn machines(env: Env<'_>) -> Result<Vec<Machine>> {
-    let workspace = Workspace::load(env, Missing::Imagine)?;
+fn machines(env: Env<'_>, workspace: &Workspace) -> Result<Vec<Machine>> {
     let not_built = || Error::NotBuilt { target: NODES.to_owned() };
     let store =
         workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;

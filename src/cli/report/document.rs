@@ -13,6 +13,7 @@ use crate::cli::node_entries::{self, NodeEntry};
 use crate::cli::{Error, Result};
 use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Generation, Named, Object, Roots, Store, Trace, TraceInput};
+use crate::openshift::knowledge::Knowledge;
 use crate::openshift::trust::{Machine, Trust};
 use crate::openshift::workspace::{self, ClusterDir, Env, Missing, Workspace};
 
@@ -135,7 +136,11 @@ pub(super) fn report(env: Env<'_>) -> Result<Report> {
             (at.is_none(), at)
         });
     }
-    let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>())?;
+    let built_in = Knowledge::built_in()?;
+    let adopted = workspace.as_ref().map_or((&built_in.hand_over, None), Workspace::hand_over);
+    let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>(), adopted)?;
+    let is_whole = machines.len() == nodes.len() && !nodes.is_empty();
+    let workspace = workspace.as_ref().filter(|_| is_whole);
     Ok(Report {
         shape: SHAPE,
         cluster: directory
@@ -147,7 +152,7 @@ pub(super) fn report(env: Env<'_>) -> Result<Report> {
         object: generation.object,
         before: before.map(|before| before.number),
         expiry,
-        trust: (machines.len() == nodes.len() && !nodes.is_empty()).then(|| Trust::of(&machines)),
+        trust: workspace.map(|workspace| Trust::of(&machines, workspace.trust_edges())),
         nodes,
         artifacts,
     })

@@ -18,7 +18,7 @@ mod walk;
 
 use serde::Serialize;
 
-pub(crate) use nodes::{Effect, NodeImpact};
+pub(crate) use nodes::NodeImpact;
 pub use side::{Part, Side, Tree};
 pub(crate) use summary::{FlagMove, ImageMove, SchemaMove, Summary};
 pub use walk::compare;

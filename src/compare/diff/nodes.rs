@@ -3,8 +3,8 @@
 //! A node's object has the config, every file of it in `tree/`, and `tree.json` with modes and origins. The files are
 //! compared, by their digests; of the config only what is no file.
 //!
-//! What the node would do follows the machine-config operator's own rules: some files are just written, some make a
-//! service load them, everything else that a pool's rendered config has means a reboot. What is not from the pool (a
+//! What the node would do follows the machine-config operator's own rules, the table `node-disruption.toml`: some files are
+//! just written, some make a service load them, everything else that a pool's rendered config has means a reboot. What is not from the pool (a
 //! static address, the host's name) nobody changes on a running node: it is installed again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,46 +16,11 @@ use super::side::{Leaf, Leaves};
 use crate::compare::delta::{
     self, Change, ChangeKind, DeltaContext, Edit, File, Into, PlaceStep, ShownValue,
 };
-use crate::openshift::ignition::{
-    CONTENT_PATH, ENCAPSULATED_PATH, Manifest, OriginKind, UNITS, Written, unit_path,
-};
+use crate::openshift::ignition::{ENCAPSULATED_PATH, Manifest, OriginKind, UNITS, Written, unit_path};
+use crate::openshift::knowledge::{Disruption, Effect};
 
 /// Where the files are.
 const FILES: &str = "tree/";
-
-/// Files that mean no reboot: read at the first boot only, or by the machine-config daemon's default disruption policy.
-const POLICIES: &[(&str, Effect)] = &[
-    ("/etc/kubernetes/kubeconfig", Effect::FirstBoot),
-    ("/etc/machine-config-daemon/node-annotations.json", Effect::FirstBoot),
-    (CONTENT_PATH, Effect::FirstBoot),
-    (ENCAPSULATED_PATH, Effect::FirstBoot),
-    ("/var/lib/kubelet/config.json", Effect::Written),
-    ("/etc/kubernetes/kubelet-ca.crt", Effect::Written),
-    ("/etc/mco/internal-registry-pull-secret.json", Effect::Written),
-    ("/etc/nmstate/openshift", Effect::Written),
-    ("/etc/machine-config-daemon/no-reboot/containers-gpg.pub", Effect::Reload),
-    ("/etc/containers/policy.json", Effect::Reload),
-    ("/etc/containers/registries.conf", Effect::Reload),
-    ("/etc/containers/registries.d", Effect::Reload),
-    ("/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt", Effect::Restart),
-];
-
-/// What a running node would do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Effect {
-    /// A running node keeps what it has: only a first boot reads it.
-    FirstBoot,
-    /// Files are written, and that is all.
-    Written,
-    /// CRI-O loads its configuration again.
-    Reload,
-    /// CRI-O is started again.
-    Restart,
-    Reboot,
-    /// It is installed again: no operator changes this on a running node.
-    Reinstall,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeImpact {
@@ -165,7 +130,13 @@ impl<'m> Entries<'m> {
 }
 
 /// The same as a function of the object: what would happen to the node `ignition/<node>`.
-pub(super) fn impact(name: &str, lists: &Lists, old: &Leaves, new: &Leaves) -> Result<Option<NodeImpact>> {
+pub(super) fn impact(
+    name: &str,
+    lists: &Lists,
+    old: &Leaves,
+    new: &Leaves,
+    policy: &[&Disruption],
+) -> Result<Option<NodeImpact>> {
     let Some(node) = name.strip_prefix("ignition/") else { return Ok(None) };
     let whole = lists.iter().all(Option::is_some);
     let none = Manifest::default();
@@ -197,7 +168,7 @@ pub(super) fn impact(name: &str, lists: &Lists, old: &Leaves, new: &Leaves) -> R
             let name = path.strip_prefix(UNITS).unwrap_or(path).trim_start_matches('/');
             impact.units.push(name.split_once(".d/").map_or(name, |(unit, _)| unit).to_owned());
         }
-        effects.entry(effect(path, entry)).or_default().push(path.clone());
+        effects.entry(effect(path, entry, policy)).or_default().push(path.clone());
     }
     impact.units.dedup();
     let beside = beside(old, new)?;
@@ -222,11 +193,9 @@ fn content<'l>(leaves: &'l Leaves, path: &str) -> Option<&'l Leaf> {
 }
 
 /// What one entry that differs makes a running node do.
-fn effect(path: &str, entry: &Written) -> Effect {
-    let below =
-        |known: &str| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if let Some((_, effect)) = POLICIES.iter().find(|(known, _)| below(known)) {
-        return *effect;
+fn effect(path: &str, entry: &Written, policy: &[&Disruption]) -> Effect {
+    if let Some(row) = policy.iter().find(|row| row.covers(path)) {
+        return row.effect;
     }
     let is_pools = |kind: OriginKind| matches!(kind, OriginKind::Base | OriginKind::MachineConfig);
     match entry.from.iter().any(|origin| is_pools(origin.kind)) {

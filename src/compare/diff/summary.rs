@@ -6,9 +6,12 @@ use serde::Serialize;
 
 use super::{Artifact, ArtifactState, Difference, NodeImpact, Result, Severity, Side};
 use crate::compare::delta::{Change, ChangeKind, Edit, Into, PlaceStep, ShownValue, Tone};
+use crate::openshift::knowledge::Release;
 
 /// The artifact that lists the images of a release.
 const IMAGES: &str = "release/images";
+/// The file of these in which the release says what it is called.
+const VERSION: &str = "release";
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
@@ -155,6 +158,14 @@ fn pulled(side: &Side) -> Result<BTreeMap<String, String>> {
         return Ok(BTreeMap::new());
     };
     Ok(serde_json::from_slice(&leaves.read(path)?).unwrap_or_default())
+}
+
+/// The release of a side, by what its images say they are.
+pub(super) fn release(side: &Side) -> Result<Option<Release>> {
+    let Some(leaves) = side.leaves(IMAGES)?.filter(|leaves| leaves.by_path.contains_key(VERSION)) else {
+        return Ok(None);
+    };
+    Ok(Release::parse(&String::from_utf8_lossy(&leaves.read(VERSION)?)))
 }
 
 /// Names of images by their digest, of both sides.

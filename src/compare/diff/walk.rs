@@ -10,10 +10,17 @@ use super::summary::{self, weigh};
 use super::{Artifact, ArtifactState, Diff, Difference, Part, Result, SHAPE, Same, Side, nodes};
 use crate::base::digest::Digest;
 use crate::compare::delta::{self, Change, ChangeKind, DeltaContext, Edit, File, Into, PlaceStep};
+use crate::openshift::knowledge::{Disruption, Table};
 
 /// Compares two sides. `only` says of which artifacts to tell: causes may lie in others. `naming` says what people call a
-/// cause.
-pub fn compare(old: &Side, new: &Side, only: &dyn Fn(&str) -> bool, naming: Naming<'_>) -> Result<Diff> {
+/// cause, `disruption` what a changed file makes a node do.
+pub fn compare(
+    old: &Side,
+    new: &Side,
+    only: &dyn Fn(&str) -> bool,
+    naming: Naming<'_>,
+    disruption: &Table<Disruption>,
+) -> Result<Diff> {
     let paired = pair(old, new);
     let history = causes::History::read([old, new], &paired)?;
     let order: Vec<&str> = history.order().into_iter().filter(|name| only(name)).collect();
@@ -39,9 +46,10 @@ pub fn compare(old: &Side, new: &Side, only: &dyn Fn(&str) -> bool, naming: Nami
     let (causes, of) = history.causes(naming, only);
     let mut artifacts = Vec::new();
     let mut impacts = Vec::new();
+    let policy: Vec<&Disruption> = disruption.select(summary::release(new)?).collect();
     for (work, read) in works.iter().zip(read) {
         let (artifact, files) = told.artifact(work, read);
-        impacts.extend(nodes::impact(work.name, &work.lists, &work.old, &work.new)?);
+        impacts.extend(nodes::impact(work.name, &work.lists, &work.old, &work.new, &policy)?);
         let (causes, via) = of.get(work.name).cloned().unwrap_or_default();
         if artifact.state != ArtifactState::Changed || files > 0 {
             artifacts.push(Artifact { causes, via, ..artifact });

@@ -11,7 +11,8 @@ pub(crate) use rows::{Mark, Row, rows};
 use crate::base::secret::MASK;
 use crate::compare::cause::{Cause, CauseKind};
 use crate::compare::delta::{Change, Edit, Into, ShownValue};
-use crate::compare::diff::{Effect, FlagMove, SchemaMove};
+use crate::compare::diff::{FlagMove, SchemaMove};
+use crate::openshift::knowledge::Effect;
 
 /// The schema of the document of `diff --format json`.
 pub(crate) const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");

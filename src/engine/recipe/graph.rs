@@ -57,15 +57,25 @@ impl GraphNode {
 pub struct Graph {
     nodes: NodeMap<GraphNode>,
     index: BTreeMap<String, NodeIndex>,
-    /// Names that a recipe has and this cluster has not, and why.
-    absent: BTreeMap<String, Absent>,
+    /// Names that a recipe has and this cluster has not.
+    absent: BTreeMap<String, Missing>,
+}
+
+/// A name without a derivation.
+#[derive(Debug, Clone)]
+pub struct Missing {
+    pub why: Absent,
+    /// The fields that its recipe's condition reads, by their paths.
+    pub reads: Vec<String>,
 }
 
 /// Why a recipe makes no derivation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absent {
     /// Its `when` asks for this config field.
-    Unmet(String),
+    Unset(String),
+    /// Its `when` asks for another value of a field; none is known yet if `found` is none.
+    Otherwise { asked: String, name: String, found: Option<String> },
     /// It never does, and says why: `none`.
     Never(String),
 }
@@ -73,7 +83,13 @@ pub enum Absent {
 impl std::fmt::Display for Absent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Unmet(condition) => write!(f, "its recipe asks for `{condition}`"),
+            Self::Unset(field) => write!(f, "its recipe asks for `{field}`"),
+            Self::Otherwise { asked, name, found: Some(found) } => {
+                write!(f, "its recipe asks for `{asked}`, and `{name}` is `{found}`")
+            }
+            Self::Otherwise { asked, name, found: None } => {
+                write!(f, "its recipe asks for `{asked}`, and `{name}` is not known yet")
+            }
             Self::Never(why) => f.write_str(why),
         }
     }
@@ -83,7 +99,7 @@ impl Graph {
     /// Sorts nodes so that inputs come first; within that, by stage and name. A cycle is a problem that names its members.
     pub(super) fn sort(
         mut nodes: Vec<GraphNode>,
-        absent: BTreeMap<String, Absent>,
+        absent: BTreeMap<String, Missing>,
         problems: &mut Problems,
     ) -> Self {
         nodes.sort_by(|one, other| (one.stage, &one.name).cmp(&(other.stage, &other.name)));
@@ -147,7 +163,12 @@ impl Graph {
     pub fn absent(&self, target: &str) -> Option<&Absent> {
         let below = format!("{}/", target.trim_end_matches('/'));
         let meant = |name: &str| name == target || name.starts_with(&below);
-        self.absent.iter().find(|(name, _)| meant(name)).map(|(_, why)| why)
+        self.absent.iter().find(|(name, _)| meant(name)).map(|(_, missing)| &missing.why)
+    }
+
+    /// Every name that a recipe has and this cluster has not.
+    pub fn all_absent(&self) -> impl Iterator<Item = (&str, &Missing)> {
+        self.absent.iter().map(|(name, missing)| (name.as_str(), missing))
     }
 
     /// The given derivations and everything that they need, sorted.

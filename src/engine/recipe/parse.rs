@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::sources::{SourceFile, Sources};
+use super::sources::{SourceFile, Sources, TABLES};
 use crate::base::hint::{Place, Problem, Problems, did_you_mean, line_of};
 use crate::base::value::Value;
 
@@ -86,7 +86,7 @@ struct Raw {
 pub(super) fn recipes(sources: &Sources, problems: &mut Problems) -> Vec<Recipe> {
     sources
         .iter()
-        .filter(|(path, _)| path.ends_with(".toml"))
+        .filter(|(path, _)| path.ends_with(".toml") && !path.starts_with(TABLES))
         .filter_map(|(path, file)| recipe(path, file).map_err(|problem| problems.push(*problem)).ok())
         .collect()
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Absent, Edge, GraphNode};
+use super::condition::{self, Aliases, Outcome};
+use super::graph::{Absent, Edge, GraphNode, Missing};
 use super::index::NodeIndex;
 use super::parse::{At, ForEach, Recipe, is_name};
 use super::sources::Sources;
@@ -19,7 +20,7 @@ pub(super) struct Draft {
     /// What it is made for, if its recipe has a `for_each`.
     each: Option<Each>,
     /// Why it is not in the graph, if it is not.
-    absent: Option<Absent>,
+    absent: Option<Missing>,
 }
 
 /// What one instance of a `for_each` recipe is made for.
@@ -42,11 +43,19 @@ impl Each {
 }
 
 /// Instances of all recipes, absent ones included, so that a reference to one can say why it is not there.
-pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problems) -> Vec<Draft> {
+pub(super) fn expand(
+    recipes: &[Recipe],
+    fields: &Fields,
+    aliases: &Aliases<'_>,
+    problems: &mut Problems,
+) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for (at, recipe) in recipes.iter().enumerate() {
-        let unmet = recipe.when.as_ref().and_then(|when| condition(recipe, when, fields, problems));
-        let absent = recipe.none.clone().map(Absent::Never).or(unmet.map(Absent::Unmet));
+        let when = recipe.when.as_ref();
+        let outcome = when.map(|when| condition::evaluate(recipe, when, fields, aliases, problems));
+        let Outcome { reads, unmet } = outcome.unwrap_or_default();
+        let why = recipe.none.clone().map(Absent::Never).or(unmet);
+        let absent = why.map(|why| Missing { why, reads });
         for each in instances(recipe, fields, problems) {
             let written = recipe.name.as_ref().map_or(&recipe.stem, |name| &name.text);
             let leaf = substitute(written, each.as_ref());
@@ -62,9 +71,11 @@ pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problem
             drafts.push(Draft { recipe: at, name, each, absent: absent.clone() });
         }
     }
-    drafts.sort_by(|one, other| one.name.cmp(&other.name));
+    // Of several recipes for one name, the one that applies comes first.
+    drafts
+        .sort_by(|one, other| (&one.name, one.absent.is_some()).cmp(&(&other.name, other.absent.is_some())));
     for pair in drafts.windows(2) {
-        if pair[0].name == pair[1].name {
+        if pair[0].name == pair[1].name && pair.iter().all(|draft| draft.absent.is_none()) {
             let (one, other) = (&recipes[pair[0].recipe], &recipes[pair[1].recipe]);
             let message = format!("`{}` is also made by {}", pair[0].name, one.shown);
             let hint = "to replace a recipe, give yours the same path below recipes/".to_owned();
@@ -72,21 +83,6 @@ pub(super) fn expand(recipes: &[Recipe], fields: &Fields, problems: &mut Problem
         }
     }
     drafts
-}
-
-/// The unmet condition, if there is one.
-fn condition(recipe: &Recipe, when: &At, fields: &Fields, problems: &mut Problems) -> Option<String> {
-    match fields.project(&when.text) {
-        Ok(found) => match found.value {
-            Projected::Plain(value) if !value.is_truthy() => Some(when.text.clone()),
-            _ => None,
-        },
-        Err(error) => {
-            let hint = crate::base::hint::Hint::hint(&error);
-            problems.push(Problem::new(recipe.place(when.line, "when"), error.to_string()).hint(hint));
-            None
-        }
-    }
 }
 
 /// What a recipe is made for; one nameless instance without `for_each`.
@@ -141,9 +137,10 @@ fn substitute_value(value: &Value, each: &Each) -> Value {
 }
 
 /// Names that are absent, and why.
-pub(super) fn absent(drafts: &[Draft]) -> BTreeMap<String, Absent> {
-    let absent = drafts.iter().filter_map(|draft| Some((draft.name.clone(), draft.absent.clone()?)));
-    absent.collect()
+pub(super) fn absent(drafts: &[Draft]) -> BTreeMap<String, Missing> {
+    // The first of a name counts: the one that applies, if any does.
+    let firsts = drafts.chunk_by(|one, other| one.name == other.name).filter_map(|same| same.first());
+    firsts.filter_map(|draft| Some((draft.name.clone(), draft.absent.clone()?))).collect()
 }
 
 /// Instances that are present, with everything that they name looked up.
@@ -220,8 +217,8 @@ impl Connector<'_> {
         let text = substitute(&spec.text, draft.each.as_ref());
         let (wanted, path) =
             text.split_once(':').map_or((text.as_str(), None), |(name, path)| (name, Some(path)));
-        let may_be_empty = wanted.ends_with("*?");
-        let wanted = if may_be_empty { wanted.trim_end_matches('?') } else { wanted };
+        let (wanted, is_optional) = wanted.strip_suffix('?').map_or((wanted, false), |wanted| (wanted, true));
+        let group = wanted.contains('*');
         if let Some(Err(error)) = path.map(check_path) {
             problems.push(Problem::new(place(), format!("`{}`: {error}", text.escape_debug())));
             return;
@@ -230,7 +227,8 @@ impl Connector<'_> {
             None => self.exact(wanted).into_iter().collect(),
             Some((prefix, suffix)) => self.matching(prefix, suffix).collect(),
         };
-        if found.is_empty() && !may_be_empty {
+        // A group may be empty; a single name that no recipe has is a mistake in any case.
+        if found.is_empty() && !(is_optional && group) {
             let names = self.drafts.iter().map(|draft| draft.name.as_str());
             let message = format!("`{}` needs `{wanted}`, which no recipe provides", draft.name);
             problems.push(Problem::new(place(), message).hint(did_you_mean(wanted, names)));
@@ -255,14 +253,17 @@ impl Connector<'_> {
                     .to_owned();
                 problems.push(Problem::new(place(), message).hint(hint));
             }
-            let group = wanted.contains('*');
-            match (&input.absent, group) {
-                (Some(_), true) => {}
-                (Some(why), false) => {
+            match &input.absent {
+                Some(_) if group || is_optional => {}
+                Some(Missing { why, .. }) => {
                     let message = format!("`{}` is absent: {why}", input.name);
-                    problems.push(Problem::new(place(), message));
+                    let hint = match why {
+                        Absent::Otherwise { .. } => Some(format!("write `{wanted}?` if it may be absent")),
+                        _ => None,
+                    };
+                    problems.push(Problem::new(place(), message).hint(hint));
                 }
-                (None, _) => {
+                None => {
                     let leaf = leaf(&input.name);
                     let alias = if group { format!("{alias}/{leaf}") } else { alias.to_owned() };
                     // `disk/*:*.img`: what is called after each one.
@@ -275,7 +276,8 @@ impl Connector<'_> {
     }
 
     fn exact(&self, name: &str) -> Option<&Draft> {
-        self.drafts.binary_search_by(|draft| draft.name.as_str().cmp(name)).ok().map(|at| &self.drafts[at])
+        let at = self.drafts.partition_point(|draft| draft.name.as_str() < name);
+        self.drafts.get(at).filter(|draft| draft.name == name)
     }
 
     fn matching(&self, prefix: &str, suffix: &str) -> impl Iterator<Item = &Draft> {

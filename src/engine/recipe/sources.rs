@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use include_dir::{Dir, include_dir};
 
+/// The folder of tables: data that recipes may name among their files, and no recipes themselves.
+pub(crate) const TABLES: &str = "knowledge/";
+
 static BUILT_IN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/recipes");
 
 /// One text file below a recipes folder.

@@ -22,6 +22,7 @@ use toml::Spanned;
 use crate::base::hint::{Place, Problem, Problems, line_of};
 use crate::base::time::rfc3339;
 use crate::base::value::Value;
+use crate::openshift::knowledge::Flavor;
 
 /// The format that this program reads and writes.
 const VERSION: i64 = 1;
@@ -216,9 +217,12 @@ impl Lock {
         let image = release.as_ref().map(|release| release.image.as_str());
         let digest =
             Value::from(image.and_then(|image| image.split_once('@')).map(|(_, digest)| digest.to_owned()));
+        let flavor = release.as_ref().map(|release| Flavor::of(&release.version).to_string());
+        let flavor = Value::from(flavor);
         let release = BTreeMap::from([
             ("architecture".to_owned(), of(|release| &release.architecture)),
             ("digest".to_owned(), digest),
+            ("flavor".to_owned(), flavor),
             ("image".to_owned(), of(|release| &release.image)),
             ("reference".to_owned(), of(|release| &release.reference)),
             ("version".to_owned(), of(|release| &release.version)),

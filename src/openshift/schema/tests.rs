@@ -4,7 +4,7 @@ use super::*;
 use crate::base::hint::Problems;
 use crate::base::yaml::{Source, parse};
 
-fn node(text: &str) -> Node {
+fn node(text: &str) -> YamlNode {
     let mut problems = Problems::default();
     let node = parse(Source { name: "t", text }, &mut problems);
     assert!(problems.0.is_empty(), "{text}: {problems}");

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Moment, Presentation, Trust};
+use super::{Trust, TrustVerification, VerifiedEdge};
 
 const RED: &str = "#c0392b";
 /// Names of times, and what they are called in pictures.
@@ -14,22 +14,22 @@ const TIMES: [(&str, &str); 2] = [
 
 /// One verification of a picture.
 struct Line<'a> {
-    one: &'a Presentation,
-    moment: &'a Moment,
+    edge: &'a VerifiedEdge,
+    verification: &'a TrustVerification,
 }
 
 impl Line<'_> {
     /// What is shown, and as what.
     fn shown(&self) -> String {
-        format!("{} ({})", self.moment.short, self.one.role.as_str())
+        format!("{} ({})", self.verification.short, self.edge.role.as_str())
     }
 
     /// What stands beside it, in lines.
     fn label(&self) -> Vec<String> {
-        let Self { one, moment } = self;
-        let mut label = vec![self.shown(), short(&moment.by)];
-        if !moment.holds {
-            label.extend([format!("REFUSED: {}", moment.why), one.breaks.to_owned()]);
+        let Self { edge, verification } = self;
+        let mut label = vec![self.shown(), short(&verification.by)];
+        if !verification.holds {
+            label.extend([format!("REFUSED: {}", verification.why), edge.breaks.clone()]);
         }
         label
     }
@@ -43,13 +43,13 @@ fn short(text: &str) -> String {
 
 /// The verifications of one time, and everyone who takes part, in the order of their first appearance.
 fn at<'a>(trust: &'a Trust, when: &str) -> (Vec<Line<'a>>, Vec<&'a str>) {
-    let of = |one: &'a Presentation| {
-        let moment = one.moments().find(|(time, _)| *time == when).map(|(_, moment)| moment)?;
-        Some(Line { one, moment })
+    let of = |edge: &'a VerifiedEdge| {
+        let (_, verification) = edge.verifications().find(|(time, _)| *time == when)?;
+        Some(Line { edge, verification })
     };
     let lines: Vec<Line<'a>> = trust.presentations.iter().filter_map(of).collect();
-    let mut actors = Vec::new();
-    for actor in lines.iter().flat_map(|line| [line.one.presenter, line.one.verifier]) {
+    let mut actors: Vec<&str> = Vec::new();
+    for actor in lines.iter().flat_map(|line| [line.edge.presenter.as_str(), &line.edge.verifier]) {
         if !actors.contains(&actor) {
             actors.push(actor);
         }
@@ -94,10 +94,10 @@ pub(crate) fn mermaid(trust: &Trust) -> String {
         text.push_str("  end\n");
         for line in lines {
             edge(
-                &id(line.one.presenter),
-                &id(line.one.verifier),
+                &id(&line.edge.presenter),
+                &id(&line.edge.verifier),
                 &line.label().join("\n"),
-                line.moment.holds,
+                line.verification.holds,
             );
         }
     }
@@ -127,8 +127,8 @@ pub(crate) fn dot(trust: &Trust) -> String {
             let _ = writeln!(text, "    \"{when} {actor}\" [label=\"{actor}\"];");
         }
         for line in lines {
-            let (from, to) = (line.one.presenter, line.one.verifier);
-            let (label, style) = (clean(&line.label().join("\n")), style(line.moment.holds));
+            let (from, to) = (&line.edge.presenter, &line.edge.verifier);
+            let (label, style) = (clean(&line.label().join("\n")), style(line.verification.holds));
             let _ = writeln!(text, "    \"{when} {from}\" -> \"{when} {to}\" [label=\"{label}\"{style}];");
         }
         text.push_str("  }\n");
@@ -176,19 +176,18 @@ fn row(line: &Line<'_>, y: usize) -> String {
     let clean = |text: &str| {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
     };
-    let Line { one, moment } = line;
-    let (class, verdict) = if moment.holds { ("good", "") } else { ("bad", "refused: ") };
-    let Moment { shows, by, why, .. } = moment;
-    let about = clean(&format!("{}: shows {shows}; verified with {by}; {why}", one.id));
+    let Line { edge, verification: TrustVerification { shows, by, why, holds, .. } } = line;
+    let (class, verdict) = if *holds { ("good", "") } else { ("bad", "refused: ") };
+    let about = clean(&format!("{}: shows {shows}; verified with {by}; {why}", edge.id));
     let above = clean(&format!("{verdict}{}", line.shown()));
-    let below = if moment.holds { short(by) } else { one.breaks.to_owned() };
+    let below = if *holds { short(by) } else { edge.breaks.clone() };
     let below = match below.char_indices().nth(WIDTH) {
         Some((end, _)) => clean(&below[..end]) + "…",
         None => clean(&below),
     };
     let [x, from, to, _] = COLUMNS;
     let ([middle, high, low], inside, right) = ([y - 4, y - 9, y + 11], from + 8, to + 12);
-    let (presenter, verifier) = (clean(one.presenter), clean(one.verifier));
+    let (presenter, verifier) = (clean(&edge.presenter), clean(&edge.verifier));
     format!(
         "<g class=\"{class}\"><title>{about}</title><text x=\"{x}\" y=\"{y}\">{presenter}</text>\
          <path d=\"M{from} {middle}H{to}l-7 -4m7 4l-7 4\"/><text x=\"{inside}\" y=\"{high}\">{above}</text>\

@@ -2,11 +2,13 @@
 //!
 //! An error is a sentence that says what is not there. None has a value in it, because some places are secret.
 
-use super::meeting::{Called, Kubeconfigs, Object, Shown, Trusted};
 use super::texts::{Kubeconfig, belongs, certificates, documents, held, host, is_object};
 use super::{Machine, Pool};
 use crate::base::pki::{Certificate, PrivateKey};
 use crate::base::yaml::{self, YamlNode};
+use crate::openshift::knowledge::{
+    Anchor, Credential, DialedName, FlagOf, Kubeconfigs, ObjectKey, PairFlags,
+};
 use crate::openshift::pod::{Container, containers};
 
 const STATIC_PODS: &str = "/etc/kubernetes/manifests/";
@@ -67,16 +69,16 @@ impl<'a> Site<'a> {
         Self { machines, programs: programs.collect() }
     }
 
-    pub(super) fn shown(&self, shown: Shown) -> Found<Vec<Case>> {
-        match shown {
-            Shown::Flag(pod, [flag, key_flag]) => {
-                let (path, text) = self.flag_file(pod, flag)?;
+    pub(super) fn shown(&self, shows: &Credential) -> Found<Vec<Case>> {
+        match shows {
+            Credential::Flags(PairFlags { pod, certificate, key }) => {
+                let (path, text) = self.flag_file(pod, certificate)?;
                 let chain = certificates(&path, &text)?;
-                let (key_path, key) = self.flag_file(pod, key_flag)?;
+                let (key_path, key) = self.flag_file(pod, key)?;
                 belongs(&chain, &key_path, &key)?;
                 Ok(vec![Case { from: path, what: What::Leaf(chain) }])
             }
-            Shown::Kubeconfig(kubeconfigs) => {
+            Credential::Kubeconfigs(kubeconfigs) => {
                 let all = self.kubeconfigs(kubeconfigs)?.into_iter();
                 all.map(|one| {
                     let chain = certificates(&one.path, &one.of("client-certificate-data")?)?;
@@ -85,19 +87,19 @@ impl<'a> Site<'a> {
                 })
                 .collect()
             }
-            Shown::Object(object) => {
-                Ok(vec![Case { from: called(object), what: What::Leaf(self.pair(object)?) }])
+            Credential::Object(object) => {
+                Ok(vec![Case { from: object.to_string(), what: What::Leaf(self.pair(object)?) }])
             }
-            Shown::SignedBy(object) => {
+            Credential::SignedBy(object) => {
                 let what = What::Signer { chain: self.pair(object)?, sent: true };
-                Ok(vec![Case { from: called(object), what }])
+                Ok(vec![Case { from: object.to_string(), what }])
             }
-            Shown::SignedByFlag(pod, flag) => {
+            Credential::SignedByFlag(FlagOf { pod, flag }) => {
                 let (path, text) = self.flag_file(pod, flag)?;
                 let what = What::Signer { chain: certificates(&path, &text)?, sent: false };
                 Ok(vec![Case { from: path, what }])
             }
-            Shown::Key(pod, flag) => {
+            Credential::Key(FlagOf { pod, flag }) => {
                 let (path, text) = self.flag_file(pod, flag)?;
                 let key = PrivateKey::from_pem(&text)
                     .map_err(|_| format!("`{path}` has no private key that can be read"))?;
@@ -107,21 +109,18 @@ impl<'a> Site<'a> {
     }
 
     /// What it is verified with.
-    pub(super) fn trusted(&self, trusted: Trusted) -> Found<Vec<Basis>> {
+    pub(super) fn trusted(&self, trusts: &Anchor) -> Found<Vec<Basis>> {
         let authorities = |from: String, text: &str, to_root| {
             let what = Accepts::Authorities { all: certificates(&from, text)?, to_root };
             Ok(Basis { from, what, host: None })
         };
-        match trusted {
-            Trusted::Flag(pod, flag) | Trusted::FlagToRoot(pod, flag) => {
+        match trusts {
+            Anchor::Flag(FlagOf { pod, flag }) | Anchor::FlagToRoot(FlagOf { pod, flag }) => {
                 let (path, text) = self.flag_file(pod, flag)?;
-                Ok(vec![authorities(path, &text, matches!(trusted, Trusted::FlagToRoot(..)))?])
+                Ok(vec![authorities(path, &text, matches!(trusts, Anchor::FlagToRoot(_)))?])
             }
-            Trusted::File(path) => {
-                let text = self.file(path)?;
-                Ok(vec![authorities(path.to_owned(), text, true)?])
-            }
-            Trusted::Kubeconfig(kubeconfigs) => {
+            Anchor::FileToRoot(path) => Ok(vec![authorities(path.clone(), self.file(path)?, true)?]),
+            Anchor::Kubeconfigs(kubeconfigs) => {
                 let all = self.kubeconfigs(kubeconfigs)?.into_iter();
                 all.map(|one| {
                     let text = one.of("certificate-authority-data")?;
@@ -130,14 +129,14 @@ impl<'a> Site<'a> {
                 })
                 .collect()
             }
-            Trusted::Object(object) => {
-                let (from, text) = (called(object), self.object(object)?);
+            Anchor::Object(object) => {
+                let (from, text) = (object.to_string(), self.object(object)?);
                 if text.contains("-----BEGIN PUBLIC KEY-----") {
                     return Ok(vec![Basis { from, what: Accepts::Keys(vec![text]), host: None }]);
                 }
                 Ok(vec![authorities(from, &text, false)?])
             }
-            Trusted::Kubelets => self
+            Anchor::Kubelets => self
                 .nodes()
                 .map(|machine| {
                     let path = client_ca(machine);
@@ -146,7 +145,7 @@ impl<'a> Site<'a> {
                     authorities(from, text, false)
                 })
                 .collect(),
-            Trusted::Keys(pod, flag) => {
+            Anchor::Keys(FlagOf { pod, flag }) => {
                 let mut keys = Vec::new();
                 let paths = self.flag_paths(pod, flag)?;
                 for path in &paths {
@@ -158,27 +157,29 @@ impl<'a> Site<'a> {
     }
 
     /// The names that count: all of them for a server, one of them for a client. None if nobody looks.
-    pub(super) fn names(&self, called: Called, basis: &Basis) -> Found<Option<Vec<String>>> {
-        Ok(Some(match called {
-            Called::Unasked => return Ok(None),
-            Called::Names(names) => names.iter().map(|name| (*name).to_owned()).collect(),
-            Called::Kubeconfig => {
+    pub(super) fn names(&self, dials: &DialedName, basis: &Basis) -> Found<Option<Vec<String>>> {
+        Ok(Some(match dials {
+            DialedName::Any => return Ok(None),
+            DialedName::Names(names) => names.clone(),
+            DialedName::Kubeconfig => {
                 vec![basis.host.clone().ok_or_else(|| format!("`{}` names no server", basis.from))?]
             }
-            Called::Joining => {
-                let all = self.kubeconfigs(Kubeconfigs::Joining)?.into_iter();
+            DialedName::Joining => {
+                let all = self.kubeconfigs(&Kubeconfigs::Joining)?.into_iter();
                 all.map(|one| Ok(host(&one.of("server")?).to_owned())).collect::<Found<_>>()?
             }
-            Called::Urls(pod, flag) => {
+            DialedName::Urls(FlagOf { pod, flag }) => {
                 self.flag(pod, flag)?.split(',').map(|url| host(url).to_owned()).collect()
             }
-            Called::Allowed(pod, flag) => self.flag(pod, flag)?.split(',').map(str::to_owned).collect(),
-            Called::Annotated(object) => {
+            DialedName::Allowed(FlagOf { pod, flag }) => {
+                self.flag(pod, flag)?.split(',').map(str::to_owned).collect()
+            }
+            DialedName::Annotation(object) => {
                 let document = self.document(object)?;
                 let found = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
                 let found =
-                    found.and_then(|annotations| annotations.get(object.key)).and_then(YamlNode::text);
-                vec![found.ok_or_else(|| format!("{} is not there", self::called(object)))?.to_owned()]
+                    found.and_then(|annotations| annotations.get(&object.key)).and_then(YamlNode::text);
+                vec![found.ok_or_else(|| format!("{object} is not there"))?.to_owned()]
             }
         }))
     }
@@ -227,30 +228,30 @@ impl<'a> Site<'a> {
         self.machines.iter().filter(|machine| machine.pool != Pool::Bootstrap)
     }
 
-    fn document(&self, object: Object) -> Found<YamlNode> {
+    fn document(&self, object: &ObjectKey) -> Found<YamlNode> {
         let bootstrap = self.machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
         let files = bootstrap.flat_map(|machine| &machine.files);
         let files = files.filter(|(path, _)| path.starts_with(MANIFESTS) && yaml::is_manifest(path));
         let name = object.name.rsplit('/').next().unwrap_or_default();
         let files = files.filter(|(_, text)| text.contains(name));
         let mut documents = files.flat_map(|(path, text)| documents(path, text));
-        let found = documents.find(|document| is_object(document, object.kind, object.name));
+        let found = documents.find(|document| is_object(document, &object.kind, &object.name));
         found.ok_or_else(|| format!("there is no {} {}", object.kind, object.name))
     }
 
-    fn object(&self, object: Object) -> Found<String> {
-        held(&self.document(object)?, object.key).ok_or_else(|| format!("{} is empty", called(object)))
+    fn object(&self, object: &ObjectKey) -> Found<String> {
+        held(&self.document(object)?, &object.key).ok_or_else(|| format!("{object} is empty"))
     }
 
     /// The certificates of a Secret that has their key beside them.
-    fn pair(&self, object: Object) -> Found<Vec<Certificate>> {
-        let chain = certificates(&called(object), &self.object(object)?)?;
-        let key = Object { key: "tls.key", ..object };
-        belongs(&chain, &called(key), &self.object(key)?)?;
+    fn pair(&self, object: &ObjectKey) -> Found<Vec<Certificate>> {
+        let chain = certificates(&object.to_string(), &self.object(object)?)?;
+        let key = ObjectKey { key: "tls.key".into(), ..object.clone() };
+        belongs(&chain, &key.to_string(), &self.object(&key)?)?;
         Ok(chain)
     }
 
-    fn kubeconfigs(&self, which: Kubeconfigs) -> Found<Vec<Kubeconfig>> {
+    fn kubeconfigs(&self, which: &Kubeconfigs) -> Found<Vec<Kubeconfig>> {
         match which {
             Kubeconfigs::Named(names) => {
                 let paths = names.iter().map(|name| format!("{KUBECONFIGS}{name}.kubeconfig"));
@@ -272,11 +273,6 @@ impl<'a> Site<'a> {
             }
         }
     }
-}
-
-/// What an object's key is called.
-pub(super) fn called(Object { kind, name, key }: Object) -> String {
-    format!("{kind} {name} [{key}]")
 }
 
 fn on(machine: &Machine, path: &str) -> String {

@@ -3,39 +3,47 @@
 
 use std::net::IpAddr;
 
-use super::meeting::{Called, Encounter, Kubeconfigs, Meeting, Shown, Trusted};
-use super::places::{Accepts, Basis, Case, Site, What, called};
-use super::{Moment, Role};
+use super::TrustVerification;
+use super::places::{Accepts, Basis, Case, Site, What};
 use crate::base::pki::{Certificate, PrivateKey};
+use crate::openshift::knowledge::{
+    Anchor, Credential, DialedName, FlagOf, Kubeconfigs, PairFlags, Presentation, Role, TrustEdge,
+};
 
 /// More authorities than any chain has.
 const DEPTH: usize = 8;
 
 /// One verification: what is shown, what it is verified with, and what comes of it.
-pub(super) fn moment(site: &Site<'_>, meeting: &Meeting, encounter: &Encounter) -> Moment {
-    let outcome = outcome(site, meeting.role, encounter);
+pub(super) fn verification(
+    site: &Site<'_>,
+    edge: &TrustEdge,
+    presentation: &Presentation,
+) -> TrustVerification {
+    let outcome = outcome(site, edge.role, presentation);
     let holds = outcome.is_ok();
     let (Ok(why) | Err(why)) = outcome;
-    let short = match encounter.shown {
-        Shown::SignedBy(object) => {
+    let Presentation { shows, trusts, .. } = presentation;
+    let short = match shows {
+        Credential::SignedBy(object) => {
             format!("signed by {}", object.name.rsplit('/').next().unwrap_or_default())
         }
-        Shown::SignedByFlag(..) => format!("signed by {}", meeting.credential),
-        _ => meeting.credential.to_owned(),
+        Credential::SignedByFlag(_) => format!("signed by {}", edge.credential),
+        _ => edge.credential.clone(),
     };
-    Moment { shows: shows(site, encounter.shown), by: by(site, encounter.trusted), holds, why, short }
+    TrustVerification { shows: shown(site, shows), by: trusted(site, trusts), holds, why, short }
 }
 
 /// Everything that is shown must be accepted by everyone. The last one's reason, or the first refusal.
-fn outcome(site: &Site<'_>, role: Role, encounter: &Encounter) -> Result<String, String> {
-    let cases = site.shown(encounter.shown)?;
-    let bases = site.trusted(encounter.trusted)?;
+fn outcome(site: &Site<'_>, role: Role, presentation: &Presentation) -> Result<String, String> {
+    let Presentation { shows, trusts, dials } = presentation;
+    let cases = site.shown(shows)?;
+    let bases = site.trusted(trusts)?;
     let several = cases.len() > 1 || bases.len() > 1;
     let mut reason = Err("there is nobody to ask".to_owned());
     for case in &cases {
         for basis in &bases {
-            let names = site.names(encounter.called, basis)?;
-            let checked = accepted(case, basis, role, encounter.called, names.as_deref());
+            let names = site.names(dials, basis)?;
+            let checked = accepted(case, basis, role, dials, names.as_deref());
             let place = || if bases.len() > 1 { &basis.from } else { &case.from };
             let refused = |why| if several { format!("{}: {why}", place()) } else { why };
             reason = Ok(checked.map_err(refused)?);
@@ -48,7 +56,7 @@ fn accepted(
     case: &Case,
     basis: &Basis,
     role: Role,
-    called: Called,
+    dials: &DialedName,
     names: Option<&[String]>,
 ) -> Result<String, String> {
     match (&case.what, &basis.what) {
@@ -56,7 +64,7 @@ fn accepted(
         (What::Leaf(chain), Accepts::Authorities { all, to_root }) => {
             let Some((leaf, sent)) = chain.split_first() else { return Err("nothing is shown".into()) };
             purpose(leaf, role)?;
-            named(leaf, called, names)?;
+            named(leaf, dials, names)?;
             let anchor = path(leaf, sent, all, *to_root);
             anchor.map(|anchor| format!("`{anchor}` is in it")).ok_or_else(|| refusal(leaf, all, *to_root))
         }
@@ -95,9 +103,9 @@ fn purpose(leaf: &Certificate, role: Role) -> Result<(), String> {
     }
 }
 
-fn named(leaf: &Certificate, called: Called, names: Option<&[String]>) -> Result<(), String> {
+fn named(leaf: &Certificate, dials: &DialedName, names: Option<&[String]>) -> Result<(), String> {
     let Some(names) = names else { return Ok(()) };
-    if let Called::Allowed(_, flag) = called {
+    if let DialedName::Allowed(FlagOf { flag, .. }) = dials {
         let known = leaf.common_name().is_some_and(|own| names.iter().any(|name| name == own));
         return known.then_some(()).ok_or_else(|| format!("`{}` is not in `--{flag}`", leaf.subject()));
     }
@@ -155,26 +163,27 @@ fn same(one: &Certificate, other: &Certificate) -> bool {
 }
 
 /// What is shown, in words.
-fn shows(site: &Site<'_>, shown: Shown) -> String {
-    match shown {
-        Shown::Flag(pod, [flag, _]) | Shown::Key(pod, flag) => flagged(site, pod, flag),
-        Shown::Kubeconfig(which) => format!("client-certificate-data in {}", files(site, which)),
-        Shown::Object(object) => called(object),
-        Shown::SignedBy(object) => format!("what {} signs", called(object)),
-        Shown::SignedByFlag(pod, flag) => format!("what {} signs", flagged(site, pod, flag)),
+fn shown(site: &Site<'_>, shows: &Credential) -> String {
+    match shows {
+        Credential::Flags(PairFlags { pod, certificate: flag, .. })
+        | Credential::Key(FlagOf { pod, flag }) => flagged(site, pod, flag),
+        Credential::Kubeconfigs(which) => format!("client-certificate-data in {}", files(site, which)),
+        Credential::Object(object) => object.to_string(),
+        Credential::SignedBy(object) => format!("what {object} signs"),
+        Credential::SignedByFlag(FlagOf { pod, flag }) => format!("what {} signs", flagged(site, pod, flag)),
     }
 }
 
 /// What it is verified with, in words.
-fn by(site: &Site<'_>, trusted: Trusted) -> String {
-    match trusted {
-        Trusted::Flag(pod, flag) | Trusted::FlagToRoot(pod, flag) | Trusted::Keys(pod, flag) => {
-            flagged(site, pod, flag)
-        }
-        Trusted::Kubeconfig(which) => format!("certificate-authority-data in {}", files(site, which)),
-        Trusted::Object(object) => called(object),
-        Trusted::File(path) => path.to_owned(),
-        Trusted::Kubelets => "clientCAFile in /etc/kubernetes/kubelet.conf of every node".into(),
+fn trusted(site: &Site<'_>, trusts: &Anchor) -> String {
+    match trusts {
+        Anchor::Flag(FlagOf { pod, flag })
+        | Anchor::FlagToRoot(FlagOf { pod, flag })
+        | Anchor::Keys(FlagOf { pod, flag }) => flagged(site, pod, flag),
+        Anchor::Kubeconfigs(which) => format!("certificate-authority-data in {}", files(site, which)),
+        Anchor::Object(object) => object.to_string(),
+        Anchor::FileToRoot(path) => path.clone(),
+        Anchor::Kubelets => "clientCAFile in /etc/kubernetes/kubelet.conf of every node".into(),
     }
 }
 
@@ -185,7 +194,7 @@ fn flagged(site: &Site<'_>, pod: &str, flag: &str) -> String {
     }
 }
 
-fn files(site: &Site<'_>, which: Kubeconfigs) -> String {
+fn files(site: &Site<'_>, which: &Kubeconfigs) -> String {
     match which {
         Kubeconfigs::Named(names) => {
             let names = names.iter().map(|name| format!("{name}.kubeconfig"));

@@ -44,6 +44,7 @@ use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Roots, Session, Store, StoreError};
 use crate::openshift::builders::{self, validate};
 use crate::openshift::config::{self, Cluster, Source};
+use crate::openshift::knowledge::{HandOver, Knowledge, Release, TrustEdge};
 use crate::openshift::lock::{Lock, LockedRelease};
 
 pub(crate) use boot_images::pin as pin_boot_images;
@@ -70,6 +71,10 @@ pub(crate) struct Env<'a> {
     pub identity: Option<&'a Path>,
 }
 
+/// What recipes may compare by a short name in `when`: what the lock pins, not what the user asked for.
+const CONDITIONS: [(&str, &str); 2] =
+    [("release", "lock.release.version"), ("flavor", "lock.release.flavor")];
+
 /// What to do when lock or seed are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
@@ -85,6 +90,9 @@ pub(crate) struct Workspace {
     pub cluster: Cluster,
     pub fields: Fields,
     pub graph: Graph,
+    pub knowledge: Knowledge,
+    /// The pinned release; none if there is none yet, or its version says nothing.
+    release: Option<Release>,
     /// Where the images of the pinned release come from.
     images: Option<Deferred>,
     /// Files that the lock pins.
@@ -137,13 +145,15 @@ impl Workspace {
         let fields = fields.with("authorities", authorities::read(env, &directory, &cluster)?);
         let (recipes, user) = directory.recipes()?;
         let fields = fields.with("user", user);
-        let graph = recipe::load(&recipes, &fields)?;
+        let knowledge = Knowledge::read(&recipes)?;
+        let graph = recipe::load(&recipes, &fields, &CONDITIONS)?;
         authorities::check(&cluster, &graph)?;
-        let release = lock.release.as_ref();
-        let images = release.map(|release| images(env, &directory, &cluster, release)).transpose()?;
+        let pinned = lock.release.as_ref();
+        let release = pinned.and_then(|release| Release::parse(&release.version));
+        let images = pinned.map(|release| images(env, &directory, &cluster, release)).transpose()?;
         let files = files(&directory, lock);
         let sandbox = Sandbox::default().interpreting(std::env::current_exe().ok());
-        Ok(Self { directory, cluster, fields, graph, images, files, seed, sandbox })
+        Ok(Self { directory, cluster, fields, graph, knowledge, release, images, files, seed, sandbox })
     }
 
     /// Where the images of the pinned release come from.
@@ -151,6 +161,16 @@ impl Workspace {
         let nothing =
             || WorkspaceError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
         Ok(self.images.as_ref().ok_or_else(nothing)?.get()?)
+    }
+
+    /// What operators adopt, and of which release.
+    pub(crate) fn hand_over(&self) -> (&HandOver, Option<Release>) {
+        (&self.knowledge.hand_over, self.release)
+    }
+
+    /// Who shows what to whom in a cluster of this release.
+    pub(crate) fn trust_edges(&self) -> impl Iterator<Item = &TrustEdge> {
+        self.knowledge.trust.select(self.release)
     }
 
     /// The key of secret ids.

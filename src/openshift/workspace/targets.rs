@@ -36,9 +36,10 @@ impl Workspace {
     fn no_target(&self, target: &str) -> WorkspaceError {
         if let Some(why) = self.graph.absent(target) {
             let advice = match why {
-                Absent::Unmet(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
-                Absent::Unmet(condition) => Some(format!("it is there once `{condition}` is set")),
-                Absent::Never(_) => None,
+                Absent::Unset(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
+                Absent::Unset(condition) => Some(format!("it is there once `{condition}` is set")),
+                Absent::Otherwise { found: None, .. } => Some("run `tinderbox lock`, which pins it".into()),
+                Absent::Otherwise { .. } | Absent::Never(_) => None,
             };
             return WorkspaceError::Absent { target: target.to_owned(), why: why.to_string(), advice };
         }

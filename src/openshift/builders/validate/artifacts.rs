@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Job, JobError};
+use super::tables::Tables;
 use crate::base::hint::Problems;
 use crate::base::value::Value;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
@@ -29,6 +30,7 @@ pub(super) struct Artifacts<'a> {
     names: BTreeSet<(String, String)>,
     /// Config values by alias.
     pub(super) config: BTreeMap<&'a str, &'a Value>,
+    pub(super) tables: Tables,
 }
 
 pub(super) struct File {
@@ -85,7 +87,7 @@ impl<'a> Artifacts<'a> {
             }));
         }
         files.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(Self { files, names, config: job.config() })
+        Ok(Self { files, names, config: job.config(), tables: Tables::read(job)? })
     }
 
     /// Every document, schemas too.

@@ -19,6 +19,7 @@ mod render;
 mod schemas;
 mod scripts;
 mod secrets;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -26,6 +27,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use self::artifacts::{Artifacts, Document};
+use self::tables::Tables;
 use super::{ArtifactError, BuildError, Builder, Job, JobError};
 use crate::base::value::Value;
 use crate::engine::drv::BuilderId;
@@ -38,7 +40,7 @@ pub(crate) struct Check {
     pub rule: &'static str,
     /// What happens at boot if it does not.
     pub breaks: &'static str,
-    /// Config aliases that it needs.
+    /// Config aliases that it needs, and tables: files called `….toml`.
     config: &'static [&'static str],
     run: fn(&Artifacts<'_>, &mut Report<'_>),
 }
@@ -230,22 +232,21 @@ impl Builder for Validate {
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
-        job.only(&["checks", "config"])?;
+        job.only(&["checks", "config", "files"])?;
         let checks = chosen(job)?;
         let needed: BTreeSet<&str> =
             checks.iter().flat_map(|check| check.config).copied().chain(["disabled"]).collect();
-        let config = job.config();
-        if let Some(name) = config.keys().find(|alias| !needed.contains(**alias)) {
+        let given: BTreeSet<&str> =
+            job.config().into_keys().chain(job.text_map("files")?.into_keys()).collect();
+        if let Some(name) = given.difference(&needed).next() {
             return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the checks".into() }.into());
         }
-        match needed.iter().find(|alias| !config.contains_key(**alias)) {
-            Some(alias) => Err(JobError::Expected {
-                name: format!("config.{alias}"),
-                expected: "given: a check needs it",
-            }
-            .into()),
-            None => Ok(()),
+        if let Some(missing) = needed.difference(&given).next() {
+            let table = if missing.ends_with(".toml") { "files" } else { "config" };
+            let name = format!("{table}.{missing}");
+            return Err(JobError::Expected { name, expected: "given: a check needs it" }.into());
         }
+        Ok(Tables::read(job).map(drop)?)
     }
 
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {

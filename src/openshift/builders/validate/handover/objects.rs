@@ -1,178 +1,21 @@
-//! Which objects the hand-over needs, and what happens without each; what the CVO must leave alone until then, and the word
+//! The objects that the hand-over needs, of the table `hand-over.toml`; what the CVO must leave alone until then, and the word
 //! that ends it.
 
 use super::super::{Check, scripts};
 use super::{MANIFESTS, find, held};
 use crate::base::yaml::YamlNode;
-
-/// An object that an operator reads.
-struct Object {
-    kind: &'static str,
-    object: &'static str,
-    keys: &'static [&'static str],
-    /// What happens without it.
-    without: &'static str,
-}
-
-const fn object(
-    kind: &'static str,
-    object: &'static str,
-    keys: &'static [&'static str],
-    without: &'static str,
-) -> Object {
-    Object { kind, object, keys, without }
-}
-
-const PAIR: &[&str] = &["tls.crt", "tls.key"];
-const BUNDLE: &[&str] = &["ca-bundle.crt"];
-
-// A late boot is one at which operators find a signer too old, and sign with a new one from then on.
-pub(super) const LATE_SERVING: &str = "after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority";
-pub(super) const LATE_CLIENTS: &str = "after a late boot the masters accept bootstrap's components only if another client bundle has their authority";
-pub(super) const LATE_PROXY: &str =
-    "after a late boot the masters' API servers do not vouch for the front proxy of bootstrap's";
-
-/// Those that have a check of their own (etcd-endpoints, cluster-config-v1) are not in here.
-const TABLE: &[Object] = &[
-    object(
-        "Secret",
-        "openshift-etcd/etcd-signer",
-        PAIR,
-        "the etcd operator makes a new authority, which the bootstrap member refuses: etcd never gets a second member",
-    ),
-    object(
-        "ConfigMap",
-        "openshift-etcd/etcd-ca-bundle",
-        BUNDLE,
-        "whoever speaks to etcd through the operator's bundle does not trust the bootstrap member",
-    ),
-    object(
-        "Secret",
-        "openshift-kube-apiserver-operator/loadbalancer-serving-signer",
-        PAIR,
-        "a new authority: kubelets and kubeconfigs that trust ours refuse the masters at api. and api-int.",
-    ),
-    object(
-        "Secret",
-        "openshift-kube-apiserver-operator/localhost-serving-signer",
-        PAIR,
-        "a new authority: what runs on the masters refuses its own API server",
-    ),
-    object(
-        "Secret",
-        "openshift-kube-apiserver-operator/service-network-serving-signer",
-        PAIR,
-        "a new authority: pods that trust ours refuse the masters at the first service address",
-    ),
-    object(
-        "Secret",
-        "openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-signer",
-        PAIR,
-        "kubelets refuse logs and exec until the machine-config operator has rolled out a new authority",
-    ),
-    object(
-        "Secret",
-        "openshift-kube-apiserver-operator/kube-control-plane-signer",
-        PAIR,
-        "the masters' components get certificates of a new authority, which the bootstrap API server refuses",
-    ),
-    object(
-        "Secret",
-        "openshift-kube-apiserver-operator/aggregator-client-signer",
-        PAIR,
-        "aggregated APIs refuse the masters' API servers until the new authority is known to them",
-    ),
-    object(
-        "Secret",
-        "openshift-kube-apiserver-operator/next-bound-service-account-signing-key",
-        &["service-account.key", "service-account.pub"],
-        "tokens issued during bootstrap are refused by the masters",
-    ),
-    object(
-        "ConfigMap",
-        "openshift-config/admin-kubeconfig-client-ca",
-        BUNDLE,
-        "the admin kubeconfig dies with the bootstrap node",
-    ),
-    object(
-        "ConfigMap",
-        "openshift-config-managed/kubelet-bootstrap-kubeconfig",
-        BUNDLE,
-        "kubelets that want to join are refused by the masters",
-    ),
-    object(
-        "ConfigMap",
-        "openshift-config-managed/csr-controller-ca",
-        BUNDLE,
-        "kubelets are refused by the masters until the controller-manager operator writes it",
-    ),
-    object(
-        "Secret",
-        "openshift-kube-controller-manager-operator/csr-signer-signer",
-        PAIR,
-        "kubelet certificates issued during bootstrap are refused",
-    ),
-    object("ConfigMap", "openshift-kube-apiserver-operator/loadbalancer-serving-ca", BUNDLE, LATE_SERVING),
-    object("ConfigMap", "openshift-kube-apiserver-operator/localhost-serving-ca", BUNDLE, LATE_SERVING),
-    object("ConfigMap", "openshift-kube-apiserver-operator/service-network-serving-ca", BUNDLE, LATE_SERVING),
-    object(
-        "ConfigMap",
-        "openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-client-ca",
-        BUNDLE,
-        LATE_CLIENTS,
-    ),
-    object(
-        "ConfigMap",
-        "openshift-kube-apiserver-operator/kube-control-plane-signer-ca",
-        BUNDLE,
-        LATE_CLIENTS,
-    ),
-    object("ConfigMap", "openshift-config-managed/kube-apiserver-aggregator-client-ca", BUNDLE, LATE_PROXY),
-    object(
-        "ConfigMap",
-        "openshift-kube-controller-manager-operator/csr-controller-signer-ca",
-        BUNDLE,
-        "after a late boot the masters' API servers refuse kubelets with serving certificates of bootstrap",
-    ),
-    object(
-        "Secret",
-        "openshift-config/initial-service-account-private-key",
-        &["service-account.key"],
-        "the controller-manager operator makes no revision",
-    ),
-    object(
-        "ConfigMap",
-        "openshift-config-managed/sa-token-signing-certs",
-        &["service-account-001.pub"],
-        "a deadlock: the kube-apiserver operator waits for it, and its owner writes it only after bootstrap is gone",
-    ),
-    object("ConfigMap", "kube-system/root-ca", &["ca.crt"], "the machine-config operator cannot sync"),
-    object(
-        "ConfigMap",
-        "openshift-config/initial-kube-apiserver-server-ca",
-        BUNDLE,
-        "the machine-config operator cannot sync",
-    ),
-    object(
-        "Secret",
-        "openshift-machine-config-operator/machine-config-server-tls",
-        PAIR,
-        "machine-config-server pods do not start, and the machine-config operator is never Available",
-    ),
-    object("Secret", "openshift-config/pull-secret", &[".dockerconfigjson"], "no image can be pulled"),
-    object("Secret", "kube-system/kubeadmin", &["kubeadmin"], "there is no first login"),
-];
+use crate::openshift::knowledge::{HandOver, HandedOver};
 
 /// Everything that an operator takes over is there.
 pub(in super::super) const OBJECTS: Check = Check {
     name: "hand-over-objects",
     rule: "every object that an operator takes over is among the manifests, and holds what the operator reads",
     breaks: "the operator waits for ever, or makes its own, which nothing of this cluster trusts",
-    config: &[],
+    config: &["version", HandOver::FILE],
     run: |artifacts, report| {
-        for Object { kind, object, keys, without } in TABLE {
-            let Some(document) = find(artifacts, kind, object) else {
-                report.add("manifests", None, "", format!("there is no {kind} {object}: {without}"));
+        for HandedOver { kind, name, keys, without, .. } in artifacts.tables.handed_over() {
+            let Some(document) = find(artifacts, kind, name) else {
+                report.add("manifests", None, "", format!("there is no {kind} {name}: {without}"));
                 continue;
             };
             for key in keys.iter().filter(|key| held(document, key).is_none()) {

@@ -6,42 +6,28 @@ use super::{find, held};
 use crate::base::pki::{Certificate, PrivateKey};
 use crate::base::time::rfc3339;
 use crate::base::yaml::YamlNode;
-
-/// The one whose operator takes it for a root: it compares the authority key id of what it has signed with that of the last
-/// certificate behind it, which is this one.
-const ETCD: &str = "openshift-etcd/etcd-signer";
-
-/// The Secrets that operators sign with.
-pub(super) const SIGNERS: [&str; 8] = [
-    ETCD,
-    "openshift-kube-apiserver-operator/aggregator-client-signer",
-    "openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-signer",
-    "openshift-kube-apiserver-operator/kube-control-plane-signer",
-    "openshift-kube-apiserver-operator/loadbalancer-serving-signer",
-    "openshift-kube-apiserver-operator/localhost-serving-signer",
-    "openshift-kube-apiserver-operator/service-network-serving-signer",
-    "openshift-kube-controller-manager-operator/csr-signer-signer",
-];
+use crate::openshift::knowledge::{HandOver, Signer, SignerFields};
 
 /// Authorities that operators go on with.
 pub(in super::super) const SIGNERS_RSA: Check = Check {
     name: "signers-rsa",
     rule: "authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself",
     breaks: "operators sign with SHA256WithRSA; what they cannot use, or do not know the age of, they replace, and nothing trusts anything; under an etcd-signer that another one signed, certificates of members are issued again and again, and no member ever starts",
-    config: &[],
+    config: &["version", HandOver::FILE],
     run: |artifacts, report| {
-        for object in SIGNERS {
-            if let Some(document) = find(artifacts, "Secret", object) {
-                signer(object, document, report);
+        for (object, one, fields) in artifacts.tables.signers() {
+            if let Some(document) = find(artifacts, &object.kind, &object.name) {
+                signer(one, fields, document, report);
             }
         }
     },
 };
 
-fn signer(object: &str, document: &Document, report: &mut Report<'_>) {
+fn signer(signer: Signer, fields: &SignerFields, document: &Document, report: &mut Report<'_>) {
+    let SignerFields { secret_type, not_before, not_after, issuer } = fields;
     let line = |field: &str| document.line(field).unwrap_or(1);
-    if document.text("type") != Some("kubernetes.io/tls") {
-        report.at(document, line("type"), "type", "it is not `kubernetes.io/tls`");
+    if document.text("type") != Some(secret_type) {
+        report.at(document, line("type"), "type", format!("it is not `{secret_type}`"));
     }
     // What is not there at all is said by a check of its own.
     let Some(text) = held(document, "tls.crt") else { return };
@@ -66,18 +52,17 @@ fn signer(object: &str, document: &Document, report: &mut Report<'_>) {
     if key.is_some_and(|key| !key.is_ok_and(|key| certificate.belongs_to(&key))) {
         report.at(document, line("data"), "data[tls.key]", "it is not the key of the certificate");
     }
-    if object == ETCD && !certificate.is_issued_by(&certificate) {
+    if signer.self_signed && !certificate.is_issued_by(&certificate) {
         let message =
             format!("`{}` is signed by `{}`, not by itself", certificate.subject(), certificate.issuer());
         report.at(document, line("data"), field, message);
     }
     for (name, wanted) in [
-        ("not-before", rfc3339(certificate.not_before())),
-        ("not-after", rfc3339(certificate.not_after())),
-        ("issuer", certificate.common_name().unwrap_or_default().to_owned()),
+        (not_before, rfc3339(certificate.not_before())),
+        (not_after, rfc3339(certificate.not_after())),
+        (issuer, certificate.common_name().unwrap_or_default().to_owned()),
     ] {
-        let name = format!("auth.openshift.io/certificate-{name}");
-        let found = document.get("metadata.annotations").and_then(|all| all.get(&name));
+        let found = document.get("metadata.annotations").and_then(|all| all.get(name));
         let text = found.and_then(YamlNode::text).unwrap_or_default();
         if text != wanted {
             let line = found.map_or(line("metadata"), |found| found.line);

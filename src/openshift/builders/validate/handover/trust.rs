@@ -1,71 +1,54 @@
 //! What nodes, kubeconfigs and pods show each other, against what operators will trust after the pivot.
 //!
-//! Who meets whom stands in [`crate::openshift::trust`]. Here there are no nodes yet: of each meeting it is asked whether the object that
-//! the hand-over has for it goes with the certificates of the PKI. `graph --trust` asks the same of what nodes really have.
+//! Who shows what to whom stands in the table `trust.toml`. Here there are no nodes yet: of each edge it is asked whether the
+//! object that the hand-over has for it goes with the certificates of the PKI. `graph --trust` asks the same of what nodes
+//! really have.
 
 use super::super::artifacts::{Artifacts, Document};
 use super::super::{Check, Report, certificates};
-use super::objects::{LATE_CLIENTS, LATE_PROXY, LATE_SERVING};
 use super::{find, held};
 use crate::base::pki::{Certificate, PrivateKey};
-use crate::openshift::trust::{Checked, MEETINGS, Object};
-
-/// Bundles that matter at a late boot alone, when operators replace a signer at first sight: they add the new authority to
-/// what is there. With the certificate whose issuer must be there, and what happens without.
-const LATE: &[(&str, &str, &str)] = &[
-    ("openshift-kube-apiserver-operator/loadbalancer-serving-ca", "kube-apiserver", LATE_SERVING),
-    ("openshift-kube-apiserver-operator/localhost-serving-ca", "kube-apiserver", LATE_SERVING),
-    ("openshift-kube-apiserver-operator/service-network-serving-ca", "kube-apiserver", LATE_SERVING),
-    (
-        "openshift-kube-apiserver-operator/kube-apiserver-to-kubelet-client-ca",
-        "kube-apiserver-kubelet-client",
-        LATE_CLIENTS,
-    ),
-    (
-        "openshift-kube-apiserver-operator/kube-control-plane-signer-ca",
-        "kube-controller-manager",
-        LATE_CLIENTS,
-    ),
-    ("openshift-config-managed/kube-apiserver-aggregator-client-ca", "front-proxy-client", LATE_PROXY),
-];
-
-/// The same for what kubelets show: whatever the controller manager has issued must be accepted.
-const LATE_KUBELETS: (&str, &str) = (
-    "openshift-kube-controller-manager-operator/csr-controller-signer-ca",
-    "kubelet certificates issued during bootstrap are refused",
-);
-
-const fn bundle(name: &'static str) -> Object {
-    Object { kind: "ConfigMap", name, key: "ca-bundle.crt" }
-}
+use crate::openshift::knowledge::{HandOver, HandedOver, Holds, ObjectKey, TrustEdge};
 
 /// Nobody who got in before the pivot is locked out after it.
 pub(in super::super) const TRUST: Check = Check {
     name: "hand-over-trust",
     rule: "what nodes, kubeconfigs and static pods show is signed by an authority that the hand-over puts where its verifier will look after the pivot",
     breaks: "all is well until the bootstrap node is gone; then one after the other is refused",
-    config: &["domain"],
+    config: &["domain", "version", HandOver::FILE, TrustEdge::FILE],
     run: |artifacts, report| {
-        for meeting in MEETINGS {
-            let Some(object) = meeting.handed() else { continue };
-            match meeting.checked {
-                Checked::No => {}
-                Checked::Issued(shown) => issued(artifacts, object, shown, meeting.breaks, report),
-                Checked::Holds(authority) => holds(artifacts, object, authority, meeting.breaks, report),
-                Checked::Half(private) => half(artifacts, object, private, meeting.breaks, report),
+        for edge in artifacts.tables.edges() {
+            let Some((object, wanted)) = edge.handed_over().zip(edge.holds.as_ref()) else { continue };
+            match wanted {
+                Holds::IssuerOf(shown) => issued(artifacts, object, shown, &edge.breaks, report),
+                Holds::Authority(authority) => holds(artifacts, object, authority, &edge.breaks, report),
+                Holds::PublicHalfOf(private) => half(artifacts, object, private, &edge.breaks, report),
             }
         }
-        for (name, shown, breaks) in LATE {
-            issued(artifacts, bundle(name), shown, breaks, report);
+        // Bundles that matter at a late boot alone, when operators replace a signer at first sight: they add the new
+        // authority to what is there.
+        for row in artifacts.tables.handed_over() {
+            let Some(wanted) = &row.holds else { continue };
+            let breaks = wanted.breaks.as_ref().unwrap_or(&row.without);
+            for object in row.keys.iter().map(|key| row.at(key)) {
+                if let Some(shown) = &wanted.issuer_of {
+                    issued(artifacts, &object, shown, breaks, report);
+                }
+                if let Some(authority) = &wanted.authority {
+                    holds(artifacts, &object, authority, breaks, report);
+                }
+            }
         }
-        let (name, breaks) = LATE_KUBELETS;
-        holds(artifacts, bundle(name), "kubernetes-ca", breaks, report);
-        server(artifacts, report);
+        for row in artifacts.tables.handed_over() {
+            if let Some(name) = &row.server_name {
+                server(artifacts, row, name, report);
+            }
+        }
     },
 };
 
 /// The object has the issuer of what is shown.
-fn issued(artifacts: &Artifacts<'_>, object: Object, shown: &str, breaks: &str, report: &mut Report<'_>) {
+fn issued(artifacts: &Artifacts<'_>, object: &ObjectKey, shown: &str, breaks: &str, report: &mut Report<'_>) {
     let Some((document, trusted)) = authorities(artifacts, object, report) else { return };
     let name = format!("{shown}.crt");
     let Some((_, certificate)) = certificates::find(artifacts, &name, report) else { return };
@@ -77,7 +60,13 @@ fn issued(artifacts: &Artifacts<'_>, object: Object, shown: &str, breaks: &str, 
 }
 
 /// The object has the controller manager's signing certificate itself: whatever it has issued must be accepted.
-fn holds(artifacts: &Artifacts<'_>, object: Object, authority: &str, breaks: &str, report: &mut Report<'_>) {
+fn holds(
+    artifacts: &Artifacts<'_>,
+    object: &ObjectKey,
+    authority: &str,
+    breaks: &str,
+    report: &mut Report<'_>,
+) {
     let Some((document, trusted)) = authorities(artifacts, object, report) else { return };
     let name = format!("{authority}.crt");
     let Some((_, signing)) = certificates::find(artifacts, &name, report) else { return };
@@ -90,7 +79,7 @@ fn holds(artifacts: &Artifacts<'_>, object: Object, authority: &str, breaks: &st
 /// The authorities that an object holds. One that is not there, or empty, is said by a check of its own.
 fn authorities<'a>(
     artifacts: &'a Artifacts<'_>,
-    Object { kind, name, key }: Object,
+    ObjectKey { kind, name, key }: &ObjectKey,
     report: &mut Report<'_>,
 ) -> Option<(&'a Document, Vec<Certificate>)> {
     let document = find(artifacts, kind, name)?;
@@ -108,8 +97,8 @@ fn authorities<'a>(
 }
 
 /// A token that one signs, the other verifies.
-fn half(artifacts: &Artifacts<'_>, object: Object, private: &str, breaks: &str, report: &mut Report<'_>) {
-    let Object { kind, name, key: file } = object;
+fn half(artifacts: &Artifacts<'_>, object: &ObjectKey, private: &str, breaks: &str, report: &mut Report<'_>) {
+    let ObjectKey { kind, name, key: file } = object;
     let Some((private, public)) = find(artifacts, "Secret", private).zip(find(artifacts, kind, name)) else {
         return;
     };
@@ -129,14 +118,12 @@ fn half(artifacts: &Artifacts<'_>, object: Object, private: &str, breaks: &str, 
     }
 }
 
-/// The machine-config server is who it says it is.
-fn server(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
-    let name = "openshift-machine-config-operator/machine-config-server-tls";
-    let object = Object { kind: "Secret", name, key: "tls.crt" };
-    let Some((document, chain)) = authorities(artifacts, object, report) else { return };
+/// A server is who it says it is.
+fn server(artifacts: &Artifacts<'_>, row: &HandedOver, label: &str, report: &mut Report<'_>) {
+    let Some((document, chain)) = authorities(artifacts, &row.at("tls.crt"), report) else { return };
     let (Some(certificate), Some(key)) = (chain.first(), held(document, "tls.key")) else { return };
     let line = document.line("data").unwrap_or(1);
-    let name = format!("api-int.{}", artifacts.config_text("domain"));
+    let name = format!("{label}.{}", artifacts.config_text("domain"));
     if !certificate.dns().contains(&name) {
         let message = format!("it is not for `{name}`, where nodes look for their configuration");
         report.at(document, line, "data[tls.crt]", message);

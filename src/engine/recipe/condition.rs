@@ -1,0 +1,157 @@
+//! `when`: what a recipe asks of the configuration, or it makes no derivation.
+//!
+//! | form | holds if |
+//! |---|---|
+//! | `proxy` | the field is set: not empty, not false |
+//! | `release >= 4.19`, `release >= 4.20, < 4.22` | the field's text is a version in this range, by major and minor number |
+//! | `flavor = okd` | the field's text is this word |
+//! | `proxy and release >= 4.19` | both hold |
+//!
+//! In a comparison a name may stand for a field with a longer path: the caller says which.
+
+use super::graph::Absent;
+use super::parse::{At, Recipe};
+use crate::base::hint::{Hint, Problem, Problems};
+use crate::base::value::Value;
+use crate::base::version::{Version, VersionRange};
+use crate::engine::fields::{Fields, Projected};
+
+/// Short names of fields in comparisons, with their paths.
+pub(crate) type Aliases<'a> = [(&'a str, &'a str)];
+
+/// What came of a condition: the fields that it read, by their paths, and why it does not hold, if so.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outcome {
+    pub(super) reads: Vec<String>,
+    pub(super) unmet: Option<Absent>,
+}
+
+/// What a value must be.
+enum Wanted<'t> {
+    Set,
+    Within(VersionRange),
+    Word(&'t str),
+}
+
+/// Evaluates a recipe's `when`. What cannot be evaluated is a problem.
+pub(super) fn evaluate(
+    recipe: &Recipe,
+    when: &At,
+    fields: &Fields,
+    aliases: &Aliases<'_>,
+    problems: &mut Problems,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    for part in when.text.split(" and ").map(str::trim) {
+        let mut problem = |message: String, hint: Option<String>| {
+            problems.push(Problem::new(recipe.place(when.line, "when"), message).hint(hint));
+        };
+        let (name, wanted) = match parse(part) {
+            Ok(parsed) => parsed,
+            Err(message) => {
+                let hint =
+                    "for example `proxy`, `release >= 4.20, < 4.22`, `flavor = okd`, or two joined by `and`";
+                problem(message, Some(hint.to_owned()));
+                continue;
+            }
+        };
+        let alias = aliases.iter().find(|(alias, _)| *alias == name && !matches!(wanted, Wanted::Set));
+        match fields.project(alias.map_or(name, |(_, path)| *path)) {
+            Ok(found) => {
+                outcome.reads.extend(found.reads.into_iter().map(|read| read.path));
+                let unmet = || unmet(part, name, &wanted, &found.value);
+                outcome.unmet = outcome.unmet.or_else(unmet);
+            }
+            Err(error) => problem(error.to_string(), error.hint()),
+        }
+    }
+    outcome
+}
+
+/// A field, and what is asked of it.
+fn parse(part: &str) -> Result<(&str, Wanted<'_>), String> {
+    let Some(at) = part.find(['<', '>', '=']) else { return Ok((part, Wanted::Set)) };
+    let (name, rest) = (part[..at].trim(), part[at..].trim());
+    let word = rest.strip_prefix('=').map(str::trim);
+    let is_word = |word: &&str| word.starts_with(|c: char| c.is_ascii_alphabetic());
+    match word.filter(is_word) {
+        Some(word) => Ok((name, Wanted::Word(word))),
+        None => rest.parse().map(|range| (name, Wanted::Within(range))).map_err(|error| format!("{error}")),
+    }
+}
+
+/// Why a part does not hold, if so.
+fn unmet(part: &str, name: &str, wanted: &Wanted<'_>, value: &Projected) -> Option<Absent> {
+    let Projected::Plain(value) = value else { return None }; // A secret is there.
+    let text = value.as_text();
+    let holds = match wanted {
+        Wanted::Set => value.is_truthy(),
+        Wanted::Word(word) => text == Some(word),
+        Wanted::Within(range) => {
+            text.and_then(|text| text.parse::<Version>().ok()).is_some_and(|version| range.contains(version))
+        }
+    };
+    (!holds).then(|| match wanted {
+        Wanted::Set => Absent::Unset(part.to_owned()),
+        _ => Absent::Otherwise {
+            asked: part.to_owned(),
+            name: name.to_owned(),
+            found: (*value != Value::Null).then(|| text.unwrap_or_default().to_owned()),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::fields::{Field, Fields, Origins};
+    use crate::engine::recipe::{Sources, load};
+
+    /// Why the recipe `a/x` is absent, or what is wrong with its condition, where `release` is this version.
+    fn absent(when: &str, version: Option<&str>) -> String {
+        let origins: Origins = [].into();
+        let text = |text: Option<&str>| Field::leaf(text.map(str::to_owned), origins.clone());
+        let lock = Field::map([("version", text(version)), ("flavor", text(version.map(|_| "okd")))]);
+        let roots = [
+            ("lock".to_owned(), lock),
+            ("proxy".to_owned(), text(None)),
+            ("fips".to_owned(), text(Some("y"))),
+        ];
+        let mut sources = Sources::default();
+        let recipe = |rest: &str| format!("# It.\nbuilder = 'tree'\n{rest}");
+        sources.add("10-a/x.toml".into(), "x.toml".into(), recipe(&format!("when = '{when}'\n")));
+        sources.add("10-a/y.toml".into(), "y.toml".into(), recipe("[inputs]\nx = 'a/x?'\n"));
+        let aliases = [("release", "lock.version"), ("flavor", "lock.flavor")];
+        match load(&sources, &Fields::new(roots.into()), &aliases) {
+            Err(problems) => problems.to_string(),
+            Ok(graph) => graph.absent("a/x").map_or_else(|| "present".to_owned(), ToString::to_string),
+        }
+    }
+
+    #[test]
+    fn conditions() {
+        let old = Some("4.18.0-demo");
+        assert_eq!(absent("release >= 4.19", Some("4.19.0-rc.1")), "present");
+        assert_eq!(absent("release >= 4.20, < 4.22", Some("4.21.3")), "present");
+        assert_eq!(absent("fips and flavor = okd and lock.version < 4.19", old), "present");
+        let is_old = "its recipe asks for `release >= 4.19`, and `release` is `4.18.0-demo`";
+        assert_eq!(absent("release >= 4.19", old), is_old);
+        assert_eq!(absent("fips and release >= 4.19", old), is_old);
+        let unknown = "its recipe asks for `release >= 4.19`, and `release` is not known yet";
+        assert_eq!(absent("release >= 4.19", None), unknown);
+        assert_eq!(absent("flavor = ocp", old), "its recipe asks for `flavor = ocp`, and `flavor` is `okd`");
+        assert_eq!(absent("proxy and fips", old), "its recipe asks for `proxy`");
+    }
+
+    #[test]
+    fn what_is_no_condition_is_said() {
+        let old = Some("4.18.0-demo");
+        insta::assert_snapshot!(absent("release >= new", old), @r"
+        x.toml:3: when: `>= new` is not a bound such as `>=4.19` or `<4.22`
+          hint: for example `proxy`, `release >= 4.20, < 4.22`, `flavor = okd`, or two joined by `and`
+        ");
+        insta::assert_snapshot!(absent("lock.versio >= 4.19", old), @r"
+        x.toml:3: when: `lock.versio`: `lock` has no `versio`
+          hint: did you mean `version`?
+        ");
+    }
+}

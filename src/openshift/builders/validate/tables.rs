@@ -1,0 +1,51 @@
+//! The knowledge tables that a recipe gives its checks, for the release that it names. A table is a file of the recipe, so that
+//! a check is made again when a row changes.
+
+use super::super::{Job, JobError};
+use crate::base::value::Value;
+use crate::openshift::knowledge::{
+    HandOver, HandedOver, Release, Signer, SignerFields, Source, Table, TrustEdge,
+};
+
+#[derive(Default)]
+pub(super) struct Tables {
+    release: Option<Release>,
+    hand_over: Option<HandOver>,
+    trust: Option<Table<TrustEdge>>,
+}
+
+impl Tables {
+    pub(super) fn read(job: &Job<'_>) -> Result<Self, JobError> {
+        let version = job.config().get("version").and_then(|value| Value::as_text(value));
+        let mut tables = Self { release: version.and_then(Release::parse), ..Self::default() };
+        for (file, text) in job.text_map("files")? {
+            let source = Source { file, text };
+            let wrong = |problems: crate::base::hint::Problems| JobError::Entry {
+                name: format!("files.{file}"),
+                problem: problems.to_string(),
+            };
+            match file {
+                HandOver::FILE => tables.hand_over = Some(HandOver::parse(source).map_err(wrong)?),
+                TrustEdge::FILE => tables.trust = Some(TrustEdge::parse(source).map_err(wrong)?),
+                _ => return Err(JobError::Unused { name: file.to_owned(), used_in: "the checks".into() }),
+            }
+        }
+        Ok(tables)
+    }
+
+    pub(super) fn handed_over(&self) -> impl Iterator<Item = &HandedOver> {
+        self.hand_over.iter().flat_map(|table| table.objects.select(self.release))
+    }
+
+    /// Signers by the names of their Secrets, with where they say what operators read.
+    pub(super) fn signers(&self) -> impl Iterator<Item = (&HandedOver, Signer, &SignerFields)> {
+        self.hand_over.iter().flat_map(|table| {
+            let signers = table.signers(self.release).into_iter();
+            signers.map(|(object, signer)| (object, signer, &table.signers))
+        })
+    }
+
+    pub(super) fn edges(&self) -> impl Iterator<Item = &TrustEdge> {
+        self.trust.iter().flat_map(|table| table.select(self.release))
+    }
+}

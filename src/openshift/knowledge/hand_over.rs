@@ -1,0 +1,105 @@
+//! `hand-over.toml`: objects that operators adopt at the pivot.
+
+use serde::Deserialize;
+
+use super::release::Release;
+use super::table::{RawRows, Row, Source, Table};
+use super::trust::ObjectKey;
+use crate::base::hint::Problems;
+
+/// The table, and what is true of all signers in it.
+#[derive(Debug, Clone)]
+pub(crate) struct HandOver {
+    pub(crate) signers: SignerFields,
+    pub(crate) objects: Table<HandedOver>,
+}
+
+/// Where a signer's Secret says what operators read of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignerFields {
+    /// The Secret's type.
+    #[serde(rename = "type")]
+    pub(crate) secret_type: String,
+    /// Annotations.
+    pub(crate) not_before: String,
+    pub(crate) not_after: String,
+    pub(crate) issuer: String,
+}
+
+/// An object that an operator adopts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HandedOver {
+    pub(crate) kind: String,
+    /// Namespace and name.
+    pub(crate) name: String,
+    /// What its data must hold.
+    pub(crate) keys: Vec<String>,
+    pub(crate) operator: String,
+    /// What happens without it.
+    pub(crate) without: String,
+    pub(crate) signer: Option<Signer>,
+    pub(crate) server_name: Option<String>,
+    pub(crate) holds: Option<BundleHolds>,
+}
+
+/// An authority that an operator signs with.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Signer {
+    /// The age at which the operator makes a new one.
+    pub(crate) rotated_after_days: i64,
+    /// Whether the operator takes only one that signed itself.
+    #[serde(default)]
+    pub(crate) self_signed: bool,
+}
+
+/// What a bundle must hold of our PKI.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BundleHolds {
+    pub(crate) issuer_of: Option<String>,
+    pub(crate) authority: Option<String>,
+    /// What happens otherwise, if not the same as without the object.
+    pub(crate) breaks: Option<String>,
+}
+
+impl HandedOver {
+    /// A key of its data.
+    pub(crate) fn at(&self, key: &str) -> ObjectKey {
+        ObjectKey { kind: self.kind.clone(), name: self.name.clone(), key: key.to_owned() }
+    }
+}
+
+impl Row for HandedOver {
+    const NAME: &'static str = "object";
+
+    fn key(&self) -> &str {
+        &self.name
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    signers: SignerFields,
+    object: RawRows,
+}
+
+impl HandOver {
+    pub(crate) const FILE: &'static str = "hand-over.toml";
+
+    pub(crate) fn parse(source: Source<'_>) -> Result<Self, Problems> {
+        let File { signers, object } = source.read()?;
+        Ok(Self { signers, objects: Table::of(source, object)? })
+    }
+
+    /// The signers of a release, by the names of their Secrets.
+    pub(crate) fn signers(&self, release: Option<Release>) -> Vec<(&HandedOver, Signer)> {
+        let objects = self.objects.select(release);
+        let mut signers: Vec<_> = objects.filter_map(|object| Some((object, object.signer?))).collect();
+        signers.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        signers
+    }
+}

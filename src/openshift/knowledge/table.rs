@@ -1,0 +1,139 @@
+//! A table: rows that each say for which releases they are. Every mistake names the file, the row and the field.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+
+use super::release::{Condition, Flavor, Release};
+use crate::base::hint::{Place, Problem, Problems, line_of};
+use crate::base::version::Version;
+
+/// What a row must have to be in a table.
+pub trait Row: DeserializeOwned {
+    /// What the file calls a row: `[[object]]`.
+    const NAME: &'static str;
+
+    /// No two rows of one release have the same.
+    fn key(&self) -> &str;
+}
+
+/// Rows, in the order of the file.
+#[derive(Debug, Clone)]
+pub struct Table<R> {
+    rows: Vec<(Condition, R)>,
+}
+
+/// Rows as they were written.
+pub(super) type RawRows = Vec<Spanned<toml::Table>>;
+
+/// A file below `recipes/`, as shown to the user, and its text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl Source<'_> {
+    /// The file's own fields; rows are left as they are.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
+        toml::from_str(self.text).map_err(|error: toml::de::Error| {
+            let line = error.span().map(|span| line_of(self.text, span.start));
+            let place = Place { file: self.file.to_owned(), line, field: String::new() };
+            Problems(vec![Problem::new(place, error.message())])
+        })
+    }
+}
+
+impl<R: Row> Table<R> {
+    /// Reads the rows of a file. All that is wrong is said at once.
+    pub(super) fn of(source: Source<'_>, raw: RawRows) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        let mut rows: Vec<(Condition, R)> = Vec::with_capacity(raw.len());
+        for (index, raw) in raw.into_iter().enumerate() {
+            let line = line_of(source.text, raw.span().start);
+            let mut fields = raw.into_inner();
+            let mut problem = |name: &str, field: &str, message: String| {
+                let dot = if field.is_empty() { "" } else { "." };
+                let field = format!("{}[{name}]{dot}{field}", R::NAME);
+                let place = Place { file: source.file.to_owned(), line: Some(line), field };
+                problems.push(Problem::new(place, message));
+            };
+            let condition = condition(&mut fields);
+            let row = match toml::Value::Table(fields).try_into::<R>() {
+                Ok(row) => row,
+                Err(error) => {
+                    let message = error.to_string().trim().replace('\n', " ");
+                    problem(&index.to_string(), "", message);
+                    continue;
+                }
+            };
+            match condition {
+                Err((field, message)) => problem(row.key(), field, message),
+                Ok(condition) => rows.push((condition, row)),
+            }
+        }
+        let table = Self { rows };
+        if let Some((key, release)) = table.conflict() {
+            let place =
+                Place { file: source.file.to_owned(), line: None, field: format!("{}[{key}]", R::NAME) };
+            let message = format!("two rows are for {} {}", release.flavor, release.version);
+            problems
+                .push(Problem::new(place, message).hint("narrow `releases` or `flavor` of one".to_owned()));
+        }
+        problems.or(table)
+    }
+
+    /// Two rows with the same key that are for one release.
+    fn conflict(&self) -> Option<(&str, Release)> {
+        releases(self.mentioned()).into_iter().find_map(|release| {
+            let mut keys: Vec<&str> = self.select(Some(release)).map(Row::key).collect();
+            keys.sort_unstable();
+            let twice = keys.windows(2).find(|pair| pair[0] == pair[1])?;
+            Some((twice[0], release))
+        })
+    }
+}
+
+impl<R> Table<R> {
+    /// The rows for one release; without one, those for every release.
+    pub fn select(&self, release: Option<Release>) -> impl Iterator<Item = &R> {
+        self.rows.iter().filter(move |(condition, _)| condition.holds(release)).map(|(_, row)| row)
+    }
+
+    /// The versions that rows name.
+    pub(super) fn mentioned(&self) -> impl Iterator<Item = Version> {
+        self.rows
+            .iter()
+            .filter_map(|(condition, _)| condition.releases.as_ref())
+            .flat_map(|range| range.mentioned())
+    }
+}
+
+/// Releases at which any selection may change: a version that is named, the one after it, and the oldest that is supported.
+pub(super) fn releases(mentioned: impl Iterator<Item = Version>) -> Vec<Release> {
+    let oldest = "4.18".parse().ok();
+    let mut versions: Vec<Version> =
+        mentioned.flat_map(|version| [version, version.next()]).chain(oldest).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    let flavored = |version| Flavor::ALL.map(|flavor| Release { version, flavor });
+    versions.into_iter().flat_map(flavored).collect()
+}
+
+/// Takes `releases` and `flavor` out of a row; else the field and what is wrong with it.
+fn condition(fields: &mut toml::Table) -> Result<Condition, (&'static str, String)> {
+    let mut text = |field: &'static str| match fields.remove(field) {
+        None => Ok(None),
+        Some(value) => {
+            String::deserialize(value).map(Some).map_err(|_| (field, "it must be a text".to_owned()))
+        }
+    };
+    let (releases, flavor) = (text("releases")?, text("flavor")?);
+    let releases = releases.map(|text| text.parse()).transpose();
+    let flavor = flavor.map(|text| text.parse()).transpose();
+    Ok(Condition {
+        releases: releases
+            .map_err(|error: crate::base::version::VersionError| ("releases", error.to_string()))?,
+        flavor: flavor.map_err(|error| ("flavor", error))?,
+    })
+}

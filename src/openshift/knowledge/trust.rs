@@ -1,0 +1,210 @@
+//! `trust.toml`: who shows which credential to whom, and where each finds what it shows and what it trusts. The file's head
+//! says what each form means.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::table::{RawRows, Row, Source, Table};
+use crate::base::hint::Problems;
+
+/// Somebody shows a credential, and somebody verifies it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustEdge {
+    /// A name that never changes.
+    pub(crate) id: String,
+    pub(crate) presenter: String,
+    /// Its name in the PKI; for what is signed later, the signer's.
+    pub(crate) credential: String,
+    pub(crate) role: Role,
+    pub(crate) verifier: String,
+    /// While the bootstrap node serves the API.
+    pub(crate) before: Option<Presentation>,
+    /// When operators have taken over.
+    pub(crate) after: Option<Presentation>,
+    /// What happens if it is refused.
+    pub(crate) breaks: String,
+    /// What the hand-over object of `after` must hold.
+    pub(crate) holds: Option<Holds>,
+}
+
+/// What a credential is shown as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Client,
+    Server,
+    Peer,
+    /// As the signer of a token.
+    Token,
+}
+
+/// A credential, and what its verifier trusts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Presentation {
+    pub(crate) shows: Credential,
+    pub(crate) trusts: Anchor,
+    #[serde(default)]
+    pub(crate) dials: DialedName,
+}
+
+/// Where a presenter finds what it shows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Credential {
+    Flags(PairFlags),
+    Kubeconfigs(Kubeconfigs),
+    Object(ObjectKey),
+    SignedBy(ObjectKey),
+    SignedByFlag(FlagOf),
+    Key(FlagOf),
+}
+
+/// Where a verifier finds what it trusts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Anchor {
+    Flag(FlagOf),
+    FlagToRoot(FlagOf),
+    Kubeconfigs(Kubeconfigs),
+    Object(ObjectKey),
+    FileToRoot(String),
+    Kubelets,
+    Keys(FlagOf),
+}
+
+/// The name that a certificate must have.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DialedName {
+    /// Nobody looks at names.
+    #[default]
+    Any,
+    Kubeconfig,
+    Joining,
+    Urls(FlagOf),
+    Annotation(ObjectKey),
+    Names(Vec<String>),
+    Allowed(FlagOf),
+}
+
+/// Kubeconfigs, all of which count.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kubeconfigs {
+    Named(Vec<String>),
+    Flagged(Vec<String>),
+    Joining,
+}
+
+/// A flag of the static pod that runs this program.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlagOf {
+    pub(crate) pod: String,
+    pub(crate) flag: String,
+}
+
+/// The flags that name a certificate and its key.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PairFlags {
+    pub(crate) pod: String,
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+/// What `check/hand-over` demands of an object, by names of our PKI.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Holds {
+    IssuerOf(String),
+    Authority(String),
+    PublicHalfOf(String),
+}
+
+/// A key of an object's data, or an annotation of it: `Secret openshift-etcd/etcd-signer [tls.crt]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct ObjectKey {
+    pub(crate) kind: String,
+    /// Namespace and name.
+    pub(crate) name: String,
+    pub(crate) key: String,
+}
+
+impl FromStr for ObjectKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (kind, rest) = text.split_once(' ')?;
+            let (name, key) = rest.strip_suffix(']')?.split_once(" [")?;
+            let (namespace, leaf) = name.split_once('/')?;
+            let all = [kind, namespace, leaf, key];
+            let object = Self { kind: kind.to_owned(), name: name.to_owned(), key: key.to_owned() };
+            all.iter().all(|part| !part.is_empty() && !part.contains(char::is_whitespace)).then_some(object)
+        };
+        parse().ok_or_else(|| format!("`{text}` is not written as `KIND NAMESPACE/NAME [KEY]`"))
+    }
+}
+
+impl TryFrom<String> for ObjectKey {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, key } = self;
+        write!(f, "{kind} {name} [{key}]")
+    }
+}
+
+impl Role {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Peer => "peer",
+            Self::Token => "token",
+        }
+    }
+}
+
+impl TrustEdge {
+    pub(crate) const FILE: &'static str = "trust.toml";
+
+    pub(crate) fn parse(source: Source<'_>) -> Result<Table<Self>, Problems> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            edge: RawRows,
+        }
+        let File { edge } = source.read()?;
+        Table::of(source, edge)
+    }
+
+    /// The hand-over object that it depends on.
+    pub(crate) fn handed_over(&self) -> Option<&ObjectKey> {
+        let Presentation { shows, trusts, .. } = self.after.as_ref()?;
+        match (trusts, shows) {
+            (Anchor::Object(object), _) | (_, Credential::SignedBy(object)) => Some(object),
+            _ => None,
+        }
+    }
+}
+
+impl Row for TrustEdge {
+    const NAME: &'static str = "edge";
+
+    fn key(&self) -> &str {
+        &self.id
+    }
+}
