@@ -57,6 +57,8 @@
 //! are keyed with a key from the seed, and they are masked wherever something is shown. See [`base::secret`] and
 //! [`base::redact`]. `store scan` proves that no secret is where none belongs.
 
+#![allow(rustdoc::private_intra_doc_links, reason = "this documentation is for people who work on the crate")]
+
 mod base;
 mod cli;
 mod compare;

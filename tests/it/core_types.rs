@@ -127,7 +127,7 @@ fn the_table_is_what_k8s_openapi_says() {
         writeln!(table, "= {version} {kind} {name}").unwrap();
     }
     types.iter().for_each(|(name, fields)| write!(table, "{name}\n{fields}").unwrap());
-    let path = source("src/schema/core.txt");
+    let path = source("src/openshift/schema/core.txt");
     if std::env::var_os("TINDERBOX_WRITE_TABLE").is_some() {
         std::fs::write(&path, &table).unwrap();
     }

@@ -1,6 +1,6 @@
 //! What is secret in a text that nobody said is: private keys, passwords, tokens, hashes of passwords, wherever they stand.
 //!
-//! Invariant: a text that this lets through has no pattern (see [`super::patterns`]) in it. When in doubt it is masked: that
+//! Invariant: a text that this lets through has no pattern (see [`mod@super::patterns`]) in it. When in doubt it is masked: that
 //! something changed is said anyway.
 
 use std::borrow::Cow;

@@ -379,7 +379,7 @@ fn documents_are_as_their_schema_says() {
     let ws = Workspace::in_memory().filled();
     let output = ws.output(&["schema", "diff"]);
     let schema = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(schema, fs::read_to_string(source("src/diff/schema.json")).unwrap());
+    assert_eq!(schema, fs::read_to_string(source("src/compare/diff/schema.json")).unwrap());
     let json = |args: &[&str], code: i32| -> Value {
         let output = ws.output(args);
         assert_eq!(output.status.code(), Some(code), "{}", ws.text(&output));
