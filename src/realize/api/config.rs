@@ -1,12 +1,17 @@
 //! A connection from a kubeconfig: its authorities, client certificate and server name. Anything else that a kubeconfig may
 //! hold (files, programs to run, tokens, proxies) is ignored: ours have none of it.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::Uri;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tower_service::Service;
 use zeroize::Zeroizing;
 
 use super::{ApiError, CONNECT};
@@ -14,8 +19,30 @@ use crate::base::hint::Problems;
 use crate::base::pki::Certificate;
 use crate::base::yaml::{self, Source, YamlNode};
 
+/// Connects within [`CONNECT`], TLS included: a load balancer accepts connections for servers that are not there.
+#[derive(Clone)]
+pub(super) struct Connector(HttpsConnector<HttpConnector>);
+
+type Secured = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
+type ConnectError = Box<dyn std::error::Error + Send + Sync>;
+
+impl Service<Uri> for Connector {
+    type Response = Secured;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<Secured, ConnectError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = tokio::time::timeout(CONNECT, self.0.call(uri));
+        Box::pin(async move { connecting.await? })
+    }
+}
+
 /// Connects as a kubeconfig says. Nothing is retried here: the wait loop does that, and reports it.
-pub(super) fn connector(text: &str) -> Result<HttpsConnector<HttpConnector>, ApiError> {
+pub(super) fn connector(text: &str) -> Result<Connector, ApiError> {
     let current = Current::read(text)?;
     let broken = |problem: String| ApiError::Kubeconfig { problem };
     let mut roots = rustls::RootCertStore::empty();
@@ -31,10 +58,9 @@ pub(super) fn connector(text: &str) -> Result<HttpsConnector<HttpConnector>, Api
     let tls = tls.with_client_auth_cert(chain, key).map_err(|error| broken(error.to_string()))?;
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
-    tcp.set_connect_timeout(Some(CONNECT));
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_only();
     let name = FixedServerNameResolver::new(server_name(&current.server)?);
-    Ok(builder.with_server_name_resolver(name).enable_http1().wrap_connector(tcp))
+    Ok(Connector(builder.with_server_name_resolver(name).enable_http1().wrap_connector(tcp)))
 }
 
 /// The user that an API server derives from a kubeconfig's client certificate.

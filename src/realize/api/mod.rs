@@ -27,8 +27,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, Full};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::{self, connect::HttpConnector};
+use hyper_util::client::legacy;
 
 pub(crate) use certificates::{ApiNode, Approval, CertificateRequest, Stage};
 pub(crate) use config::user_of;
@@ -44,7 +43,7 @@ const REQUEST: Duration = Duration::from_secs(30);
 /// How often a pending call checks for cancellation.
 const TICK: Duration = Duration::from_millis(100);
 
-type Http = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+type Http = legacy::Client<config::Connector, Full<Bytes>>;
 
 /// A client of one API server. It connects with the first request.
 pub struct Client<'a> {
