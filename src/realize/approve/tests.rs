@@ -1,4 +1,4 @@
-//! The rules one by one, on parsed requests. `tests/it/realize/approve.rs` starts from bytes.
+//! The rules one by one, on parsed requests. `tests/it/host/realize/approve.rs` starts from bytes.
 
 use std::collections::BTreeSet;
 

@@ -57,7 +57,7 @@ fn is_complete(part: &str) -> bool {
 /// Makes the image, or the live ISO, in a directory.
 fn image(dir: &Path, what: &str) {
     fs::create_dir(dir).unwrap();
-    let here = source("tests/it/realize");
+    let here = source("tests/it/host/realize");
     let mut command = Command::new("sh");
     command.arg(here.join("image.sh")).arg(dir).arg(here.join("init.sh")).arg(what);
     let output = command.output().unwrap();
