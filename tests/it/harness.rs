@@ -338,7 +338,7 @@ impl Drop for Workspace {
 pub(crate) fn fake_time() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
     std::env::vars_os().filter(|(name, _)| {
         let name = name.to_string_lossy();
-        name == "LD_PRELOAD" || name.starts_with("FAKETIME")
+        name == "LD_PRELOAD" || name.contains("FAKE")
     })
 }
 
