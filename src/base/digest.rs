@@ -1,7 +1,7 @@
-//! BLAKE3 digests and the ids made of them. An id is parsed once, printed one way, and never confused with another id.
+//! BLAKE3 digests and the ids based on them. An id is parsed once, printed one way, and never confused with another id.
 //!
-//! Text form: lower-case RFC 4648 base32 without padding, 52 characters. The last character carries one bit only, so
-//! decoding refuses the spellings that no digest prints: an id has exactly one text.
+//! Text form: lower-case RFC 4648 base32 without padding, 52 characters. The last character carries only one bit, so
+//! the decoder rejects spellings that no digest prints: an id has exactly one text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,6 @@ impl Digest {
         blake3::hash(bytes).into()
     }
 
-    /// The raw bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -89,7 +88,7 @@ fn decode(text: &[u8]) -> Option<[u8; 32]> {
     BASE32_NOPAD.decode(&text.to_ascii_uppercase()).ok()?.try_into().ok()
 }
 
-/// Whether `text` could be the beginning of an id: what users may type instead of the whole.
+/// Whether `text` could be the start of an id: users may abbreviate ids.
 pub(crate) fn is_prefix(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= TEXT_LENGTH

@@ -1,85 +1,69 @@
-//! What happens during long work, as data. The library emits events; only `cli` shows them, and `--events` writes them.
+//! Progress of long operations, as data. The library emits events; only `cli` shows them, and `--events` writes them.
 
 use serde::Serialize;
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// The graph was resolved as far as it is known: this many derivations, this many of them in the store.
+    /// The graph is resolved as far as it is known: this many derivations, this many of them in the store.
     Planned {
         /// Derivations that the targets need.
         total: usize,
-        /// Those whose output is in the store already.
+        /// Derivations whose output is already in the store.
         cached: usize,
     },
     /// A derivation's output was found in the store.
     Cached { name: String },
-    /// Another process builds this derivation; we wait for it.
+    /// Another process is building this derivation; we wait for it.
     Waiting { name: String },
     /// A derivation is being built.
     Started { name: String, builder: String },
     /// A derivation was built and is in the store.
-    Built {
-        name: String,
-        object: String,
-        /// How long it took.
-        milliseconds: u64,
-    },
-    /// A derivation could not be built.
+    Built { name: String, object: String, milliseconds: u64 },
+    /// A build failed.
     Failed { name: String, error: String },
-    /// A derivation was not tried because something that it needs failed.
+    /// A derivation was not built because one of its inputs failed.
     Skipped { name: String, because: String },
-    /// A step on the way to running machines was taken.
+    /// A step of `realize` was taken.
     Step {
         phase: &'static str,
         action: &'static str,
         /// The kind of resource.
         resource: &'static str,
         name: String,
-        /// How long it took.
         milliseconds: u64,
     },
-    /// A node's request for a certificate was approved.
+    /// A node's certificate signing request was approved.
     Approved {
         request: String,
         node: String,
         /// `client` or `serving`.
         certificate: &'static str,
     },
-    /// A request for a certificate is left for somebody else to decide.
+    /// A certificate signing request is left for someone else to decide.
     LeftAlone { request: String, reason: String },
-    /// A node is in the API.
+    /// A node registered with the API server.
     Joined { node: String },
-    /// Something outside is waited for.
+    /// Waiting for an external condition.
     Awaiting {
         what: String,
-        /// What was seen last.
+        /// The last observation.
         seen: String,
     },
-    /// An operator of the cluster stands differently.
-    Operator {
-        name: String,
-        state: String,
-        /// What it says about that.
-        message: String,
-    },
-    /// Something of a running cluster was tried.
-    Checked {
-        name: &'static str,
-        /// Whether it is as it should be.
-        passed: bool,
-        detail: String,
-    },
-    /// Something that the user should know and that is not an error.
+    /// A cluster operator changed its status.
+    Operator { name: String, state: String, message: String },
+    /// A check of a running cluster ran.
+    Checked { name: &'static str, passed: bool, detail: String },
+    /// Informs the user of something that is not an error.
     Notice { text: String },
-    /// Something that the user should do something about.
+    /// Asks the user to act.
     Warning { text: String },
 }
 
 pub trait Events: Sync {
     fn emit(&self, event: Event);
 
-    /// The work is done, and the answer follows: whatever is drawn must be gone when this returns.
+    /// The work is done and its result follows: any progress display must be gone when this returns.
     fn settle(&self) {}
 }
 

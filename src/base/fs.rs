@@ -1,6 +1,6 @@
-//! The only module that touches the file system. Every error says what was tried on which path.
+//! The only module that touches the file system. Every error names the operation and the path.
 //!
-//! `std::fs` is banned elsewhere by clippy, so that no `No such file or directory` reaches a user without its name.
+//! Clippy bans `std::fs` elsewhere, so that no `No such file or directory` reaches a user without its path.
 
 #![expect(clippy::disallowed_methods, reason = "this is the one module that wraps std::fs")]
 
@@ -13,29 +13,27 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 
 use crate::base::hint::Hint;
 
-/// What went wrong, on which path.
+/// A failed operation and its path.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} `{}`", path.display())]
 pub struct Error {
-    /// What was tried: `read`, `create`, …
+    /// The operation: `read`, `create`, …
     pub action: &'static str,
     pub path: PathBuf,
-    /// What the system said.
     pub source: io::Error,
 }
 
 impl Error {
-    /// An error of our own making, in the same shape.
+    /// An error that we detected ourselves.
     pub fn new(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self { action, path: path.into(), source }
     }
 
-    /// The system's kind of this error.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
     }
 
-    /// Whether writing is impossible here as opposed to having failed.
+    /// Whether this place cannot be written at all, as opposed to a write that failed.
     pub fn is_read_only(&self) -> bool {
         matches!(self.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
     }
@@ -71,7 +69,7 @@ impl<T, E: Into<io::Error>> At<T> for std::result::Result<T, E> {
     }
 }
 
-/// `None` in place of "not found".
+/// Turns "not found" into `None`.
 pub(crate) fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -80,7 +78,7 @@ pub(crate) fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Reads a whole file. Most of ours are small: its length is not asked for first, which saves two system calls.
+/// Reads a whole file. Skips the length query, which saves two system calls: most of our files are small.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(4096);
     File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut bytes)).at("read", path)?;
@@ -98,12 +96,12 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     File::open(path).at("open", path)
 }
 
-/// Creates a file, or empties the one that is there.
+/// Creates a file, or truncates an existing file.
 pub(crate) fn create_or_truncate(path: &Path) -> Result<File> {
     File::create(path).at("create", path)
 }
 
-/// Creates a file that must not exist yet, with exactly this mode whatever the umask. It can be read back.
+/// Creates a file that must not exist yet, with exactly this mode regardless of the umask. The handle can also read.
 pub(crate) fn create_new(path: &Path, mode: u32) -> Result<File> {
     let mut options = OpenOptions::new();
     let file =
@@ -112,22 +110,22 @@ pub(crate) fn create_new(path: &Path, mode: u32) -> Result<File> {
     Ok(file)
 }
 
-/// Opens (creating if need be) a file to lock or to append to; owner only.
+/// Opens (or creates) a file to lock or to append to, for its owner only.
 pub(crate) fn open_lock(path: &Path) -> Result<File> {
     OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).at("open", path)
 }
 
-/// Writes a new file; an existing one is an error.
+/// Writes a new file; fails if it exists.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     create_new(path, mode)?.write_all(bytes).at("write", path)
 }
 
-/// Writes a new file in one step: it is there whole or not at all. An existing one is an error.
+/// Writes a new file atomically: readers see the whole file or none. Fails if it exists.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     write_whole_with(path, mode, |file| file.write_all(bytes).at("write", path))
 }
 
-/// [`write_whole`] for content that is written piece by piece.
+/// [`write_whole`] for content that is written in pieces.
 pub(crate) fn write_whole_with(
     path: &Path,
     mode: u32,
@@ -149,12 +147,12 @@ pub(crate) fn copy_new(from: &Path, to: &Path, mode: u32) -> Result<()> {
     Ok(())
 }
 
-/// Makes an empty file share all blocks of another, if the file system can (Btrfs, XFS); nothing happens if it cannot.
+/// Makes an empty file share all blocks of another if the file system supports it (Btrfs, XFS).
 pub(crate) fn reflink(from: &File, to: &File) -> bool {
     rustix::fs::ioctl_ficlone(to, from).is_ok()
 }
 
-/// Replaces a file in one step: readers see the old or the new content, and a full disk leaves the old one.
+/// Replaces a file atomically: readers see the old or the new content, and a full disk keeps the old content.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     with_sibling(path, |beside| {
         let mut file = create_new(beside, mode)?;
@@ -164,7 +162,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     })
 }
 
-/// [`replace`] for content that is written piece by piece; if `write` fails, what was there stays.
+/// [`replace`] for content that is written in pieces; if `write` fails, the old content stays.
 pub(crate) fn replace_with(
     path: &Path,
     mode: u32,
@@ -178,7 +176,7 @@ pub(crate) fn replace_with(
     })
 }
 
-/// Makes a symbolic link, or points an existing one elsewhere, in one step.
+/// Creates or replaces a symbolic link atomically.
 pub(crate) fn replace_link(target: &Path, path: &Path) -> Result<()> {
     with_sibling(path, |beside| {
         symlink(target, beside)?;
@@ -186,70 +184,69 @@ pub(crate) fn replace_link(target: &Path, path: &Path) -> Result<()> {
     })
 }
 
-/// Works on a hidden file beside `path`, which is gone afterwards whatever happens.
+/// Runs `work` on a hidden file in the same directory, which is removed afterwards in any case.
 fn with_sibling(path: &Path, work: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}", random_name()));
-    // The user knows the file, not the one beside it.
-    let done = work(&beside)
+    let sibling = path.with_file_name(format!(".{name}.{}", random_name()));
+    // Errors name the file that the user knows.
+    let done = work(&sibling)
         .map_err(|error| if error.path == beside { Error { path: path.to_owned(), ..error } } else { error });
     if done.is_err() {
-        let _ = std::fs::remove_file(&beside); // the error that is reported is the first one
+        let _ = std::fs::remove_file(&sibling); // the first error is reported
     }
     done
 }
 
-/// Sixteen random characters for a name that nobody else uses.
+/// Sixteen random characters for a unique name.
 pub(crate) fn random_name() -> String {
     let mut bytes = [0u8; 8];
-    // Without randomness the process id still keeps two processes apart.
+    // Without randomness, the process id still keeps two processes apart.
     if getrandom::fill(&mut bytes).is_err() {
         bytes = u64::from(std::process::id()).to_le_bytes();
     }
     data_encoding::HEXLOWER.encode(&bytes)
 }
 
-/// Creates one directory with exactly this mode; existing is an error.
+/// Creates one directory with exactly this mode; fails if it exists.
 pub(crate) fn create_dir(path: &Path, mode: u32) -> Result<()> {
     std::fs::DirBuilder::new().mode(mode).create(path).at("create", path)
 }
 
-/// Creates a directory and its parents; existing is fine.
+/// Creates a directory and its parents; an existing directory is fine.
 pub fn create_dirs(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).at("create", path)
 }
 
-/// Renames, replacing a file of that name.
+/// Renames, replacing an existing file.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     std::fs::rename(from, to).at("rename", from)
 }
 
-/// A second name for the same file.
 pub(crate) fn hard_link(from: &Path, to: &Path) -> Result<()> {
     std::fs::hard_link(from, to).at("link", to)
 }
 
-/// A symbolic link at `path` that says `target`.
+/// Creates a symbolic link at `path` to `target`.
 pub(crate) fn symlink(target: &Path, path: &Path) -> Result<()> {
     std::os::unix::fs::symlink(target, path).at("create", path)
 }
 
-/// What a symbolic link says.
+/// The target of a symbolic link.
 pub(crate) fn read_link(path: &Path) -> Result<PathBuf> {
     std::fs::read_link(path).at("read", path)
 }
 
-/// Metadata of the thing itself, links not followed.
+/// Metadata without following links.
 pub(crate) fn metadata(path: &Path) -> Result<std::fs::Metadata> {
     std::fs::symlink_metadata(path).at("look at", path)
 }
 
-/// Whether anybody but its owner can read or change the file, links followed.
+/// Whether others than the owner may read or write the file; follows links.
 pub(crate) fn others_may(path: &Path) -> Result<bool> {
     Ok(metadata(&canonical(path)?)?.mode() & 0o077 != 0)
 }
 
-/// Whether anything of that name is there.
+/// Whether the path exists, even as a dangling link.
 pub(crate) fn exists(path: &Path) -> Result<bool> {
     Ok(optional(metadata(path))?.is_some())
 }
@@ -270,7 +267,7 @@ pub(crate) fn list(path: &Path) -> Result<Vec<std::ffi::OsString>> {
     Ok(names)
 }
 
-/// Names in a directory, sorted, and whether each is a directory itself (a link to one is not).
+/// Names in a directory, sorted, and whether each is a directory (not a link to one).
 pub(crate) fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>> {
     let mut names = std::fs::read_dir(path)
         .at("list", path)?
@@ -281,12 +278,11 @@ pub(crate) fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>>
     Ok(names)
 }
 
-/// Sets the permission bits.
 pub(crate) fn set_mode(path: &Path, mode: u32) -> Result<()> {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).at("set the mode of", path)
 }
 
-/// Sets both times to one second after the beginning of time, as objects have it. Links are not followed.
+/// Sets both times to one second after the epoch, as in store objects. Does not follow links.
 pub(crate) fn set_canonical_time(path: &Path) -> Result<()> {
     rustix::fs::utimensat(CWD, path, &CANONICAL, AtFlags::SYMLINK_NOFOLLOW).at("set the time of", path)
 }
@@ -306,7 +302,7 @@ pub(crate) fn remove_file(path: &Path) -> Result<()> {
     std::fs::remove_file(path).at("remove", path)
 }
 
-/// Removes whatever is there, read-only directories included; nothing there is fine.
+/// Removes a path recursively, including read-only directories; a missing path is fine.
 pub fn remove_all(path: &Path) -> Result<()> {
     let Some(found) = optional(metadata(path))? else { return Ok(()) };
     if !found.is_dir() {
@@ -315,7 +311,7 @@ pub fn remove_all(path: &Path) -> Result<()> {
     if found.mode() & 0o300 != 0o300 {
         optional(set_mode(path, 0o700))?;
     }
-    // Somebody else may be removing it too.
+    // Another process may be removing it too.
     for name in optional(list(path))?.unwrap_or_default() {
         let child = path.join(name);
         match std::fs::remove_file(&child) {
@@ -327,17 +323,17 @@ pub fn remove_all(path: &Path) -> Result<()> {
     optional(std::fs::remove_dir(path).at("remove", path)).map(Option::unwrap_or_default)
 }
 
-/// Makes the names in a directory durable: files that were made, renamed or removed in it.
+/// Makes the entries of a directory durable: files created, renamed or removed in it.
 pub(crate) fn sync_dir(path: &Path) -> Result<()> {
     open(path)?.sync_all().at("sync", path)
 }
 
-/// Makes everything written so far on the file system of `path` durable, in one system call.
+/// Makes all writes to the file system of `path` durable, in one system call.
 pub fn sync_file_system(path: &Path) -> Result<()> {
     rustix::fs::syncfs(open(path)?).at("sync", path)
 }
 
-/// Reads a file, however large, through the hasher that others name it by.
+/// The SHA-256 of a file of any size.
 pub(crate) fn hash(path: &Path) -> Result<sha2::Sha256> {
     use sha2::Digest as _;
     let mut file = open(path)?;
@@ -351,13 +347,13 @@ pub(crate) fn hash(path: &Path) -> Result<sha2::Sha256> {
     }
 }
 
-/// Bytes that a plain user can still write to the file system of `path`.
+/// Bytes that an unprivileged user can still write to the file system of `path`.
 pub(crate) fn available(path: &Path) -> Result<u64> {
     let found = rustix::fs::statvfs(path).at("look at", path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Reads at most `limit` bytes from the beginning of a file.
+/// Reads at most `limit` bytes from the start of a file.
 pub(crate) fn read_head(path: &Path, limit: usize) -> Result<Vec<u8>> {
     let mut head = Vec::with_capacity(limit.min(8192));
     open(path)?.take(limit as u64).read_to_end(&mut head).at("read", path)?;

@@ -1,6 +1,6 @@
-//! What is wrong and what to do about it, kept apart: an error's message says the first, [`Hint::hint`] the second.
+//! Separates what is wrong (an error's message) from what to do about it ([`Hint::hint`]).
 //!
-//! [`Problem`] is one finding in one of the user's files; [`Problems`] are all findings of a run, reported at once.
+//! [`Problem`] is one finding in a user's file; [`Problems`] are all findings of a run, reported at once.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub trait Hint: std::error::Error {
     }
 }
 
-/// An error with everything that caused it, in one line.
+/// An error and its chain of sources, on one line.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -28,7 +28,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 
 /// The candidate that `word` was probably meant to be.
 ///
-/// Near means: at most a third of the word's letters differ, so that `clster` finds `cluster` and `foo` finds nothing.
+/// At most a third of the letters may differ, so that `clster` finds `cluster` and `foo` finds nothing.
 pub(crate) fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     candidates
@@ -39,25 +39,24 @@ pub(crate) fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
         .map(|(_, candidate)| candidate)
 }
 
-/// "did you mean `x`", if there is such an `x`.
+/// "did you mean `x`", if a candidate is close.
 pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     near(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }
 
-/// The line, from 1, of an offset in a text.
+/// The line number (from 1) of an offset.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// Where in a user's file something is: the file as the user knows it, the line (from 1), the field.
+/// A position in a user's file: the file as the user knows it, the line (from 1), the field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Place {
-    /// The file, as shown to the user.
     pub file: String,
-    /// Line, from 1; none when the whole file is meant.
+    /// From 1; none for the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// Path of the field inside the file, for example `nodes.master-0.ip`; empty for the file itself.
+    /// Path of the field in the file, for example `nodes.master-0.ip`; empty for the file itself.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
@@ -81,7 +80,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong in one place of one file.
+/// One thing that is wrong in one place of a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Problem {
     #[serde(flatten)]
@@ -91,7 +90,7 @@ pub struct Problem {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The named check that found it, if it was one (`addresses`, `replicas`, …).
+    /// The check that found it (`addresses`, `replicas`, …), if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<&'static str>,
 }
@@ -108,7 +107,6 @@ impl Problem {
         self
     }
 
-    /// Names the check that found it.
     #[must_use]
     pub fn check(mut self, check: &'static str) -> Self {
         self.check = Some(check);
@@ -139,7 +137,7 @@ impl Problems {
         self.0.push(problem);
     }
 
-    /// `value` if nothing was found, else everything that was, in the order of file and line.
+    /// `value` if there are no problems, else all of them in the order of file and line.
     pub fn or<T>(mut self, value: T) -> Result<T, Self> {
         if self.0.is_empty() {
             return Ok(value);

@@ -1,7 +1,7 @@
-//! What everything else stands on: digests, files, values, versions, YAML, keys and certificates, events, hints, secrets.
+//! The foundation: digests, files, values, versions, YAML, keys and certificates, events, hints, secrets.
 //!
-//! Knows nothing of builds, clusters or the terminal. `fs` is the only module that touches the file system, `process` the
-//! only one that starts programs of the host.
+//! Knows nothing of builds, clusters or the terminal. `fs` is the only module that touches the file system, `process`
+//! the only one that starts programs of the host.
 
 pub(crate) mod digest;
 pub(crate) mod event;

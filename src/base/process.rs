@@ -1,9 +1,9 @@
-//! Programs of the host: run to completion with a time limit, no terminal, and only the environment they are given.
+//! Runs programs of the host to completion, with a time limit, no terminal and only the given environment.
 //!
-//! [`Programs::attach`] runs a program that the user talks to: it gets our terminal.
+//! [`Programs::attach`] runs an interactive program: it gets our terminal.
 //!
-//! Invariants: nothing that was started outlives [`ProgramRunner::run`], background processes in its group included, unless
-//! the program is meant to start a daemon. A missing program is an error of its own, because the user has to install it.
+//! Invariants: no process outlives [`ProgramRunner::run`], background processes in its group included, unless the
+//! program is meant to start a daemon. A missing program has its own error, because the user has to install it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,19 +19,19 @@ use rustix::process::{Pid, Signal};
 
 use crate::base::hint::Hint;
 
-/// How often a running program is checked for its deadline and for cancellation.
+/// How often to check a running program for its deadline and for cancellation.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How many bytes of output are passed on at once.
+/// Maximum size of one output chunk.
 const CHUNK: usize = 64 << 10;
 
-/// Receives a program's output chunk by chunk; `Break` means that it has seen enough.
+/// Receives a program's output in chunks; `Break` closes the pipe.
 pub(crate) type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send);
 
-/// Where programs are found, and what they see.
+/// Where programs are found, and their environment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Programs {
-    /// Their whole environment; its PATH says where they are.
+    /// The complete environment; its PATH locates the programs.
     pub environment: BTreeMap<String, OsString>,
 }
 
@@ -39,25 +39,24 @@ pub(crate) struct Programs {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProgramRunner<'a> {
     pub programs: &'a Programs,
-    /// Set when everything is to stop.
+    /// Set to stop everything.
     pub cancel: &'a AtomicBool,
 }
 
-/// One program to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Invocation<'a> {
     pub program: &'a str,
-    /// Other users can see the arguments: no secret may be among them.
+    /// Visible to other users: must not contain secrets.
     pub args: &'a [&'a str],
     pub stdin: &'a [u8],
-    /// How long it may take.
+    /// Time limit.
     pub limit: Duration,
-    /// Whether it starts a daemon, which may still be in its process group when it exits.
+    /// Whether it starts a daemon, which may stay in its process group after it exits.
     pub daemon: bool,
 }
 
 impl<'a> Invocation<'a> {
-    /// Without input, and without a daemon.
+    /// No input, not a daemon.
     pub(crate) fn new(program: &'a str, args: &'a [&'a str], limit: Duration) -> Self {
         Self { program, args, stdin: b"", limit, daemon: false }
     }
@@ -65,7 +64,7 @@ impl<'a> Invocation<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessOutput {
-    /// The exit status; none if a signal ended the program.
+    /// The exit status; none if a signal killed the program.
     pub status: Option<i32>,
     pub stdout: Vec<u8>,
     /// Trimmed.
@@ -87,10 +86,10 @@ impl ProcessOutput {
 pub(crate) enum ProcessError {
     #[error("`{program}` is not in PATH")]
     Missing { program: String },
-    /// It exists, and the kernel refused to start it.
+    /// It exists, but the kernel refused to start it.
     #[error("`{program}` cannot be started")]
     Start { program: String, source: std::io::Error },
-    /// It was killed at its deadline.
+    /// Killed at its deadline.
     #[error("`{command}` did not finish within {} seconds", limit.as_secs())]
     Late {
         /// With its arguments.
@@ -115,14 +114,14 @@ impl Hint for ProcessError {
 }
 
 impl Programs {
-    /// Whether PATH has such a program.
+    /// Whether the program is in PATH.
     pub(crate) fn has(&self, program: &str) -> bool {
         let path = self.environment.get("PATH").cloned().unwrap_or_default();
         std::env::split_paths(&path)
             .any(|dir| matches!(crate::base::fs::exists(&dir.join(program)), Ok(true)))
     }
 
-    /// Runs a program on our terminal for as long as the user likes. Returns its exit status as a shell reports it.
+    /// Runs a program on our terminal, without a time limit. Returns its exit status as a shell reports it.
     #[expect(clippy::disallowed_methods, reason = "this module is the one that runs programs of the host")]
     pub(crate) fn attach(&self, program: &str, args: &[&str]) -> Result<u8, ProcessError> {
         let status = Command::new(program)
@@ -146,8 +145,8 @@ impl ProgramRunner<'_> {
         self.watched(run, read)
     }
 
-    /// The same for a program that prints a lot, or without end: its output goes to `sink` as it comes. Once the sink has
-    /// seen enough, the pipe is closed.
+    /// [`Self::run`] for a program with long or endless output: `sink` receives it as it arrives and can close the
+    /// pipe.
     pub(crate) fn stream(&self, run: Invocation<'_>, sink: Sink<'_>) -> Result<ProcessOutput, ProcessError> {
         self.watched(run, |stdout| {
             let mut chunk = vec![0; CHUNK];
@@ -202,7 +201,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Kills whatever is left of the process group that a program led.
+/// Kills what remains of a program's process group.
 fn end_group(leader: u32) {
     if let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process_group(pid, Signal::KILL); // usually empty
@@ -230,7 +229,7 @@ fn watch(
         let out = scope.spawn(move || out(stdout));
         let err = scope.spawn(move || read(stderr));
         scope.spawn(move || {
-            // A program that does not read its input is free not to.
+            // A program may ignore its input.
             let _ = stdin.map(|mut stdin| stdin.write_all(run.stdin));
         });
         scope.spawn(move || ended.send(child.wait()));
@@ -291,7 +290,7 @@ mod tests {
         );
     }
 
-    /// Background processes end too: they would keep our pipes open for an hour.
+    /// Background processes are killed too: they would keep our pipes open for an hour.
     #[test]
     fn a_program_that_takes_too_long_is_killed() {
         let begin = Instant::now();

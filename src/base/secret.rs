@@ -1,10 +1,10 @@
-//! Values that must not be seen: masked when printed, wiped when dropped, compared and hashed only on purpose.
+//! Secret values: masked when printed, wiped when dropped, compared and hashed only on purpose.
 //!
-//! Everything random about a cluster comes out of its [`Seed`], as [`Stream`]s of bytes: one per purpose and name, each
-//! saying nothing about any other.
+//! All randomness of a cluster comes from its [`Seed`], as [`Stream`]s of bytes: one per purpose and name, each
+//! revealing nothing about any other.
 //!
-//! A short secret could be guessed from its plain hash, so everything secret is hashed with a key that comes from the
-//! seed ([`IdKey`]). The same seed gives the same ids on every machine; without it an id says nothing.
+//! A short secret could be guessed from its plain hash, so secrets are hashed with a key that is derived from the seed
+//! ([`IdKey`]). The same seed yields the same ids on every machine; without it an id reveals nothing.
 
 use std::fmt;
 
@@ -12,20 +12,20 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::base::digest::{Digest, KeyId};
 
-/// What stands in place of a secret wherever one would be printed.
+/// Printed in place of a secret.
 pub(crate) const MASK: &str = "(secret)";
 
-/// A secret text. It has no `Display`, its `Debug` is the mask, and it is not serialisable.
+/// A secret text. It has no `Display`, its `Debug` prints the mask, and it cannot be serialised.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes ownership, so that no second copy stays behind.
+    /// Takes ownership, so that no copy stays behind.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// The value itself. Every call is a place to look at in a review.
+    /// The value itself. Review every call.
     pub fn reveal(&self) -> &[u8] {
         &self.0
     }
@@ -51,33 +51,31 @@ impl fmt::Debug for Secret {
 /// Length of a seed and of every key.
 pub(crate) const KEY_LENGTH: usize = 32;
 
-/// What the whole identity of a cluster comes out of. No builder sees it: they get [`Stream`]s of it.
+/// The root of a cluster's identity. Builders never see it: they get [`Stream`]s derived from it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seed(Zeroizing<[u8; KEY_LENGTH]>);
 
 impl Seed {
-    /// Takes the bytes of a seed file.
     pub fn new(bytes: Zeroizing<[u8; KEY_LENGTH]>) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, to be kept in a seed file and nowhere else.
+    /// The bytes, to be stored in a seed file and nowhere else.
     pub fn reveal(&self) -> &[u8; KEY_LENGTH] {
         &self.0
     }
 
-    /// The key of secret ids.
     pub fn id_key(&self) -> IdKey {
         IdKey::from_seed(&self.0)
     }
 
-    /// What stands for the seed in a derivation: it says nothing about the seed.
+    /// Identifies the seed in a derivation without revealing it.
     pub fn digest(&self) -> Digest {
         self.id_key().digest_value(&Secret::new(self.0.to_vec()))
     }
 
-    /// Endless bytes for one purpose and name. Purposes are constants of this crate with a version in them: the bytes
-    /// are the same for ever.
+    /// Endless bytes for one purpose and name. Purposes are constants of this crate and contain a version: the bytes
+    /// never change.
     pub fn stream(&self, purpose: &str, name: &[&str]) -> Stream {
         let mut hasher =
             blake3::Hasher::new_keyed(&Zeroizing::new(blake3::derive_key(purpose, self.reveal())));
@@ -96,23 +94,21 @@ impl fmt::Debug for Seed {
     }
 }
 
-/// Endless secret bytes, the same every time.
+/// Endless, deterministic secret bytes.
 pub struct Stream(blake3::OutputReader);
 
 impl Stream {
-    /// The next bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill(bytes);
     }
 
-    /// The next bytes, as many as the array has.
     pub fn take<const N: usize>(&mut self) -> Zeroizing<[u8; N]> {
         let mut bytes = Zeroizing::new([0; N]);
         self.fill(bytes.as_mut());
         bytes
     }
 
-    /// A number below `bound`, each equally likely: what would favour some is drawn again.
+    /// A uniformly distributed number below `bound`, by rejection sampling.
     pub fn below(&mut self, bound: u32) -> u32 {
         let fair = u32::MAX - u32::MAX % bound.max(1);
         loop {
@@ -123,7 +119,7 @@ impl Stream {
         }
     }
 
-    /// As many characters of an alphabet, each equally likely.
+    /// `length` uniformly distributed characters of an alphabet.
     pub fn text(&mut self, alphabet: &str, length: usize) -> Zeroizing<String> {
         let letters: Vec<char> = alphabet.chars().collect();
         Zeroizing::new((0..length).map(|_| letters[self.below(letters.len() as u32) as usize]).collect())
@@ -142,22 +138,21 @@ impl Drop for Stream {
     }
 }
 
-/// The key of all digests of secret things of one cluster. Derived from the seed; the seed cannot be had back from it.
+/// The key of a cluster's secret digests. Derived from the seed, which cannot be recovered from it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdKey(Zeroizing<[u8; KEY_LENGTH]>);
 
 impl IdKey {
-    /// Derives the key from a seed.
     pub fn from_seed(seed: &[u8; KEY_LENGTH]) -> Self {
         Self(Zeroizing::new(blake3::derive_key("tinderbox 2026-11-16 key of secret ids v1", seed)))
     }
 
-    /// Takes a key that was derived before, as the store keeps it.
+    /// Takes a previously derived key, as kept in the store.
     pub fn from_bytes(bytes: [u8; KEY_LENGTH]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// The key itself, to be kept in a file of mode 0600 and nowhere else.
+    /// The key itself, to be stored in a file of mode 0600 and nowhere else.
     pub fn reveal(&self) -> &[u8; KEY_LENGTH] {
         &self.0
     }
@@ -167,12 +162,12 @@ impl IdKey {
         Digest::from(blake3::derive_key("tinderbox 2026-11-16 name of a key v1", self.reveal())).into()
     }
 
-    /// A hasher for one purpose. Purposes are constants of this crate and never share a hash.
+    /// A hasher for one purpose. Purposes are constants of this crate; none is used twice.
     pub fn hasher(&self, purpose: &str) -> blake3::Hasher {
         blake3::Hasher::new_keyed(&Zeroizing::new(blake3::derive_key(purpose, self.reveal())))
     }
 
-    /// Digest of a secret value that takes part in a derivation.
+    /// Digest of a secret value that is part of a derivation.
     pub fn digest_value(&self, secret: &Secret) -> Digest {
         self.hasher("tinderbox 2026-11-16 secret value v1").update(secret.reveal()).finalize().into()
     }
@@ -188,7 +183,7 @@ impl fmt::Debug for IdKey {
 mod tests {
     use super::*;
 
-    /// Literal digests: a change here changes the id of every secret object. Decide it, and say so in the commit.
+    /// Literal digests: changing one changes the id of every secret object. Decide it, and say so in the commit.
     #[test]
     fn keyed_ids_are_pinned() {
         let key = IdKey::from_seed(&[7; 32]);
@@ -200,7 +195,7 @@ mod tests {
         assert_ne!(key.digest_value(&Secret::from("pull".to_owned())), Digest::of(b"pull"));
     }
 
-    /// Literal bytes: a change here gives every cluster new keys. Decide it, and say so in the commit.
+    /// Literal bytes: changing one gives every cluster new keys. Decide it, and say so in the commit.
     #[test]
     fn streams_are_pinned_and_apart() {
         let seed = Seed::new(Zeroizing::new([7; 32]));

@@ -1,4 +1,4 @@
-//! Plain data with one order: what configuration is projected into and parameters are made of.
+//! Plain data in one canonical order: configuration is projected into it, and parameters consist of it.
 //!
 //! Not `serde_json::Value`, for two reasons: its maps keep whatever order a feature of some other crate chose, and it
 //! has floats, whose text is not canonical. Everything here can reach an id.
@@ -11,19 +11,19 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 /// A value without floats and with sorted maps.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Value {
-    /// Nothing: a field that was not set.
+    /// A field that was not set.
     #[default]
     Null,
     Bool(bool),
     Int(i64),
     Text(String),
     List(Vec<Value>),
-    /// Values by name, sorted.
+    /// Sorted by name.
     Map(BTreeMap<String, Value>),
 }
 
 impl Value {
-    /// The text, if it is one.
+    /// The string, if this is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -31,7 +31,7 @@ impl Value {
         }
     }
 
-    /// The number, if it is one.
+    /// The number, if this is an integer.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Self::Int(number) => Some(*number),
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// The entry of a map.
+    /// The value of a key, if this is a map.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Self::Map(map) => map.get(key),
@@ -47,7 +47,7 @@ impl Value {
         }
     }
 
-    /// Whether a condition on this value holds: set, not false, not empty.
+    /// Whether a condition on this value holds: it is set, not false and not empty.
     pub fn is_truthy(&self) -> bool {
         match self {
             Self::Null => false,

@@ -1,19 +1,19 @@
 //! Versions compared by major and minor number alone: `4.19.0-rc.1` and `4.19.7` are both 4.19.
 //!
-//! Not the `semver` crate: it sorts a pre-release before its release and leaves it out of most ranges, so that a release
-//! candidate of 4.19 would match neither `<4.19` nor `>=4.19`.
+//! Not the `semver` crate: it sorts a pre-release before its release and leaves it out of most ranges, so that a
+//! release candidate of 4.19 would match neither `<4.19` nor `>=4.19`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What counts of a version.
+/// The significant part of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Version {
     major: u32,
     minor: u32,
 }
 
-/// Versions between bounds, all of which hold: `>=4.20, <4.22`.
+/// A conjunction of bounds: `>=4.20, <4.22`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VersionRange {
     bounds: Vec<(Comparison, Version)>,
@@ -28,7 +28,7 @@ enum Comparison {
     Equal,
 }
 
-/// Longer ones first, so that `>=` is not taken for `>`.
+/// Longer operators first, so that `>=` is not taken for `>`.
 const COMPARISONS: [(&str, Comparison); 5] = [
     (">=", Comparison::AtLeast),
     ("<=", Comparison::AtMost),
@@ -48,7 +48,6 @@ pub(crate) enum VersionError {
 }
 
 impl Version {
-    /// The next minor version.
     pub(crate) fn next(self) -> Self {
         Self { minor: self.minor.saturating_add(1), ..self }
     }
@@ -87,7 +86,7 @@ impl VersionRange {
         })
     }
 
-    /// The versions that it names.
+    /// The versions that its bounds name.
     pub(crate) fn mentioned(&self) -> impl Iterator<Item = Version> {
         self.bounds.iter().map(|(_, version)| *version)
     }
@@ -105,7 +104,7 @@ impl FromStr for VersionRange {
             known.ok_or_else(|| VersionError::Bound { text: bound.to_owned() })
         };
         let range = Self { bounds: text.split(',').map(bound).collect::<Result<_, _>>()? };
-        // Bounds only change their answer at a version that is named, or right beside it.
+        // The answer of a bound changes only at a version that it names, or next to it.
         let before = |version: Version| Version { minor: version.minor.saturating_sub(1), ..version };
         let near = |version: Version| [before(version), version, version.next()];
         let has_any = range.mentioned().flat_map(near).any(|version| range.contains(version));

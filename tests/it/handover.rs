@@ -62,7 +62,7 @@ fn dates_of_what_is_no_certificate() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "hand-over/etcd-signer"]), @r"
     [stderr]
     error: `hand-over/etcd-signer` cannot be built (recipes/51-hand-over/etcd-signer.toml)
-    caused by: built-in recipes/51-hand-over/signer.yaml.j2:10: invalid operation: there is no certificate in it
+    caused by: built-in recipes/51-hand-over/signer.yaml.j2:10: invalid operation: it contains no certificate
     [exit 1]
     ");
 }

@@ -1,4 +1,4 @@
-//! Certificates, read: ours, and those that users bring.
+//! Reads certificates: ours, and those of users.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,16 +21,16 @@ use super::{PkiError, PrivateKey, name, pem, verify};
 /// What a key may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyUsage {
-    /// Signatures other than on certificates: a TLS handshake's.
+    /// Signatures on anything but certificates, such as TLS handshakes.
     DigitalSignature,
     /// Encryption of session keys: TLS with RSA key exchange.
     KeyEncipherment,
     CertSign,
-    /// Signatures on lists of revoked certificates.
+    /// Signatures on revocation lists.
     CrlSign,
 }
 
-/// A certificate: its DER, and what was read from that.
+/// A certificate: its DER and its parsed fields.
 #[derive(Clone)]
 pub struct Certificate {
     der: Vec<u8>,
@@ -44,7 +44,7 @@ pub struct Certificate {
     not_after: OffsetDateTime,
     /// The `SubjectPublicKeyInfo`.
     public: Vec<u8>,
-    /// The bit string in it.
+    /// The bit string inside it.
     public_bits: Vec<u8>,
     key_algorithm: String,
     extensions: Extensions,
@@ -72,7 +72,7 @@ struct Extensions {
 }
 
 impl Certificate {
-    /// Reads the one certificate of a PEM text.
+    /// Reads the only certificate of a PEM text.
     pub fn from_pem(text: &str) -> Result<Self, PkiError> {
         let mut chain = Self::chain_from_pem(text)?;
         match (chain.pop(), chain.len()) {
@@ -81,7 +81,7 @@ impl Certificate {
         }
     }
 
-    /// Reads all certificates of a PEM text, at least one, in their order.
+    /// Reads all certificates of a PEM text, at least one, in order.
     pub fn chain_from_pem(text: &str) -> Result<Vec<Self>, PkiError> {
         let blocks = pem::read(text)?;
         let is_certificate = |block: &&pem::Block| {
@@ -99,27 +99,24 @@ impl Certificate {
         Ok(chain)
     }
 
-    /// Reads one in DER form.
     pub fn from_der(der: &[u8]) -> Result<Self, PkiError> {
         read(der).map_err(|error| PkiError::Damaged { what: "certificate", reason: error.to_string() })
     }
 
-    /// The certificate in PEM form.
     pub fn to_pem(&self) -> String {
         pem::write("CERTIFICATE", &self.der).to_string()
     }
 
-    /// The certificate's bytes.
     pub fn der(&self) -> &[u8] {
         &self.der
     }
 
-    /// Whose it is, in one line: `O=system:masters, CN=system:admin`. Values of equal rank are joined with ` + `.
+    /// The subject on one line: `O=system:masters, CN=system:admin`. Values in one RDN are joined with ` + `.
     pub fn subject(&self) -> String {
         self.subject.shown.clone()
     }
 
-    /// Who signed it, in the same form.
+    /// The issuer, in the same form.
     pub fn issuer(&self) -> String {
         self.issuer.shown.clone()
     }
@@ -152,17 +149,15 @@ impl Certificate {
         self.extensions.authority
     }
 
-    /// How many authorities may stand between this one and a leaf; none for no limit.
+    /// Maximum number of authorities between this and a leaf; none for no limit.
     pub fn path_length(&self) -> Option<u8> {
         self.extensions.path_length
     }
 
-    /// DNS names that it is for.
     pub fn dns(&self) -> &[String] {
         &self.extensions.dns
     }
 
-    /// Addresses that it is for.
     pub fn ips(&self) -> &[IpAddr] {
         &self.extensions.ips
     }
@@ -177,7 +172,7 @@ impl Certificate {
         self.extensions.client
     }
 
-    /// Those of its key usages that [`KeyUsage`] knows; empty also if it has no such extension.
+    /// The key usages that [`KeyUsage`] knows; also empty if the extension is missing.
     pub fn key_usages(&self) -> &[KeyUsage] {
         self.extensions.key_usages.as_deref().unwrap_or_default()
     }
@@ -192,24 +187,23 @@ impl Certificate {
         self.extensions.authority_key_id.as_deref().map(name::hex)
     }
 
-    /// What its key is: `rsa-2048`, `ecdsa-p256`, or what it is.
+    /// `rsa-2048`, `ecdsa-p256`, or an object identifier.
     pub fn key_algorithm(&self) -> String {
         self.key_algorithm.clone()
     }
 
-    /// What it was signed with: `rsa-sha256`, `ecdsa-sha384`, or what it is.
+    /// `rsa-sha256`, `ecdsa-sha384`, or an object identifier.
     pub fn signature_algorithm(&self) -> String {
         verify::name(self.signature_algorithm)
     }
 
-    /// Its public key in PEM form.
     pub fn public_pem(&self) -> String {
         pem::write("PUBLIC KEY", &self.public).to_string()
     }
 
-    /// Whether `issuer` signed it: its name is the issuer's subject, byte for byte, and the signature is good.
+    /// Whether `issuer` signed it: the issuer name matches its subject byte for byte, and the signature is valid.
     ///
-    /// Nothing is said about dates, or about what the issuer may do.
+    /// Does not check dates or the issuer's constraints.
     pub fn is_issued_by(&self, issuer: &Certificate) -> bool {
         self.issuer.der == issuer.subject.der
             && verify::is_good(
@@ -221,7 +215,7 @@ impl Certificate {
             )
     }
 
-    /// Whether its public key is the half of this private key.
+    /// Whether this private key belongs to its public key.
     pub fn belongs_to(&self, key: &PrivateKey) -> bool {
         self.public_bits == key.public_bits() && self.key_algorithm == key.algorithm().as_str()
     }
@@ -231,18 +225,18 @@ impl Certificate {
         name::hex(&sha2::Sha256::digest(&self.der))
     }
 
-    /// Whether it may sign certificates: an authority, and no key usages or the right one among them.
+    /// Whether it may sign certificates: an authority whose key usages are absent or include it.
     pub fn may_sign(&self) -> bool {
         let usages = &self.extensions.key_usages;
         self.is_authority() && usages.as_ref().is_none_or(|usages| usages.contains(&KeyUsage::CertSign))
     }
 
-    /// The DER of the subject, as the certificate has it.
+    /// The DER of the subject, as encoded in the certificate.
     pub(super) fn subject_der(&self) -> &[u8] {
         &self.subject.der
     }
 
-    /// The subject key id: as the certificate says, else as RFC 5280 computes one.
+    /// The subject key id from the certificate, else computed as in RFC 5280.
     pub(super) fn key_id(&self) -> Vec<u8> {
         self.extensions.subject_key_id.clone().unwrap_or_else(|| key_id(&self.public_bits))
     }
@@ -262,8 +256,8 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// SHA-1 of the public key's bits (RFC 5280, 4.2.1.2, method 1): a name for the key, not a protection of it. Go and
-/// OpenSSL make the same.
+/// SHA-1 of the public key's bits (RFC 5280, 4.2.1.2, method 1), like Go and OpenSSL. It identifies the key and
+/// protects nothing.
 pub(super) fn key_id(public_bits: &[u8]) -> Vec<u8> {
     sha1::Sha1::digest(public_bits).to_vec()
 }
@@ -287,7 +281,7 @@ fn read(der: &[u8]) -> der::Result<Certificate> {
     let signed = elements(der)?.first().copied().unwrap_or_default();
     let tbs = whole.tbs_certificate();
     let parts = elements(signed)?;
-    // The version stands before the serial number, or is absent: then it is 1.
+    // The version precedes the serial number; it may be absent, which means 1.
     let shift = usize::from(parts.first().and_then(|part| part.first()) == Some(&super::der::explicit(0)));
     let part = |index: usize| parts.get(index + shift).map(|part| part.to_vec()).unwrap_or_default();
     let key = tbs.subject_public_key_info();

@@ -1,4 +1,4 @@
-//! DER, written: what the crates that read it cannot write without a way to fail.
+//! Writes DER where the crates that parse it only offer fallible writers.
 
 use zeroize::Zeroizing;
 
@@ -12,12 +12,12 @@ pub(super) const SEQUENCE: u8 = 0x30;
 pub(super) const SET: u8 = 0x31;
 pub(super) const NULL: &[u8] = &[5, 0];
 
-/// `[number]` around something, as `EXPLICIT` means it.
+/// The `EXPLICIT` context tag `[number]`.
 pub(super) const fn explicit(number: u8) -> u8 {
     0xa0 | number
 }
 
-/// Tag, length, and the parts one after another. Wiped when dropped, since it may hold a key.
+/// Tag, length, and the concatenated parts. Wiped when dropped, since it may contain a key.
 pub(super) fn element(tag: u8, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut out = Zeroizing::new(Vec::with_capacity(length + 10));
@@ -34,7 +34,7 @@ pub(super) fn element(tag: u8, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     out
 }
 
-/// A number that is not negative, from big-endian bytes.
+/// A non-negative number from big-endian bytes.
 pub(super) fn integer(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     match &bytes[zeros..] {

@@ -1,20 +1,20 @@
-//! Certificates, made. `rcgen` encodes them; names, serial number and signature are ours.
+//! Issues certificates. `rcgen` encodes them; names, serial number and signature are ours.
 //!
-//! `rcgen`'s names hold one value per attribute, but a subject may have two organizations, and a user's authority any
-//! name at all, which must reach the issuer field byte for byte. So the certificate is made with stand-ins, taken apart,
-//! and put together with the real names.
+//! `rcgen`'s names hold one value per attribute, but a subject may have two organizations, and the name of a user's
+//! authority is arbitrary and must reach the issuer field byte for byte. So we issue the certificate with placeholders,
+//! take it apart, and reassemble it with the real names.
 //!
 //! # Serial numbers
 //!
-//! 16 bytes of a stream of the seed, named by domain, name, generation and the BLAKE3 of everything that is signed, with
-//! a serial of zeros in it. The first byte is brought into 0x40..=0x7f: positive, without padding, always as long. The
-//! same inputs give the same serial; another date or address gives another one, since clients refuse two certificates
-//! of one issuer with one serial.
+//! 16 bytes from a stream of the seed, named by domain, name, generation and the BLAKE3 of everything that is signed,
+//! with a serial of zeros in it. The first byte is mapped into 0x40..=0x7f: positive, no padding, fixed length. The
+//! same inputs yield the same serial; another date or address yields another, since clients refuse two certificates
+//! with the same issuer and serial.
 //!
 //! # Key ids
 //!
-//! The subject key id is the SHA-1 of the public key's bits. The authority key id is the issuer's subject key id (or what
-//! it would be, if a user's authority has none); a self-signed certificate has none, as Go leaves it out there.
+//! The subject key id is the SHA-1 of the public key's bits. The authority key id is the issuer's subject key id
+//! (computed if a user's authority has none); a self-signed certificate has none, because Go omits it there.
 
 use std::net::IpAddr;
 
@@ -29,31 +29,30 @@ use super::der::{SEQUENCE, bit_string, element, integer};
 use super::{Algorithm, Certificate, KeyUsage, Name, PkiError, PrivateKey};
 use crate::base::secret::Seed;
 
-/// What a certificate shall say.
+/// The contents of a certificate.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     pub subject: Name,
-    /// Valid from, in whole seconds.
+    /// In whole seconds.
     pub not_before: OffsetDateTime,
-    /// Valid until, in whole seconds.
+    /// In whole seconds.
     pub not_after: OffsetDateTime,
-    /// Whether it may sign others.
+    /// Set if it may sign other certificates.
     pub authority: Option<Authority>,
-    /// What its key may be used for; a critical extension, absent if empty.
+    /// A critical extension, absent if empty.
     pub key_usages: Vec<KeyUsage>,
     pub server: bool,
     pub client: bool,
-    /// DNS names that it is for; they stand before the addresses. Duplicates are dropped.
+    /// DNS names, encoded before the addresses. Duplicates are dropped.
     pub dns: Vec<String>,
-    /// Addresses that it is for.
     pub ips: Vec<IpAddr>,
     pub key: &'a PrivateKey,
 }
 
-/// What makes an authority one.
+/// The basic constraints of an authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Authority {
-    /// How many authorities may stand between this one and a leaf; none for no limit.
+    /// Maximum number of authorities between this and a leaf; none for no limit.
     pub path_length: Option<u8>,
 }
 
@@ -63,7 +62,7 @@ pub struct Issuer<'a> {
     pub key: &'a PrivateKey,
 }
 
-/// Makes a certificate; without an issuer it signs itself. The same arguments give the same bytes.
+/// Issues a certificate; self-signed without an issuer. Deterministic.
 pub fn issue(
     seed: &Seed,
     domain: &str,
@@ -81,8 +80,8 @@ pub fn issue(
     complete(request, draft, &subject, issuer_name, signer, stream)
 }
 
-/// An authority once more, signed by its own key: the same name, key, key id, dates and uses. What one of the two has
-/// signed is accepted by whoever trusts the other.
+/// A self-signed twin of an authority: the same name, key, key id, dates and uses. Clients that trust either accept
+/// certificates signed by the other.
 pub(crate) fn self_signed(
     seed: &Seed,
     domain: &str,
@@ -97,7 +96,7 @@ pub(crate) fn self_signed(
         return Err(PkiError::NotAuthority { issuer: authority.subject() });
     }
     let request = Request {
-        // Only for messages: the name goes in as the authority has it, byte for byte.
+        // Only used in messages: the encoded name is the authority's, byte for byte.
         subject: Name { common_name: authority.subject(), ..Name::default() },
         not_before: authority.not_before(),
         not_after: authority.not_after(),
@@ -114,7 +113,7 @@ pub(crate) fn self_signed(
     complete(&request, draft, subject, subject, key, |signed| serial(seed, domain, name, 1, signed))
 }
 
-/// A draft with its names, its serial number and its signature.
+/// Completes a draft with its names, serial number and signature.
 fn complete(
     request: &Request<'_>,
     draft: Result<Vec<u8>, rcgen::Error>,
@@ -137,13 +136,13 @@ fn complete(
     Certificate::from_der(&element(SEQUENCE, &[&signed, algorithm, &bit_string(&signature)]))
 }
 
-/// What would give a certificate that nobody accepts.
+/// Rejects certificates that no client would accept.
 fn check(request: &Request<'_>, subject: &[u8], issuer: Option<Issuer<'_>>) -> Result<(), PkiError> {
     if subject == [SEQUENCE, 0] {
         return Err(PkiError::NoSubject);
     }
     let Request { not_before, not_after, .. } = *request;
-    // Readers of certificates know no time before 1970.
+    // Certificate readers do not know times before 1970.
     let years = 1970..=9999;
     if not_before >= not_after
         || [not_before, not_after].iter().any(|date| !years.contains(&utc(*date).year()))
@@ -173,7 +172,7 @@ fn utc(date: OffsetDateTime) -> OffsetDateTime {
     date.checked_to_offset(UtcOffset::UTC).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-/// The certificate with stand-ins for names, serial number and signature.
+/// The certificate with placeholders for names, serial number and signature.
 fn draft(
     request: &Request<'_>,
     issuer: Option<Issuer<'_>>,
@@ -215,7 +214,7 @@ fn draft(
     Ok(params.signed_by(&public, &issuer)?.der().to_vec())
 }
 
-/// Not empty, since without a subject the alternative names would become critical.
+/// Not empty: without a subject, the alternative names would become critical.
 fn stand_in() -> DistinguishedName {
     let mut name = DistinguishedName::new();
     name.push(DnType::CommonName, "-");
@@ -237,7 +236,7 @@ fn purpose(usage: KeyUsage) -> KeyUsagePurpose {
     }
 }
 
-/// The eight parts of what is signed; none if `rcgen` should ever write something else.
+/// The eight parts of the signed data; none if `rcgen` ever writes something else.
 fn signed_parts(certificate: &[u8]) -> Option<[&[u8]; 8]> {
     let signed = *elements(certificate).ok()?.first()?;
     elements(signed).ok()?.try_into().ok()
@@ -252,7 +251,7 @@ fn serial(seed: &Seed, domain: &str, name: &str, generation: u64, signed: &[u8])
     serial
 }
 
-/// The half of a key that `rcgen` sees.
+/// The public key, as `rcgen` sees it.
 struct Public {
     bits: Vec<u8>,
     algorithm: &'static SignatureAlgorithm,
@@ -280,7 +279,7 @@ impl PublicKeyData for Public {
 }
 
 impl SigningKey for Public {
-    /// A stand-in too: what `rcgen` hands over is not yet what will be signed.
+    /// A placeholder too: what `rcgen` passes is not what we sign in the end.
     fn sign(&self, _: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
         Ok(Vec::new())
     }

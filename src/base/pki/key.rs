@@ -1,4 +1,4 @@
-//! Private keys: out of the seed, out of a user's file, into PEM; and what they sign.
+//! Private keys: derived from the seed or read from a user's file, written as PEM, used to sign.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::der::{self as write, OCTET_STRING, SEQUENCE, bit_string, element, exp
 use super::{PkiError, pem, rsa};
 use crate::base::secret::{MASK, Seed};
 
-/// What a key is for the mathematics of it.
+/// Key type and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
     /// ECDSA on P-256; signs with SHA-256.
@@ -23,23 +23,20 @@ pub enum Algorithm {
     EcdsaP384,
     /// RSA of 2048 bits; all RSA keys sign with PKCS#1 v1.5 and SHA-256.
     Rsa2048,
-    /// RSA of 3072 bits.
     Rsa3072,
-    /// RSA of 4096 bits.
     Rsa4096,
 }
 
 impl Algorithm {
-    /// All of them, in the order in which they are listed to a user.
+    /// All algorithms, in the order in which users see them.
     pub const ALL: [Self; 5] =
         [Self::EcdsaP256, Self::EcdsaP384, Self::Rsa2048, Self::Rsa3072, Self::Rsa4096];
 
-    /// The algorithm of that name.
     pub fn read(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.as_str() == name)
     }
 
-    /// Its name, as cluster.yaml has it. Part of the definition of a key.
+    /// The name used in cluster.yaml. Part of the definition of a key.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::EcdsaP256 => "ecdsa-p256",
@@ -50,12 +47,12 @@ impl Algorithm {
         }
     }
 
-    /// Whether it is RSA: the operators of OpenShift sign with nothing else.
+    /// OpenShift's operators only sign with RSA.
     pub fn is_rsa(self) -> bool {
         matches!(self, Self::Rsa2048 | Self::Rsa3072 | Self::Rsa4096)
     }
 
-    /// The contents of an `AlgorithmIdentifier`: what kind of key follows.
+    /// The contents of an `AlgorithmIdentifier`.
     fn identifier(self) -> Zeroizing<Vec<u8>> {
         let curve = match self {
             Self::EcdsaP256 => CURVE_P256,
@@ -83,17 +80,17 @@ fn oid(id: ObjectIdentifier) -> Zeroizing<Vec<u8>> {
     element(write::OID, &[id.as_bytes()])
 }
 
-/// How a key is written.
+/// The encoding of a private key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `PRIVATE KEY`: the same for every algorithm.
     Pkcs8,
-    /// The algorithm's own: `RSA PRIVATE KEY` (PKCS#1) or `EC PRIVATE KEY` (SEC1). What older programs and the
-    /// installer use.
+    /// The algorithm's own: `RSA PRIVATE KEY` (PKCS#1) or `EC PRIVATE KEY` (SEC1), as used by older programs and the
+    /// installer.
     Own,
 }
 
-/// A private key. It has no `Display`, its `Debug` is the mask, and it is wiped when dropped.
+/// A private key. It has no `Display`, its `Debug` prints the mask, and it is wiped when dropped.
 #[derive(Clone)]
 pub struct PrivateKey(Kind);
 
@@ -107,18 +104,18 @@ enum Kind {
 #[derive(Clone)]
 struct Rsa {
     algorithm: Algorithm,
-    /// PKCS#1, as it was made or read.
+    /// PKCS#1, as generated or read.
     private: Zeroizing<Vec<u8>>,
     /// PKCS#1.
     public: Vec<u8>,
 }
 
 impl PrivateKey {
-    /// The key of a name in a domain: the same for ever, and unlike every other. A new generation is a new key.
+    /// The key of a name in a domain: always the same, and unlike every other. A new generation is a new key.
     pub fn generate(seed: &Seed, domain: &str, name: &str, generation: u64, algorithm: Algorithm) -> Self {
         let name = [domain, name, &generation.to_string(), algorithm.as_str()];
         let mut stream = seed.stream("tinderbox 2026-11-16 private key v1", &name);
-        // A scalar that is zero or too large is drawn again: no number is likelier than another.
+        // A scalar that is zero or too large is drawn again, so that all numbers are equally likely.
         let kind = match algorithm {
             Algorithm::EcdsaP256 => loop {
                 if let Ok(key) = p256::ecdsa::SigningKey::from_slice(stream.take::<32>().as_slice()) {
@@ -137,7 +134,7 @@ impl PrivateKey {
         Self(kind)
     }
 
-    /// Reads the one key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted.
+    /// Reads the only key of a PEM text: PKCS#8, PKCS#1 or SEC1, unencrypted.
     pub fn from_pem(text: &str) -> Result<Self, PkiError> {
         let blocks = pem::read(text)?;
         let keys: Vec<&pem::Block> =
@@ -173,7 +170,7 @@ impl PrivateKey {
         }
     }
 
-    /// PKCS#1 or SEC1; the latter names its curve unless that is said outside.
+    /// PKCS#1 or SEC1; the latter names its curve if `named`.
     fn own(&self, named: bool) -> Zeroizing<Vec<u8>> {
         let (scalar, curve) = match &self.0 {
             Kind::Rsa(key) => return key.private.clone(),
@@ -187,7 +184,7 @@ impl PrivateKey {
         element(SEQUENCE, &[&integer(&[1]), &scalar, curve, &public])
     }
 
-    /// The public half in PEM form: `PUBLIC KEY`.
+    /// The public key as PEM: `PUBLIC KEY`.
     pub fn public_pem(&self) -> String {
         let whole = element(SEQUENCE, &[&self.algorithm().identifier(), &bit_string(&self.public_bits())]);
         pem::write("PUBLIC KEY", &whole).to_string()
@@ -210,8 +207,8 @@ impl PrivateKey {
         }
     }
 
-    /// Signs a message with the hash that goes with the algorithm. The same message gives the same signature: RSA's
-    /// padding has nothing random, ECDSA's nonce comes from the key and the message (RFC 6979).
+    /// Signs a message with the hash that goes with the algorithm. Deterministic: RSA's padding is not random, and
+    /// ECDSA's nonce is derived from the key and the message (RFC 6979).
     pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
         use p256::ecdsa::signature::Signer as _;
         match &self.0 {
@@ -226,7 +223,7 @@ impl PrivateKey {
             Kind::Rsa(key) => {
                 let pair = RsaKeyPair::from_der(&key.private).map_err(|error| error.to_string())?;
                 let mut signature = vec![0; pair.public().modulus_len()];
-                // ring wants a source of randomness for paddings that need one; this one does not.
+                // ring requires a source of randomness for paddings that need one; this padding does not.
                 let random = ring::rand::SystemRandom::new();
                 pair.sign(&ring::signature::RSA_PKCS1_SHA256, &random, message, &mut signature)
                     .map_err(|_| "the key cannot sign".to_owned())?;
@@ -276,7 +273,7 @@ fn from_pkcs1(der: &[u8]) -> Result<PrivateKey, PkiError> {
     let key = RsaPrivateKeyRef::from_der(der).map_err(|_| damaged("it is not PKCS#1"))?;
     let kind = format!("rsa-{}", bits_of(key.modulus.as_bytes()));
     let algorithm = Algorithm::read(&kind).ok_or_else(|| unsupported(kind))?;
-    RsaKeyPair::from_der(der).map_err(|error| damaged(format!("its numbers do not fit ({error})")))?;
+    RsaKeyPair::from_der(der).map_err(|error| damaged(format!("its numbers are inconsistent ({error})")))?;
     let public =
         element(SEQUENCE, &[&integer(key.modulus.as_bytes()), &integer(key.public_exponent.as_bytes())]);
     let private = Zeroizing::new(key.to_der().map_err(|_| damaged("it is not PKCS#1"))?);
@@ -303,13 +300,13 @@ fn from_sec1(der: &[u8], outside: Option<ObjectIdentifier>) -> Result<PrivateKey
     Ok(found)
 }
 
-/// The length of a big-endian number.
+/// The bit length of a big-endian number.
 pub(super) fn bits_of(number: &[u8]) -> usize {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     number.get(zeros).map_or(0, |first| (number.len() - zeros) * 8 - first.leading_zeros() as usize)
 }
 
-/// A word for a kind of key: ours where there is one, else the object identifier.
+/// The name of a kind of key, or its object identifier if we have no name for it.
 pub(super) fn kind_of_key(algorithm: ObjectIdentifier, curve: Option<ObjectIdentifier>) -> String {
     match (algorithm, curve) {
         (EC, Some(CURVE_P256)) => "ecdsa-p256".into(),

@@ -1,25 +1,25 @@
-//! Keys and certificates, made out of the seed and read from users' files. Pure: text and values in, values out.
+//! Keys and certificates, derived from the seed or read from users' files. Pure: text and values in, values out.
 //!
-//! | file | what it owns |
+//! | file | responsibility |
 //! |---|---|
 //! | `key` | private keys: algorithms, PEM forms, signatures |
-//! | `rsa` | what an RSA key is for a stream of bytes: the definition, v1 |
-//! | `prime`, `montgomery` | how its primes are found fast |
-//! | `certificate`, `verify` | what a certificate says, and who signed it |
-//! | `issue`, `name` | how one is made |
-//! | `signing` | what somebody else asks to be made |
+//! | `rsa` | how a stream of bytes becomes an RSA key: the definition, v1 |
+//! | `prime`, `montgomery` | fast prime search |
+//! | `certificate`, `verify` | reading certificates and checking their signatures |
+//! | `issue`, `name` | issuing certificates |
+//! | `signing` | certificate signing requests of others |
 //! | `pem`, `der` | the encodings |
 //!
-//! # What is the same for ever
+//! # Stability
 //!
-//! | value | comes from |
+//! | value | depends on |
 //! |---|---|
 //! | private key | seed, domain, name, generation, algorithm |
-//! | serial number | seed, domain, name, generation, and all else that the certificate says |
-//! | signature | the signer's key and what is signed |
+//! | serial number | seed, domain, name, generation, and all other contents of the certificate |
+//! | signature | the signer's key and the signed data |
 //!
-//! So the same arguments give the same bytes on every machine. The tests hold literal fingerprints: a change of one of
-//! them gives every cluster new keys, and needs a new version in the stream's purpose.
+//! So the same arguments yield the same bytes on every machine. The tests hold literal fingerprints: changing one gives
+//! every cluster new keys, and requires a new version in the stream's purpose.
 
 mod certificate;
 mod der;

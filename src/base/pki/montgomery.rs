@@ -1,8 +1,8 @@
-//! Squaring and doubling modulo an odd number: all that a prime test to a small base needs, and its whole cost.
+//! Modular squaring and doubling for an odd modulus: all that a prime test with a small base needs, and its whole cost.
 //!
 //! Written here because it is the hot loop of RSA key generation: columns summed in three words (Comba) take a third
-//! less time than the constant-time arithmetic of `crypto-bigint`, which does everything else. The loop over a number's bits
-//! and the last subtraction depend on the number: not constant-time, see [`super::rsa`].
+//! less time than the constant-time arithmetic of `crypto-bigint`, which does everything else. The loop over a number's
+//! bits and the final subtraction depend on the number: not constant-time, see [`super::rsa`].
 
 /// Arithmetic modulo `n`: odd, and as long as its array (the highest bit is set). Numbers are little-endian words in
 /// Montgomery form: `x` stands for `x / 2^(64 N)`.
@@ -34,7 +34,7 @@ impl Sum {
         self.high += high + u64::from(carry);
     }
 
-    /// Column `k` of `x²`, whose pairs begin with word `from`.
+    /// Adds column `k` of `x²`, whose pairs start with word `from`.
     #[inline(always)]
     fn add_pairs<const N: usize>(&mut self, x: &[u64; N], from: usize, k: usize) {
         let mut pairs = Self::default();
@@ -49,7 +49,7 @@ impl Sum {
         self.add_wide(pairs.low, pairs.high);
     }
 
-    /// Takes the lowest word out: what stays is the carry into the next column.
+    /// Removes the lowest word; the rest is the carry into the next column.
     #[inline(always)]
     fn shift(&mut self) -> u64 {
         let word = self.low as u64;
@@ -61,11 +61,11 @@ impl Sum {
 
 /// `-1 / n` modulo 2^64, for an odd `n`.
 pub(super) fn negative_inverse(n: u64) -> u64 {
-    // Newton: each step doubles the number of right bits, and an odd number is its own inverse modulo 8.
+    // Newton: each step doubles the number of correct bits, and an odd number is its own inverse modulo 8.
     (0..5).fold(n, |x, _| x.wrapping_mul(2u64.wrapping_sub(n.wrapping_mul(x)))).wrapping_neg()
 }
 
-/// `a - b`, and whether that was less than nothing.
+/// `a - b`, and whether it underflowed.
 #[inline(always)]
 fn subtract<const N: usize>(a: &[u64; N], b: &[u64; N]) -> ([u64; N], bool) {
     let mut difference = [0; N];
@@ -89,7 +89,7 @@ impl<const N: usize> Field<N> {
         Some(Self { n, inverse: negative_inverse(n[0]), one })
     }
 
-    /// Brings `x + carry * 2^(64 N)`, which is below `2 n`, below `n`.
+    /// Reduces `x + carry * 2^(64 N)`, which is below `2 n`, to below `n`.
     #[inline(always)]
     fn reduce(&self, x: [u64; N], carry: bool) -> [u64; N] {
         let (less, borrow) = subtract(&x, &self.n);
@@ -148,7 +148,7 @@ impl<const N: usize> Field<N> {
         *x = self.reduce(result, sum.low != 0);
     }
 
-    /// Miller and Rabin: whether `n` looks prime to a small base. A prime always does.
+    /// Miller-Rabin: whether `n` looks prime to a small base. A prime always does.
     pub(super) fn is_probable_prime(&self, base: u64) -> bool {
         let (minus_one, _) = subtract(&self.n, &self.one);
         let bit = |index: usize| self.n[index / 64] >> (index % 64) & 1 == 1;
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// A number in Montgomery form, for the other arithmetic.
+    /// A number in the Montgomery form of `crypto-bigint`.
     fn other<const N: usize>(x: &[u64; N], n: &[u64; N]) -> BoxedMontyForm {
         let field = BoxedMontyParams::new_vartime(BoxedUint::from_words(*n).to_odd().unwrap());
         BoxedMontyForm::from_montgomery(BoxedUint::from_words(*x), &field)
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(field.one.to_vec(), ours(BoxedMontyForm::one(theirs.params())));
     }
 
-    /// Words that make carries.
+    /// Words that produce carries.
     fn word() -> impl Strategy<Value = u64> {
         prop_oneof![Just(0), Just(u64::MAX), Just(1), Just(1 << 63), any::<u64>()]
     }

@@ -1,4 +1,4 @@
-//! Names of subjects and issuers: written as Go writes them, shown in one line.
+//! Subject and issuer names: encoded as Go encodes them, shown on one line.
 
 use der::asn1::{BmpString, ObjectIdentifier};
 use der::{Any, Encode as _, Tag, Tagged as _};
@@ -6,27 +6,25 @@ use x509_cert::name::Name as Parsed;
 
 use super::der::{OID, PRINTABLE_STRING, SEQUENCE, SET, UTF8_STRING, element};
 
-/// A subject. In a certificate: the organizations, then their units, then the common name.
+/// A subject. Encoded as organizations, organizational units, common name.
 ///
-/// Several organizations stand in ONE set of equal rank, sorted by their encoding, since Go does that and the real
-/// certificates of a cluster look that way. Go and OpenSSL read them back one by one.
+/// Several organizations form ONE multi-valued RDN, sorted by encoding, because Go does that and real cluster
+/// certificates look that way. Go and OpenSSL read them back one by one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Name {
     /// `O`: groups, for Kubernetes.
     pub organizations: Vec<String>,
     /// `OU`.
     pub organizational_units: Vec<String>,
-    /// `CN`: the user, for Kubernetes. It may be longer than the 64 characters of X.520, as the node bootstrapper's is.
+    /// `CN`: the user, for Kubernetes. It may exceed X.520's 64 characters, as the node bootstrapper's does.
     pub common_name: String,
 }
 
 impl Name {
-    /// A name that is only a common name.
     pub fn common(name: impl Into<String>) -> Self {
         Self { common_name: name.into(), ..Self::default() }
     }
 
-    /// The DER of it.
     pub(super) fn to_der(&self) -> Vec<u8> {
         let common = [self.common_name.clone()];
         let common = if self.common_name.is_empty() { &[][..] } else { &common[..] };
@@ -38,7 +36,7 @@ impl Name {
     }
 }
 
-/// All values of one attribute `2.5.arc.number` (one byte each), as a sorted set without duplicates.
+/// All values of attribute `2.5.arc.number` (one byte each), as a sorted set without duplicates.
 fn set(arc: u8, number: u8, values: &[String]) -> Vec<u8> {
     let mut pairs: Vec<Vec<u8>> = values
         .iter()
@@ -53,12 +51,12 @@ fn set(arc: u8, number: u8, values: &[String]) -> Vec<u8> {
     element(SET, &[&pairs.concat()]).to_vec()
 }
 
-/// What may stand in a `PrintableString`.
+/// Whether a `PrintableString` may contain the byte.
 fn is_printable(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" '()+,-./:=?".contains(&byte)
 }
 
-/// A name as people read it: `O=system:masters, CN=system:admin`. Values of equal rank are joined with ` + `.
+/// A readable name: `O=system:masters, CN=system:admin`. Values in one RDN are joined with ` + `.
 pub(super) fn show(name: &Parsed) -> String {
     let sets = name.iter_rdn().map(|set| {
         let pairs = set.iter().map(|pair| {
@@ -76,7 +74,7 @@ pub(super) fn values(name: &Parsed, wanted: &str) -> Vec<String> {
     name.iter().filter(|pair| key(pair.oid) == wanted).filter_map(|pair| text(&pair.value)).collect()
 }
 
-/// What an attribute is called.
+/// The short name of an attribute.
 pub(super) fn key(oid: ObjectIdentifier) -> String {
     match oid.as_bytes() {
         [0x55, 4, 3] => "CN".into(),
@@ -95,7 +93,7 @@ pub(super) fn key(oid: ObjectIdentifier) -> String {
 fn text(value: &Any) -> Option<String> {
     match value.tag() {
         Tag::BmpString => value.decode_as::<BmpString>().ok().map(|text| text.to_string()),
-        // Teletex is read as Latin-1, as everyone does.
+        // Teletex is read as Latin-1, as all implementations do.
         Tag::TeletexString => Some(value.value().iter().map(|byte| char::from(*byte)).collect()),
         Tag::Utf8String | Tag::PrintableString | Tag::Ia5String | Tag::NumericString => {
             std::str::from_utf8(value.value()).ok().map(str::to_owned)
@@ -104,7 +102,7 @@ fn text(value: &Any) -> Option<String> {
     }
 }
 
-/// What would read as the end of a value gets a backslash; what a terminal would obey is spelt out.
+/// Escapes separators with a backslash and control characters by number.
 fn escape(text: String) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! PEM, as people have it: text around the blocks, carriage returns, blocks of other kinds beside the one asked for.
+//! Reads PEM as found in practice: text around the blocks, carriage returns, blocks of other kinds.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use super::PkiError;
 
 pub(super) struct Block {
     pub(super) label: String,
-    /// Whether it has headers of its own (RFC 1421): an old way to say that it is encrypted.
+    /// Whether it has RFC 1421 headers: an old way to mark encryption.
     pub(super) headers: bool,
     pub(super) der: Zeroizing<Vec<u8>>,
 }
@@ -23,7 +23,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Block>, PkiError> {
             if let Some((label, ..)) = open {
                 return Err(PkiError::Unfinished { label });
             }
-            // Room for the longest key, so that no copy is left behind by growing.
+            // Room for the longest key, so that reallocation leaves no copy behind.
             open = Some((label.to_owned(), false, Zeroizing::new(String::with_capacity(text.len()))));
         } else if let Some(end) = mark("-----END ") {
             match open.take() {

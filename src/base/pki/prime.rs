@@ -1,4 +1,4 @@
-//! The first prime at or after a number. Which one that is does not depend on how it is found: see [`super::rsa`].
+//! Finds the first prime at or after a number. The search method does not affect the result: see [`super::rsa`].
 
 use std::sync::LazyLock;
 
@@ -8,21 +8,21 @@ use zeroize::Zeroizing;
 
 use super::montgomery::{Field, negative_inverse};
 
-/// How many odd numbers are looked at, the first included. Part of the definition of a key.
+/// How many odd numbers are tested, the first included. Part of the definition of a key.
 pub(super) const WINDOW: usize = 8192;
 
 /// The bases of the prime test: the first primes. Part of the definition of a key.
 ///
-/// Five rounds on a random number of 1024 bits let a composite through with a probability below 2^-119, on longer ones
-/// far below that (Damgård, Landrock, Pomerance 1993, for random bases; FIPS 186 asks for as many rounds). The numbers
-/// are the random part here, nobody can choose them to fit the bases.
+/// Five rounds on a random 1024-bit number let a composite through with a probability below 2^-119, on longer numbers
+/// far below that (Damgård, Landrock, Pomerance 1993, for random bases; FIPS 186 asks for as many rounds). Here the
+/// numbers are random instead: nobody can choose them to fit the bases.
 const BASES: [u64; 5] = [2, 3, 5, 7, 11];
 
-/// Primes below this are sieved out: measured, not part of the definition. More of them save tests and cost divisions,
-/// which are slow where nothing is optimised.
+/// Primes below this are sieved out. Chosen by measurement, not part of the definition: more primes save tests but cost
+/// divisions, which are slow without optimisation.
 const SIEVE: usize = if cfg!(debug_assertions) { 1 << 14 } else { 1 << 19 };
 
-/// The odd primes below [`SIEVE`], and the groups that they form in that order: one long remainder serves a group.
+/// The odd primes below [`SIEVE`], in groups: one long remainder serves a whole group.
 static PRIMES: LazyLock<(Vec<u32>, Vec<Group>)> = LazyLock::new(|| {
     let mut composite = vec![false; SIEVE];
     let mut primes: Vec<u32> = Vec::new();
@@ -46,7 +46,7 @@ static PRIMES: LazyLock<(Vec<u32>, Vec<Group>)> = LazyLock::new(|| {
     (primes, groups)
 });
 
-/// Some primes and their product `m`, with what Montgomery's way of dividing by it needs.
+/// Some primes and their product `m`, with the constants for Montgomery reduction.
 struct Group {
     count: usize,
     product: u64,
@@ -72,10 +72,10 @@ impl Group {
         ((wide + u128::from(multiple) * u128::from(self.product)) >> 64) as u64
     }
 
-    /// Something that is `number` modulo `m`.
+    /// A number congruent to `number` modulo `m`.
     fn remainder(&self, number: &[u64]) -> u64 {
         let multiply = |a: u64, b: u64| self.reduce(u128::from(a) * u128::from(b));
-        // Each word divides by 2^64 once more; the power of that is multiplied in at the end.
+        // Each word divides by 2^64 once more; the end multiplies by that power.
         let divided = number.iter().fold(0, |sum, word| self.reduce(u128::from(*word) + u128::from(sum)));
         let words = number.len().max(1);
         let power = (0..words.ilog2()).rev().fold(self.square, |power, bit| {
@@ -89,8 +89,8 @@ impl Group {
 /// A number as little-endian words, wiped when dropped.
 pub(super) type Words = Zeroizing<Vec<u64>>;
 
-/// The first prime among `start`, `start + 2`, … that `accept` does not refuse by its remainder modulo `modulus`; none
-/// if there is none in the window or in the length of `start`. `start` is odd, its highest bit is set.
+/// The first prime among `start`, `start + 2`, … whose remainder modulo `modulus` passes `accept`; none if there is
+/// none in the window or in the length of `start`. `start` is odd and its highest bit is set.
 pub(super) fn first_prime(start: &[u64], modulus: u32, accept: impl Fn(u32) -> bool) -> Option<Words> {
     let composite = sieve(start);
     let remainder = u64::from(remainder(start, modulus));
@@ -103,7 +103,7 @@ pub(super) fn first_prime(start: &[u64], modulus: u32, accept: impl Fn(u32) -> b
         .find(|candidate| is_prime(candidate))
 }
 
-/// Which numbers of the window have a small factor.
+/// Which numbers in the window have a small factor.
 fn sieve(start: &[u64]) -> Vec<bool> {
     let mut composite = vec![false; WINDOW];
     let (primes, groups) = &*PRIMES;
@@ -111,7 +111,7 @@ fn sieve(start: &[u64]) -> Vec<bool> {
     for group in groups {
         let remainder = group.remainder(start);
         for prime in primes.by_ref().take(group.count) {
-            // The first i with start + 2 i = 0 modulo the prime: half of what is missing to its next odd multiple.
+            // The first i with start + 2 i = 0 modulo the prime: half the distance to its next odd multiple.
             let missing = prime - (remainder % u64::from(*prime)) as u32;
             let half = if missing == *prime {
                 0
@@ -150,7 +150,7 @@ fn offset(start: &[u64], add: u64) -> Option<Words> {
 
 /// Whether a number of 1024, 1536 or 2048 bits is prime.
 ///
-/// Unoptimised builds take the arithmetic of a crate that is always optimised; the answer is the same (tested).
+/// Unoptimised builds use a crate that is always optimised; the result is the same (tested).
 fn is_prime(number: &[u64]) -> bool {
     if cfg!(debug_assertions) { is_prime_portable(number) } else { is_prime_fast(number) }
 }

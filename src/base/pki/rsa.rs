@@ -1,25 +1,25 @@
-//! RSA keys out of a stream of bytes: ours and pinned, so that a seed gives the same keys on every machine and after
-//! every update of a crate.
+//! Derives RSA keys from a stream of bytes. Written and pinned here so that a seed yields the same keys on every
+//! machine and after every crate update.
 //!
 //! # The definition, v1
 //!
-//! 1. A prime of `bits / 2` bits: draw that many bits (big-endian bytes); set the two highest and the lowest; it is the
-//!    first prime among that number and the 8191 odd numbers after it that leaves another remainder than 1 modulo 65537
-//!    and is not longer. If there is none, draw again.
-//! 2. `p` is the first such prime, `q` the next one drawn with `|p - q| > 2^(bits/2 - 100)`; the larger one becomes `p`.
+//! 1. A prime of `bits / 2` bits: draw that many bits (big-endian bytes); set the two highest and the lowest; take the
+//!    first prime among that number and the following 8191 odd numbers of the same length whose remainder modulo 65537
+//!    is not 1. If there is none, draw again.
+//! 2. `p` is the first such prime, `q` the next drawn with `|p - q| > 2^(bits/2 - 100)`; the larger becomes `p`.
 //! 3. `e = 65537`, `d = 1/e` modulo the least common multiple of `p - 1` and `q - 1`. If `d` is not longer than
 //!    `bits / 2` bits, start again at 1.
 //!
-//! "Prime" is: passes Miller and Rabin to the bases 2, 3, 5, 7 and 11. The sieve before that only saves time. The two
-//! highest bits make `p q` exactly `bits` long. Taking the next prime favours those after long gaps, as OpenSSL's
+//! "Prime" means: passes Miller-Rabin to the bases 2, 3, 5, 7 and 11. The sieve before that only saves time. The two
+//! highest bits make `p q` exactly `bits` long. Taking the next prime favours primes after long gaps, as OpenSSL's
 //! search does; that costs a fraction of a bit.
 //!
-//! # Time as a side channel
+//! # Timing
 //!
-//! The search for primes is not constant-time: its duration says how many candidates were tried, and a spy on the same
-//! processor's caches could see more. That is accepted: keys are made once, offline, by the user who owns the seed file
-//! beside them, and there is nobody who can ask for a key a second time with a clock in hand. The derived values are
-//! computed with `crypto-bigint` and signatures are made with `ring`, both constant-time.
+//! The prime search is not constant-time: its duration reveals how many candidates were tried, and a spy sharing the
+//! processor's caches could see more. We accept that: keys are generated once, offline, by the user who owns the seed
+//! file next to them, and no attacker can request a second, timed run. The derived values are computed with
+//! `crypto-bigint` and signatures with `ring`, both constant-time.
 
 use crypto_bigint::{BoxedUint, ConcatenatingMul as _, Gcd as _, NonZero, Resize as _};
 use zeroize::Zeroizing;
@@ -27,7 +27,7 @@ use zeroize::Zeroizing;
 use super::prime::{Words, first_prime};
 use crate::base::secret::Stream;
 
-/// The public exponent of every key made here.
+/// The public exponent of every generated key.
 const E: u32 = 65537;
 
 /// A key's numbers, big-endian.
@@ -88,7 +88,7 @@ fn distance(p: &BoxedUint, q: &BoxedUint) -> Zeroizing<BoxedUint> {
     Zeroizing::new(if p > q { p.wrapping_sub(q) } else { q.wrapping_sub(p) })
 }
 
-/// Everything that follows from the primes; none if `d` comes out too short.
+/// Derives the remaining numbers from the primes; none if `d` is too short.
 fn derive(p: &BoxedUint, q: &BoxedUint) -> Option<Numbers> {
     let half = p.bits_precision();
     let one = BoxedUint::one_with_precision(half);

@@ -1,5 +1,5 @@
-//! Requests for certificates (PKCS#10), taken apart. Whoever can reach an API can send one, so nothing in it is believed:
-//! what is not understood is not dropped but told, and what is too long is not read.
+//! Parses certificate signing requests (PKCS#10). Anyone who can reach an API can send one, so nothing in it is
+//! trusted: unknown parts are reported, not dropped, and oversized requests are not parsed.
 
 use std::net::IpAddr;
 
@@ -16,32 +16,32 @@ use super::key::{RSA, bits_of, kind_of_key};
 use super::{PkiError, name, pem, verify};
 
 const WHAT: &str = "certificate request";
-/// More than any kubelet sends: one with an RSA key of 8192 bits and a hundred names is shorter.
+/// Longer than any kubelet's request: one with an 8192-bit RSA key and a hundred names is shorter.
 const LONGEST: usize = 32 * 1024;
 
-/// What somebody asks for.
+/// The contents of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SigningRequest {
     /// The subject in one line.
     pub subject: String,
-    /// The subject's attributes in their order: `CN`, `O`, …; no value if it is not plain text.
+    /// The subject's attributes in order: `CN`, `O`, …; no value if it is not plain text.
     pub attributes: Vec<(String, Option<String>)>,
-    /// DNS names that the certificate is to be for.
+    /// Requested DNS names.
     pub dns: Vec<String>,
-    /// Addresses that it is to be for.
+    /// Requested addresses.
     pub ips: Vec<IpAddr>,
-    /// Other things that it is to be for, each in words.
+    /// Other requested names, described in words.
     pub others: Vec<String>,
-    /// Everything else that is asked for: extensions and attributes, by name or object identifier.
+    /// Everything else in the request: extensions and attributes, by name or object identifier.
     pub extras: Vec<String>,
-    /// `ecdsa-p256`, `rsa-2048`, or what it is.
+    /// `ecdsa-p256`, `rsa-2048`, or an object identifier.
     pub key_algorithm: String,
-    /// Whether who asks has the private key: the request is signed with it.
+    /// Whether the request is signed with its own key, which proves possession of it.
     pub is_signed: bool,
 }
 
 impl SigningRequest {
-    /// Reads the one request of a PEM text, and nothing beside it.
+    /// Reads the only request of a PEM text, which may contain nothing else.
     pub(crate) fn from_pem(text: &[u8]) -> Result<Self, PkiError> {
         let damaged = |reason: &str| PkiError::Damaged { what: WHAT, reason: reason.to_owned() };
         if text.len() > LONGEST {
@@ -52,9 +52,9 @@ impl SigningRequest {
         let found = blocks.first().map(|block| block.label.clone());
         match (blocks.pop(), blocks.len()) {
             (Some(only), 0) if only.label == "CERTIFICATE REQUEST" && !only.headers => {
-                // Other readers of PEM take what is around a block for something else than we do.
+                // PEM parsers disagree about text around a block.
                 if !text.starts_with("-----BEGIN ") || !text.ends_with("-----") {
-                    return Err(damaged("there is something around it"));
+                    return Err(damaged("there is text around it"));
                 }
                 Self::from_der(&only.der)
             }
@@ -63,12 +63,11 @@ impl SigningRequest {
         }
     }
 
-    /// Reads one in DER form.
     pub(crate) fn from_der(der: &[u8]) -> Result<Self, PkiError> {
         read(der).map_err(|error| PkiError::Damaged { what: WHAT, reason: error.to_string() })
     }
 
-    /// All plain values of one attribute of the subject.
+    /// All plain values of one subject attribute.
     pub(crate) fn values(&self, wanted: &str) -> Vec<&str> {
         let found = self.attributes.iter().filter(|(key, _)| key == wanted);
         found.filter_map(|(_, value)| value.as_deref()).collect()
@@ -140,13 +139,13 @@ impl SigningRequest {
     }
 }
 
-/// A value that every reader reads alike: others than these have more than one meaning.
+/// A value that all parsers read alike; other string types are ambiguous.
 fn plain(value: &Any) -> Option<String> {
     let text = std::str::from_utf8(value.value()).ok()?;
     matches!(value.tag(), Tag::Utf8String | Tag::PrintableString).then(|| text.to_owned())
 }
 
-/// In backticks, without what a terminal would obey.
+/// In backticks, with control characters escaped.
 fn quoted(text: &str) -> String {
     format!("`{}`", text.escape_debug())
 }

@@ -1,4 +1,4 @@
-//! Signatures of certificates, checked with `ring`.
+//! Verifies certificate signatures with `ring`.
 
 use der::asn1::ObjectIdentifier;
 use ring::signature::{
@@ -7,7 +7,7 @@ use ring::signature::{
     RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, UnparsedPublicKey, VerificationAlgorithm,
 };
 
-/// A word for what something was signed with: ours where there is one, else the object identifier.
+/// The name of a signature algorithm, or its object identifier if we have no name for it.
 pub(super) fn name(algorithm: ObjectIdentifier) -> String {
     match algorithm.to_string().as_str() {
         "1.2.840.113549.1.1.5" => "rsa-sha1".into(),
@@ -23,9 +23,9 @@ pub(super) fn name(algorithm: ObjectIdentifier) -> String {
     }
 }
 
-/// Whether a signature is good. One that cannot be checked (RSA-PSS, P-521, MD5) is not.
+/// Whether a signature is valid. One that cannot be checked (RSA-PSS, P-521, MD5) is not.
 ///
-/// SHA-1 and short RSA keys are: whether an old authority is good enough is another question than whether it signed.
+/// SHA-1 and short RSA keys are accepted: this asks whether an authority signed, not whether it is strong enough.
 pub(super) fn is_good(
     algorithm: ObjectIdentifier,
     key: &str,

@@ -1,4 +1,5 @@
-//! Private keys in DER: which of their bytes are private. The others (modulus, public point) stand in certificates.
+//! Private keys in DER: which of their bytes are private. The rest (modulus, public point) also appears in
+//! certificates.
 
 use std::ops::Range;
 
@@ -6,12 +7,12 @@ const INTEGER: u8 = 0x02;
 const OCTETS: u8 = 0x04;
 const SEQUENCE: u8 = 0x30;
 
-/// Where the private numbers of a key are; empty if this is no private key that we know: PKCS#1, SEC 1 or PKCS#8.
+/// The ranges of a key's private numbers; empty unless this is a known kind of private key: PKCS#1, SEC 1 or PKCS#8.
 pub(super) fn private_parts(der: &[u8]) -> Vec<Range<usize>> {
     parts(der, 0..der.len()).unwrap_or_default()
 }
 
-/// Whether this is one DER sequence and nothing after it: a key, a certificate, a public key.
+/// Whether this is exactly one DER sequence: a key, a certificate, a public key.
 pub(super) fn is_sequence(der: &[u8]) -> bool {
     der.len() > 16
         && matches!(element(der, 0..der.len()), Some((SEQUENCE, content)) if content.end == der.len())
@@ -23,13 +24,13 @@ fn parts(der: &[u8], range: Range<usize>) -> Option<Vec<Range<usize>>> {
     let tags: Vec<u8> = children.iter().map(|(tag, _)| *tag).collect();
     let at = |index: usize| children[index].1.clone();
     match tags.as_slice() {
-        // PKCS#1: version, modulus, public exponent; then what nobody may know.
+        // PKCS#1: version, modulus, public exponent; the rest is private.
         [INTEGER, INTEGER, INTEGER, INTEGER, INTEGER, INTEGER, ..] => Some(
             children[3..].iter().filter(|(tag, _)| *tag == INTEGER).map(|(_, part)| part.clone()).collect(),
         ),
-        // SEC 1: version 1, the number; then curve and public point.
+        // SEC 1: version 1, the private number; then curve and public point.
         [INTEGER, OCTETS, ..] if der[at(0)] == [1] => Some(vec![at(1)]),
-        // PKCS#8: version, algorithm, one of the above, or for Ed25519 octets in octets.
+        // PKCS#8: version, algorithm, then one of the above, or for Ed25519 an octet string in an octet string.
         [INTEGER, SEQUENCE, OCTETS, ..] => parts(der, at(2)).or_else(|| match element(der, at(2))? {
             (OCTETS, content) => Some(vec![content]),
             _ => None,
@@ -49,7 +50,7 @@ fn children(der: &[u8], content: Range<usize>) -> Option<Vec<(u8, Range<usize>)>
     Some(found)
 }
 
-/// The element that begins here: its tag, and where its content is.
+/// The tag of the element at the start of the range, and the range of its content.
 fn element(der: &[u8], range: Range<usize>) -> Option<(u8, Range<usize>)> {
     let bytes = der.get(range.clone())?;
     let (&tag, &first) = (bytes.first()?, bytes.get(1)?);
@@ -66,7 +67,7 @@ fn element(der: &[u8], range: Range<usize>) -> Option<(u8, Range<usize>)> {
     (start + length <= range.end).then_some((tag, start..start + length))
 }
 
-/// Keys that are none: built by hand, so that no key is in this repository.
+/// Fake keys, built by hand, so that this repository contains no key.
 #[cfg(test)]
 pub(super) mod examples {
     use super::*;
@@ -81,7 +82,7 @@ pub(super) mod examples {
         [header, content.to_vec()].concat()
     }
 
-    /// Bytes that look random, the same every time.
+    /// Deterministic bytes that look random.
     pub(crate) fn noise(name: &str, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         blake3::Hasher::new().update(name.as_bytes()).finalize_xof().fill(&mut bytes);
@@ -105,7 +106,7 @@ pub(super) mod examples {
         tlv(SEQUENCE, &[tlv(INTEGER, &[0]), algorithm, tlv(OCTETS, &sec1)].concat())
     }
 
-    /// What a certificate shares with those keys.
+    /// The parts that a certificate shares with those keys.
     pub(crate) fn certificate() -> Vec<u8> {
         tlv(
             SEQUENCE,

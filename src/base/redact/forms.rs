@@ -1,4 +1,5 @@
-//! The forms in which a secret can stand in a file. Compression is no form: what is inside gzip is not found.
+//! The encodings in which a secret can appear in a file. Compression is not among them: secrets inside gzip are not
+//! found.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -8,27 +9,27 @@ use zeroize::Zeroizing;
 
 use crate::base::secret::Secret;
 
-/// How a secret was written where it was found.
+/// The encoding in which a secret was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     Plain,
-    /// Base64 of either alphabet, wherever in a longer text it begins.
+    /// Base64 of either alphabet, starting anywhere in a longer text.
     Base64,
     /// Base64 of base64: a kubeconfig inside a Secret or an Ignition config.
     Base64Twice,
-    /// Hexadecimal, in either case.
+    /// Hexadecimal, upper or lower case.
     Hex,
-    /// As in a URL.
+    /// Percent-encoding, as in a URL.
     Percent,
-    /// As in a JSON string.
+    /// Escaped, as in a JSON string.
     Json,
 }
 
-/// Shorter forms would be found by chance.
+/// Shorter texts would match by chance.
 pub(crate) const SHORTEST: usize = 8;
 
-/// A pattern in all its forms, itself first.
+/// A pattern in all its encodings, the plain one first.
 pub(crate) fn forms(pattern: &[u8]) -> Vec<(Encoding, Secret)> {
     let mut forms: Vec<(Encoding, Zeroizing<Vec<u8>>)> =
         vec![(Encoding::Plain, Zeroizing::new(pattern.to_vec()))];
@@ -54,8 +55,8 @@ pub(crate) fn forms(pattern: &[u8]) -> Vec<(Encoding, Secret)> {
         .collect()
 }
 
-/// The characters that these bytes become in base64 whatever stands before and after them: one text for each of the three
-/// places in a group at which they can begin, in both alphabets.
+/// The base64 characters that these bytes produce regardless of their context: one text for each of the three offsets
+/// in a group, in both alphabets.
 fn base64_anywhere(bytes: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let mut found = Vec::new();
     for before in 0..3 {
@@ -72,7 +73,7 @@ fn base64_anywhere(bytes: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     found
 }
 
-/// By hand, so that nothing is left of a secret in memory.
+/// Written by hand so that no copy of a secret stays in memory.
 fn percent(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut text = Zeroizing::new(Vec::with_capacity(bytes.len() * 3));
     for byte in bytes {

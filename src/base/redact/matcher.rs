@@ -1,30 +1,30 @@
-//! Finding thousands of patterns in one pass.
+//! Finds thousands of patterns in one pass.
 //!
-//! Every pattern has at least eight bytes, so wherever it stands, four of its first seven bytes fill an aligned word of the
-//! file. Only those words are looked up, first in a bitmap that fits a cache. That is ten times as fast as an Aho-Corasick
-//! automaton of as many patterns, and can be wiped.
+//! Every pattern has at least eight bytes, so in any match, four of its first seven bytes fill an aligned word of the
+//! file. Only those words are looked up, first in a bitmap that fits a cache. That is ten times as fast as an
+//! Aho-Corasick automaton for as many patterns, and can be wiped.
 
 use super::SHORTEST;
 use crate::base::secret::Secret;
 
-/// Bytes that are looked up at once.
+/// Bytes per lookup.
 const WORD: usize = 4;
-/// The bitmap has as many bits as this power of two: half a mebibyte.
+/// The bitmap has two to the power of this many bits: half a mebibyte.
 const BITS: u32 = 22;
 
-/// Patterns, ready to be found.
+/// A compiled set of patterns.
 pub(crate) struct Matcher {
     patterns: Vec<Secret>,
-    /// Words with the pattern and the place in it that they are from, sorted.
+    /// Words with their pattern and offset in it, sorted.
     words: Vec<(u32, u32, u8)>,
-    /// One bit for every word, by its hash.
+    /// One bit per word hash.
     map: Vec<u64>,
-    /// Length of the longest.
+    /// Length of the longest pattern.
     pub(crate) longest: usize,
 }
 
 impl Matcher {
-    /// Takes patterns of at least [`SHORTEST`] bytes; matches name them by their number.
+    /// Takes patterns of at least [`SHORTEST`] bytes; matches refer to them by index.
     pub(crate) fn new(patterns: Vec<Secret>) -> Self {
         const { assert!(SHORTEST >= 2 * WORD - 1) };
         let mut words = Vec::with_capacity(patterns.len() * WORD);
@@ -42,7 +42,7 @@ impl Matcher {
         Self { patterns, words, map, longest }
     }
 
-    /// Every place at which a pattern stands: where it begins, and its number.
+    /// Reports every match: its offset and the index of its pattern.
     pub(crate) fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
         for (at, chunk) in bytes.chunks_exact(WORD).enumerate() {
             let word = word(chunk);
@@ -64,14 +64,13 @@ impl Matcher {
         }
     }
 
-    /// How long a pattern is.
     pub(crate) fn length(&self, number: usize) -> usize {
         self.patterns[number].reveal().len()
     }
 }
 
 impl Drop for Matcher {
-    /// Words are parts of secrets.
+    /// Wipes the words, which are parts of secrets.
     fn drop(&mut self) {
         zeroize::Zeroize::zeroize(&mut self.words);
         zeroize::Zeroize::zeroize(&mut self.map);
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The same matches as by trying every pattern at every place.
+        /// Finds the same matches as trying every pattern at every offset.
         #[test]
         fn everything_is_found(text in proptest::collection::vec(0..3u8, 0..200), patterns in proptest::collection::vec(proptest::collection::vec(0..3u8, 8..12), 0..200)) {
             let mut wanted = Vec::new();

@@ -1,14 +1,14 @@
-//! What must not be seen, and what must not steer a terminal.
+//! Masks secrets, and removes what would control a terminal.
 //!
-//! | module | what it owns |
+//! | module | responsibility |
 //! |---|---|
 //! | `patterns` | which parts of a secret file would give the secret away |
-//! | `forms` | the encodings in which a pattern can stand in a text |
+//! | `forms` | the encodings in which a pattern can appear in a text |
 //! | `matcher` | finds thousands of patterns in one pass |
-//! | `shapes` | secrets that nobody told us, by what they look like |
-//! | `redactor` | masks all of these in whatever passes by |
-//! | `values` | what may be shown of a value, a line or a name of a document |
-//! | `terminal` | the text of others without what a terminal obeys |
+//! | `shapes` | recognises unknown secrets by their format |
+//! | `redactor` | masks all of these in a stream |
+//! | `values` | which part of a document's value, line or name may be shown |
+//! | `terminal` | removes control sequences from untrusted text |
 
 mod der;
 mod forms;

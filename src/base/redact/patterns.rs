@@ -1,16 +1,16 @@
-//! Which parts of a secret file would give the secret away if they were found elsewhere.
+//! Which parts of a secret file would reveal the secret if they appeared elsewhere.
 //!
-//! A secret file is mostly public: a kubeconfig has a certificate in it, a Secret its name, an Ignition config whole
-//! manifests. What counts as a pattern:
+//! A secret file is mostly public: a kubeconfig contains a certificate, a Secret its name, an Ignition config whole
+//! manifests. These are patterns:
 //!
-//! | part | what is taken |
+//! | part | pattern |
 //! |---|---|
-//! | private key, in PEM or base64 | every line and every 32 bytes that hold something of its private numbers |
-//! | value of `auth`, `…password…` and the like | the value; of a base64 `user:password`, the password too |
+//! | private key, in PEM or base64 | every line and every 32 bytes that contain part of its private numbers |
+//! | value of `auth`, `…password…` and the like | the value; for a base64 `user:password`, the password too |
 //! | value of `…token…`, `…secret…` | the value, if it looks random |
 //! | a file of one word | that word, if it looks random or the file's name is one of the above |
-//! | any other word | if it looks random, and is no certificate, public key, digest or UUID; not of an Ignition config, where nearly all words are public, and what is secret is a file of its own elsewhere |
-//! | base64, URL encoding, JSON strings | what is inside, by the same rules |
+//! | any other word | if it looks random and is not a certificate, public key, digest or UUID; not in an Ignition config, where nearly all words are public and secrets are files of their own elsewhere |
+//! | base64, URL encoding, JSON strings | the decoded content, by the same rules |
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -21,15 +21,16 @@ use super::SHORTEST;
 use super::der::{is_sequence, private_parts};
 use crate::base::secret::Secret;
 
-/// How deep encodings are opened: an Ignition config holds a Secret, which holds a kubeconfig, which holds a key.
+/// How many nested encodings are decoded: an Ignition config holds a Secret, which holds a kubeconfig, which holds a
+/// key.
 const DEPTH: u32 = 6;
-/// Words in running text that are shorter are taken for names.
+/// Shorter words in running text are taken for names.
 const WORD: usize = 16;
 /// Width of a line of PEM.
 const LINE: usize = 64;
-/// As many bytes of a key as identify it.
+/// The number of bytes that identify a key.
 const WINDOW: usize = 32;
-/// Larger unknown binaries are not taken apart.
+/// Larger unknown binaries are not decoded.
 const BINARY: usize = 4096;
 
 const FORGIVING: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -38,7 +39,7 @@ const FORGIVING: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, FORGIVING);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, FORGIVING);
 
-/// What gives a secret file away. `name` is the file's, without directories.
+/// The patterns of a secret file. `name` is its base name.
 pub(crate) fn patterns(name: &str, content: &[u8]) -> Vec<Secret> {
     let mut collector = Collector::default();
     match std::str::from_utf8(content) {
@@ -55,7 +56,7 @@ pub(crate) fn patterns(name: &str, content: &[u8]) -> Vec<Secret> {
     collector.found
 }
 
-/// The same, and all of the content: of a secret that is a value and not a file.
+/// The same plus the whole content, for a secret that is a value and not a file.
 pub(crate) fn patterns_and_whole(name: &str, content: &[u8]) -> Vec<Secret> {
     let mut found = patterns(name, content);
     let whole = content.trim_ascii();
@@ -68,7 +69,7 @@ pub(crate) fn patterns_and_whole(name: &str, content: &[u8]) -> Vec<Secret> {
 #[derive(Default)]
 struct Collector {
     found: Vec<Secret>,
-    /// Whether single words say nothing: it is a whole node's configuration.
+    /// Whether single words are ignored: the text is a whole node's configuration.
     is_config: bool,
 }
 
@@ -127,7 +128,7 @@ impl Collector {
         }
     }
 
-    /// Takes PEM blocks out of a text, and the rest is returned.
+    /// Consumes the PEM blocks of a text and returns the rest.
     fn pem(&mut self, text: &str) -> Zeroizing<String> {
         let mut rest = Zeroizing::new(String::with_capacity(text.len()));
         let mut left = text;
@@ -147,7 +148,7 @@ impl Collector {
         rest
     }
 
-    /// A key: those lines of its base64, and those bytes, that hold something private. `certain`: although we cannot read it.
+    /// The lines and bytes of a key that contain private data. `certain`: it is a key even if we cannot parse it.
     fn key(&mut self, base64: &str, der: &[u8], certain: bool) {
         let parts = private_parts(der);
         for (at, line) in base64.as_bytes().chunks(LINE).enumerate() {
@@ -189,7 +190,7 @@ fn is_config(text: &str) -> bool {
     json || (text.contains("kind: MachineConfig\n") && text.contains("    ignition:\n"))
 }
 
-/// `key: value`, `"key": "value"` and `key=value`, also inside of quoted text.
+/// `key: value`, `"key": "value"` and `key=value`, also inside quoted text.
 fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let quotes = ['"', '\'', '\\', ' ', '\t'];
     text.match_indices([':', '=']).filter_map(move |(at, sign)| {
@@ -214,7 +215,7 @@ fn names(key: &str, words: &[&str]) -> bool {
     words.iter().any(|word| key.contains(word))
 }
 
-/// Whether a value is a password, whatever it looks like. Paths and references to something else are none.
+/// Whether a value is a password regardless of its format. Paths and references are not.
 fn is_password(key: &str, value: &str) -> bool {
     (key.eq_ignore_ascii_case("auth") || names(key, &["password", "passwd", "passphrase"]))
         && (SHORTEST..=512).contains(&value.len())
@@ -222,7 +223,7 @@ fn is_password(key: &str, value: &str) -> bool {
         && !value.contains('\n')
 }
 
-/// One word, as a file with a password has it.
+/// Whether the text is one word, as in a password file.
 fn is_word(text: &str) -> bool {
     (SHORTEST..=512).contains(&text.len())
         && !text.contains(|c: char| c.is_whitespace() || "{}:@\"'".contains(c))
@@ -236,7 +237,7 @@ fn is_text(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| !c.is_control() || "\n\r\t".contains(c))
 }
 
-/// How often neighbours are of different kinds (lower case, upper case, digit), among letters and digits; and which are there.
+/// How often neighbouring letters and digits differ in kind (lower case, upper case, digit), and which kinds occur.
 fn changes(text: &str) -> (f64, bool, usize) {
     let plain: Vec<u8> = text.bytes().filter(u8::is_ascii_alphanumeric).collect();
     let kind = |c: &u8| (c.is_ascii_lowercase(), c.is_ascii_uppercase());
@@ -246,15 +247,15 @@ fn changes(text: &str) -> (f64, bool, usize) {
     (changes as f64 / plain.len().saturating_sub(1).max(1) as f64, both, distinct)
 }
 
-/// Whether a word in running text is random: names, paths, digests and UUIDs have one case, or whole words in it.
+/// Whether a word in running text is random. Names, paths, digests and UUIDs use one case or capitalised words.
 fn is_random_text(word: &str) -> bool {
     let (changes, both, distinct) = changes(word);
     let ssh_key = word.starts_with("AAAA") && decode(word).is_some_and(|inner| inner.starts_with(&[0, 0, 0]));
     both && changes >= 0.4 && distinct >= 8 && !ssh_key
 }
 
-/// Whether a word that stands for itself is random: it may be of one case, but not a name with a number. What is base64 of
-/// something that we understand is looked into instead.
+/// Whether a stand-alone word is random: it may be all one case, but not a name with a number. Base64 of something that
+/// we can parse is decoded instead.
 fn is_random_word(word: &str) -> bool {
     let (changes, _, distinct) = changes(word);
     let uuid = word.len() == 36 && word.bytes().all(|c| c.is_ascii_hexdigit() || c == b'-');
@@ -263,12 +264,12 @@ fn is_random_word(word: &str) -> bool {
     changes >= 0.3 && distinct >= 6 && !uuid && !understood
 }
 
-/// The bytes behind base64 of either alphabet.
+/// Decodes base64 of either alphabet.
 pub(super) fn decode(word: &str) -> Option<Vec<u8>> {
     STANDARD.decode(word).or_else(|_| URL_SAFE.decode(word)).ok()
 }
 
-/// A text without URL encoding. What is no UTF-8 then is left out.
+/// Decodes URL encoding; drops what is not UTF-8.
 fn unescape(text: &str) -> Zeroizing<String> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
     let mut left = text.as_bytes();

@@ -1,6 +1,6 @@
-//! Secrets masked in whatever passes by, in pieces of bounded size: known ones in every form, others by their shape.
+//! Masks secrets in a stream, in pieces of bounded size: known ones in every encoding, others by their format.
 //!
-//! Invariant: what is written out was looked at together with as much on both sides of it as the longest secret has.
+//! Invariant: every byte was inspected together with as much context on both sides as the longest secret is long.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -10,15 +10,15 @@ use zeroize::Zeroizing;
 use super::{Matcher, SHORTEST, forms, shapes};
 use crate::base::secret::{MASK, Secret};
 
-/// As much is looked at once.
+/// How much is inspected at once.
 const PIECE: usize = 1 << 20;
-/// As much is held back for what comes after it: a private key with its lines' prefixes.
+/// How much is held back until more arrives: a private key including log prefixes.
 const HOLD: usize = 64 << 10;
 
-/// Masks secrets that are known, each with a name that may be seen, and what looks like one.
+/// Masks known secrets, each with a public name, and whatever looks like a secret.
 pub(crate) struct Redactor {
     matcher: Matcher,
-    /// By pattern: whose it is.
+    /// The index of each pattern's secret.
     owners: Vec<usize>,
     names: Vec<String>,
 }
@@ -30,9 +30,9 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Takes the parts that would give each secret away; see [`super::patterns()`]. One without a name is shown as [`MASK`].
+    /// Takes the patterns of each secret; see [`super::patterns()`]. A secret without a name is shown as [`MASK`].
     pub(crate) fn new(mut secrets: Vec<(String, Vec<Secret>)>) -> Self {
-        // What several have is called after the one with the simplest name.
+        // A pattern that several secrets share gets the simplest name.
         secrets.sort_by(|(one, _), (other, _)| (one.len(), one).cmp(&(other.len(), other)));
         let (mut all, mut names) = (Vec::new(), Vec::new());
         for (name, patterns) in secrets {
@@ -47,25 +47,25 @@ impl Redactor {
         Self { matcher: Matcher::new(patterns), owners, names }
     }
 
-    /// A text without secrets.
+    /// The text with secrets masked.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut writer = self.writer(Vec::new());
-        // Memory takes everything.
+        // Writing to memory cannot fail.
         let masked = writer.write_all(text.as_bytes()).and_then(|()| writer.finish()).unwrap_or_default();
         String::from_utf8_lossy(&masked).into_owned()
     }
 
-    /// What is written to it arrives without secrets, once it is finished.
+    /// A writer that masks secrets; call `finish` to flush it.
     pub(crate) fn writer<W: Write>(&self, to: W) -> RedactingWriter<'_, W> {
         RedactingWriter { redactor: self, to, held: Zeroizing::new(Vec::new()) }
     }
 
-    /// What has to be masked, in order and apart.
+    /// The ranges to mask, sorted and disjoint.
     fn find(&self, bytes: &[u8]) -> Vec<(Range<usize>, &str)> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         self.matcher.find(bytes, |at, number| {
             let range = at..at + self.matcher.length(number);
-            // A long word may hold many parts: it is looked at once.
+            // A long word may contain many patterns; it is masked once.
             if found.last().is_none_or(|(last, _)| range.start < last.start || range.end > last.end) {
                 found.push((whole_word(bytes, range), &self.names[self.owners[number]]));
             }
@@ -83,7 +83,7 @@ impl Redactor {
     }
 }
 
-/// The word in base64's alphabets that a part was found in: its edges belong to the secret as well.
+/// Extends a match to the whole base64 word around it: its edges belong to the secret too.
 fn whole_word(bytes: &[u8], found: Range<usize>) -> Range<usize> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte);
     let before = bytes[..found.start].iter().rev().take_while(|byte| is_word(byte)).count();
@@ -91,7 +91,6 @@ fn whole_word(bytes: &[u8], found: Range<usize>) -> Range<usize> {
     found.start - before..found.end + after
 }
 
-/// A writer that masks.
 pub(crate) struct RedactingWriter<'a, W: Write> {
     redactor: &'a Redactor,
     to: W,
@@ -113,7 +112,7 @@ impl<W: Write> RedactingWriter<'_, W> {
                 memchr::memrchr(b'\n', &self.held[..enough]).map_or(enough, |at| at + 1)
             }
         };
-        // What goes over the cut waits for its end; if all of it does, it is as long as we look.
+        // A match across the cut waits for its end, unless it fills the whole piece.
         if let Some((range, _)) = found.iter().find(|(range, _)| range.start < cut && cut < range.end) {
             cut = if range.start > 0 { range.start } else { range.end };
         }
@@ -142,7 +141,7 @@ impl<W: Write> Write for RedactingWriter<'_, W> {
         Ok(taken)
     }
 
-    /// What is held back stays so: only the end shows what belongs together.
+    /// Keeps the held-back bytes: only the end of the stream completes a match.
     fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
@@ -208,7 +207,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(3))]
-        /// Wherever pieces end, nothing is seen and nothing else is lost.
+        /// The output does not depend on where pieces end.
         #[test]
         fn pieces_do_not_matter(before in 0..PIECE, piece in 100..2 * PIECE) {
             let text = format!("{}{SECRET}{}", ".".repeat(before), ".".repeat(PIECE));

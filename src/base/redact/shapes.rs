@@ -1,6 +1,6 @@
-//! Secrets that nobody told us, known by what they look like: keys, tokens, passwords of others.
+//! Recognises unknown secrets by their format: keys, tokens and passwords of others.
 //!
-//! What is masked too much costs a word of a log; what is masked too little costs a secret. So these are generous.
+//! Masking too much costs a word of a log; masking too little leaks a secret. So these patterns are generous.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,23 +9,23 @@ use regex::bytes::{Captures, Regex};
 
 use super::patterns::decode;
 
-/// A private key in PEM has at most as many bytes, log lines' prefixes included; without an end as much is masked.
+/// Maximum size of a private key in PEM, log prefixes included; without an end marker, this much is masked.
 const KEY: usize = 16 << 10;
-/// As much of a base64 text says what is in it.
+/// How much of a base64 text is decoded to see what it contains.
 const HEAD: usize = 96;
 
-/// What a secret looks like.
+/// The format of a kind of secret.
 struct Shape {
     what: &'static str,
     regex: Regex,
-    /// Whether what looks like it is one: of the secret itself.
+    /// A final check on the secret itself.
     is_one: fn(&[u8]) -> bool,
 }
 
-/// What a secret looks like, before its pattern is compiled.
+/// A [`Shape`] before its regular expression is compiled.
 type Sketch = (&'static str, &'static str, fn(&[u8]) -> bool);
 
-/// Name, pattern (of bytes, which is faster), and a last look. The secret is the group, or all of it without one.
+/// Name, byte pattern (faster than Unicode) and final check. The secret is the capture group, or the whole match.
 const SHAPES: [Sketch; 12] = [
     ("token", r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", any),
     ("token", r"sha256~[A-Za-z0-9_-]{16,}", any),
@@ -64,7 +64,7 @@ static COMPILED: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     SHAPES.into_iter().filter_map(shape).collect()
 });
 
-/// Everything that looks like a secret: where, and what it seems to be.
+/// Everything that looks like a secret: its range and its kind.
 pub(super) fn find(bytes: &[u8]) -> Vec<(Range<usize>, &'static str)> {
     let mut found: Vec<(Range<usize>, &'static str)> =
         keys(bytes).map(|range| (range, "private key")).collect();
@@ -76,7 +76,7 @@ pub(super) fn find(bytes: &[u8]) -> Vec<(Range<usize>, &'static str)> {
     found
 }
 
-/// Private keys in PEM: from the first line to the last, whatever a log has between.
+/// Private keys in PEM: from the first line to the last, with any log prefixes.
 fn keys(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let ends = memchr::memmem::Finder::new("PRIVATE KEY-----").into_owned();
     let mut from = 0;
@@ -87,7 +87,7 @@ fn keys(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
             let begin = start + memchr::memmem::rfind(&bytes[start..at], b"-----").unwrap_or(at - start);
             from = at + "PRIVATE KEY-----".len();
             if !bytes[begin..at].starts_with(b"-----BEGIN") {
-                continue; // the end of one whose beginning we do not have
+                continue; // a key whose start was not captured
             }
             let limit = bytes.len().min(from + KEY);
             let last = ends.find(&bytes[from..limit]).map(|last| from + last + "PRIVATE KEY-----".len());
@@ -101,17 +101,17 @@ fn any(_: &[u8]) -> bool {
     true
 }
 
-/// Letters and digits, or long: no word of a sentence.
+/// Letters and digits, or long: not an ordinary word.
 fn mixed(secret: &[u8]) -> bool {
     secret.len() >= 24 || secret.iter().any(u8::is_ascii_digit)
 }
 
-/// A value, and no path or reference.
+/// A value, not a path or reference.
 fn value(secret: &[u8]) -> bool {
     !secret.starts_with(b"/") && !matches!(secret.first(), Some(b'$' | b'{' | b'[' | b'<' | b'%' | b'('))
 }
 
-/// Whether base64, once or twice, is that of a private key.
+/// Whether the word is base64, once or twice, of a private key.
 fn holds_key(word: &[u8]) -> bool {
     let head = word[..word.len().min(HEAD) & !3].to_vec();
     let inner = String::from_utf8(head).ok().and_then(|head| decode(&head)).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Text of others on a terminal: what the terminal would obey is taken out, so that a log cannot move the cursor, retitle
+//! Makes untrusted text safe for a terminal: removes control sequences, so that a log cannot move the cursor, retitle
 //! the window or answer in the user's name.
 //!
-//! By hand: parsers of terminals let a sequence that never ends swallow the lines after it.
+//! Written by hand: terminal parsers let an unterminated sequence swallow the lines after it.
 
-/// Where in a control sequence we are.
+/// The position in a control sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Position {
     #[default]
@@ -12,20 +12,20 @@ enum Position {
     Escape,
     /// Within a sequence with parameters.
     Parameters,
-    /// Within a text for the terminal itself: it ends with BEL or ESC \, and for us with the line.
+    /// Within a string for the terminal (OSC and the like): BEL or ESC \ ends it, and here also the line.
     Message,
 }
 
-/// Takes control sequences out of text that comes in pieces.
+/// Removes control sequences from text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct ControlFilter {
     at: Position,
-    /// The beginning of a character whose end has not come yet.
+    /// An incomplete UTF-8 character.
     rest: Vec<u8>,
 }
 
 impl ControlFilter {
-    /// The next piece without them.
+    /// The next piece of text without control sequences.
     pub(crate) fn push(&mut self, piece: &[u8]) -> String {
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.extend_from_slice(piece);
@@ -46,7 +46,7 @@ impl ControlFilter {
 
     fn character(&mut self, c: char, out: &mut String) {
         self.at = match (self.at, c) {
-            // A line ends whatever is open, so that nothing hides what comes after it.
+            // A newline ends any open sequence, so that nothing hides the following lines.
             (_, '\n') => {
                 out.push('\n');
                 Position::Text
@@ -70,7 +70,7 @@ impl ControlFilter {
     }
 }
 
-/// One line of at most `most` characters, whatever it was.
+/// The text as one line of at most `most` characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let plain = ControlFilter::default().push(text.trim().as_bytes());
     let mut rest = plain.trim_end().chars().map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c });
@@ -81,7 +81,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// Whether a terminal obeys a character, or it cannot be seen, or it changes the direction of those around it.
+/// Whether a character controls the terminal, is invisible, or changes the text direction.
 pub(crate) fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')

@@ -1,14 +1,14 @@
-//! What is secret in a text that nobody said is: private keys, passwords, tokens, hashes of passwords, wherever they stand.
+//! Finds secrets in arbitrary text: private keys, passwords, tokens and password hashes.
 //!
-//! Invariant: a text that this lets through has no pattern (see [`mod@super::patterns`]) in it. When in doubt it is masked: that
-//! something changed is said anyway.
+//! Invariant: text that passes contains no pattern (see [`mod@super::patterns`]). When in doubt it is masked; the
+//! reader still learns that something changed.
 
 use std::borrow::Cow;
 
 use super::patterns;
 use crate::base::secret::MASK;
 
-/// Keys whose values are secret, whatever they look like.
+/// Keys whose values are always secret.
 const KEYS: [&str; 16] = [
     "auth",
     "token",
@@ -30,7 +30,7 @@ const KEYS: [&str; 16] = [
 /// Prefixes of hashed passwords.
 const HASHES: [&str; 9] = ["$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$gy$", "$argon2"];
 
-/// The text as it may be shown; none if it is a secret as a whole. `key` is what it is the value of.
+/// The text as it may be shown; none if all of it is secret. `key` is the field that holds it.
 pub(crate) fn value<'t>(key: &str, text: &'t str) -> Option<Cow<'t, str>> {
     if is_key(key) && is_value(text) {
         return None;
@@ -44,11 +44,11 @@ pub(crate) fn value<'t>(key: &str, text: &'t str) -> Option<Cow<'t, str>> {
     let mut inside = false;
     let lines: Vec<String> = text.split('\n').map(|text| line(text, &mut inside)).collect();
     let text = lines.join("\n");
-    // Something that stretches over lines: rather all of it.
+    // A secret that spans lines: mask everything.
     (!is_suspect(key, &text)).then_some(Cow::Owned(text))
 }
 
-/// One line of a text as it may be shown. `inside`: it stands in a private key, which this keeps up to date.
+/// One line of a text as it may be shown. `inside` tracks whether we are within a private key.
 pub(crate) fn line(text: &str, inside: &mut bool) -> String {
     let begins = text.contains("-----BEGIN ") && text.contains("PRIVATE KEY");
     let ends = text.contains("-----END ");
@@ -63,7 +63,7 @@ pub(crate) fn line(text: &str, inside: &mut bool) -> String {
     if !is_suspect("", text) && !is_assigned(text) {
         return text.to_owned();
     }
-    // What it is called may be seen.
+    // The name may be shown.
     let end = text.find([':', '=']).filter(|end| {
         let name = text[..*end].trim_matches([' ', '-', '"', '\'', '\t']);
         !name.is_empty()
@@ -87,14 +87,14 @@ fn is_suspect(key: &str, text: &str) -> bool {
     if text.contains("PRIVATE KEY") && text.contains("-----BEGIN") {
         return true;
     }
-    // Two words: what stands alone is judged more strictly, as a file of one word.
+    // With the key, since a single word would be judged more strictly, as a file of one word.
     if text.len() >= 8 && !patterns("", format!("{key}: {text}").as_bytes()).is_empty() {
         return true;
     }
     text.contains('$') && text.split(|c: char| c.is_whitespace() || ":=,\"'|;".contains(c)).any(hash)
 }
 
-/// `password=x`, `token: y`: a line that says what a secret is, however short.
+/// A line such as `password=x` or `token: y` names a secret, however short.
 fn is_assigned(line: &str) -> bool {
     let Some((key, value)) = line.split_once([':', '=']) else { return false };
     let key = key.trim().trim_start_matches("export ").trim_matches([' ', '-', '"', '\'']);
@@ -115,7 +115,7 @@ fn is_key(key: &str) -> bool {
             .any(|word| key.ends_with(word) || key.ends_with(&format!("{word}hash")))
 }
 
-/// Whether a text may be a secret's value: no reference to one, no switch.
+/// Whether a text may be a secret value: not a reference, not a switch.
 fn is_value(text: &str) -> bool {
     let reference = |rest: &str| {
         rest.starts_with(['(', '{']) || rest.bytes().all(|c| c.is_ascii_uppercase() || c == b'_')

@@ -1,10 +1,9 @@
-//! Changes the text of a YAML file where its data changed, and nowhere else: comments are documentation.
+//! Edits the text of a YAML file only where its data changed: comments are documentation.
 //!
-//! Old and new data are compared from the root down. A scalar is replaced in its place; in a block, entries and items are
-//! whole lines: they are replaced, removed (with the comment directly above them, which is about them) or added behind
-//! their neighbours. In brackets, what cannot be replaced piece by piece is written again as JSON. Invariant: what the new
-//! text says is exactly the new data, because it is read again; where an edit does not succeed, the document is written
-//! anew, with a comment that says so.
+//! Compares old and new data from the root down. A scalar is replaced in place. In a block, entries and items are whole
+//! lines: they are replaced, removed (together with the comment directly above) or added after their neighbours. Inside
+//! brackets, a value that cannot be edited in place is rewritten as JSON. Invariant: the new text parses to exactly the
+//! new data, because it is parsed again; if an edit fails, the whole document is rewritten, with a comment saying so.
 
 use std::ops::Range;
 
@@ -12,10 +11,10 @@ use super::read::{Source, YamlData, YamlEntry, YamlNode, documents};
 use super::write::{block, flow, inline, json};
 use crate::base::hint::Problems;
 
-/// Says in a file why its comments are gone.
+/// Tells the reader of a file why its comments are gone.
 const ANEW: &str = "# Written anew by a patch: the comments are in the artifact before it.\n";
 
-/// The text of a file whose document `at` of `old` becomes `new`.
+/// The text of a file after document `at` of `old` becomes `new`.
 pub(crate) fn edit(name: &str, text: &str, old: &[YamlNode], at: usize, new: &YamlNode) -> String {
     let wanted: Vec<&YamlNode> = (0..old.len()).map(|n| if n == at { new } else { &old[n] }).collect();
     let says = |text: &str| {
@@ -51,7 +50,7 @@ struct Editor<'a> {
 }
 
 impl Editor<'_> {
-    /// Notes what to edit; false if it cannot be done inside `old`.
+    /// Records the edits that turn `old` into `new`; false if that is impossible inside `old`.
     fn change(&mut self, old: &YamlNode, new: &YamlNode, in_brackets: bool) -> bool {
         if old.means(new) {
             return true;
@@ -79,7 +78,7 @@ impl Editor<'_> {
         }
     }
 
-    /// What can be changed without moving anything else in brackets.
+    /// Edits inside brackets that move nothing else.
     fn inside_brackets(&mut self, old: &YamlNode, new: &YamlNode) -> bool {
         match (&old.data, &new.data) {
             (YamlData::Map(was), YamlData::Map(now)) if was.len() == now.len() && !was.is_empty() => was
@@ -163,32 +162,33 @@ impl Editor<'_> {
         true
     }
 
-    /// `key: value` as it stands in a block whose keys begin in this column.
+    /// `key: value` for a block whose keys start in this column.
     fn entry(&self, entry: &YamlEntry, column: usize) -> String {
         let one = YamlNode { line: 0, span: 0..0, data: YamlData::Map(vec![entry.clone()]) };
         block(&one, column)
     }
 
-    /// A value as it stands behind a dash.
+    /// A value as written after a dash.
     fn item(&self, node: &YamlNode, column: usize) -> String {
         let one = YamlNode { line: 0, span: 0..0, data: YamlData::List(vec![node.clone()]) };
         block(&one, column.saturating_sub(2)).trim_start_matches("- ").to_owned()
     }
 
-    /// Notes new lines behind the one in which `end` is.
+    /// Records new lines after the line that contains `end`.
     fn insert(&mut self, end: usize, text: &str, column: usize) {
         let at = (self.line_end(end) + 1).min(self.text.len());
         let newline = if self.text[..at].ends_with('\n') { "" } else { "\n" };
         self.edits.push((at..at, format!("{newline}{:column$}{text}\n", "")));
     }
 
-    /// The whole lines of what begins at `start`, with the comment above; none if something else begins them.
+    /// The whole lines of a node that starts at `start`, with the comment above; none if another node starts on its
+    /// line.
     fn lines(&self, start: usize, end: usize) -> Option<Range<usize>> {
         let begins = self.text[self.line_start(start)..start].trim().is_empty();
         begins.then(|| self.comment_above(start)..(self.line_end(end) + 1).min(self.text.len()))
     }
 
-    /// Start of the comment lines directly above a line and indented like it; else of the line.
+    /// Start of the comment lines directly above a line with the same indentation, or of the line itself.
     fn comment_above(&self, start: usize) -> usize {
         let (mut top, column) = (self.line_start(start), self.column(start));
         while top > 0 {
@@ -202,7 +202,7 @@ impl Editor<'_> {
         top
     }
 
-    /// The dash of an item, if it begins its line.
+    /// The dash of an item, if it starts its line.
     fn dash(&self, item: &YamlNode) -> Option<usize> {
         let start = self.line_start(item.span.start);
         let before = &self.text[start..item.span.start];
@@ -210,7 +210,7 @@ impl Editor<'_> {
         (dash.trim_start() == "-").then(|| start + dash.len() - 1)
     }
 
-    /// Where an entry ends; without a value, with its key's line.
+    /// Where an entry ends: without a value, at the end of its key's line.
     fn end(&self, entry: &YamlEntry) -> usize {
         if entry.value.span.is_empty() { self.line_end(entry.at) } else { entry.value.span.end }
     }
@@ -227,7 +227,7 @@ impl Editor<'_> {
         at - self.line_start(at)
     }
 
-    /// The text with all edits; where two begin in one place, what is added comes first.
+    /// The text with all edits applied; where two start at the same offset, insertions come first.
     fn apply(mut self) -> String {
         self.edits.sort_by_key(|(range, _)| (range.start, range.end));
         let (mut text, mut done) = (String::new(), 0);

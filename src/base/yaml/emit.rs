@@ -1,11 +1,11 @@
-//! Values as YAML text, for templates: block style, sorted, quoted whenever a reader could take it for something else.
+//! Writes values as YAML text for templates: block style, sorted, quoted whenever a parser could misread them.
 
 use std::fmt::Write as _;
 
 use crate::base::value::Value;
 
-/// `value` as YAML. Every line but the first is indented by `indent` spaces: the first stands where the caller is. No
-/// final newline.
+/// `value` as YAML. Every line but the first is indented by `indent` spaces, because the first continues the caller's
+/// line. No final newline.
 pub(crate) fn emit(value: &Value, indent: usize) -> String {
     let mut text = String::new();
     write(value, indent, &mut text);
@@ -37,7 +37,7 @@ fn write(value: &Value, indent: usize, to: &mut String) {
     }
 }
 
-/// What stands after a `-` or a `key:`.
+/// The text after a `-` or a `key:`.
 fn entry(item: &Value, indent: usize, to: &mut String, in_list: bool) {
     match item {
         Value::Map(map) if !map.is_empty() && in_list => {
@@ -55,7 +55,7 @@ fn entry(item: &Value, indent: usize, to: &mut String, in_list: bool) {
     }
 }
 
-/// A text as it is if nothing could misread it, else in double quotes (JSON's are YAML's).
+/// The text itself if no parser could misread it, else in double quotes (JSON strings are valid YAML).
 pub(crate) fn scalar(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./@+".contains(c))

@@ -1,10 +1,10 @@
-//! When two nodes are the same data, however they are written. Stricter than [`resolve`](super::resolve): what readers
-//! disagree about is the same only if it is written alike.
+//! Semantic equality of nodes. Stricter than [`resolve`](super::resolve): scalars that parsers disagree about are equal
+//! only if they are spelled alike.
 
 use super::read::{YamlData, YamlNode};
 
 impl YamlNode {
-    /// Whether both are the same data: the order of keys, quotes and layout do not count, `1` and `1.0` are equal.
+    /// Whether both are the same data: key order, quotes and layout do not count, and `1` equals `1.0`.
     pub fn means(&self, other: &YamlNode) -> bool {
         match (&self.data, &other.data) {
             (YamlData::Scalar { .. }, YamlData::Scalar { .. }) => scalar_of(self) == scalar_of(other),
@@ -20,10 +20,10 @@ impl YamlNode {
     }
 }
 
-/// What a scalar is: its kind and a text that is the same for the same value.
+/// The kind of a scalar and a canonical text of its value.
 fn scalar_of(node: &YamlNode) -> (char, String) {
     let YamlData::Scalar { text, plain } = &node.data else { return ('-', String::new()) };
-    // Readers disagree about leading zeros, so such a number is only what it looks like.
+    // Parsers disagree about leading zeros, so such a number is compared by its spelling.
     let digits = text.trim_start_matches(['-', '+']);
     let odd = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
     match text.as_str() {

@@ -1,4 +1,4 @@
-//! YAML: reading with the place of everything, writing in one canonical way, editing what somebody wrote.
+//! YAML: reading with source positions, writing in one canonical form, editing files that people wrote.
 
 mod edit;
 mod emit;
@@ -16,7 +16,7 @@ pub(crate) use read::{TOO_LARGE, YamlData, YamlEntry, YamlNode};
 pub(crate) use scalar::{Scalar, resolve};
 pub(crate) use write::{block, flow};
 
-/// Whether a file's name says that YAML is in it, or JSON, which is YAML too: what a cluster applies.
+/// Whether a file name denotes YAML or JSON (which is YAML too): the formats that a cluster applies.
 pub(crate) fn is_manifest(path: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
 }

@@ -1,9 +1,9 @@
-//! YAML text to a tree in which every node knows its line, and scalars keep the text that was written. It is for what
-//! people wrote: places in messages, edits, patches. Data that can reach an id is a [`Value`](crate::base::value::Value).
+//! Parses YAML into a tree whose nodes know their line and whose scalars keep the text as written. Use it for files
+//! that people write: messages, edits, patches. Data that can reach an id is a [`Value`](crate::base::value::Value).
 //!
-//! Works on parser events and not on a loaded document, because a loaded document has already lost what we report:
-//! duplicate keys, aliases, whether `4.10` stood in quotes. Invariant: whatever the text, the tree is at most
-//! [`MAX_DEPTH`] deep and [`MAX_NODES`] large, so everything after this may recurse and copy.
+//! It works on parser events because a loaded document has already lost what we report: duplicate keys, aliases,
+//! whether `4.10` was quoted. Invariant: for any input, the tree is at most [`MAX_DEPTH`] deep and has at most
+//! [`MAX_NODES`] nodes, so later code may recurse and copy.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,44 +12,42 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use crate::base::hint::{Place, Problem, Problems};
 
-/// Deeper nesting is refused; an install-config has about six levels.
+/// Maximum nesting; an install-config has about six levels.
 const MAX_DEPTH: usize = 64;
-/// More nodes are refused, counting what aliases repeat; a thousand cluster nodes need about twenty thousand.
+/// Maximum number of nodes, with aliases expanded; a thousand cluster nodes need about twenty thousand.
 const MAX_NODES: usize = 200_000;
-/// What is said of a text beyond these.
+/// The message for text beyond these limits.
 pub(crate) const TOO_LARGE: &str = "the file is nested too deeply or repeats too much";
 
-/// The text of a file, and its name as the user knows it.
+/// The text of a file, and the name that the user knows it by.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// As shown to the user.
     pub name: &'a str,
     pub text: &'a str,
 }
 
-/// A value, the line on which it starts and the bytes that it takes.
+/// A value, its first line and its byte range.
 #[derive(Debug, Clone)]
 pub struct YamlNode {
     /// Line, from 1.
     pub line: usize,
-    /// From its first byte to behind its last, without the white space and comments around it. What an alias repeats
-    /// keeps the place of the original.
+    /// Without surrounding white space and comments. The expansion of an alias keeps the span of the original.
     pub span: Range<usize>,
     pub data: YamlData,
 }
 
-/// What a node is. Scalars are typed later, by what the field asks for.
+/// The kind of a node. Scalars are typed later, by the field that reads them.
 #[derive(Debug, Clone)]
 pub enum YamlData {
     /// `plain` is false for quoted and block scalars, which are always text.
     Scalar {
-        /// As written, quotes and escapes undone.
+        /// Quotes and escapes removed.
         text: String,
-        /// Whether it stood without quotes.
+        /// Whether it was unquoted.
         plain: bool,
     },
     List(Vec<YamlNode>),
-    /// A mapping with text keys, each once, in the order written.
+    /// A mapping with unique text keys, in file order.
     Map(Vec<YamlEntry>),
 }
 
@@ -58,7 +56,7 @@ pub enum YamlData {
 pub struct YamlEntry {
     pub key: String,
     pub line: usize,
-    /// Where the key starts, in bytes.
+    /// Byte offset of the key.
     pub at: usize,
     pub value: YamlNode,
 }
@@ -85,7 +83,7 @@ impl YamlNode {
         }
     }
 
-    /// The elements of a sequence; none of anything else.
+    /// The elements of a sequence; empty for any other node.
     pub fn items(&self) -> &[YamlNode] {
         match &self.data {
             YamlData::List(items) => items,
@@ -93,7 +91,7 @@ impl YamlNode {
         }
     }
 
-    /// How many nodes and how many levels; recursion is bounded by [`MAX_DEPTH`].
+    /// The number of nodes and levels; [`MAX_DEPTH`] bounds the recursion.
     fn measure(&self) -> (usize, usize) {
         let below = |nodes: &mut dyn Iterator<Item = &YamlNode>| {
             nodes.map(YamlNode::measure).fold((1, 0), |(size, height), (s, h)| (size + s, height.max(h)))
@@ -107,7 +105,7 @@ impl YamlNode {
     }
 }
 
-/// The one document of a file; none (and at least one problem) if there is no tree to work with.
+/// The only document of a file; none (and at least one problem) if there is no usable tree.
 pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<YamlNode> {
     let (mut documents, complete) = read(source, 1, problems);
     if !complete {
@@ -120,12 +118,12 @@ pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<YamlNode> {
     documents.pop()
 }
 
-/// All documents of a file that are not empty; fewer (and at least one problem) if it cannot be read to its end.
+/// All non-empty documents of a file; fewer (and at least one problem) if it cannot be parsed to its end.
 pub fn documents(source: Source<'_>, problems: &mut Problems) -> Vec<YamlNode> {
     read(source, usize::MAX, problems).0
 }
 
-/// At most `limit` documents, and whether the text could be read.
+/// At most `limit` documents, and whether the text could be parsed.
 fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<YamlNode>, bool) {
     let mut builder = Builder {
         source,
@@ -154,7 +152,7 @@ enum OpenKind {
     Map { entries: Vec<YamlEntry>, seen: BTreeMap<String, usize>, slot: Slot },
 }
 
-/// What the next node in a mapping is.
+/// The role of the next node in a mapping.
 enum Slot {
     Key,
     Value {
@@ -162,7 +160,7 @@ enum Slot {
         line: usize,
         at: usize,
     },
-    /// The value of a key that was refused.
+    /// The value of a rejected key.
     Ignored,
 }
 
@@ -174,12 +172,12 @@ struct Builder<'a> {
     nodes: usize,
     limit: usize,
     roots: Vec<YamlNode>,
-    /// A place in the text, in characters and in bytes: the parser counts the former.
+    /// A position in the text, in characters (which the parser counts) and in bytes.
     cursor: (usize, usize),
 }
 
 impl Builder<'_> {
-    /// Feeds all events; false if the text could not be read to its end.
+    /// Processes all events; false if the text could not be parsed to its end.
     fn run(&mut self) -> bool {
         let mut documents = 0;
         for event in Parser::new_from_str(self.source.text) {
@@ -210,7 +208,7 @@ impl Builder<'_> {
         true
     }
 
-    /// The byte at which a character starts. Events come nearly in the order of the text, so the way is short.
+    /// The byte offset of a character. Events are nearly in text order, so the cursor moves little.
     fn byte(&mut self, character: usize) -> usize {
         let (mut characters, mut bytes) = self.cursor;
         while let (true, Some(next)) = (characters < character, self.source.text[bytes..].chars().next()) {
@@ -224,7 +222,7 @@ impl Builder<'_> {
         bytes
     }
 
-    /// Takes one event; false if a limit was reached.
+    /// Processes one event; false if a limit was reached.
     fn event(&mut self, event: Event<'_>, line: usize, bytes: Range<usize>) -> bool {
         let node = match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -256,7 +254,7 @@ impl Builder<'_> {
                         (YamlData::Map(entries), last)
                     }
                 };
-                // The end of a block is no place of its own; a bracket is.
+                // The end event of a block has no text of its own; a closing bracket has.
                 let end = if bytes.is_empty() { last.unwrap_or(start) } else { bytes.end };
                 let node = YamlNode { line, span: start..end.max(start), data };
                 self.remember(anchor, &node);
@@ -264,7 +262,7 @@ impl Builder<'_> {
             }
             Event::Alias(anchor) => match self.anchors.get(&anchor) {
                 Some(node) => {
-                    // Weighed before it is copied: this is where a small file could become a large tree.
+                    // Measured before it is copied: here a small file could grow into a large tree.
                     let (size, height) = node.measure();
                     self.nodes += size;
                     if self.stack.len() + height > MAX_DEPTH || self.nodes > MAX_NODES {
@@ -302,7 +300,7 @@ impl Builder<'_> {
         true
     }
 
-    /// Puts a finished node where it belongs: document, list, key or value.
+    /// Attaches a finished node to its parent: document, list, key or value.
     fn attach(&mut self, node: YamlNode) {
         let Some(open) = self.stack.last_mut() else {
             if !node.is_null() {
@@ -339,7 +337,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a tag makes a scalar a text (`!!str`, `!`). Other tags of ours or theirs are refused.
+    /// Whether a tag makes a scalar text (`!!str`, `!`). All other tags are rejected.
     fn is_text(&mut self, tag: Option<&Tag>, line: usize) -> bool {
         let Some(tag) = tag else { return false };
         let core = tag.is_yaml_core_schema();
@@ -368,7 +366,7 @@ impl Builder<'_> {
     }
 }
 
-/// How long a scalar is, of a text that goes on to where the next token starts, as the parser has it.
+/// Length of the scalar at the start of a text that reaches up to the next token, as the parser reports it.
 fn length(text: &str) -> usize {
     let (quote, mut escaped) = (text.chars().next(), false);
     let ends = |(_, c): &(usize, char)| {
@@ -378,7 +376,7 @@ fn length(text: &str) -> usize {
     };
     match quote {
         Some('"' | '\'') => {
-            // In single quotes, two of them are one: `'it''s'` goes on behind the second.
+            // In single quotes, two quotes are one: `'it''s'` continues after the second.
             let mut ends = text.char_indices().skip(1).filter(ends).map(|(at, _)| at).peekable();
             while let Some(at) = ends.next() {
                 match quote == Some('\'') && ends.next_if_eq(&(at + 1)).is_some() {
@@ -392,7 +390,7 @@ fn length(text: &str) -> usize {
     }
 }
 
-/// The key that a node is, or why it is none, with a hint.
+/// The key that a node stands for, or the error and a hint.
 fn key_of(node: YamlNode, seen: &BTreeMap<String, usize>) -> Result<String, (String, Option<&'static str>)> {
     if node.is_null() {
         return Err(("a key is empty".to_owned(), Some("write `name: value`")));

@@ -1,6 +1,6 @@
-//! What a plain scalar is to the API server: `kubectl` and `oc` turn YAML into JSON before anything is checked.
+//! How the API server types a plain scalar: `kubectl` and `oc` convert YAML to JSON before anything is validated.
 //!
-//! That step has YAML 1.1's habits (`on` is true, `0777` is octal), and they decide whether a type is right.
+//! That conversion follows YAML 1.1 (`on` is true, `0777` is octal), which decides whether a type matches.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ pub(crate) enum Scalar {
     Bool(bool),
     Int(i128),
     Float(f64),
-    /// The text as it is.
+    /// The text itself.
     Text,
 }
 
-/// What a scalar without quotes is.
+/// The type of an unquoted scalar.
 pub(crate) fn resolve(text: &str) -> Scalar {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,

@@ -1,5 +1,5 @@
-//! Nodes as YAML or JSON text. Keys keep their order and plain scalars their text, because a patched manifest should
-//! look like the one that somebody wrote; texts of several lines are blocks.
+//! Writes nodes as YAML or JSON text. Keys keep their order and plain scalars their spelling, because a patched
+//! manifest should look like the original; multi-line texts become block scalars.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(crate) fn block(node: &YamlNode, indent: usize) -> String {
     text.trim_start_matches(['\n', ' ']).to_owned()
 }
 
-/// `node` on one line, as JSON: it can stand anywhere, in brackets too.
+/// `node` as JSON on one line, valid anywhere, also inside brackets.
 pub(crate) fn flow(node: &YamlNode) -> String {
     match &node.data {
         YamlData::Scalar { text, plain } if *plain && is_json(text) => text.clone(),
@@ -60,7 +60,7 @@ pub(super) fn inline(text: &str, plain: bool) -> String {
     }
 }
 
-/// Whether a plain scalar is a word or number of JSON's too.
+/// Whether a plain scalar is also a JSON literal or number.
 fn is_json(text: &str) -> bool {
     matches!(text, "true" | "false" | "null") || serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
@@ -85,7 +85,7 @@ fn write(node: &YamlNode, indent: usize, to: &mut String) {
     }
 }
 
-/// What stands after a `-` or a `key:`.
+/// The text after a `-` or a `key:`.
 fn entry(node: &YamlNode, indent: usize, to: &mut String, in_list: bool) {
     match &node.data {
         YamlData::Map(entries) if !entries.is_empty() && in_list => {
@@ -110,7 +110,7 @@ fn entry(node: &YamlNode, indent: usize, to: &mut String, in_list: bool) {
     }
 }
 
-/// Whether a text of several lines can stand as a block, and be read again as it is.
+/// Whether a multi-line text survives a round trip as a block scalar.
 fn fits_block(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n')
         && !text.ends_with("\n\n")

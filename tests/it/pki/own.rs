@@ -190,7 +190,7 @@ fn what_cannot_sign_is_refused() {
     odd.crt odd.key
       error: `key/root-ca` cannot be built (built-in recipes/22-key/authorities.toml)
       caused by: your key of `root-ca`
-      caused by: a key of kind `ed25519` is not supported
+      caused by: `ed25519` keys are not supported
       hint: use RSA of 2048, 3072 or 4096 bits, or ECDSA on the curves P-256 or P-384
     good.key good.key
       error: 1 problem:

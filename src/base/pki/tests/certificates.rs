@@ -1,5 +1,3 @@
-//! Certificates.
-
 use std::net::IpAddr;
 
 use proptest::prelude::*;
@@ -50,8 +48,8 @@ fn make(request: &Request<'_>, issuer: Option<(&Certificate, &PrivateKey)>) -> R
     issue(&seed(), DOMAIN, "pki/some", 1, request, issuer)
 }
 
-/// Literal digests: a change here gives every cluster new certificates, and with them new ids to all that holds one.
-/// That is not as bad as new keys, but still a new version of the builders; decide it, and say so in the commit.
+/// Literal digests: changing one gives every cluster new certificates, and new ids to everything that contains one.
+/// That is less severe than new keys, but still a new version of the builders; decide it, and say so in the commit.
 #[test]
 fn certificates_are_pinned() {
     let (rsa, p384, p256) = (
@@ -104,7 +102,7 @@ fn a_certificate_says_what_was_asked_for() {
     assert_eq!(Certificate::from_pem(&both), Err(PkiError::Several { what: "certificate", count: 2 }));
 }
 
-/// As Go has it for the node bootstrapper of the installer.
+/// As Go encodes the installer's node bootstrapper.
 #[test]
 fn two_organizations_and_a_long_common_name() {
     let own = key("b", Algorithm::EcdsaP256);
@@ -147,7 +145,7 @@ fn dates_are_encoded_by_their_year() {
     assert_eq!(made.not_after(), datetime!(2050-01-01 00:00 UTC));
 }
 
-/// An authority of OpenSSL's making with a name of many string types, and without key usages or subject key id.
+/// An authority made by OpenSSL with many string types in its name, and without key usages or subject key id.
 #[test]
 fn an_authority_of_the_user_signs() {
     let root = Certificate::from_pem(include_str!("data/authority.pem")).unwrap();
@@ -166,8 +164,8 @@ fn an_authority_of_the_user_signs() {
     insta::assert_snapshot!(made.authority_key_id().unwrap(), @"91097149f4c1c8f2f89c0c9903b906cc99aff6a5");
 }
 
-/// Signed by another and signed by itself: what one has signed is accepted under the other, and of the second nobody can
-/// tell that there is a first.
+/// The same authority signed by another and by itself: either verifies what the other signed, and the second does not
+/// reveal the first.
 #[test]
 fn an_authority_once_more() {
     let (above, own, third) =
@@ -208,7 +206,7 @@ fn an_authority_once_more() {
     ));
 }
 
-/// The name of a user's authority stays as it is, byte for byte.
+/// The name of a user's authority is kept byte for byte.
 #[test]
 fn an_authority_of_the_user_once_more() {
     let root = Certificate::from_pem(include_str!("data/authority.pem")).unwrap();
@@ -247,17 +245,17 @@ fn what_nobody_would_accept_is_refused() {
     a certificate cannot be valid from 2026-11-16 to 2026-11-16
     a certificate cannot be valid from 1960-01-01 to 2027-11-16
     `bücher.example` is not a DNS name
-      write names of other alphabets in their `xn--` form
+      write internationalised names in their `xn--` form
     `` is not a DNS name
-      write names of other alphabets in their `xn--` form
+      write internationalised names in their `xn--` form
     the private key does not belong to the certificate of `OU=openshift, CN=root-ca`
-      give the key that the certificate was made for
+      use the private key of that certificate
     `O=system:masters, CN=system:admin` is not an authority that may sign certificates
       it needs `CA:TRUE` and, if it has key usages, `Certificate Sign` among them
     `OU=openshift, CN=root-ca` is not an authority that may sign certificates
       it needs `CA:TRUE` and, if it has key usages, `Certificate Sign` among them
     `OU=openshift, CN=root-ca` may not sign further authorities: its path length is 0
-      bring an authority that has room for one more level
+      use an authority whose path length allows one more level
     ");
     assert!(make(&leaf(&own), Some((&last, &signer))).is_ok());
 }
@@ -271,16 +269,15 @@ fn what_is_no_certificate_is_refused() {
         .map(|error| format!("{error}\n  {}", error.hint().unwrap()))
         .collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    there is no certificate in it
+    it contains no certificate
       a certificate in PEM form begins with `-----BEGIN CERTIFICATE-----`
-    there is no certificate in it
-      it holds a `PRIVATE KEY`; give a file with one certificate in PEM form
+    it contains no certificate
+      it contains a `PRIVATE KEY`; use a file with one certificate in PEM form
     the certificate is damaged: ASN.1 DER message is incomplete: expected 400, actual 399 at DER byte 399
-      see what `openssl x509 -text -noout` says
+      `openssl x509 -text -noout` may say more
     ");
 }
 
-/// A signature over other bytes is none.
 #[test]
 fn a_changed_certificate_is_noticed() {
     let own = key("b", Algorithm::EcdsaP256);

@@ -13,7 +13,7 @@ use super::{DOMAIN, key, seed};
 use crate::base::hint::Hint as _;
 use crate::base::secret::Seed;
 
-/// Keys of other programs, throwaways all of them.
+/// Throwaway keys made by other programs.
 const OTHERS: [&str; 3] = [
     include_str!("data/rsa-2048-pkcs1.pem"),
     include_str!("data/p256-sec1.pem"),
@@ -74,7 +74,7 @@ fn every_form_reads_back() {
     }
 }
 
-/// Byte for byte what OpenSSL wrote, if it is written in the same form.
+/// Byte for byte what OpenSSL wrote in the same form.
 #[test]
 fn other_programs_write_the_same() {
     for (text, form) in OTHERS.into_iter().zip([Form::Own, Form::Own, Form::Pkcs8]) {
@@ -116,46 +116,46 @@ fn what_is_not_for_us_is_refused_with_advice() {
     })
     .collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    there is no private key in it
+    it contains no private key
       a private key in PEM form begins with `-----BEGIN PRIVATE KEY-----`
-    there is no private key in it
-      it holds a `CERTIFICATE`; give a file with one private key in PEM form
-    there are 2 private keys in it, where one is wanted
+    it contains no private key
+      it contains a `CERTIFICATE`; use a file with one private key in PEM form
+    it contains 2 private keys instead of one
       keep one private key in the file
     the private key is encrypted
       decrypt it: `openssl pkey -in key.pem -out plain.pem`
     the private key is encrypted
       decrypt it: `openssl pkey -in key.pem -out plain.pem`
-    a key of kind `ed25519` is not supported
+    `ed25519` keys are not supported
       use RSA of 2048, 3072 or 4096 bits, or ECDSA on the curves P-256 or P-384
-    a key of kind `ecdsa-p521` is not supported
+    `ecdsa-p521` keys are not supported
       use RSA of 2048, 3072 or 4096 bits, or ECDSA on the curves P-256 or P-384
-    a key of kind `rsa-1024` is not supported
+    `rsa-1024` keys are not supported
       use RSA of 2048, 3072 or 4096 bits, or ECDSA on the curves P-256 or P-384
-    the PEM block `RSA PRIVATE KEY` is not complete
+    the PEM block `RSA PRIVATE KEY` has no end
       was the file cut off when it was copied?
     the private key is damaged: it is not PKCS#1
-      see what `openssl pkey -check -noout` says
+      `openssl pkey -check -noout` may say more
     the private key is damaged: it is not SEC1
-      see what `openssl pkey -check -noout` says
+      `openssl pkey -check -noout` may say more
     the PEM block `PRIVATE KEY` is not base64
       was the file changed when it was copied?
     ");
 }
 
-/// A key whose numbers do not belong together would make bad signatures.
+/// A key with inconsistent numbers would make invalid signatures.
 #[test]
 fn damaged_numbers_are_noticed() {
     let good = key("a", Algorithm::EcdsaP256).to_pem(Form::Own);
     let other = key("b", Algorithm::EcdsaP256).to_pem(Form::Own);
-    // The scalar is in the first line, most of the public half in the last ones.
+    // The scalar is in the first line, most of the public key in the last ones.
     let (first, _) = good.split_at(28 + 64);
     let (_, rest) = other.split_at(28 + 64);
     let error = PrivateKey::from_pem(&[first, rest].concat()).unwrap_err();
     assert!(matches!(error, PkiError::Damaged { .. }), "{error}");
 }
 
-/// Go leaves the primes in the order in which it found them: the second may be the larger one.
+/// Go keeps the primes in the order in which it found them: the second may be larger.
 #[test]
 fn primes_may_stand_in_any_order() {
     let key = key("a", Algorithm::Rsa2048);

@@ -1,4 +1,4 @@
-//! What is pinned, what is refused, and what comes back.
+//! Pinned digests, rejected input, and round trips.
 
 mod certificates;
 mod keys;

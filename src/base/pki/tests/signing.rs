@@ -1,4 +1,4 @@
-//! Requests that OpenSSL made, taken apart; and what is left of them when somebody breaks them.
+//! Requests made by OpenSSL, intact and corrupted.
 
 use super::super::certificate::elements;
 use super::super::{PkiError, SigningRequest};
@@ -36,28 +36,25 @@ fn names_and_extensions_are_told() {
 #[test]
 fn only_one_request_and_nothing_around_it() {
     let refused = |text: &str| read(text).unwrap_err().to_string();
-    assert_eq!(refused(""), "there is no certificate request in it");
-    assert_eq!(refused(&EC.replace(" REQUEST", "")), "there is no certificate request in it");
+    assert_eq!(refused(""), "it contains no certificate request");
+    assert_eq!(refused(&EC.replace(" REQUEST", "")), "it contains no certificate request");
     assert_eq!(
         refused(&EC.replace("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST")),
-        "there is no certificate request in it"
+        "it contains no certificate request"
     );
-    assert_eq!(refused(&format!("{EC}{RSA}")), "there are 2 certificate requests in it, where one is wanted");
+    assert_eq!(refused(&format!("{EC}{RSA}")), "it contains 2 certificate requests instead of one");
     assert_eq!(
         refused(&format!("# mine\n{EC}")),
-        "the certificate request is damaged: there is something around it"
+        "the certificate request is damaged: there is text around it"
     );
-    assert_eq!(
-        refused(&format!("{EC}more")),
-        "the certificate request is damaged: there is something around it"
-    );
+    assert_eq!(refused(&format!("{EC}more")), "the certificate request is damaged: there is text around it");
     assert!(refused(&" ".repeat(1 << 20)).ends_with("it has more than 32768 bytes"));
     assert!(SigningRequest::from_pem(&[0xff, 0xfe]).is_err());
 }
 
-/// No byte of it can be another, or be missing, without the signature or the reader noticing.
+/// Changing or removing any byte breaks the signature or the encoding.
 #[test]
-fn what_is_broken_is_never_good() {
+fn a_corrupted_request_is_never_valid() {
     for text in [EC, RSA] {
         let der = super::super::pem::read(text).unwrap().remove(0).der.to_vec();
         for length in 0..der.len() {
@@ -71,7 +68,7 @@ fn what_is_broken_is_never_good() {
                 let mut broken = der.clone();
                 broken[at] ^= bit;
                 let Ok(read) = SigningRequest::from_der(&broken) else { continue };
-                // Behind what is signed, the algorithm has parameters that mean nothing.
+                // After the signed part, the algorithm has parameters that mean nothing.
                 assert!(!read.is_signed || (at > signed && read == good), "{at}");
             }
         }

@@ -1,4 +1,4 @@
-//! What is a pattern and what is not: keys, passwords and tokens are; certificates, names, digests are not.
+//! Keys, passwords and tokens are patterns; certificates, names and digests are not.
 
 use super::super::der::examples::{certificate, ec, noise, rsa};
 use super::*;
@@ -14,7 +14,7 @@ fn pem(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
-/// Patterns as text; bytes that are none as hex.
+/// Patterns as text; binary ones as hex.
 fn found(name: &str, content: &str) -> Vec<String> {
     let show = |pattern: &Secret| match pattern.reveal_text().filter(|text| is_text(text)) {
         Some(text) => text.to_owned(),
@@ -33,7 +33,8 @@ fn a_key_is_a_pattern_and_a_certificate_is_not() {
     assert_eq!(found("tls.pub", &pem("PUBLIC KEY", &certificate())), [""; 0]);
     let key = pem("RSA PRIVATE KEY", &rsa());
     let patterns = found("tls.key", &key);
-    // Lines are patterns from where the private exponent begins: before it is the modulus, which the certificate has too.
+    // Lines are patterns from the start of the private exponent: before it is the modulus, which the certificate has
+    // too.
     let lines: Vec<&str> = key.lines().collect();
     assert!(patterns.iter().all(|pattern| pattern != lines[1] && pattern != lines[4]), "the modulus");
     assert!(lines[7..lines.len() - 2].iter().all(|line| patterns.iter().any(|pattern| pattern == line)));
@@ -58,7 +59,7 @@ fn a_small_key_has_the_lines_with_its_scalar() {
     );
 }
 
-/// However a key is wrapped, the same patterns come out.
+/// The same patterns come out however a key is wrapped.
 #[test]
 fn keys_inside_of_files_inside_of_files() {
     let bare = found("tls.key", &pem("PRIVATE KEY", &ec()));
@@ -127,9 +128,9 @@ fn pull_secrets() {
     assert_eq!(found("x.json", &format!(r#"{{"pullSecret": {quoted}}}"#)), [auth.as_str(), "correct horse"]);
 }
 
-/// What stands in secret files and is public.
+/// Public parts of secret files.
 #[test]
-fn names_digests_and_addresses_are_no_patterns() {
+fn names_digests_and_addresses_are_not_patterns() {
     let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     let text = format!(
         "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: rendered-master-5d4f8c7b9a1e2f3d4c5b6a7988776655\n\

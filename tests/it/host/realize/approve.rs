@@ -235,11 +235,11 @@ fn broken() -> Vec<Case> {
     let good = Csr::of(DOWN).pem();
     let raw = |name, pem: String, why| (name, BOOT, CLIENT, C.to_vec(), pem, why);
     vec![
-        raw("b01", String::new(), "spec.request cannot be read: there is no certificate request in it"),
-        raw("b02", good.replace("CERTIFICATE REQUEST", "CERTIFICATE"), "spec.request cannot be read: there is no certificate request in it"),
-        raw("b03", good.replace("-----END", ""), "spec.request cannot be read: the PEM block `CERTIFICATE REQUEST` is not complete"),
-        raw("b04", format!("{good}{good}"), "spec.request cannot be read: there are 2 certificate requests in it, where one is wanted"),
-        raw("b05", format!("hello\n{good}"), "spec.request cannot be read: the certificate request is damaged: there is something around it"),
+        raw("b01", String::new(), "spec.request cannot be read: it contains no certificate request"),
+        raw("b02", good.replace("CERTIFICATE REQUEST", "CERTIFICATE"), "spec.request cannot be read: it contains no certificate request"),
+        raw("b03", good.replace("-----END", ""), "spec.request cannot be read: the PEM block `CERTIFICATE REQUEST` has no end"),
+        raw("b04", format!("{good}{good}"), "spec.request cannot be read: it contains 2 certificate requests instead of one"),
+        raw("b05", format!("hello\n{good}"), "spec.request cannot be read: the certificate request is damaged: there is text around it"),
         raw("b06", "-----BEGIN CERTIFICATE REQUEST-----\nMAA=\n-----END CERTIFICATE REQUEST-----\n".into(), "spec.request cannot be read: the certificate request is damaged: "),
         raw("b07", good.replace("\n", "\n "). replace(" -----", "-----").replace("MII", "%II"), "spec.request cannot be read: the PEM block `CERTIFICATE REQUEST` is not base64"),
         raw("b08", "A".repeat(40_000), "spec.request cannot be read: the certificate request is damaged: it has more than 32768 bytes"),
