@@ -131,12 +131,12 @@ pub(crate) fn write_whole_with(
     mode: u32,
     write: impl FnOnce(&mut File) -> Result<()>,
 ) -> Result<()> {
-    with_sibling(path, |beside| {
-        let mut file = create_new(beside, mode)?;
+    with_sibling(path, |sibling| {
+        let mut file = create_new(sibling, mode)?;
         write(&mut file)?;
         file.sync_all().at("sync", path)?;
-        hard_link(beside, path)?;
-        remove_file(beside)
+        hard_link(sibling, path)?;
+        remove_file(sibling)
     })
 }
 
@@ -154,11 +154,11 @@ pub(crate) fn reflink(from: &File, to: &File) -> bool {
 
 /// Replaces a file atomically: readers see the old or the new content, and a full disk keeps the old content.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    with_sibling(path, |beside| {
-        let mut file = create_new(beside, mode)?;
+    with_sibling(path, |sibling| {
+        let mut file = create_new(sibling, mode)?;
         file.write_all(bytes).at("write", path)?;
         file.sync_all().at("sync", path)?;
-        rename(beside, path)
+        rename(sibling, path)
     })
 }
 
@@ -168,19 +168,19 @@ pub(crate) fn replace_with(
     mode: u32,
     write: impl FnOnce(&mut File) -> Result<()>,
 ) -> Result<()> {
-    with_sibling(path, |beside| {
-        let mut file = create_new(beside, mode)?;
+    with_sibling(path, |sibling| {
+        let mut file = create_new(sibling, mode)?;
         write(&mut file)?;
         file.sync_all().at("sync", path)?;
-        rename(beside, path)
+        rename(sibling, path)
     })
 }
 
 /// Creates or replaces a symbolic link atomically.
 pub(crate) fn replace_link(target: &Path, path: &Path) -> Result<()> {
-    with_sibling(path, |beside| {
-        symlink(target, beside)?;
-        rename(beside, path)
+    with_sibling(path, |sibling| {
+        symlink(target, sibling)?;
+        rename(sibling, path)
     })
 }
 
@@ -189,8 +189,9 @@ fn with_sibling(path: &Path, work: impl FnOnce(&Path) -> Result<()>) -> Result<(
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let sibling = path.with_file_name(format!(".{name}.{}", random_name()));
     // Errors name the file that the user knows.
-    let done = work(&sibling)
-        .map_err(|error| if error.path == beside { Error { path: path.to_owned(), ..error } } else { error });
+    let done = work(&sibling).map_err(|error| {
+        if error.path == sibling { Error { path: path.to_owned(), ..error } } else { error }
+    });
     if done.is_err() {
         let _ = std::fs::remove_file(&sibling); // the first error is reported
     }

@@ -1,18 +1,18 @@
 //! The build system: recipes become a graph, the graph becomes derivations, derivations become objects of the store.
 //!
-//! Knows nothing of what is built (tested): which builders there are and which fields recipes see is handed in. Uses `base`.
+//! Knows nothing of what is built (tested): callers pass in the builders and the fields that recipes see. Uses `base`.
 //!
-//! | module | what it owns |
+//! | module | responsibility |
 //! |---|---|
-//! | `fields` | what recipes see of a configuration: leaves that know who decided them, and projections of them |
+//! | `fields` | what recipes see of a configuration: leaves with their origins, and projections |
 //! | `recipe` | recipe text and fields → an acyclic graph with all names resolved |
 //! | `drv` | the derivation, its canonical encoding, and the table of what is identity |
-//! | `tree` | what an output may hold, how it becomes an id, its listing, its writer |
+//! | `tree` | what an output may contain, how it becomes an id, its listing, its writer |
 //! | `store` | objects, realisations, sessions, roots, gc, verify, scan |
-//! | `builders` | what a builder is, and those that any build needs |
-//! | `registry` | images: registries, OCI layouts; verified bytes |
-//! | `sandbox` | one program on given inputs, without network |
-//! | `exec` | the scheduler: the store's output, else a build |
+//! | `builders` | the builder interface, and the generic builders |
+//! | `registry` | images from registries and OCI layouts, as verified bytes |
+//! | `sandbox` | runs one program on given inputs, without network |
+//! | `exec` | the scheduler: takes outputs from the store, else builds them |
 
 pub(crate) mod builders;
 pub(crate) mod drv;

@@ -48,8 +48,8 @@ fn demo(version: &str) -> Result<Opened> {
     let Some(demo) = demo::open(version) else {
         return Err(RegistryError::NotFound {
             image: format!("{DEMO}:{version}"),
-            what: format!("a demo release of this version (there is {})", demo::versions().join(" and ")),
-            place: "this tinderbox".into(),
+            what: "demo release".into(),
+            place: format!("this build has {}", demo::versions().join(" and ")),
         });
     };
     let (name, digest) = demo.release();

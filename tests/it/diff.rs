@@ -329,7 +329,7 @@ fn trouble_is_told_apart_from_a_difference() {
     insta::assert_snapshot!(ws.run(&["-q", "diff"]), @r"
     [stderr]
     error: `[STORE]` is not a store
-    hint: `tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE
+    hint: `tinderbox build` creates one; select another with `--store DIR` or TINDERBOX_STORE
     [exit 2]
     ");
     ws.build(&[]);
@@ -342,7 +342,7 @@ fn trouble_is_told_apart_from_a_difference() {
     insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:1", "gen:7"]), @r"
     [stderr]
     error: there is no generation 7
-    hint: there is 1
+    hint: existing generations: 1
     [exit 2]
     ");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "gen:x"]), @r"

@@ -342,7 +342,7 @@ fn without_a_base_the_isos_are_absent() {
     insta::assert_snapshot!(ws.run(&["build", "iso/master-0"]), @r"
     [stderr]
     error: there is no `iso/master-0` here: its recipe asks for `lock.rhcos.iso.local`
-    hint: download https://demo.invalid/rhcos/4.18/418.94.202501010000-0/x86_64/rhcos-418.94.202501010000-0-live-iso.x86_64.iso, name the file at `rhcos`, and run `tinderbox lock --update rhcos`
+    hint: download https://demo.invalid/rhcos/4.18/418.94.202501010000-0/x86_64/rhcos-418.94.202501010000-0-live-iso.x86_64.iso, set `rhcos` to the file, and run `tinderbox lock --update rhcos`
     [exit 1]
     ");
 }
@@ -362,16 +362,16 @@ fn a_base_that_is_not_the_pinned_one_is_refused() {
     fs::write(&path, &other).unwrap();
     insta::assert_snapshot!(failure(&ws), @r"
     error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
-    caused by: `[DIR]/live.iso` has sha256 `[SHA256]`, and cluster.lock pins `[SHA256]`
-    hint: if this is the file that you want, `tinderbox lock --update rhcos` pins it; else bring the other back
+    caused by: `[DIR]/live.iso` has sha256 `[SHA256]`, but cluster.lock pins `[SHA256]`
+    hint: to use this file, run `tinderbox lock --update rhcos`; else restore the pinned file
     [exit 1]
     ");
     // Cut short: it is not the pinned one in the first place.
     fs::write(&path, &good[..good.len() / 2]).unwrap();
     insta::assert_snapshot!(failure(&ws), @r"
     error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
-    caused by: `[DIR]/live.iso` has sha256 `[SHA256]`, and cluster.lock pins `[SHA256]`
-    hint: if this is the file that you want, `tinderbox lock --update rhcos` pins it; else bring the other back
+    caused by: `[DIR]/live.iso` has sha256 `[SHA256]`, but cluster.lock pins `[SHA256]`
+    hint: to use this file, run `tinderbox lock --update rhcos`; else restore the pinned file
     [exit 1]
     ");
     // If that is what was pinned, it is cut short.
@@ -386,10 +386,10 @@ fn a_base_that_is_not_the_pinned_one_is_refused() {
     fs::remove_file(&path).unwrap();
     insta::assert_snapshot!(failure(&ws), @r"
     error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
-    caused by: a file that cluster.lock pins is not there any more
+    caused by: a file that cluster.lock pins no longer exists
     caused by: cannot open `[DIR]/live.iso`
     caused by: No such file or directory (os error 2)
-    hint: bring it back, or name another at `rhcos` and run `tinderbox lock --update rhcos`
+    hint: restore it, or set `rhcos` to another file and run `tinderbox lock --update rhcos`
     [exit 1]
     ");
     // Nothing of what failed is left.

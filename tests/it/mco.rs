@@ -133,7 +133,7 @@ fn fatal_cases_are_said_in_words() {
     [STORE]/[ID]-mco-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
-    caused by: `/usr/bin/machine-config-operator` failed with exit code 255; its last words:
+    caused by: `/usr/bin/machine-config-operator` failed with exit code 255; its last output:
       I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
       F0101 00:00:00.000000       1 demo.go:1] error rendering bootstrap manifests: open /in/crs/proxy-cluster.yaml: no such file or directory
     hint: MCO needs Proxy `cluster`: a patch or a manifest of yours has taken it away
@@ -145,7 +145,7 @@ fn fatal_cases_are_said_in_words() {
     [STORE]/[ID]-mco-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
-    caused by: `/usr/bin/machine-config-controller` failed with exit code 255; its last words:
+    caused by: `/usr/bin/machine-config-controller` failed with exit code 255; its last output:
       I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
       F0101 00:00:00.000000       1 demo.go:1] error running MCC[BOOTSTRAP]: error creating feature gates handler: unable to determine features: missing desired version "4.18.0-demo" in featuregates.config.openshift.io/cluster
     hint: FeatureGate `cluster` must have its status for exactly this version, as `tinderbox show release/featuregate` has it: look at your manifests and patches of it
@@ -156,7 +156,7 @@ fn fatal_cases_are_said_in_words() {
     [STORE]/[ID]-mco-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
-    caused by: `/usr/bin/machine-config-controller` failed with exit code 2; its last words:
+    caused by: `/usr/bin/machine-config-controller` failed with exit code 2; its last output:
       I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
       panic: feature "NodeSwap" is not registered in FeatureGates
       goroutine 1 [running]:
@@ -169,7 +169,7 @@ fn fatal_cases_are_said_in_words() {
     [STORE]/[ID]-mco-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
-    caused by: `/usr/bin/machine-config-controller` failed with exit code 255; its last words:
+    caused by: `/usr/bin/machine-config-controller` failed with exit code 255; its last output:
       I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
       F0101 00:00:00.000000       1 demo.go:1] error running MCC[BOOTSTRAP]: Ignoring controller config generated from v4.11.0 (my version: v4.18.0-demo)
     hint: a ControllerConfig among your manifests is from another version of MCO: remove it, MCO makes its own
@@ -188,7 +188,7 @@ fn fatal_cases_are_said_in_words() {
     [STORE]/[ID]-mco-inputs
     [stderr]
     error: `mco/rendered` cannot be built (recipes/60-mco/rendered.toml)
-    caused by: `/usr/bin/machine-config-operator` failed with exit code 255; its last words:
+    caused by: `/usr/bin/machine-config-operator` failed with exit code 255; its last output:
       I0101 00:00:00.000000       1 demo.go:1] Version: v4.18.0-demo (demo)
       F0101 00:00:00.000000       1 demo.go:1] Failed to find machine-config-operator in image references
     hint: the release does not have an image that MCO needs: it is no whole OpenShift release, or one that tinderbox does not know yet
@@ -206,7 +206,7 @@ fn fatal_cases_are_said_in_words() {
     [STORE]/[ID]-mco-inputs
     [stderr]
     error: `mco/rendered` cannot be built (recipes/60-mco/rendered.toml)
-    caused by: `/usr/bin/machine-config-controller` ended as if all were well, and did not make `machine-configs/rendered-master-*.yaml`; its last words:
+    caused by: `/usr/bin/machine-config-controller` exited with 0 but did not write `machine-configs/rendered-master-*.yaml`; its last output:
             cloudConfig:
               name: ""
             platformSpec:
@@ -295,7 +295,7 @@ fn what_programs_get_wrong_is_noticed() {
     insta::assert_snapshot!(run(&format!("{program}[params.outputs]\n\"x\" = \"/out/x\"\n")), @r"
     [stderr]
     error: `mine/run` cannot be built (recipes/61-mine/run.toml)
-    caused by: `/usr/bin/machine-config-controller` ended as if all were well, and did not make `/out/x`; its last words:
+    caused by: `/usr/bin/machine-config-controller` exited with 0 but did not write `/out/x`; its last output:
       machine-config-controller v4.18.0-demo
     [exit 1]
     ");
@@ -309,14 +309,14 @@ fn what_programs_get_wrong_is_noticed() {
     insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\ninputs = \"mco/inputs\"\n[params.mounts]\ninputs = \"/in\"\n[params.require]\ninputs = [\"tls/none.crt\"]\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"
     [stderr]
     error: `mine/run` cannot be built (recipes/61-mine/run.toml)
-    caused by: input `mco/inputs` has no `tls/none.crt`: the program would go on without it
+    caused by: input `mco/inputs` has no `tls/none.crt`: the program would continue without it
     [exit 1]
     ");
     insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\nunused = \"mco/inputs\"\n[[params.steps]]\nrun = [\"/x\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"
     [stderr]
     error: `mine/run` cannot be built (recipes/61-mine/run.toml)
-    caused by: `unused` is given by the recipe and used by nothing in `mounts` and no text of the steps
-    hint: remove it: what is named is rebuilt for, so nothing is named without a use
+    caused by: the recipe sets `unused`, but nothing in `mounts` or the texts of the steps uses it
+    hint: remove it: declared names cause rebuilds when they change
     [exit 1]
     ");
     insta::assert_snapshot!(run("[inputs]\nimage = \"mco/image\"\n[[params.steps]]\nrun = [\"/x\", \"${verson}\"]\n[params.outputs]\n\"x\" = \"/out/x\"\n"), @r"
@@ -430,7 +430,7 @@ fn without_namespaces_the_setting_is_named() {
     [STORE]/[ID]-mco-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
-    caused by: this machine does not allow a sandbox: user namespaces cannot be made: the system allows no more
+    caused by: this machine does not allow a sandbox: cannot create user namespaces: the system's limit is reached
     hint: as root, `sysctl user.max_user_namespaces=15000`; or install bubblewrap
     [exit 1]
     ");

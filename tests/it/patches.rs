@@ -293,7 +293,7 @@ fn an_object_of_ours_is_patched_and_not_replaced() {
     [stderr]
     error: `assembled` cannot be built (built-in recipes/57-assembled.toml)
     caused by: `manifests/cluster-dns-02-config.yml` comes from both `manifest/cluster-dns-02-config` and `user/manifests`
-    hint: rename one of them; what a built-in recipe makes is changed with a patch in `patches/`
+    hint: rename one of them; to change the output of a built-in recipe, add a patch to `patches/`
     [exit 1]
     ");
 }

@@ -105,8 +105,8 @@ fn what_is_named_is_used() {
     [stderr]
     failed demo/alias
     error: `demo/alias` cannot be built (recipes/20-demo/alias.toml)
-    caused by: `d` is given by the recipe and used by nothing in `a`
-    hint: remove it: what is named is rebuilt for, so nothing is named without a use
+    caused by: the recipe sets `d`, but nothing in `a` uses it
+    hint: remove it: declared names cause rebuilds when they change
     [exit 1]
     ");
     let input = "builder = 'template'\n[inputs]\nd = 'infra/pool'\n[files]\n'a' = 'a.j2'\n";
@@ -114,8 +114,8 @@ fn what_is_named_is_used() {
     [stderr]
     failed demo/input
     error: `demo/input` cannot be built (recipes/90-demo/input.toml)
-    caused by: `d` is given by the recipe and used by nothing in `a`
-    hint: remove it: what is named is rebuilt for, so nothing is named without a use
+    caused by: the recipe sets `d`, but nothing in `a` uses it
+    hint: remove it: declared names cause rebuilds when they change
     [exit 1]
     ");
     let placed =
@@ -124,8 +124,8 @@ fn what_is_named_is_used() {
     [stderr]
     failed demo/placed
     error: `demo/placed` cannot be built (recipes/90-demo/placed.toml)
-    caused by: `e` is given by the recipe and used by nothing in `place` or `join`
-    hint: remove it: what is named is rebuilt for, so nothing is named without a use
+    caused by: the recipe sets `e`, but nothing in `place` or `join` uses it
+    hint: remove it: declared names cause rebuilds when they change
     [exit 1]
     ");
     let parameter = "builder = 'template'\n[files]\n'a' = 'a.j2'\n[params]\nexce = ['a']\n";
@@ -270,8 +270,8 @@ fn file_paths_stay_inside() {
     built infra/pool ([MS] ms)
     failed demo/x
     error: `demo/x` cannot be built (recipes/90-demo/x.toml)
-    caused by: the output has `../out`, which cannot be stored: a path may not contain `.` or `..`
-    hint: an output holds files, directories and links that stay inside it, under plain names
+    caused by: the output contains `../out`, which cannot be stored: a path may not contain `.` or `..`
+    hint: an output may contain files, directories and links that stay inside it, with plain names
     [exit 1]
     ");
 }

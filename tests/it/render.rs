@@ -307,25 +307,25 @@ fn what_the_programs_accept_and_should_not() {
     insta::assert_snapshot!(fails("render/kube-apiserver", "tls/aggregator-signer.key", ""), @r"
     [stderr]
     error: `render/kube-apiserver` cannot be built (built-in recipes/62-render/kube-apiserver.toml)
-    caused by: input `installer-tls` has no `tls/aggregator-signer.key`: the program would go on without it
+    caused by: input `installer-tls` has no `tls/aggregator-signer.key`: the program would continue without it
     [exit 1]
     ");
     insta::assert_snapshot!(fails("render/kube-apiserver", "", "tls/service-account.pub"), @r"
     [stderr]
     error: `render/kube-apiserver` cannot be built (built-in recipes/62-render/kube-apiserver.toml)
-    caused by: input `installer-tls` has an empty `tls/service-account.pub`: the program would take it, and make something useless
+    caused by: input `installer-tls` has an empty `tls/service-account.pub`: the program would accept it and write useless output
     [exit 1]
     ");
     insta::assert_snapshot!(fails("render/kube-controller-manager", "", "tls/kubelet-signer.key"), @r"
     [stderr]
     error: `render/kube-controller-manager` cannot be built (built-in recipes/62-render/kube-controller-manager.toml)
-    caused by: input `installer-tls` has an empty `tls/kubelet-signer.key`: the program would take it, and make something useless
+    caused by: input `installer-tls` has an empty `tls/kubelet-signer.key`: the program would accept it and write useless output
     [exit 1]
     ");
     insta::assert_snapshot!(fails("render/kube-scheduler", "auth/kubeconfig", ""), @r"
     [stderr]
     error: `render/kube-scheduler` cannot be built (built-in recipes/62-render/kube-scheduler.toml)
-    caused by: input `installer-tls` has no `auth/kubeconfig`: the program would go on without it
+    caused by: input `installer-tls` has no `auth/kubeconfig`: the program would continue without it
     [exit 1]
     ");
     // All but what is the scheduler's and the controller manager's.
@@ -345,7 +345,7 @@ fn what_the_programs_accept_and_should_not() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "render/cloud-credential"]), @r"
     [stderr]
     error: `render/cloud-credential` cannot be built (built-in recipes/62-render/cloud-credential.toml)
-    caused by: `/usr/bin/cloud-credential-operator` ended as if all were well, and did not make `/out/rendered`; it printed nothing
+    caused by: `/usr/bin/cloud-credential-operator` exited with 0 but did not write `/out/rendered`; it printed nothing
     hint: it renders nothing where install-config's `capabilities` leave CloudCredential out: then there is nothing to read
     [exit 1]
     ");
@@ -375,7 +375,7 @@ fn what_is_not_there_is_said_when_asked_for() {
     insta::assert_snapshot!(undigested(&demo.run(&["build", "-q", "render/ingress"])), @r"
     [stderr]
     error: `operator-image/cluster-ingress-operator` cannot be built (built-in recipes/61-operator-image/components.toml)
-    caused by: demo.invalid/openshift/components@sha256:…: manifest sha256:… is not there (the demo release has no content for this component, cluster-ingress-operator)
+    caused by: demo.invalid/openshift/components@sha256:…: manifest sha256:… not found (the demo release has no content for this component, cluster-ingress-operator)
     [exit 1]
     ");
     insta::assert_snapshot!(demo.run(&["build", "-q", "render/cluster-version"]), @r"

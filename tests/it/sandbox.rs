@@ -211,7 +211,7 @@ fn a_script_for_tinderbox_is_run_by_it() {
         script("#!/.tinderbox/interpreter machine-config@1 4.18\n");
         let problem = room.try_run(sandbox, &argv).unwrap_err().to_string();
         assert!(
-            problem.ends_with("its interpreter is tinderbox, and this process is another program"),
+            problem.ends_with("its interpreter is tinderbox, but this process is another program"),
             "{problem}"
         );
 
@@ -382,12 +382,12 @@ fn programs_that_are_none() {
     put("text", b"hello\n", 0o755);
     put("plain", b"#!/bin/sh\n", 0o644);
     insta::assert_snapshot!(error(&["/bin/bussybox"]), @"the image has no program `/bin/bussybox`; hint: did you mean `busybox`?");
-    insta::assert_snapshot!(error(&["sh"]), @"the image has no program `sh`; hint: a program is named by its absolute path in the image");
-    insta::assert_snapshot!(error(&["/bin"]), @"`/bin` of the image cannot be run: it is no file; hint: none");
-    insta::assert_snapshot!(error(&["/bin/foreign"]), @"`/bin/foreign` of the image cannot be run: it is for ppc64le, and this machine is x86_64; hint: none");
-    insta::assert_snapshot!(error(&["/bin/script"]), @"`/bin/script` of the image cannot be run: it needs `/usr/bin/python3`, which the image does not have; hint: none");
-    insta::assert_snapshot!(error(&["/bin/text"]), @"`/bin/text` of the image cannot be run: it is no program; hint: none");
-    insta::assert_snapshot!(error(&["/bin/plain"]), @"`/bin/plain` of the image cannot be run: it may not be executed: the file is no executable, or the store is on a file system mounted `noexec`; hint: none");
+    insta::assert_snapshot!(error(&["sh"]), @"the image has no program `sh`; hint: name a program by its absolute path in the image");
+    insta::assert_snapshot!(error(&["/bin"]), @"cannot run `/bin` of the image: it is not a file; hint: none");
+    insta::assert_snapshot!(error(&["/bin/foreign"]), @"cannot run `/bin/foreign` of the image: it is for ppc64le, but this machine is x86_64; hint: none");
+    insta::assert_snapshot!(error(&["/bin/script"]), @"cannot run `/bin/script` of the image: it needs `/usr/bin/python3`, which the image does not have; hint: none");
+    insta::assert_snapshot!(error(&["/bin/text"]), @"cannot run `/bin/text` of the image: it is not a program; hint: none");
+    insta::assert_snapshot!(error(&["/bin/plain"]), @"cannot run `/bin/plain` of the image: permission denied: it is not executable, or the store's file system is mounted `noexec`; hint: none");
 }
 
 #[test]
@@ -400,8 +400,8 @@ fn mounts_that_cannot_be() {
             .collect();
         room.try_run(&Sandbox::default(), &["/bin/true"]).unwrap_err().to_string()
     };
-    insta::assert_snapshot!(error(&["in"]), @"`in` cannot be mounted: it is no absolute path");
-    insta::assert_snapshot!(error(&["/in/../out"]), @"`/in/../out` cannot be mounted: it is no plain path");
+    insta::assert_snapshot!(error(&["in"]), @"`in` cannot be mounted: it is not an absolute path");
+    insta::assert_snapshot!(error(&["/in/../out"]), @"`/in/../out` cannot be mounted: it is not a plain path");
     insta::assert_snapshot!(error(&["/out"]), @"`/out` cannot be mounted: something else is mounted there");
-    insta::assert_snapshot!(error(&["/in", "/in/below"]), @"`/in/below` cannot be mounted: it is inside of something else that is mounted");
+    insta::assert_snapshot!(error(&["/in", "/in/below"]), @"`/in/below` cannot be mounted: it is inside another mount");
 }

@@ -323,7 +323,7 @@ fn generations_and_rollback() {
     insta::assert_snapshot!(ws.run(&["rollback", "7"]), @"
     [stderr]
     error: there is no generation 7
-    hint: there is 1, 2
+    hint: existing generations: 1, 2
     [exit 1]
     ");
     assert_eq!(ws.build(&[]), [""; 0]);
@@ -338,7 +338,7 @@ fn store_listing() {
     insta::assert_snapshot!(ws.run(&["store", "ls"]), @"
     [stderr]
     error: `[STORE]` is not a store
-    hint: `tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE
+    hint: `tinderbox build` creates one; select another with `--store DIR` or TINDERBOX_STORE
     [exit 1]
     ");
     ws.build(&["infra/haproxy", "infra/haproxy-pivoted", "infra/pool"]);
@@ -363,13 +363,13 @@ fn store_listing() {
     ");
     insta::assert_snapshot!(ws.run(&["store", "path", "zzzzzzzzzzzz"]), @"
     [stderr]
-    error: no object in the store begins with `zzzzzzzzzzzz`
+    error: no object in the store starts with `zzzzzzzzzzzz`
     hint: `tinderbox store ls` lists all objects
     [exit 1]
     ");
     insta::assert_snapshot!(ws.run(&["store", "path", "UPPER"]), @"
     [stderr]
-    error: no object in the store begins with `UPPER`
+    error: no object in the store starts with `UPPER`
     hint: `tinderbox store ls` lists all objects
     [exit 1]
     ");

@@ -66,11 +66,11 @@ fn a_flipped_byte_is_found_and_repaired() {
     changed [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml
     ");
     insta::assert_snapshot!(without_counts(&ws.run(&["store", "verify"])), @r"
-    bad [STORE]/.tinderbox/links/[ID]: its bytes are not those that its name says
-    bad [STORE]/[ID]-assembled/manifests/01-rbac.yaml: its bytes are not those that were stored
-    bad [STORE]/[ID]-cluster/manifests/01-rbac.yaml: its bytes are not those that were stored
-    bad [STORE]/[ID]-ignition-bootstrap/tree/opt/openshift/manifests/01-rbac.yaml: its bytes are not those that were stored
-    bad [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml: its bytes are not those that were stored
+    bad [STORE]/.tinderbox/links/[ID]: its content does not match its name
+    bad [STORE]/[ID]-assembled/manifests/01-rbac.yaml: its content changed
+    bad [STORE]/[ID]-cluster/manifests/01-rbac.yaml: its content changed
+    bad [STORE]/[ID]-ignition-bootstrap/tree/opt/openshift/manifests/01-rbac.yaml: its content changed
+    bad [STORE]/[ID]-manifest-01-rbac/01-rbac.yaml: its content changed
     [N] objects, [N] files, [SIZE]: 5 bad paths
     [exit 1]
     ");
@@ -239,7 +239,7 @@ fn damaged_roots_are_named() {
     fs::write(root.join("generations/1.json"), "{").unwrap();
     insta::assert_snapshot!(ws.run(&["generations"]).replace(&*root.file_name().unwrap().to_string_lossy(), "[ROOT]"), @"
     [stderr]
-    error: `[STORE]/.tinderbox/roots/[ROOT]/generations/1.json` cannot be understood
+    error: cannot parse `[STORE]/.tinderbox/roots/[ROOT]/generations/1.json`
     caused by: EOF while parsing an object at line 1 column 1
     hint: run `tinderbox store verify` to see what else is wrong, then `tinderbox store repair`
     [exit 1]
@@ -269,8 +269,8 @@ fn a_store_of_a_newer_format_is_refused() {
     }
     insta::assert_snapshot!(ws.run(&["build"]), @"
     [stderr]
-    error: the store `[STORE]` has format `2`, and this tinderbox knows format 1
-    hint: use the tinderbox that made it, or another store (`--store DIR`)
+    error: the store `[STORE]` has format `2`, but this tinderbox supports format 1
+    hint: use the tinderbox that created it, or another store (`--store DIR`)
     [exit 1]
     ");
     for args in [&["build", "--dry-run"][..], &["show", "cluster"], &["why", "cluster"]] {
@@ -317,7 +317,7 @@ fn a_read_only_store_as_a_plain_user() {
     note: the store is read-only: this build is not kept as a generation
     error: `infra/haproxy` cannot be stored
     caused by: the store `[STORE]` is read-only
-    hint: use a store that you may write to: `--store DIR` or TINDERBOX_STORE
+    hint: use a writable store: `--store DIR` or TINDERBOX_STORE
     [exit 1]
     ");
     let gc = ws.as_plain_user(part, &["store", "gc"]).unwrap().output().unwrap();
@@ -380,7 +380,7 @@ fn a_store_on_a_read_only_mount() {
     note: the store is read-only: this build is not kept as a generation
     error: `infra/haproxy` cannot be stored
     caused by: the store `[STORE]` is read-only
-    hint: use a store that you may write to: `--store DIR` or TINDERBOX_STORE
+    hint: use a writable store: `--store DIR` or TINDERBOX_STORE
     error: cannot open `[STORE]/.tinderbox/locks/sessions`
     caused by: Read-only file system (os error 30)
     hint: the file system is mounted read-only
@@ -510,29 +510,29 @@ fn outputs_that_cannot_be_stored() {
     std::os::unix::fs::symlink("/etc/passwd", source.join("below/absolute")).unwrap();
     insta::assert_snapshot!(add(&ws), @"
     [stderr]
-    error: the output has `below/absolute`, which cannot be stored: a link may not be absolute: it would point out of the store
-    hint: an output holds files, directories and links that stay inside it, under plain names
+    error: the output contains `below/absolute`, which cannot be stored: a link may not be absolute: it would leave the store
+    hint: an output may contain files, directories and links that stay inside it, with plain names
     [exit 1]
     ");
     std::os::unix::fs::symlink("../../out", source.join("below/climbs")).unwrap();
     insta::assert_snapshot!(add(&ws), @"
     [stderr]
-    error: the output has `below/climbs`, which cannot be stored: a link may not lead out of its tree
-    hint: an output holds files, directories and links that stay inside it, under plain names
+    error: the output contains `below/climbs`, which cannot be stored: a link may not leave its tree
+    hint: an output may contain files, directories and links that stay inside it, with plain names
     [exit 1]
     ");
     assert!(Command::new("mkfifo").arg(source.join("pipe")).status().unwrap().success());
     insta::assert_snapshot!(add(&ws), @"
     [stderr]
-    error: the output has `pipe`, which cannot be stored: it is a named pipe
-    hint: an output holds files, directories and links that stay inside it, under plain names
+    error: the output contains `pipe`, which cannot be stored: it is a named pipe
+    hint: an output may contain files, directories and links that stay inside it, with plain names
     [exit 1]
     ");
     let _socket = std::os::unix::net::UnixListener::bind(source.join("socket")).unwrap();
     insta::assert_snapshot!(add(&ws), @"
     [stderr]
-    error: the output has `socket`, which cannot be stored: it is a socket
-    hint: an output holds files, directories and links that stay inside it, under plain names
+    error: the output contains `socket`, which cannot be stored: it is a socket
+    hint: an output may contain files, directories and links that stay inside it, with plain names
     [exit 1]
     ");
     if is_root() {
@@ -540,8 +540,8 @@ fn outputs_that_cannot_be_stored() {
         if made.is_ok_and(|status| status.success()) {
             insta::assert_snapshot!(add(&ws), @"
             [stderr]
-            error: the output has `null`, which cannot be stored: it is a device
-            hint: an output holds files, directories and links that stay inside it, under plain names
+            error: the output contains `null`, which cannot be stored: it is a device
+            hint: an output may contain files, directories and links that stay inside it, with plain names
             [exit 1]
             ");
         } else {
@@ -551,8 +551,8 @@ fn outputs_that_cannot_be_stored() {
     fs::write(source.join("new\nline"), "x").unwrap();
     insta::assert_snapshot!(add(&ws), @r#"
     [stderr]
-    error: the output has `new\nline`, which cannot be stored: a path may not contain control characters
-    hint: an output holds files, directories and links that stay inside it, under plain names
+    error: the output contains `new\nline`, which cannot be stored: a path may not contain control characters
+    hint: an output may contain files, directories and links that stay inside it, with plain names
     [exit 1]
     "#);
     // And what can be: links that stay inside, executables, empty directories.

@@ -7,7 +7,7 @@ use crate::base::fs;
 use crate::base::secret::Secret;
 use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
 use crate::cli::{Error, Printer, Result};
-use crate::engine::store::{Beside, Encoding, KnownSecret, Scan};
+use crate::engine::store::{Encoding, KnownSecret, Scan, ScanPaths};
 use crate::openshift::workspace::{
     CLUSTER, ClusterDir, Env, LOCK, RESULT, SEALED, WorkspaceError, read_cluster, seed,
 };
@@ -79,19 +79,19 @@ fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
         fs::metadata(path)?; // what was named must be there
     }
     let mut known = Vec::new();
-    let mut beside = Beside { public: more.to_vec(), mixed: Vec::new() };
+    let mut paths = ScanPaths { public: more.to_vec(), mixed: Vec::new() };
     match ClusterDir::open(env.directory) {
         Ok(directory) => {
             known = self::known(env, &directory)?;
-            beside.public.extend([CLUSTER, LOCK, SEALED, ".gitignore"].map(|name| directory.file(name)));
+            paths.public.extend([CLUSTER, LOCK, SEALED, ".gitignore"].map(|name| directory.file(name)));
             // It points into a store: this one, which is searched anyway, or another.
             let result = fs::optional(fs::canonical(&directory.file(RESULT)))?;
-            beside.mixed.extend(result.filter(|result| !result.starts_with(store.root())));
+            paths.mixed.extend(result.filter(|result| !result.starts_with(store.root())));
         }
         Err(WorkspaceError::NotACluster { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    store.scan(&known, &beside, env.cancel)?.ok_or(Error::Stopped)
+    store.scan(&known, &paths, env.cancel)?.ok_or(Error::Stopped)
 }
 
 /// The secrets of a cluster directory: its pull secret and its seed.

@@ -1,7 +1,7 @@
-//! `digest`: the digest of a file, as a text: another artifact can say which content goes with it, and not have it.
+//! `digest`: the digest of a file as text, so that another artifact can refer to the content without containing it.
 //!
-//! Input: `of`, one file. Parameter: `file`, what the output is called; it has no newline. The digest of a secret file is
-//! keyed with the seed, so that it says nothing about what is in it: the output is public.
+//! Input: `of`, one file. Parameter: `file`, the name of the output, which has no final newline. The digest of a secret
+//! file is keyed with the seed, so it reveals nothing about the content: the output is public.
 
 use super::{BuildError, Builder, Job, JobError};
 use crate::engine::drv::BuilderId;

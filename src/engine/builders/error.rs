@@ -1,4 +1,4 @@
-//! Why a job could not be done.
+//! Errors of builders.
 
 use std::any::Any;
 
@@ -8,71 +8,68 @@ use crate::engine::registry::RegistryError;
 use crate::engine::sandbox::SandboxError;
 use crate::engine::tree::TreeError;
 
-/// Why a job could not be done.
+/// Why a job failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The output could not be written.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// An image could not be had.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     #[error(transparent)]
     Fs(#[from] crate::base::fs::Error),
-    /// A pinned file could not be had.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The job itself is wrong.
+    /// The job itself is invalid.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// A text file of the recipe that cannot be used: a template, a patch.
+    /// A text file of the recipe is invalid: a template, a patch.
     #[error("{file}:{line}: {message}")]
     Text {
-        /// Its alias; the scheduler puts the name that the user knows in its place.
+        /// Its alias; the scheduler replaces it with the name that the user knows.
         file: String,
         line: usize,
         message: String,
         hint: Option<String>,
     },
-    /// A program that could not be run.
+    /// A program could not be run.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// A program that did not do what it should.
+    /// A program ran and failed.
     #[error("`{program}` {problem}{}", last_words(words))]
     Program {
-        /// Which, by its path in the image.
+        /// Its path in the image.
         program: String,
-        /// How it ended, or what is wrong with what it made.
+        /// How it ended, or what is wrong with its output.
         problem: String,
         /// The last lines that it printed, secrets masked.
         words: String,
         advice: Option<String>,
     },
-    /// The user stopped the build.
+    /// The user cancelled the build.
     #[error("stopped")]
     Stopped,
-    /// What only the builder itself can explain.
+    /// An error that only the builder itself can explain.
     #[error(transparent)]
     Builder(#[from] Failure),
 }
 
-/// An error of a builder above the engine.
+/// The error of a builder outside the engine.
 pub trait BuilderError: Hint + Send + Sync + 'static {
-    /// For those who know which builder it was.
+    /// For callers that know the builder.
     fn as_any(&self) -> &dyn Any;
 
-    /// Files of the inputs that it is about: path, and where the scheduler writes which derivation made it.
+    /// Input files that the error is about: path, and where the scheduler writes their origin.
     fn artifacts(&mut self) -> Vec<(&str, &mut String)> {
         Vec::new()
     }
 }
 
-/// A builder's own error, in a box.
+/// A builder's own error, boxed.
 #[derive(Debug)]
 pub struct Failure(Box<dyn BuilderError>);
 
 impl Failure {
-    /// The error, if it is of that type.
+    /// The error, if it has this type.
     pub fn downcast<T: BuilderError>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()
     }
@@ -100,11 +97,11 @@ impl std::error::Error for Failure {
     }
 }
 
-/// What a program printed last, below a message.
+/// A program's last output, below a message.
 fn last_words(words: &str) -> String {
     match words.trim_end() {
         "" => "; it printed nothing".to_owned(),
-        words => words.lines().fold("; its last words:".to_owned(), |text, line| text + "\n  " + line),
+        words => words.lines().fold("; its last output:".to_owned(), |text, line| text + "\n  " + line),
     }
 }
 

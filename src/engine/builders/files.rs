@@ -1,4 +1,4 @@
-//! Files outside of the store that the lock pins: found by what they must hold, and not by where they are.
+//! Files outside the store that the lock pins, found by content and not by path.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,15 +10,15 @@ use crate::base::fs;
 use crate::base::hint::Hint;
 use crate::engine::registry::Sha256;
 
-/// Where pinned files are, by their sha256 in hexadecimal.
+/// Locations of pinned files, by hexadecimal sha256.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// The field of the configuration that names them, and of the lock that pins them.
+    /// The field that names them in the configuration and pins them in the lock.
     field: &'static str,
     locations: BTreeMap<String, Location>,
 }
 
-/// Where one of them is.
+/// The location of a pinned file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     Here(PathBuf),
@@ -26,46 +26,31 @@ pub enum Location {
     Elsewhere(String),
 }
 
-/// A pinned file, open and not looked at yet.
+/// A pinned file, opened but not verified yet.
 #[derive(Debug)]
 pub struct Pinned {
     pub file: File,
-    /// Where it is, for messages.
+    /// For messages.
     pub path: PathBuf,
     sha256: String,
     field: &'static str,
 }
 
-/// Why a pinned file cannot be had.
+/// Why a pinned file is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The lock pins no such file.
     #[error("no file with sha256 `{sha256}` is pinned")]
-    Unknown {
-        /// What was asked for.
-        sha256: String,
-        field: &'static str,
-    },
-    /// It is somewhere else.
+    Unknown { sha256: String, field: &'static str },
     #[error("`{url}` is not on this machine")]
     Elsewhere { url: String, field: &'static str },
-    /// It is not where it was.
-    #[error("a file that cluster.lock pins is not there any more")]
+    #[error("a file that cluster.lock pins no longer exists")]
     Missing {
         #[source]
         source: fs::Error,
         field: &'static str,
     },
-    /// It is another file.
-    #[error("`{}` has sha256 `{found}`, and cluster.lock pins `{pinned}`", path.display())]
-    Mismatch {
-        path: PathBuf,
-        /// What it should have.
-        pinned: String,
-        found: String,
-        field: &'static str,
-    },
-    /// It cannot be read.
+    #[error("`{}` has sha256 `{found}`, but cluster.lock pins `{pinned}`", path.display())]
+    Mismatch { path: PathBuf, pinned: String, found: String, field: &'static str },
     #[error(transparent)]
     Fs(#[from] fs::Error),
 }
@@ -78,10 +63,10 @@ impl Hint for FileError {
             }
             Self::Elsewhere { url, field } => Some(Location::Elsewhere(url.clone()).advice(field)),
             Self::Missing { field, .. } => Some(format!(
-                "bring it back, or name another at `{field}` and run `tinderbox lock --update {field}`"
+                "restore it, or set `{field}` to another file and run `tinderbox lock --update {field}`"
             )),
             Self::Mismatch { field, .. } => Some(format!(
-                "if this is the file that you want, `tinderbox lock --update {field}` pins it; else bring the other back"
+                "to use this file, run `tinderbox lock --update {field}`; else restore the pinned file"
             )),
             Self::Fs(error) => error.hint(),
         }
@@ -95,7 +80,7 @@ impl Location {
             Self::Here(path) => format!("it is `{}`", path.display()),
             Self::Elsewhere(url) => {
                 format!(
-                    "download {url}, name the file at `{field}`, and run `tinderbox lock --update {field}`"
+                    "download {url}, set `{field}` to the file, and run `tinderbox lock --update {field}`"
                 )
             }
         }
@@ -107,7 +92,7 @@ impl Files {
         Self { field, locations: files.into_iter().collect() }
     }
 
-    /// Opens one. What it holds is for the reader to check, with [`Pinned::is`]: while it reads, not before.
+    /// Opens a pinned file. The reader verifies its content with [`Pinned::is`] while it reads.
     pub fn open(&self, sha256: &str) -> Result<Pinned, FileError> {
         let field = self.field;
         match self.locations.get(sha256) {
@@ -125,7 +110,7 @@ impl Files {
 }
 
 impl Pinned {
-    /// Whether the bytes that went through this hasher are the pinned ones.
+    /// Checks the bytes that went through this hasher against the pin.
     pub fn is(&self, hasher: sha2::Sha256) -> Result<(), FileError> {
         let found = Sha256::from_bytes(hasher.finalize().into()).hex();
         match found == self.sha256 {
@@ -137,7 +122,7 @@ impl Pinned {
         }
     }
 
-    /// Reads all of it to see whether it is the pinned one.
+    /// Reads the whole file to check it against the pin.
     pub fn verify(&self) -> Result<(), FileError> {
         self.is(fs::hash(&self.path)?)
     }

@@ -1,4 +1,4 @@
-//! A job: everything that a builder may see.
+//! A job: everything that a builder can see.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::engine::registry::{Deferred, Opened};
 use crate::engine::sandbox::Sandbox;
 use crate::engine::tree::{EntryKind, Listing, TreeEntry};
 
-/// One derivation to build, with its inputs at hand.
+/// One derivation to build, with its inputs.
 pub struct Job<'a> {
     /// Input aliases as the recipe declares them.
     pub aliases: &'a BTreeSet<String>,
-    /// Inputs by alias. While a job is only checked, they have no content.
+    /// Inputs by alias; without content while a job is only checked.
     pub inputs: BTreeMap<String, InputTree>,
-    /// Parameters of the recipe, with `config` and `files` among them.
+    /// Parameters of the recipe, including `config` and `files`.
     pub params: &'a BTreeMap<String, Value>,
     /// Secret config values by alias.
     pub secrets: &'a BTreeMap<String, Secret>,
@@ -30,35 +30,35 @@ pub struct Job<'a> {
     pub files: Option<&'a Files>,
     /// The cluster's seed, if the builder has the grant.
     pub seed: Option<&'a Seed>,
-    /// Where programs are run, if the builder has the grant.
+    /// The sandbox, if the builder has the grant.
     pub programs: Option<Programs<'a>>,
-    /// What the builder has to say beside its output.
+    /// What the builder reports besides its output.
     pub notes: Notes,
 }
 
-/// Where programs are run, and whether the user wants to stop.
+/// The sandbox, and the user's request to cancel.
 #[derive(Debug, Clone, Copy)]
 pub struct Programs<'a> {
     pub sandbox: &'a Sandbox,
-    /// Set when everything is to end.
+    /// Set to stop everything.
     pub cancel: &'a AtomicBool,
 }
 
-/// What a builder has to say about how it went. It is kept with the trace, and is no part of the output.
+/// What a builder reports about its run. Stored with the trace, not part of the output.
 #[derive(Debug, Default)]
 pub struct Notes(Mutex<Option<Note>>);
 
-/// About programs that were run.
+/// About programs that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// How they were kept apart.
+    /// How they were isolated.
     pub isolation: &'static str,
-    /// What they printed, secrets masked.
+    /// Their output, secrets masked.
     pub log: String,
 }
 
 impl Notes {
-    /// Says it; a later word takes the place of an earlier one.
+    /// Records a note, replacing an earlier one.
     pub fn say(&self, note: Note) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
     }
@@ -80,77 +80,61 @@ impl std::fmt::Debug for Job<'_> {
 /// The content of one input: a directory, or a single file.
 #[derive(Debug, Clone, Default)]
 pub struct InputTree {
-    /// The object that it is in.
+    /// The object that contains it.
     pub root: PathBuf,
-    /// What the object holds; none while a job is only checked.
+    /// The object's listing; none while a job is only checked.
     pub listing: Option<std::sync::Arc<Listing>>,
-    /// The part of the object that was asked for; empty for the whole.
+    /// The requested part of the object; empty for the whole.
     pub path: String,
-    /// Which derivation it is, for messages; names are no identity, so no output may have it.
+    /// The derivation, for messages. Names are not part of the identity, so no output may contain it.
     pub derivation: String,
 }
 
 /// A job that cannot be done as its recipe asks.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// A parameter that the builder does not know.
     #[error("unknown parameter `{name}`")]
-    Unknown {
-        name: String,
-        /// Those that it knows.
-        known: Vec<&'static str>,
-    },
-    /// Something that is given and not used.
-    #[error("`{name}` is given by the recipe and used by nothing in {used_in}")]
+    Unknown { name: String, known: Vec<&'static str> },
+    /// A declared name that nothing uses.
+    #[error("the recipe sets `{name}`, but nothing in {used_in} uses it")]
     Unused {
-        /// Which alias or parameter.
+        /// The alias or parameter.
         name: String,
         /// Where it could have been used.
         used_in: String,
     },
-    /// A parameter that is missing or not of the right kind.
     #[error("parameter `{name}` must be {expected}")]
-    Expected {
-        name: String,
-        /// What it must be.
-        expected: &'static str,
-    },
-    /// An entry of a list of tables that is not what the builder takes.
+    Expected { name: String, expected: &'static str },
+    /// An invalid entry in a list of tables.
     #[error("parameter `{name}`: {problem}")]
     Entry {
-        /// Which, by its place in the list and what it is about.
+        /// Its position in the list, and its subject.
         name: String,
-        /// What is wrong with it.
         problem: String,
     },
-    /// Two inputs that want to write one path.
+    /// Two inputs that write the same path.
     #[error("`{path}` comes from both `{one}` and `{other}`")]
     Collision {
-        /// The path in the output.
+        /// In the output.
         path: String,
         one: String,
         other: String,
     },
-    /// An input that is a file where a directory is needed, or not text, or not JSON.
+    /// A file where a directory is needed, or not text, or not JSON.
     #[error("input `{alias}` {problem}")]
-    Input {
-        alias: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// A builder that asks for images without the grant, or a build that has no source of them.
-    #[error("there is no source of images here")]
+    Input { alias: String, problem: String },
+    /// The builder lacks the grant, or the build has no image source.
+    #[error("no image source is available")]
     NoImages,
-    /// A builder that asks for programs to be run without the grant.
-    #[error("no program can be run here")]
+    /// The builder lacks the grant.
+    #[error("programs cannot be run here")]
     NoPrograms,
-    /// A builder that asks for pinned files without the grant, or a build that has none.
-    #[error("there are no pinned files here")]
+    /// The builder lacks the grant, or the build has no pinned files.
+    #[error("no pinned files are available")]
     NoFiles,
-    /// A builder that asks for the seed without the grant.
-    #[error("there is no seed here")]
+    /// The builder lacks the grant.
+    #[error("no seed is available")]
     NoSeed,
-    /// An input that cannot be read.
     #[error(transparent)]
     Fs(#[from] fs::Error),
 }
@@ -164,11 +148,9 @@ impl Hint for JobError {
                     known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ")
                 ))
             }),
-            Self::Unused { .. } => {
-                Some("remove it: what is named is rebuilt for, so nothing is named without a use".into())
-            }
+            Self::Unused { .. } => Some("remove it: declared names cause rebuilds when they change".into()),
             Self::Collision { .. } => Some(
-                "rename one of them; what a built-in recipe makes is changed with a patch in `patches/`"
+                "rename one of them; to change the output of a built-in recipe, add a patch to `patches/`"
                     .into(),
             ),
             Self::Fs(error) => error.hint(),
@@ -178,17 +160,17 @@ impl Hint for JobError {
 }
 
 impl InputTree {
-    /// The entry of the input itself.
+    /// The listing entry of the input itself.
     pub fn entry(&self) -> Option<&TreeEntry> {
         self.listing.as_ref()?.get(&self.path)
     }
 
-    /// Where the input itself is on the disk.
+    /// The path of the input on disk.
     pub fn place(&self) -> PathBuf {
         if self.path.is_empty() { self.root.clone() } else { self.root.join(&self.path) }
     }
 
-    /// Files and links of this input: path relative to it (empty for a file), place on disk, entry.
+    /// Files and links of this input: path relative to it (empty for a file), path on disk, entry.
     pub fn leaves(&self) -> impl Iterator<Item = (&str, PathBuf, &TreeEntry)> {
         self.listing.iter().flat_map(|listing| listing.leaves(&self.path)).map(|(path, entry)| {
             let relative = path.strip_prefix(&self.path).unwrap_or(path).trim_start_matches('/');
@@ -224,34 +206,34 @@ fn read_text(full: &Path, alias: &str, path: &str) -> Result<String, JobError> {
 }
 
 impl Job<'_> {
-    /// The source of images, for builders that have the grant.
+    /// The image source, for builders with the grant.
     pub fn images(&self) -> Result<&Opened, BuildError> {
         Ok(self.images.ok_or(JobError::NoImages)?.get()?)
     }
 
-    /// Where programs are run, for builders that have the grant.
+    /// The sandbox, for builders with the grant.
     pub fn programs(&self) -> Result<Programs<'_>, JobError> {
         self.programs.ok_or(JobError::NoPrograms)
     }
 
-    /// Pinned files, for builders that have the grant.
+    /// Pinned files, for builders with the grant.
     pub fn files(&self) -> Result<&Files, JobError> {
         self.files.ok_or(JobError::NoFiles)
     }
 
-    /// The seed, for builders that have the grant.
+    /// The seed, for builders with the grant.
     pub fn seed(&self) -> Result<&Seed, JobError> {
         self.seed.ok_or(JobError::NoSeed)
     }
 
-    /// The input of an alias that is no group.
+    /// The input of an alias that is not a group.
     pub fn input(&self, alias: &str) -> Result<&InputTree, JobError> {
         self.inputs
             .get(alias)
             .ok_or_else(|| JobError::Expected { name: format!("inputs.{alias}"), expected: "given" })
     }
 
-    /// Refuses inputs outside `wanted`, and missing ones.
+    /// Rejects missing inputs and inputs outside `wanted`.
     pub fn exactly(&self, wanted: &[&str]) -> Result<(), JobError> {
         if let Some(name) = self.aliases().into_iter().find(|alias| !wanted.contains(alias)) {
             return Err(JobError::Unused { name: name.to_owned(), used_in: "this builder".into() });
@@ -259,7 +241,7 @@ impl Job<'_> {
         wanted.iter().try_for_each(|alias| self.input(alias).map(drop))
     }
 
-    /// Refuses parameters outside `known` (`config` and `files` are always allowed where `known` has them).
+    /// Rejects parameters outside `known` (`config` and `files` are allowed where `known` lists them).
     pub fn only(&self, known: &[&'static str]) -> Result<(), JobError> {
         match self.params.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => Err(JobError::Unknown { name: name.clone(), known: known.to_vec() }),
@@ -267,7 +249,7 @@ impl Job<'_> {
         }
     }
 
-    /// A parameter that is a map from text to text; empty if it is not given.
+    /// A parameter that maps text to text; empty if it is not set.
     pub fn text_map(&self, name: &str) -> Result<BTreeMap<&str, &str>, JobError> {
         let wrong = || JobError::Expected { name: name.to_owned(), expected: "a table of texts" };
         match self.params.get(name) {
@@ -280,7 +262,7 @@ impl Job<'_> {
         }
     }
 
-    /// A parameter that is a list of texts; empty if it is not given.
+    /// A parameter that is a list of texts; empty if it is not set.
     pub fn text_list(&self, name: &str) -> Result<Vec<&str>, JobError> {
         let wrong = || JobError::Expected { name: name.to_owned(), expected: "a list of texts" };
         match self.params.get(name) {
@@ -298,12 +280,12 @@ impl Job<'_> {
         }
     }
 
-    /// Input aliases as the recipe declares them: a group counts once, whatever is in it.
+    /// Input aliases as the recipe declares them: a group counts once.
     pub fn aliases(&self) -> BTreeSet<&str> {
         self.aliases.iter().map(String::as_str).collect()
     }
 
-    /// The inputs of one alias: itself, or the members of the group, each with its own name.
+    /// The inputs of one alias: itself, or the members of a group, each with its own name.
     pub fn members<'s>(&'s self, alias: &str) -> impl Iterator<Item = (&'s str, &'s InputTree)> {
         self.inputs.iter().filter_map(move |(name, tree)| match name.split_once('/') {
             Some((group, member)) => (group == alias).then_some((member, tree)),

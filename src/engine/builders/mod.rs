@@ -1,7 +1,7 @@
-//! What a builder is, and the builders that any build needs: each turns input trees into one output tree.
+//! The builder interface and the generic builders: each turns input trees into one output tree.
 //!
 //! A closed set, each versioned. A builder sees its job and nothing else: no store, clock, environment or terminal. The
-//! set itself is handed to the scheduler ([`Builders`]): most builders know what they build, and live above the engine.
+//! caller passes the set to the scheduler ([`Builders`]): most builders are domain-specific and live above the engine.
 
 mod digest;
 mod error;
@@ -36,39 +36,39 @@ pub trait Builder: Sync {
         Grants::default()
     }
 
-    /// Whether the output of this job is public although something secret went in.
+    /// Whether the output of this job is public although an input is secret.
     fn declassifies(&self, _job: &Job<'_>) -> bool {
         false
     }
 
-    /// Whether the output of this job is secret although nothing secret went in: its builder makes secrets.
+    /// Whether the output of this job is secret although no input is: the builder generates secrets.
     fn conceals(&self, _job: &Job<'_>) -> bool {
         false
     }
 
-    /// What it means that an output has no such path, where its reader knows it by another name; nothing unless stated.
+    /// Explains a missing path of its output where readers know it by another name; none by default.
     fn lacks(&self, _path: &str, _output: &InputTree) -> Option<String> {
         None
     }
 
-    /// The input whose files it changes in place, if it is such a builder: a file of its output that differs comes from there.
+    /// The input whose files it edits in place, if any: a changed file in its output originates there.
     fn changes(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether it writes the recipe's text files as they are, each under its alias.
+    /// Whether it writes the recipe's text files verbatim, each under its alias.
     fn copies_texts(&self) -> bool {
         false
     }
 
-    /// Looks at a job before anything is built: unknown and unused parameters are found here.
+    /// Checks a job before anything is built: finds unknown and unused parameters.
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError>;
 
     /// Writes the output. Sees no store, clock, environment or terminal.
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError>;
 }
 
-/// What a builder may use beyond its inputs.
+/// Access beyond its inputs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Grants {
     pub images: bool,
@@ -76,8 +76,8 @@ pub struct Grants {
     pub programs: bool,
     /// Files that the lock pins, by sha256.
     pub files: bool,
-    /// Streams of the cluster's seed. The seed is part of the derivation's id, and what is made of it is secret unless
-    /// the builder declassifies it.
+    /// Streams of the cluster's seed. The seed is part of the derivation's id, and the output is secret unless the
+    /// builder declassifies it.
     pub seed: bool,
 }
 
@@ -86,12 +86,10 @@ pub struct Grants {
 pub struct Builders(pub &'static [&'static dyn Builder]);
 
 impl Builders {
-    /// The builder of that kind.
     pub fn find(&self, kind: &str) -> Option<&'static dyn Builder> {
         self.0.iter().copied().find(|builder| builder.id().kind == kind)
     }
 
-    /// Kinds of all builders.
     pub fn kinds(&self) -> Vec<String> {
         self.0.iter().map(|builder| builder.id().kind).collect()
     }

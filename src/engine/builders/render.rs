@@ -1,9 +1,9 @@
-//! Templates of a job: minijinja, strict. An undefined name is an error that says file and line.
+//! Renders a job's templates: minijinja, strict. An undefined name is an error with file and line.
 //!
-//! A path whose last part begins with `_` is a part to include, not an output. Names in a template are the recipe's
-//! `config` aliases, its `values` and its inputs: a file is its text, a directory a map from path to text.
+//! A path whose last component starts with `_` is an include, not an output. Templates see the recipe's `config`
+//! aliases, its `values` and its inputs: a file is its text, a directory a map from path to text.
 //!
-//! Filters beyond minijinja's own: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`; and of a certificate in PEM form
+//! Additional filters: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`; and for a certificate in PEM form
 //! `not_before`, `not_after` (RFC 3339) and `common_name`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,18 +22,17 @@ use crate::base::value::Value;
 use crate::base::yaml;
 use crate::engine::tree::leaf;
 
-/// The templates of a job.
 pub(crate) struct Templates<'j> {
     environment: Environment<'j>,
-    /// The names that each one uses and does not make itself.
+    /// The free names of each template.
     names: BTreeMap<&'j str, BTreeSet<String>>,
 }
 
-/// What templates are rendered with, by name.
+/// The values that templates see, by name.
 pub(crate) type Context = BTreeMap<String, Jinja>;
 
 impl<'j> Templates<'j> {
-    /// Reads all of them.
+    /// Parses all templates.
     pub(crate) fn read(job: &'j Job<'_>) -> Result<Self, BuildError> {
         let files = job.text_map("files")?;
         let environment = environment(&files)?;
@@ -45,7 +44,7 @@ impl<'j> Templates<'j> {
         Ok(Self { environment, names })
     }
 
-    /// Those that are rendered.
+    /// Templates that are rendered, not included.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = &'j str> {
         self.names.keys().copied().filter(|path| !is_part(path))
     }
@@ -55,18 +54,18 @@ impl<'j> Templates<'j> {
         self.names.keys().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ")
     }
 
-    /// The names that any of them uses.
+    /// The free names of all templates.
     pub(crate) fn names(&self) -> BTreeSet<&str> {
         self.names.values().flatten().map(String::as_str).collect()
     }
 
-    /// The names that one of them may use: its own, and those of the parts.
+    /// The names that a template may use: its own, and those of the includes.
     pub(crate) fn names_of(&self, path: &str) -> BTreeSet<&str> {
         let used = self.names.iter().filter(|(one, _)| **one == path || is_part(one));
         used.flat_map(|(_, names)| names).map(String::as_str).collect()
     }
 
-    /// The values of the names that they use.
+    /// The values of all names in use.
     pub(crate) fn context(&self, job: &Job<'_>) -> Result<Context, JobError> {
         let used = self.names();
         let mut context = Context::new();
@@ -95,7 +94,6 @@ impl<'j> Templates<'j> {
         Ok(context)
     }
 
-    /// One of them, rendered.
     pub(crate) fn render(&self, path: &str, context: &Context) -> Result<String, BuildError> {
         let template = self.environment.get_template(path);
         let names = || context.keys().map(String::as_str).collect::<Vec<_>>();
@@ -103,7 +101,7 @@ impl<'j> Templates<'j> {
     }
 }
 
-/// What the recipe itself says, by name.
+/// The recipe's own values, by name.
 pub(crate) fn values<'a>(job: &'a Job<'_>) -> Result<&'a BTreeMap<String, Value>, JobError> {
     static NONE: BTreeMap<String, Value> = BTreeMap::new();
     match job.params.get("values") {
@@ -113,7 +111,7 @@ pub(crate) fn values<'a>(job: &'a Job<'_>) -> Result<&'a BTreeMap<String, Value>
     }
 }
 
-/// The names that a piece of a template uses and does not make itself; none if it is not a whole piece.
+/// The free names of a template fragment; none if it is not complete.
 pub(crate) fn names(piece: &str) -> BTreeSet<String> {
     let whole =
         |text: &str| Some(Environment::new().template_from_str(text).ok()?.undeclared_variables(false));
@@ -151,13 +149,13 @@ fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>
     Ok(environment)
 }
 
-/// The certificate of a PEM text: the first one, which is whom a chain is about.
+/// The first certificate of a PEM text: the subject of a chain.
 fn certificate(pem: &str) -> Result<Certificate, minijinja::Error> {
     let chain = Certificate::chain_from_pem(pem).map_err(|error| wrong(&error.to_string()))?;
     chain.into_iter().next().ok_or_else(|| wrong("there is no certificate"))
 }
 
-/// What a filter cannot do.
+/// An error of a filter.
 fn wrong(what: &str) -> minijinja::Error {
     minijinja::Error::new(ErrorKind::InvalidOperation, what.to_owned())
 }
@@ -196,7 +194,7 @@ fn to_value(value: &Jinja) -> Result<Value, minijinja::Error> {
     })
 }
 
-/// minijinja's error as ours: file, line, and for an unknown name what was probably meant.
+/// Converts minijinja's error: file, line, and a suggestion for an unknown name.
 fn explain(error: minijinja::Error, names: &[&str]) -> BuildError {
     let file = error.name().unwrap_or("template").to_owned();
     let line = error.line().unwrap_or(0);

@@ -1,7 +1,7 @@
-//! `template`: renders text files with minijinja, strictly (see [`super::render`]). A name that the recipe gives and no
-//! template uses is an error too: what is named is rebuilt for.
+//! `template`: renders text files with minijinja, strictly (see [`super::render`]). A declared name that no template
+//! uses is an error too, because every change of it would cause a rebuild.
 //!
-//! `files` holds the templates by output path. `exec` lists the outputs that can be executed.
+//! `files` holds the templates by output path. `exec` lists the executable outputs.
 
 use super::render::{Templates, values};
 use super::{BuildError, Builder, Job, JobError};

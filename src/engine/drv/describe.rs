@@ -1,7 +1,7 @@
 //! The canonical encoding: a sequence of leaves, each with its path from the root.
 //!
 //! Every count, length and number is a little-endian u64, every text is preceded by its length, every alternative by a
-//! tag byte. Two different derivations therefore never feed the same bytes to the hash.
+//! tag byte. So two different derivations never feed the same bytes to the hash.
 
 use super::InputKind;
 use crate::base::digest::{Digest, DrvId};
@@ -10,22 +10,18 @@ use crate::base::value::Value;
 /// One step of the path to a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    /// An entry of a map.
     Key(&'a str),
-    /// An element of a list.
     Index(usize),
 }
 
-/// What stands at the end of a path.
+/// The value at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaf<'a> {
     Null,
     Bool(bool),
     Int(i64),
     Text(&'a str),
-    /// A list without elements.
     EmptyList,
-    /// A map without entries.
     EmptyMap,
     /// The content of an input.
     Content(InputKind, Digest),
@@ -34,7 +30,7 @@ pub(crate) enum Leaf<'a> {
 }
 
 pub(crate) trait Describe {
-    /// One leaf, in canonical order.
+    /// Receives one leaf, in canonical order.
     fn leaf(&mut self, path: &[Step<'_>], leaf: Leaf<'_>);
 }
 
@@ -64,7 +60,7 @@ pub(super) fn walk<'a>(path: &mut Vec<Step<'a>>, value: &'a Value, to: &mut impl
     }
 }
 
-/// The receiver that makes an id.
+/// Hashes the walk into an id.
 pub(super) struct Hasher(blake3::Hasher);
 
 impl Default for Hasher {

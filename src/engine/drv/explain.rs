@@ -1,4 +1,4 @@
-//! The walk as data: kept with every realisation, compared by `why`. Secrets are in it as keyed digests only.
+//! The walk as data: stored with every realisation, compared by `why`. Contains secrets only as keyed digests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ pub enum Special {
     Content(String, String),
     /// A secret's keyed digest.
     Secret(String),
-    /// A list or map with nothing in it.
+    /// An empty list or map.
     Empty(char),
 }
 
@@ -48,29 +48,29 @@ impl fmt::Display for Fact {
 }
 
 impl Fact {
-    /// Whether it stands for a secret, whose value is not known here.
+    /// Whether it represents a secret, whose value is unknown here.
     pub fn is_secret(&self) -> bool {
         matches!(self, Self::Special(Special::Secret(_)))
     }
 }
 
-/// Everything that went into an id, by path (`params.config.domain`, `inputs.ca`).
+/// Everything that is part of an id, by path (`params.config.domain`, `inputs.ca`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Explanation(pub BTreeMap<String, Fact>);
 
-/// A path whose fact is not the same in two explanations.
+/// A path whose fact differs between two explanations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     pub path: String,
-    /// Before; none if it was not there.
+    /// None if it was added.
     pub from: Option<Fact>,
-    /// After; none if it is gone.
+    /// None if it was removed.
     pub to: Option<Fact>,
 }
 
 impl Explanation {
-    /// What differs from `self` to `other`, by path.
+    /// The changes from `self` to `other`, by path.
     pub fn changes(&self, other: &Self) -> Vec<Change> {
         let paths: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         paths
@@ -100,7 +100,7 @@ impl Describe for Explanation {
     }
 }
 
-/// A path for people: `params.nodes[1].ip`. A key with a dot or bracket is quoted.
+/// A readable path: `params.nodes[1].ip`. A key with a dot or bracket is quoted.
 fn show_path(path: &[Step<'_>]) -> String {
     let mut shown = String::new();
     for step in path {

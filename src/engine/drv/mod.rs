@@ -1,18 +1,17 @@
-//! Derivations: what a build is made of, and its identity.
+//! Derivations: the inputs of a build, and its identity.
 //!
 //! | part of a derivation | in its id | why |
 //! |---|---|---|
-//! | label | no | a renamed recipe makes the same bytes |
-//! | builder, with version | yes | another version may make other bytes |
+//! | label | no | a renamed recipe produces the same bytes |
+//! | builder, with version | yes | another version may produce other bytes |
 //! | inputs: alias, kind, content digest | yes | by content, so that an input that rebuilds to the same bytes stops the cascade |
-//! | inputs: name of the derivation they come from | no | only what it made counts |
-//! | parameters, config fields and template texts among them | yes | they are what the builder works on |
-//! | config paths and file lines that the values came from | no | moving a line changes nothing |
-//! | secrets: name and keyed digest | yes | another secret makes other bytes; the digest says nothing without the seed |
-//! | stage, recipe file, estimated duration | no | they are about when, not what |
+//! | inputs: name of the derivation they come from | no | only its content counts |
+//! | parameters, including config fields and template texts | yes | they are the builder's input |
+//! | config paths and file lines of the values | no | moving a line changes nothing |
+//! | secrets: name and keyed digest | yes | another secret produces other bytes; the digest reveals nothing without the seed |
+//! | stage, recipe file, estimated duration | no | they affect when it is built, not what |
 //!
-//! ONE walk ([`Derivation::describe`]) feeds the id and the explanation, so that what `why` says cannot drift from what
-//! was hashed.
+//! ONE walk ([`Derivation::describe`]) feeds the id and the explanation, so that `why` cannot drift from the hash.
 
 mod describe;
 mod explain;
@@ -28,11 +27,10 @@ use crate::base::digest::{Digest, DrvId};
 use crate::base::value::Value;
 use crate::engine::tree::{EntryKind, TreeEntry};
 
-/// A builder's kind and version, `template@1`. Changing what bytes a builder makes means a new version.
+/// A builder's kind and version, `template@1`. A builder that produces different bytes needs a new version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BuilderId {
     pub kind: String,
-    /// Which bytes it makes.
     pub version: u32,
 }
 
@@ -67,18 +65,16 @@ pub(crate) struct Input {
     pub digest: Digest,
 }
 
-/// What a builder finds at an input.
+/// The type of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputKind {
     File,
-    /// A file that can be executed.
     Executable,
-    /// A directory: the whole object, or one below it.
     Dir,
 }
 
 impl InputKind {
-    /// As it stands in the walk.
+    /// Its name in the walk.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -89,7 +85,7 @@ impl InputKind {
 }
 
 impl Input {
-    /// The input that an entry of a listing is; none for a link, which has no content of its own.
+    /// The input kind of a listing entry; none for a link, which has no content of its own.
     pub(crate) fn of(entry: &TreeEntry) -> Option<Self> {
         let kind = match entry.kind {
             EntryKind::File { exec: false, .. } => InputKind::File,
@@ -101,22 +97,22 @@ impl Input {
     }
 }
 
-/// A recipe instance with everything resolved: ready to be looked up, or built.
+/// A recipe instance with everything resolved, ready to be looked up or built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Derivation {
-    /// Its name, for people.
+    /// For messages only.
     pub label: String,
     pub builder: BuilderId,
-    /// Inputs by the name that the builder knows them by.
+    /// Inputs by alias.
     pub inputs: BTreeMap<String, Input>,
-    /// Everything else that the builder works on.
+    /// Everything else that the builder uses.
     pub params: BTreeMap<String, Value>,
-    /// Keyed digests of the secret values that the builder gets, by name.
+    /// Keyed digests of the builder's secret values, by name.
     pub secrets: BTreeMap<String, Digest>,
 }
 
 impl Derivation {
-    /// Walks the identity of this build: [`Derivation::id`] hashes the walk, [`Derivation::explain`] keeps it.
+    /// Walks the identity of this build: [`Derivation::id`] hashes the walk, [`Derivation::explain`] stores it.
     pub(crate) fn describe(&self, to: &mut impl Describe) {
         let Self { label: _, builder, inputs, params, secrets } = self; // exhaustive on purpose: see the table above
         to.leaf(&[Step::Key("builder")], Leaf::Text(&builder.to_string()));
@@ -132,14 +128,13 @@ impl Derivation {
         }
     }
 
-    /// The identity of this build.
     pub(crate) fn id(&self) -> DrvId {
         let mut hasher = describe::Hasher::default();
         self.describe(&mut hasher);
         hasher.finish()
     }
 
-    /// The same walk as data: what a trace keeps and `why` compares.
+    /// The walk as data: stored in a trace, compared by `why`.
     pub(crate) fn explain(&self) -> Explanation {
         let mut explanation = Explanation::default();
         self.describe(&mut explanation);
@@ -169,7 +164,7 @@ mod tests {
         }
     }
 
-    /// A literal digest: a change here rebuilds everything for everyone. Decide it, and say so in CHANGELOG.md.
+    /// A literal digest: changing it rebuilds everything for everyone. Decide it, and say so in CHANGELOG.md.
     #[test]
     fn ids_are_pinned() {
         insta::assert_snapshot!(example().id(), @"2c4hfim2rymuyq76gqxwjft4xvmjxxmmuo5xggaxywtjpoj63waq");

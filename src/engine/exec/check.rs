@@ -1,4 +1,4 @@
-//! `build --check`: everything is built a second time, and every difference is reported. Both outputs are kept.
+//! `build --check`: builds everything a second time and reports every difference. Both outputs are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -14,28 +14,23 @@ use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Output, Trace};
 use crate::engine::tree::Listing;
 
-/// A derivation that did not give the same bytes twice.
+/// A derivation whose two builds differ.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Nondeterminism {
     pub name: String,
-    /// What it gave before.
     pub before: String,
-    /// What it gave now.
     pub now: String,
-    /// Every path that is not the same, with what happened to it.
+    /// Every path that differs, and how.
     pub paths: Vec<(String, &'static str)>,
 }
 
-/// What rebuilding everything showed.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Recheck {
-    /// How many derivations were built again.
     pub checked: usize,
-    /// Those that differ, by name.
     pub differences: Vec<Nondeterminism>,
 }
 
-/// Builds every derivation of `done` again and compares.
+/// Rebuilds every derivation of `done` and compares.
 pub(crate) fn recheck(
     context: Context<'_>,
     done: &BTreeMap<NodeIndex, Done>,
@@ -105,7 +100,7 @@ fn rebuild(
     }))
 }
 
-/// Paths of files and links that are not the same in two listings.
+/// Files and links that differ between two listings.
 fn compare(before: &Listing, now: &Listing) -> Vec<(String, &'static str)> {
     let paths: BTreeSet<&str> = before.leaves("").chain(now.leaves("")).map(|(path, _)| path).collect();
     paths

@@ -1,9 +1,9 @@
-//! The scheduler: for every derivation that the targets need, the store's output if it has one, else a build.
+//! The scheduler: for every derivation that the targets need, takes the output from the store, else builds it.
 //!
-//! The life of a derivation: its inputs are done → their content ids give its [`DrvId`] → the store knows that id
-//! (cached), or a worker takes the derivation's lock, looks again, builds into a staging tree and hands it to the
-//! committer, which makes everything finished meanwhile durable with one sync and publishes it. Only then do its users
-//! see it. Because ids are of content, an input that was rebuilt to the same bytes leaves its users cached.
+//! The life of a derivation: its inputs are done → their content ids yield its [`DrvId`] → the store has that id
+//! (cached), or a worker takes the derivation's lock, looks again, builds into a staging tree and passes it to the
+//! committer, which makes all finished outputs durable with one sync and publishes them. Only then do its users see it.
+//! Because ids identify content, the users of an input that was rebuilt to the same bytes stay cached.
 
 mod check;
 mod origin;
@@ -34,20 +34,19 @@ use crate::engine::store::{Output, Session, StoreError};
 /// What a build works with.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// What there is to build.
     pub graph: &'a Graph,
     pub builders: Builders,
     pub session: &'a Session,
     pub events: &'a dyn Events,
-    /// Set when the user wants to stop.
+    /// Set when the user cancels.
     pub cancel: &'a AtomicBool,
-    /// Where images come from, for builders that may use them.
+    /// The image source, for builders with the grant.
     pub images: Option<&'a Deferred>,
-    /// Files that the lock pins, for builders that may use them.
+    /// Files that the lock pins, for builders with the grant.
     pub files: Option<&'a Files>,
-    /// Where keys and names come from, for builders that may use it.
+    /// The source of keys and names, for builders with the grant.
     pub seed: Option<&'a Seed>,
-    /// Where programs are run, for builders that may.
+    /// Runs programs, for builders with the grant.
     pub sandbox: &'a Sandbox,
 }
 
@@ -55,79 +54,70 @@ pub struct Context<'a> {
 pub struct Options {
     /// Derivations built at the same time.
     pub jobs: usize,
-    /// Whether to go on with what does not depend on a failed derivation.
+    /// Whether to continue with derivations that do not depend on a failed one.
     pub keep_going: bool,
 }
 
-/// What a derivation stands for, once its inputs are known and its output is in the store.
+/// A derivation whose output is in the store.
 #[derive(Debug, Clone)]
 pub struct Done {
     pub drv: DrvId,
     pub output: Output,
 }
 
-/// How a build went.
+/// The result of a build.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Everything that is in the store now, by index in the graph.
+    /// Every derivation whose output is now in the store.
     pub done: BTreeMap<NodeIndex, Done>,
-    /// Names that were built, in the order in which they were finished.
+    /// Built derivations, in order of completion.
     pub built: Vec<String>,
-    /// Names that the store had, sorted.
+    /// Derivations whose output the store already had, sorted.
     pub cached: Vec<String>,
-    /// Names that could not be built, and why.
+    /// Derivations that failed, and why.
     pub failed: Vec<(String, Arc<ExecError>)>,
-    /// Names that were not tried because of a failure, sorted.
+    /// Derivations that were not built because of a failure, sorted.
     pub skipped: Vec<String>,
-    /// Whether the user stopped it.
+    /// Whether the user cancelled.
     pub cancelled: bool,
-    /// Derivations that are known to have given more than one output.
+    /// Derivations known to have produced more than one output.
     pub diverged: Vec<(String, Vec<ObjectId>)>,
 }
 
-/// Why a derivation could not be had.
+/// Why a derivation has no output.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
-    /// The builder could not do it.
     #[error("`{name}` cannot be built ({recipe})")]
     Build { name: String, recipe: String, source: Box<BuildError> },
-    /// A builder that does not exist.
     #[error("{place}: there is no builder `{kind}`")]
     NoBuilder {
-        /// Where the recipe says so.
+        /// Where the recipe names it.
         place: Place,
         kind: String,
-        /// Those that there are.
         kinds: Vec<String>,
     },
-    /// An input's part that its output does not have.
+    /// The output of an input lacks the requested path.
     #[error("`{name}` needs `{path}` of `{from}`, which has no such file ({recipe})")]
     NoPath {
         name: String,
         recipe: String,
         from: String,
         path: String,
-        /// What the input has.
+        /// The paths that exist.
         has: Vec<String>,
     },
-    /// The same, where the input's builder knows what that means.
+    /// The same, where the input's builder can explain it.
     #[error("`{name}` cannot be built: {lack} ({recipe})")]
-    Lack {
-        name: String,
-        recipe: String,
-        /// What is not there.
-        lack: String,
-    },
+    Lack { name: String, recipe: String, lack: String },
     #[error("`{name}` cannot be stored")]
     Store { name: String, source: StoreError },
-    /// The disk did not take what was built.
+    /// The disk did not accept the output.
     #[error("`{name}` cannot be made durable")]
     Sync {
         name: String,
-        /// Why, for all that were to become durable together.
+        /// Shared by all outputs of one sync.
         source: Arc<StoreError>,
     },
-    /// A secret without a key.
     #[error("`{name}` is made from a secret, and there is no seed")]
     NoSeed { name: String },
 }
@@ -143,13 +133,12 @@ impl Hint for ExecError {
             Self::Lack { .. } => Some("`tinderbox release info` lists what it has".into()),
             Self::Store { source, .. } => source.hint(),
             Self::Sync { source, .. } => source.hint(),
-            Self::NoSeed { .. } => Some("run `tinderbox lock` to make the seed".into()),
+            Self::NoSeed { .. } => Some("run `tinderbox lock` to create the seed".into()),
         }
     }
 }
 
 impl Context<'_> {
-    /// The builder that a node names.
     fn builder_of(self, node: &GraphNode) -> Result<&'static dyn Builder, ExecError> {
         let (kind, place) = &node.builder;
         self.builders.find(kind).ok_or_else(|| ExecError::NoBuilder {
@@ -160,8 +149,8 @@ impl Context<'_> {
     }
 }
 
-/// Adds the derivation's name and recipe to a builder's error; a text file is called as the user knows it, not by its
-/// alias.
+/// Adds the derivation's name and recipe to a builder's error, and replaces a file's alias with the name that the user
+/// knows.
 fn in_build(node: &GraphNode) -> impl Fn(BuildError) -> ExecError + '_ {
     |source| {
         let shown = |alias: String| node.files.get(&alias).cloned().unwrap_or(alias);
@@ -175,7 +164,6 @@ fn in_build(node: &GraphNode) -> impl Fn(BuildError) -> ExecError + '_ {
     }
 }
 
-/// Adds the derivation's name to a store error.
 fn in_store(node: &GraphNode) -> impl Fn(StoreError) -> ExecError + '_ {
     |source| ExecError::Store { name: node.name.clone(), source }
 }

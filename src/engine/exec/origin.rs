@@ -1,12 +1,13 @@
-//! Where a file that a builder looked at really comes from, for its error: not the tree that it was last in, but what wrote
-//! it, and the patches that changed it. Found by content, backwards through the graph; names are in no output.
+//! Finds the origin of a file in a builder's error: not the tree that last contained it, but the derivation that wrote
+//! it and the patches that changed it. Searches by content, backwards through the graph, since outputs contain no
+//! names.
 
 use super::{Context, Done, ExecError};
 use crate::engine::builders::BuildError;
 use crate::engine::recipe::NodeIndex;
 use crate::engine::tree::{Listing, leaf};
 
-/// Adds to every finding where its file is from.
+/// Adds the origin of its file to every finding.
 pub(super) fn name<'a>(
     context: Context<'a>,
     output: &'a dyn Fn(NodeIndex) -> Option<&'a Done>,
@@ -33,7 +34,7 @@ impl OriginWalk<'_> {
         Some(self.context.session.store().object((self.output)(at)?.output.object).ok()?.listing)
     }
 
-    /// The origin of a file by its path in one of the inputs of a derivation.
+    /// The origin of a file, by its path in one of a derivation's inputs.
     fn of_input(&self, at: NodeIndex, path: &str) -> Option<String> {
         self.context.graph.nodes()[at].inputs.values().find_map(|edge| {
             let whole = match &edge.path {
@@ -45,7 +46,7 @@ impl OriginWalk<'_> {
         })
     }
 
-    /// Goes back while an input has the same file, or, at a patch, the one that it changed.
+    /// Walks back while an input has the same file or, at a patch, the file that it changed.
     fn back(&self, mut at: NodeIndex, mut path: String) -> String {
         let mut patches = Vec::new();
         let nodes = self.context.graph.nodes();
@@ -72,7 +73,7 @@ impl OriginWalk<'_> {
         }
     }
 
-    /// The input that has this file too, and the path there.
+    /// The input with the same file, and its path there.
     fn unchanged(&self, at: NodeIndex, path: &str) -> Option<(NodeIndex, String)> {
         let wanted = self.listing(at)?.get(path)?.clone();
         self.context.graph.nodes()[at].inputs.values().find_map(|edge| {

@@ -1,4 +1,4 @@
-//! From a node to a derivation: inputs are replaced by the content of their outputs. Also the dry run.
+//! From a node to a derivation: replaces inputs by the content of their outputs. Also the dry run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::engine::drv::{Derivation, Explanation, Input, InputKind};
 use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
 use crate::engine::store::{Object, Output, Realisation, Using};
 
-/// What the seed is called among the secrets of a derivation; no recipe can give that name to another.
+/// The name of the seed among a derivation's secrets; no recipe can use it for another.
 pub(crate) const SEED: &str = "cluster.seed";
 
 /// The derivation of a node whose inputs are all done.
@@ -20,7 +20,7 @@ pub(super) fn derivation<'d>(
 ) -> Result<Derivation, ExecError> {
     let mut inputs = BTreeMap::new();
     for (alias, edge) in &node.inputs {
-        let Some(from) = output(edge.node) else { continue }; // the caller made sure that there is none such
+        let Some(from) = output(edge.node) else { continue }; // excluded by the caller
         inputs.insert(alias.clone(), input(context, node, edge, from.output.object)?);
     }
     let builder = context.builder_of(node)?;
@@ -52,7 +52,7 @@ fn input(context: Context<'_>, node: &GraphNode, edge: &Edge, object: ObjectId) 
     }
 }
 
-/// What is not there, in the words of the builder whose output does not have it.
+/// Describes a missing path, in the words of the builder whose output lacks it.
 fn no_path(context: Context<'_>, node: &GraphNode, edge: &Edge, path: &str, found: Object) -> ExecError {
     let (name, recipe) = (node.name.clone(), node.recipe.clone());
     let output = InputTree {
@@ -79,7 +79,7 @@ pub(super) fn look_up(
     derivation: &Derivation,
 ) -> Result<Option<(Done, Realisation)>, ExecError> {
     if node.impure {
-        return Ok(None); // what it gave once says nothing about what it gives now
+        return Ok(None); // its last output may be stale
     }
     let store = context.session.store();
     let drv = derivation.id();
@@ -114,13 +114,13 @@ pub(super) fn outline(node: &GraphNode) -> Job<'_> {
 /// What a build would do.
 #[derive(Debug, Default)]
 pub(crate) struct BuildPlan {
-    /// Outputs that the store has.
+    /// Outputs in the store.
     pub done: BTreeMap<NodeIndex, Done>,
-    /// Derivations that would be built: those that the store does not have, and all that need one of them.
+    /// Derivations to build: those missing from the store, and all that need one of them.
     pub missing: BTreeSet<NodeIndex>,
 }
 
-/// What a build of these derivations would do. Nothing is written.
+/// Plans a build of these derivations. Writes nothing.
 pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<BuildPlan, ExecError> {
     let mut plan = BuildPlan::default();
     let nodes = context.graph.nodes();
@@ -142,9 +142,9 @@ pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<BuildP
     Ok(plan)
 }
 
-/// The identities of derivations that are not in the store, as far as their inputs are; the rest as they are.
+/// The identities of derivations that are not in the store, as far as their inputs are known.
 ///
-/// An input that is not built yet has no content: it stands as not set, which differs from whatever it was before.
+/// An input that is not built yet has no content: it appears as unset, which differs from any previous value.
 pub(crate) fn explain(
     context: Context<'_>,
     plan: &BuildPlan,

@@ -1,4 +1,4 @@
-//! The coordinator: decides what is next, hands it to workers, and takes note of what they say.
+//! The coordinator: decides what is next, passes it to workers, and processes their reports.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,13 +15,13 @@ use crate::base::event::Event;
 use crate::engine::recipe::{NodeIndex, NodeMap};
 use crate::engine::store::{Realisation, Using};
 
-/// Derivations that are under way for every one that is being built: while the disk syncs, workers go on.
+/// Derivations in flight per running build: workers continue while the disk syncs.
 const PIPELINE: usize = 16;
 
-/// How often a running build looks whether the user wants to stop.
+/// How often a running build checks for cancellation.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Builds what the targets need and the store does not have.
+/// Builds everything that the targets need and the store lacks.
 pub fn build(context: Context<'_>, targets: &[NodeIndex], options: Options) -> Result<Outcome, ExecError> {
     let mut coordinator = Coordinator::new(context, targets);
     coordinator.resolve_all()?;
@@ -35,23 +35,23 @@ pub fn build(context: Context<'_>, targets: &[NodeIndex], options: Options) -> R
     Ok(coordinator.finish())
 }
 
-/// Where a derivation stands. It only ever moves down this list, except that one which another process was building goes
-/// back to `Ready`.
+/// The state of a derivation. It only moves down this list, except that a derivation which another process was building
+/// returns to `Ready`.
 #[derive(Debug, Clone)]
 enum NodeState {
     /// No target needs it.
     Unwanted,
     /// It needs this many derivations that are not `Done`.
     Waiting { inputs: usize },
-    /// All its inputs are `Done`, and the store does not have its output. It is in the queue.
+    /// All its inputs are `Done`, but the store lacks its output. It is queued.
     Ready,
-    /// It was `Ready`, and a worker, the committer or another process has it.
+    /// A worker, the committer or another process has it.
     Building,
     /// All its inputs are `Done`, and its output is in the store and claimed by this session.
     Done(Done),
-    /// It could not be had; `Outcome::failed` says why.
+    /// It has no output; `Outcome::failed` says why.
     Failed,
-    /// It needs one that is `Failed`, and was never tried.
+    /// It needs a `Failed` derivation and was never tried.
     Skipped,
 }
 
@@ -59,11 +59,11 @@ struct Coordinator<'a> {
     context: Context<'a>,
     states: NodeMap<NodeState>,
     users: NodeMap<Vec<NodeIndex>>,
-    /// Longest way to a target, counted in derivations: the critical path goes first.
+    /// Longest path to a target, in derivations: the critical path goes first.
     height: NodeMap<u32>,
-    /// What is `Ready`, the next one on top.
+    /// All `Ready` derivations, the next on top.
     ready: BinaryHeap<(u32, Reverse<NodeIndex>)>,
-    /// How many are `Building`.
+    /// Number of `Building` derivations.
     running: usize,
     outcome: Outcome,
 }
@@ -103,21 +103,21 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// Takes from the store what it has, in one go.
+    /// Looks up everything that the store has.
     fn resolve_all(&mut self) -> Result<(), ExecError> {
         let is_open = |(at, state)| matches!(state, &NodeState::Waiting { inputs: 0 }).then_some(at);
         let open = self.states.entries().filter_map(is_open).collect();
         self.resolve(open)
     }
 
-    /// Looks derivations up whose inputs are all done; those found make their users' turn come.
+    /// Looks up derivations whose inputs are all done; each hit may make its users ready.
     fn resolve(&mut self, open: Vec<NodeIndex>) -> Result<(), ExecError> {
         let Some(first) = open.first() else { return Ok(()) };
         let first = &self.context.graph.nodes()[*first];
         let using = self.context.session.using().map_err(in_store(first))?;
         let mut found = Vec::new();
         let resolved = self.resolve_while(&using, open, &mut found);
-        // Whatever went wrong meanwhile: what was found may be used, so it is claimed, with one write for all.
+        // Claim the hits with one write even if something failed: they may be used.
         self.context.session.claim(&using, &found).map_err(in_store(first))?;
         resolved
     }
@@ -156,7 +156,7 @@ impl<'a> Coordinator<'a> {
         self.ready.push((self.height[at], Reverse(at)));
     }
 
-    /// Notes an output; returns the users whose inputs are now all done.
+    /// Records an output; returns the users whose inputs are now all done.
     fn done(&mut self, at: NodeIndex, done: Done, realisation: &Realisation) -> Vec<NodeIndex> {
         if realisation.outputs.len() > 1 {
             let objects = realisation.outputs.iter().map(|output| output.object).collect();
@@ -175,7 +175,7 @@ impl<'a> Coordinator<'a> {
         free
     }
 
-    /// Looks at every job that may have to be done before the first one is: all typos are found in milliseconds.
+    /// Checks all jobs before the first build, so that typos are found in milliseconds.
     fn check_jobs(&mut self) {
         let open = self.states.entries();
         let open = open.filter(|(_, state)| matches!(state, NodeState::Waiting { .. } | NodeState::Ready));
@@ -211,21 +211,21 @@ impl<'a> Coordinator<'a> {
                     };
                     self.coordinate(options, &start, &halt, &report, &reports);
                 }),
-                // No threads to be had: one derivation after the other does it too.
+                // Without threads, build one derivation after the other.
                 Err(_) => {
                     let start = |task: Task<'a>| work(context, task, &halt, &to_commit, &report);
                     self.coordinate(Options { jobs: 1, ..options }, &start, &halt, &report, &reports);
                 }
             }
-            drop(to_commit); // the committer ends when the last worker has hung up
+            drop(to_commit); // the committer ends when the last worker drops its sender
         });
-        // Whatever was published after the user stopped is in the store, and counts.
+        // Outputs published after the user cancelled are in the store and count.
         drop(report);
         while let Ok(told) = reports.try_recv() {
             self.take(told, &mpsc::channel().0);
         }
         if !self.outcome.built.is_empty() {
-            // What makes the new objects findable is made durable too. If that fails, they are built again.
+            // Also makes the records durable that lead to the new objects. If this fails, they are built again.
             let _ = context.session.sync();
         }
     }
@@ -292,7 +292,7 @@ impl<'a> Coordinator<'a> {
             WorkerReport::Busy { at, drv } => {
                 self.context.events.emit(Event::Waiting { name: self.name(at) });
                 let (store, report) = (self.context.session.store().clone(), report.clone());
-                // Its own thread, outside of the scope: a user who stops must not wait for another process.
+                // On a thread outside the scope, so that a user who cancels does not wait for another process.
                 std::thread::spawn(move || {
                     let _ = store.wait_for(drv); // if waiting fails, trying again says why
                     let _ = report.send(WorkerReport::Free { at });

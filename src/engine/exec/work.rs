@@ -1,4 +1,4 @@
-//! One derivation, built by a worker: lock, look again, build, stage. And the committer, which publishes.
+//! Builds one derivation on a worker: lock, look again, build, stage. Also the committer, which publishes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::engine::drv::Derivation;
 use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Trace, TraceInput};
 
-/// A derivation that a worker takes on.
+/// A derivation assigned to a worker.
 pub(super) struct Task<'a> {
     pub(super) at: NodeIndex,
     pub(super) node: &'a GraphNode,
@@ -27,16 +27,16 @@ pub(super) struct Task<'a> {
     pub(super) inputs: BTreeMap<String, Output>,
 }
 
-/// What workers and the committer tell the coordinator.
+/// Reports from workers and the committer to the coordinator.
 pub(super) enum WorkerReport {
     /// Another process is building it.
     Busy {
         at: NodeIndex,
         drv: DrvId,
     },
-    /// It was not begun, because the build is coming to an end.
+    /// Not started, because the build is ending.
     Dropped,
-    /// Nobody else is building it any more: try again.
+    /// No other process builds it any more: try again.
     Free {
         at: NodeIndex,
     },
@@ -65,9 +65,9 @@ pub(super) struct Finished {
     name: String,
     staged: Staged,
     trace: Trace,
-    /// What its programs printed.
+    /// The output of its programs.
     log: Option<String>,
-    /// Whether another run may give something else.
+    /// Whether another run may produce something else.
     impure: bool,
     _lock: DrvLock,
 }
@@ -86,7 +86,7 @@ pub(super) fn work(
     } else {
         attempt(context, task, commit)
     };
-    // The coordinator hangs up only when it no longer wants to know.
+    // The coordinator only hangs up when it no longer needs the result.
     let _ = match outcome {
         Ok(None) => Ok(()),
         Ok(Some(told)) => report.send(told),
@@ -122,11 +122,11 @@ fn attempt(
     let log = note.map(|note| note.log);
     let finished =
         Finished { at, drv, name: node.name.clone(), staged, trace, log, impure: node.impure, _lock: lock };
-    let _ = commit.send(finished); // the committer lives as long as there is a sender
+    let _ = commit.send(finished); // the committer lives as long as any sender
     Ok(None)
 }
 
-/// Runs the builder into a staging tree. The job was checked before the first one was begun.
+/// Runs the builder into a staging tree. All jobs were checked before the first build.
 pub(super) fn stage(
     context: Context<'_>,
     node: &GraphNode,
@@ -191,14 +191,14 @@ fn trace(
     }
 }
 
-/// The time, for traces and generations: about a build, never in one.
-#[expect(clippy::disallowed_methods, reason = "a trace says when; no derivation sees it")]
+/// The current time, for traces and generations; never part of a build.
+#[expect(clippy::disallowed_methods, reason = "traces record the time; no derivation sees it")]
 pub(crate) fn now() -> String {
     let now = OffsetDateTime::now_utc();
     rfc3339(now.replace_nanosecond(0).unwrap_or(now))
 }
 
-/// Publishes what workers finish, everything that waits with one sync, until the last worker hangs up.
+/// Publishes what workers finish, all pending outputs with one sync, until the last worker drops its sender.
 pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report: &Sender<WorkerReport>) {
     while let Ok(first) = finished.recv() {
         let batch: Vec<Finished> = std::iter::once(first).chain(finished.try_iter()).collect();
@@ -212,7 +212,7 @@ pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report
                     error: ExecError::Sync { name: one.name, source: Arc::clone(source) },
                 },
             };
-            let _ = report.send(told); // nobody listens after a cancellation; the output is kept all the same
+            let _ = report.send(told); // nobody listens after a cancellation; the output is kept anyway
         }
     }
 }
@@ -236,7 +236,6 @@ fn publish(context: Context<'_>, one: Finished) -> Result<WorkerReport, ExecErro
     })
 }
 
-/// The store path of an output.
 pub fn path_of(context: Context<'_>, output: &Output) -> std::path::PathBuf {
     context.session.store().path_of(&ObjectName { id: output.object, name: output.name.clone() })
 }

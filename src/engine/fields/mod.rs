@@ -1,6 +1,6 @@
-//! A configuration as recipes see it: a tree of leaves, each with the lines of the user's files that decided it.
+//! A configuration as recipes see it: a tree of leaves, each with the lines of the user's files that determined it.
 //!
-//! Elements of a list that stand in several places have one canonical path, however they were reached.
+//! List elements that are reachable on several paths have one canonical path.
 
 mod project;
 
@@ -15,13 +15,13 @@ use crate::base::hint::Place;
 use crate::base::secret::Secret;
 use crate::base::value::Value;
 
-/// The places that decided a leaf. One without a line is a default that nobody wrote.
+/// The places that determined a leaf. A place without a line is a default.
 pub(crate) type Origins = Arc<[Place]>;
 
 /// A node of the tree.
 #[derive(Debug, Clone)]
 pub enum Field {
-    /// A plain value. An empty list or map is one too, so that it has origins.
+    /// A plain value. An empty list or map is a leaf too, so that it has origins.
     Leaf {
         value: Value,
         origins: Origins,
@@ -30,12 +30,11 @@ pub enum Field {
         value: Secret,
         origins: Origins,
     },
-    /// Fields in order; those with a `name` are addressed by it.
+    /// Elements in order; those with a `name` are addressed by it.
     List(Vec<Field>),
     Map(BTreeMap<String, Field>),
-    /// A field that is reachable on several paths and has one of its own.
+    /// A field that is reachable on several paths and has a canonical path.
     Shared {
-        /// The canonical path.
         path: Arc<str>,
         field: Arc<Field>,
     },
@@ -53,12 +52,11 @@ impl Field {
         Self::Leaf { value: value.into(), origins }
     }
 
-    /// A list without elements: a leaf, so that it has origins.
+    /// A leaf, so that it has origins.
     pub fn empty_list(origins: Origins) -> Self {
         Self::Leaf { value: Value::List(Vec::new()), origins }
     }
 
-    /// A map of fields.
     pub fn map<'n>(fields: impl IntoIterator<Item = (&'n str, Field)>) -> Self {
         Self::Map(fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect())
     }
@@ -76,7 +74,7 @@ impl Field {
         }
     }
 
-    /// The name by which an element of a list is addressed.
+    /// The name that addresses a list element.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Shared { field, .. } => field.name(),
@@ -90,12 +88,11 @@ impl Field {
 }
 
 impl Fields {
-    /// The fields of one tree.
     pub fn new(roots: BTreeMap<String, Field>) -> Self {
         Self { roots: Arc::new(roots), scope: Vec::new() }
     }
 
-    /// Adds a root, such as `lock`. It hides an older one of the same name.
+    /// Adds a root, such as `lock`. It hides an existing root of the same name.
     #[must_use]
     pub fn with(&self, name: &str, field: Field) -> Self {
         let mut fields = self.clone();
@@ -103,13 +100,11 @@ impl Fields {
         fields
     }
 
-    /// The root of a path.
     pub(super) fn root(&self, name: &str) -> Option<&Field> {
         let scoped = self.scope.iter().rev().find(|(scoped, _)| &**scoped == name).map(|(_, field)| &**field);
         scoped.or_else(|| self.roots.get(name))
     }
 
-    /// The names of all roots.
     pub(super) fn root_names(&self) -> impl Iterator<Item = &str> {
         self.scope.iter().map(|(name, _)| &**name).chain(self.roots.keys().map(String::as_str))
     }
@@ -136,7 +131,7 @@ fn collect<'f>(field: &'f Field, path: String, leaves: &mut Vec<(String, &'f Ori
                 collect(item, element_path(&path, index, item), leaves);
             }
         }
-        // Elsewhere it is a view, and listed where it belongs.
+        // Elsewhere it is a view, listed at its canonical path.
         Field::Shared { path: canonical, field } if **canonical == *path => collect(field, path, leaves),
         Field::Shared { .. } => {}
     }

@@ -1,4 +1,4 @@
-//! Projection: what a recipe names, and exactly which leaves that reads.
+//! Projection: the value that a recipe names, and exactly which leaves it reads.
 //!
 //! | form | meaning |
 //! |---|---|
@@ -6,9 +6,9 @@
 //! | `nodes.worker-0`, `nodes.2` | an element of a list, by name or index |
 //! | `workers.*.ip` | a list: the rest of the path for every element |
 //! | `nodes.*.{name,ip}` | at the end: a map of these fields |
-//! | `lock.certificates.admin?` | at the end: null if there is no such field, below a root that there is |
+//! | `lock.certificates.admin?` | at the end: null if there is no such field; its root must exist |
 //!
-//! Invariant: the reads of a projection are the leaves that its value was made of, by canonical path, and no others.
+//! Invariant: the reads of a projection are exactly the leaves of its value, by canonical path.
 
 use std::collections::BTreeMap;
 
@@ -17,64 +17,47 @@ use crate::base::hint::{Hint, did_you_mean};
 use crate::base::secret::Secret;
 use crate::base::value::Value;
 
-/// What a path gave.
+/// The value of a path.
 #[derive(Debug, Clone)]
 pub struct Projection {
     pub value: Projected,
-    /// The leaves that were read, in order.
+    /// The leaves read, in order.
     pub reads: Vec<Read>,
 }
 
-/// A value, plain or secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projected {
     Plain(Value),
     Secret(Secret),
 }
 
-/// One leaf that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
-    /// Its canonical path, with names for elements that have them: `nodes.worker-0.ip`. An empty list is read as itself.
+    /// Canonical, with element names where they exist: `nodes.worker-0.ip`. An empty list counts as a leaf.
     pub path: String,
     pub origins: Origins,
 }
 
-/// Why a path gives nothing.
+/// Why a path has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// The path cannot be read.
     #[error("`{path}` is not a field path: {reason}")]
-    Syntax {
-        path: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// There is no such field.
+    Syntax { path: String, reason: &'static str },
     #[error("`{path}`: {} has no `{segment}`", if parent.is_empty() { "the cluster".to_owned() } else { format!("`{parent}`") })]
     Unknown {
         path: String,
-        /// Where it ended; empty at the root.
+        /// The last existing field; empty at the root.
         parent: String,
-        /// What is not there.
+        /// The missing name.
         segment: String,
-        /// What was probably meant.
+        /// A suggestion.
         near: Option<String>,
     },
-    /// `*` stands for the elements of a list, and this is none.
+    /// `*` applied to something other than a list.
     #[error("`{path}`: `{parent}` is not a list")]
-    NotAList {
-        path: String,
-        /// What is not a list.
-        parent: String,
-    },
-    /// A secret among plain values.
+    NotAList { path: String, parent: String },
     #[error("`{path}` mixes the secret `{secret}` with plain values")]
-    Mixed {
-        path: String,
-        /// The secret's own path.
-        secret: String,
-    },
+    Mixed { path: String, secret: String },
 }
 
 impl Hint for FieldError {
@@ -86,7 +69,7 @@ impl Hint for FieldError {
             Self::Unknown { near, .. } => near.clone(),
             Self::NotAList { .. } => Some("`*` stands for every element of a list".to_owned()),
             Self::Mixed { secret, .. } => {
-                Some(format!("name `{secret}` alone, so that only what needs it is secret"))
+                Some(format!("name `{secret}` on its own, so that only its users become secret"))
             }
         }
     }
@@ -130,7 +113,7 @@ fn parse(path: &str) -> Result<Vec<Segment<'_>>, FieldError> {
 }
 
 impl Fields {
-    /// The value at a path, and the leaves it is made of.
+    /// The value at a path, and the leaves that it consists of.
     pub fn project(&self, path: &str) -> Result<Projection, FieldError> {
         if let Some(path) = path.strip_suffix('?') {
             return match self.project(path) {
@@ -148,9 +131,9 @@ impl Fields {
         Ok(Projection { value, reads: walk.reads })
     }
 
-    /// The names of the elements of a list that recipes can be made for; of a single element, its own.
+    /// The names of the elements of a list that `for_each` accepts; for a single element, its own name.
     ///
-    /// Such a list shows elements that have a path of their own, and an empty one none.
+    /// Elements of such a list have a canonical path; an empty list has no elements.
     pub fn elements(&self, list: &str) -> Option<Vec<&str>> {
         match self.root(list)? {
             Field::List(items) => items
@@ -171,7 +154,7 @@ impl Fields {
         self.root_names().filter(|name| self.elements(name).is_some_and(|found| !found.is_empty())).collect()
     }
 
-    /// The root of a path, and what is left of it.
+    /// The root of a path, and the remaining segments.
     fn enter<'f, 's, 'p>(
         &'f self,
         path: &str,
@@ -191,7 +174,7 @@ impl Fields {
     }
 }
 
-/// A field and the path at which it was found.
+/// A field and its path.
 type Here<'f> = (String, &'f Field);
 
 struct Walk<'p> {
@@ -229,7 +212,6 @@ impl Walk<'_> {
         }
     }
 
-    /// The child of a map or list.
     fn child<'f>(&self, at: &str, field: &'f Field, name: &str) -> Result<Here<'f>, FieldError> {
         let found = match field {
             Field::Shared { path, field } => return self.child(path, field, name),
@@ -254,7 +236,7 @@ impl Walk<'_> {
                         items
                             .first()?
                             .name()
-                            .map(|_| "an element is addressed by its name, all of them by `*`".to_owned())
+                            .map(|_| "address an element by its name, or all of them by `*`".to_owned())
                     })
                 }
                 _ => Some(format!("`{at}` is a single value")),
@@ -262,7 +244,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Everything below a field.
+    /// The whole value of a field.
     fn whole(&mut self, at: String, field: &Field) -> Result<Projected, FieldError> {
         match field {
             Field::Shared { path, field } => self.whole(path.to_string(), field),
@@ -302,7 +284,7 @@ impl Walk<'_> {
         Ok(Projected::Plain(Value::List(values)))
     }
 
-    /// A value that goes into a list or map, where no secret may be.
+    /// A value inside a list or map, which may not contain secrets.
     fn plain(&self, at: String, value: Projected) -> Result<Value, FieldError> {
         match value {
             Projected::Plain(value) => Ok(value),

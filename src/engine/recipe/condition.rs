@@ -1,4 +1,4 @@
-//! `when`: what a recipe asks of the configuration, or it makes no derivation.
+//! `when`: the condition on the configuration under which a recipe produces a derivation.
 //!
 //! | form | holds if |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `flavor = okd` | the field's text is this word |
 //! | `proxy and release >= 4.19` | both hold |
 //!
-//! In a comparison a name may stand for a field with a longer path: the caller says which.
+//! In a comparison, a name may be an alias for a longer field path: the caller defines them.
 
 use super::graph::Absent;
 use super::parse::{At, Recipe};
@@ -19,7 +19,7 @@ use crate::engine::fields::{Fields, Projected};
 /// Short names of fields in comparisons, with their paths.
 pub(crate) type Aliases<'a> = [(&'a str, &'a str)];
 
-/// What came of a condition: the fields that it read, by their paths, and why it does not hold, if so.
+/// The result of a condition: the fields that it read, and why it does not hold, if so.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outcome {
     pub(super) reads: Vec<String>,
@@ -33,7 +33,7 @@ enum Wanted<'t> {
     Word(&'t str),
 }
 
-/// Evaluates a recipe's `when`. What cannot be evaluated is a problem.
+/// Evaluates a recipe's `when`. An invalid condition is a problem.
 pub(super) fn evaluate(
     recipe: &Recipe,
     when: &At,
@@ -68,7 +68,7 @@ pub(super) fn evaluate(
     outcome
 }
 
-/// A field, and what is asked of it.
+/// A field and the condition on it.
 fn parse(part: &str) -> Result<(&str, Wanted<'_>), String> {
     let Some(at) = part.find(['<', '>', '=']) else { return Ok((part, Wanted::Set)) };
     let (name, rest) = (part[..at].trim(), part[at..].trim());
@@ -106,7 +106,7 @@ mod tests {
     use crate::engine::fields::{Field, Fields, Origins};
     use crate::engine::recipe::{Sources, load};
 
-    /// Why the recipe `a/x` is absent, or what is wrong with its condition, where `release` is this version.
+    /// Why the recipe `a/x` is absent, or what is wrong with its condition, if `release` is this version.
     fn absent(when: &str, version: Option<&str>) -> String {
         let origins: Origins = [].into();
         let text = |text: Option<&str>| Field::leaf(text.map(str::to_owned), origins.clone());

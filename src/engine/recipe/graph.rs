@@ -1,4 +1,4 @@
-//! The graph: derivations of one cluster with all names resolved, in an order in which they can be built.
+//! The graph: the derivations of one cluster with all names resolved, in build order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +11,19 @@ use crate::engine::fields::Read;
 /// One derivation of the graph, before its inputs are built.
 #[derive(Debug, Clone)]
 pub struct GraphNode {
-    /// Its name: `manifest/dns`.
+    /// For example `manifest/dns`.
     pub name: String,
     pub stage: u32,
-    /// Its recipe file, as shown to the user.
+    /// As shown to the user.
     pub recipe: String,
-    /// What it is and why, from the recipe's first line.
+    /// From the recipe's first line.
     pub summary: String,
-    /// Kind of its builder, and where the recipe says so.
+    /// Kind of its builder, and where the recipe names it.
     pub builder: (String, Place),
-    /// Input aliases as the recipe declares them; a group of which nothing is present has no inputs.
+    /// Input aliases as the recipe declares them; an empty group has no inputs.
     pub aliases: BTreeSet<String>,
     pub inputs: BTreeMap<String, Edge>,
-    /// Parameters; `config` and `files` are among them.
+    /// Including `config` and `files`.
     pub params: BTreeMap<String, Value>,
     /// Secret config values by alias.
     pub secrets: BTreeMap<String, Secret>,
@@ -31,22 +31,21 @@ pub struct GraphNode {
     pub reads: Vec<(String, String, Vec<Read>)>,
     /// Its text files by alias, as shown to the user.
     pub files: BTreeMap<String, String>,
-    /// Whether another run may give something else: then it is built whenever it is asked for, and nothing is made of it.
+    /// Whether another run may produce something else: it is always rebuilt, and cannot be an input.
     pub impure: bool,
 }
 
-/// An input: which derivation, and which part of its output.
+/// An input: a derivation and the requested part of its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// Name of the derivation.
     pub from: String,
     pub node: NodeIndex,
-    /// The part of it, if not the whole.
+    /// None for the whole output.
     pub path: Option<String>,
 }
 
 impl GraphNode {
-    /// The derivations that it uses directly, each once.
+    /// Its direct inputs, each once.
     pub fn needs(&self) -> BTreeSet<NodeIndex> {
         self.inputs.values().map(|edge| edge.node).collect()
     }
@@ -57,11 +56,10 @@ impl GraphNode {
 pub struct Graph {
     nodes: NodeMap<GraphNode>,
     index: BTreeMap<String, NodeIndex>,
-    /// Names that a recipe has and this cluster has not.
+    /// Names of recipes that do not apply to this cluster.
     absent: BTreeMap<String, Missing>,
 }
 
-/// A name without a derivation.
 #[derive(Debug, Clone)]
 pub struct Missing {
     pub why: Absent,
@@ -69,12 +67,12 @@ pub struct Missing {
     pub reads: Vec<String>,
 }
 
-/// Why a recipe makes no derivation.
+/// Why a recipe produces no derivation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absent {
-    /// Its `when` asks for this config field.
+    /// Its `when` requires this config field.
     Unset(String),
-    /// Its `when` asks for another value of a field; none is known yet if `found` is none.
+    /// Its `when` requires another value of a field, whose value is `found` if known.
     Otherwise { asked: String, name: String, found: Option<String> },
     /// It never does, and says why: `none`.
     Never(String),
@@ -96,7 +94,7 @@ impl std::fmt::Display for Absent {
 }
 
 impl Graph {
-    /// Sorts nodes so that inputs come first; within that, by stage and name. A cycle is a problem that names its members.
+    /// Sorts nodes topologically, then by stage and name. A cycle is a problem that names its members.
     pub(super) fn sort(
         mut nodes: Vec<GraphNode>,
         absent: BTreeMap<String, Missing>,
@@ -145,12 +143,11 @@ impl Graph {
         &self.nodes
     }
 
-    /// The derivation of that name.
     pub fn find(&self, name: &str) -> Option<NodeIndex> {
         self.index.get(name).copied()
     }
 
-    /// Derivations that a target means: one by name, or all of a folder.
+    /// The derivations of a target: one by name, or all of a folder.
     pub fn select(&self, target: &str) -> Vec<NodeIndex> {
         if let Some(at) = self.find(target) {
             return vec![at];
@@ -159,14 +156,14 @@ impl Graph {
         self.index.iter().filter(|(name, _)| name.starts_with(&below)).map(|(_, at)| *at).collect()
     }
 
-    /// Why there is nothing of this name, or in this folder, if a recipe has it.
+    /// Why there is no derivation with this name or in this folder, if a recipe has it.
     pub fn absent(&self, target: &str) -> Option<&Absent> {
         let below = format!("{}/", target.trim_end_matches('/'));
         let meant = |name: &str| name == target || name.starts_with(&below);
         self.absent.iter().find(|(name, _)| meant(name)).map(|(_, missing)| &missing.why)
     }
 
-    /// Every name that a recipe has and this cluster has not.
+    /// All names of recipes that do not apply to this cluster.
     pub fn all_absent(&self) -> impl Iterator<Item = (&str, &Missing)> {
         self.absent.iter().map(|(name, missing)| (name.as_str(), missing))
     }
@@ -183,7 +180,7 @@ impl Graph {
         found
     }
 
-    /// For each derivation, those that use it directly.
+    /// The direct users of each derivation.
     pub fn users(&self) -> NodeMap<Vec<NodeIndex>> {
         let mut users = self.nodes.with(Vec::new());
         for (at, node) in self.nodes.entries() {
@@ -193,7 +190,7 @@ impl Graph {
     }
 }
 
-/// Follows inputs among the unsorted until one comes again.
+/// Follows inputs among the unsorted nodes until one repeats.
 fn cycle(nodes: &[GraphNode], places: &BTreeMap<String, usize>, missing: &[usize]) -> Problem {
     let stuck = |name: &str| places.get(name).copied().filter(|at| missing[*at] > 0);
     let mut path: Vec<usize> = missing.iter().position(|count| *count > 0).into_iter().collect();

@@ -1,13 +1,13 @@
-//! Indices of derivations in a graph: only the graph makes them, so that none is confused with another number.
+//! Indices of derivations in a graph. Only the graph creates them, so that they are not confused with other numbers.
 
 use std::ops::{Index, IndexMut};
 
-/// Where a derivation stands in its graph. Inputs have lower indices than their users.
+/// The position of a derivation in its graph. Inputs have lower indices than their users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(u32);
 
 impl NodeIndex {
-    /// Of an edge whose graph is not sorted yet.
+    /// For edges of a graph that is not sorted yet.
     pub(super) const UNSORTED: Self = Self(u32::MAX);
 }
 
@@ -22,7 +22,7 @@ impl std::fmt::Display for NodeIndex {
 pub struct NodeMap<T>(Vec<T>);
 
 impl<T> NodeMap<T> {
-    /// From values in the order of the graph.
+    /// Takes values in graph order.
     pub(super) fn new(values: Vec<T>) -> Self {
         Self(values)
     }

@@ -1,34 +1,35 @@
-//! Recipes: data that names a builder, its inputs and its parameters; and the graph they make for one cluster.
+//! Recipes: data that names a builder, its inputs and its parameters; and the graph that they form for one cluster.
 //!
 //! ```toml
 //! # One sentence: what the artifact is and why it must exist.
 //! builder = "template"
-//! for_each = "nodes"              # optional: a list of the configuration whose elements have names, or a list of names
-//! name = "peer-{node}"            # optional: the file's stem otherwise
-//! when = "proxy"                  # optional: the derivation is absent unless this config field is set; or a comparison:
+//! for_each = "nodes"              # optional: a list of the configuration whose elements have names, or a list of
+//! names name = "peer-{node}"            # optional: the file's stem otherwise when = "proxy"                  #
+//! optional: the derivation is absent unless this config field is set; or a comparison:
 //!                                 # `release >= 4.20, < 4.22`, `flavor = okd`; or several, joined by `and`
-//! impure = true                   # optional: may give something else each time; never cached, and no input of anything
+//! impure = true                   # optional: another run may differ; never cached, and cannot be an input
 //!
-//! # Or, in place of all that, a name which people look for and which is no artifact:
+//! # Or, instead of all that, a name that people look for although there is no such artifact:
 //! none = "this component has no render command"
 //!
-//! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group: `manifest/*`; `user/*?` may be empty;
-//!                                 # `disk/*:*.img` takes the file that is called after each one; `render/x?` may be absent
+//! [inputs]                        # alias → derivation, `derivation:path/inside`, or a group: `manifest/*`;
+//!                                 # `user/*?` may be empty, `render/x?` may be absent;
+//!                                 # `disk/*:*.img` takes the file named after each member
 //! ca = "pki/root-ca:ca.crt"
 //!
 //! [config]                        # alias → config field, projected: `workers.*.{name,ip}`, `node.ip`
 //! domain = "cluster.domain"
 //!
-//! [files]                         # alias → text file beside the recipe, or `/stage/file` of another folder
+//! [files]                         # alias → text file next to the recipe, or `/stage/file` in another folder
 //! "dns.yaml" = "dns.yaml.j2"
 //!
-//! [params]                        # whatever else the builder wants
+//! [params]                        # specific to the builder
 //! ```
 //!
-//! A recipe lives in a numbered stage folder (`50-manifest/dns.toml` is `manifest/dns`) or beside the folders
+//! A recipe lives in a numbered stage folder (`50-manifest/dns.toml` is `manifest/dns`) or next to the folders
 //! (`99-cluster.toml` is `cluster`). Inputs come from the same or a lower stage. `{node}` in any text of a `for_each`
-//! recipe is the node's name; where the recipe lists the names itself, it is `{each}`. Files below `knowledge/` are tables, not
-//! recipes. This module is pure: text in, graph out.
+//! recipe is the node's name; if the recipe lists the names itself, it is `{each}`. Files below `knowledge/` are
+//! tables, not recipes. This module is pure: text in, graph out.
 
 mod condition;
 mod graph;
@@ -48,7 +49,7 @@ pub(crate) use sources::TABLES;
 use crate::base::hint::Problems;
 use crate::engine::fields::Fields;
 
-/// The graph of one cluster: all recipes, expanded and connected. Every problem is reported at once.
+/// Builds the graph of one cluster: all recipes, expanded and connected. Reports every problem at once.
 pub fn load(sources: &Sources, fields: &Fields, aliases: &Aliases<'_>) -> Result<Graph, Problems> {
     let mut problems = Problems::default();
     let recipes = parse::recipes(sources, &mut problems);

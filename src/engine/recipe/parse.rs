@@ -1,4 +1,4 @@
-//! Recipe text to a recipe, with the line of everything that can be wrong.
+//! Parses recipe text, keeping the line of everything that can be wrong.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,22 @@ use super::sources::{SourceFile, Sources, TABLES};
 use crate::base::hint::{Place, Problem, Problems, did_you_mean, line_of};
 use crate::base::value::Value;
 
-/// A recipe as it was written.
+/// A recipe as written.
 #[derive(Debug)]
 pub(super) struct Recipe {
-    /// Number of its stage.
     pub(super) stage: u32,
-    /// Name of the stage without the number; empty beside the folders.
+    /// Name of the stage without the number; empty next to the folders.
     pub(super) folder: String,
-    /// Path of its folder below recipes, for its files.
+    /// Path of its folder below recipes/, for its files.
     pub(super) directory: String,
     /// File name without `.toml`.
     pub(super) stem: String,
-    /// The file, as shown to the user.
+    /// As shown to the user.
     pub(super) shown: String,
-    /// Its first comment line.
+    /// From the first comment line.
     pub(super) summary: String,
     pub(super) builder: At,
-    /// Why there is no such artifact, in a recipe that only says so.
+    /// For a recipe that only explains why there is no such artifact.
     pub(super) none: Option<String>,
     pub(super) for_each: Option<ForEach>,
     pub(super) name: Option<At>,
@@ -44,7 +43,7 @@ pub(super) struct At {
     pub(super) line: usize,
 }
 
-/// What a recipe is made for.
+/// What a recipe is instantiated for.
 #[derive(Debug)]
 pub(super) enum ForEach {
     /// The elements of a list, by its name.
@@ -176,7 +175,7 @@ fn for_each(value: Spanned<toml::Value>, file: &SourceFile) -> Result<ForEach, B
     }
 }
 
-/// Whether a text can be a part of a derivation's name.
+/// Whether a text can be part of a derivation's name.
 pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c))
@@ -202,7 +201,7 @@ fn explain(error: &toml::de::Error, file: &SourceFile) -> Problem {
     }
 }
 
-/// TOML as a value; what has no canonical text is refused.
+/// Converts TOML; rejects values without a canonical text.
 fn plain(value: toml::Value) -> Result<Value, &'static str> {
     Ok(match value {
         toml::Value::String(text) => Value::Text(text),

@@ -1,4 +1,4 @@
-//! Recipes to nodes: `for_each` expanded, inputs found, config projected, files read.
+//! Recipes to nodes: expands `for_each`, finds inputs, projects config, reads files.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use crate::base::value::Value;
 use crate::engine::fields::{Fields, Projected};
 use crate::engine::tree::{check_path, leaf};
 
-/// One instance of a recipe, named.
+/// One named instance of a recipe.
 #[derive(Debug)]
 pub(super) struct Draft {
     recipe: usize,
     name: String,
-    /// What it is made for, if its recipe has a `for_each`.
+    /// Set if its recipe has a `for_each`.
     each: Option<Each>,
-    /// Why it is not in the graph, if it is not.
+    /// Why it is not in the graph, if so.
     absent: Option<Missing>,
 }
 
-/// What one instance of a `for_each` recipe is made for.
+/// The subject of one instance of a `for_each` recipe.
 #[derive(Debug, Clone)]
 enum Each {
-    /// An element of a list, `{node}` in the recipe's texts: `node.…` in `[config]` are its fields.
+    /// A list element, `{node}` in the recipe's texts; `node.…` in `[config]` are its fields.
     Element(String),
     /// A name that the recipe lists, `{each}` in its texts.
     Name(String),
 }
 
 impl Each {
-    /// What stands for it in texts, and its name.
+    /// The placeholder in texts, and its value.
     fn pair(&self) -> (&'static str, &str) {
         match self {
             Self::Element(name) => ("{node}", name),
@@ -42,7 +42,7 @@ impl Each {
     }
 }
 
-/// Instances of all recipes, absent ones included, so that a reference to one can say why it is not there.
+/// Instances of all recipes, absent ones included, so that a reference to one can say why it is absent.
 pub(super) fn expand(
     recipes: &[Recipe],
     fields: &Fields,
@@ -71,7 +71,7 @@ pub(super) fn expand(
             drafts.push(Draft { recipe: at, name, each, absent: absent.clone() });
         }
     }
-    // Of several recipes for one name, the one that applies comes first.
+    // Of several recipes with the same name, the one that applies comes first.
     drafts
         .sort_by(|one, other| (&one.name, one.absent.is_some()).cmp(&(&other.name, other.absent.is_some())));
     for pair in drafts.windows(2) {
@@ -85,7 +85,7 @@ pub(super) fn expand(
     drafts
 }
 
-/// What a recipe is made for; one nameless instance without `for_each`.
+/// The subjects of a recipe; one nameless instance without `for_each`.
 fn instances(recipe: &Recipe, fields: &Fields, problems: &mut Problems) -> Vec<Option<Each>> {
     let (line, placeholder) = match &recipe.for_each {
         None => return vec![None],
@@ -136,14 +136,13 @@ fn substitute_value(value: &Value, each: &Each) -> Value {
     }
 }
 
-/// Names that are absent, and why.
 pub(super) fn absent(drafts: &[Draft]) -> BTreeMap<String, Missing> {
-    // The first of a name counts: the one that applies, if any does.
+    // The first of each name counts: the one that applies, if any.
     let firsts = drafts.chunk_by(|one, other| one.name == other.name).filter_map(|same| same.first());
     firsts.filter_map(|draft| Some((draft.name.clone(), draft.absent.clone()?))).collect()
 }
 
-/// Instances that are present, with everything that they name looked up.
+/// Present instances with all their references resolved.
 pub(super) fn connect(
     recipes: &[Recipe],
     drafts: Vec<Draft>,
@@ -227,7 +226,7 @@ impl Connector<'_> {
             None => self.exact(wanted).into_iter().collect(),
             Some((prefix, suffix)) => self.matching(prefix, suffix).collect(),
         };
-        // A group may be empty; a single name that no recipe has is a mistake in any case.
+        // A group may be empty; a single name that no recipe has is always a mistake.
         if found.is_empty() && !(is_optional && group) {
             let names = self.drafts.iter().map(|draft| draft.name.as_str());
             let message = format!("`{}` needs `{wanted}`, which no recipe provides", draft.name);
@@ -266,7 +265,7 @@ impl Connector<'_> {
                 None => {
                     let leaf = leaf(&input.name);
                     let alias = if group { format!("{alias}/{leaf}") } else { alias.to_owned() };
-                    // `disk/*:*.img`: what is called after each one.
+                    // `disk/*:*.img`: the file named after each member.
                     let path = path.map(|path| if group { path.replace('*', leaf) } else { path.to_owned() });
                     let edge = Edge { from: input.name.clone(), node: NodeIndex::UNSORTED, path };
                     made.inputs.insert(alias, edge);
@@ -319,7 +318,7 @@ impl Connector<'_> {
             let alias = substitute(alias, each);
             let place = recipe.place(file.line, format!("files.{}", alias.escape_debug()));
             let name = substitute(&file.text, each);
-            // With a leading `/`, a file of another folder that several share.
+            // A leading `/` means a file in another folder, shared by several recipes.
             let (directory, name) = match name.strip_prefix('/') {
                 Some(name) => ("", name.to_owned()),
                 None => (recipe.directory.as_str(), name),
@@ -345,7 +344,7 @@ impl Connector<'_> {
         self.reserve(recipe, "files", files, made, problems);
     }
 
-    /// Puts a table of ours among the parameters.
+    /// Adds one of our tables to the parameters.
     fn reserve(
         &self,
         recipe: &Recipe,

@@ -1,11 +1,11 @@
-//! Where recipe files come from: the built-in ones, embedded in the binary, under the user's own.
+//! Recipe files: the user's own on top of the built-in ones, which are embedded in the binary.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use include_dir::{Dir, include_dir};
 
-/// The folder of tables: data that recipes may name among their files, and no recipes themselves.
+/// The folder of tables: data that recipes may use as files, not recipes themselves.
 pub(crate) const TABLES: &str = "knowledge/";
 
 static BUILT_IN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/recipes");
@@ -25,7 +25,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The recipes of this tinderbox.
+    /// The recipes embedded in this binary.
     pub fn built_in() -> Self {
         let mut sources = Self::default();
         sources.embed(&BUILT_IN);
@@ -42,7 +42,7 @@ impl Sources {
         dir.dirs().for_each(|dir| self.embed(dir));
     }
 
-    /// Adds a file, or replaces the one of that path.
+    /// Adds a file, or replaces the file at that path.
     pub fn add(&mut self, path: String, shown: String, text: String) {
         self.files.insert(path, SourceFile { shown, text: Cow::Owned(text) });
     }
@@ -51,7 +51,6 @@ impl Sources {
         self.files.get(path)
     }
 
-    /// Every file, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &SourceFile)> {
         self.files.iter().map(|(path, file)| (path.as_str(), file))
     }

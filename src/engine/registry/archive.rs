@@ -1,4 +1,4 @@
-//! oci-archive: a layout in one tar file. The tar is indexed once; after that every file is one seek away.
+//! oci-archive: a layout in one tar file. Indexed once; after that every file is one seek away.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,18 +9,18 @@ use super::layout::Files;
 use super::{RegistryError, Result};
 use crate::base::fs::{self, At};
 
-/// A plain tar, and where its files are.
+/// A plain tar and the offsets of its files.
 pub(super) struct Archive {
     path: PathBuf,
     entries: BTreeMap<String, (u64, u64)>,
 }
 
-/// First bytes of what is often taken for a tar.
+/// Magic numbers of compressed files that are often mistaken for a tar.
 const COMPRESSED: &[(&[u8], &str)] =
     &[(&[0x1f, 0x8b], "gzip"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"), (&[0xfd, b'7', b'z'], "xz")];
 
 impl Archive {
-    /// Reads the headers of the whole tar, and none of its contents.
+    /// Reads all headers of the tar, but no contents.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let malformed =
             |problem| RegistryError::Malformed { image: format!("oci:{}", path.display()), problem };

@@ -1,12 +1,12 @@
-//! Blobs and manifests kept by digest, so that two releases that share layers download them once.
+//! Caches blobs and manifests by digest, so that releases with common layers download them once.
 //!
 //! ```text
-//! <near>/sha256/<64 digits>    whole and verified, or not there
-//! <near>/tmp/<random>          on its way; what a killed process leaves here may be removed at any time
+//! <near>/sha256/<64 digits>    complete and verified
+//! <near>/tmp/<random>          in progress; leftovers of killed processes may be removed at any time
 //! ```
 //!
-//! A blob is written while it streams to the caller, in one pass, and gets its name when its end was reached and its
-//! digest was right. Several processes may use one cache: they fetch a blob twice at worst, and rename the same bytes.
+//! A blob is written while it streams to the caller, in one pass, and gets its name once it is complete and its digest
+//! matches. Several processes may share a cache: at worst they fetch a blob twice, and rename the same bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,14 +17,14 @@ use super::image::media_type_of;
 use super::{Descriptor, ImageName, Images, MediaType, Result, Sha256, Verified, verify};
 use crate::base::fs;
 
-/// Images from `far`, with everything that has a digest kept `near`.
+/// Images from `far`; everything with a digest is cached in `near`.
 pub struct Cached {
     near: PathBuf,
     far: Arc<dyn Images>,
 }
 
 impl Cached {
-    /// Makes the directory if need be.
+    /// Creates the directory if needed.
     pub fn new(near: impl Into<PathBuf>, far: Arc<dyn Images>) -> Result<Self> {
         let near = near.into();
         fs::create_dirs(&near.join("sha256"))?;
@@ -47,7 +47,7 @@ impl Images for Cached {
         if let Some(bytes) = fs::optional(fs::read(&path))? {
             match verify::manifest(image, digest, bytes) {
                 Ok(bytes) => return Ok((media_type_of(&bytes), bytes)),
-                Err(_) => fs::remove_file(&path)?, // damaged on disk: as if it had not been there
+                Err(_) => fs::remove_file(&path)?, // damaged on disk: a miss
             }
         }
         let (media_type, bytes) = self.far.manifest(image, digest)?;
@@ -62,17 +62,17 @@ impl Images for Cached {
                 let file = Verified::new(fs::open(&path)?, image, blob);
                 return Ok(Box::new(Near { file, path }));
             }
-            let _ = fs::remove_file(&path); // damaged, or removed by someone who saw the same
+            let _ = fs::remove_file(&path); // damaged; another process may remove it too
         }
-        let beside = self.near.join("tmp").join(fs::random_name());
-        let file = fs::create_new(&beside, 0o644)?;
-        let kept = Some(Kept { file, beside, path });
-        // Its end is reached only if the digest was right: every `Images` promises that, and once is enough.
+        let temporary = self.near.join("tmp").join(fs::random_name());
+        let file = fs::create_new(&temporary, 0o644)?;
+        let kept = Some(Kept { file, temporary, path });
+        // `Images` guarantees that a reader reaches the end only if the digest matches; checking once is enough.
         Ok(Box::new(Tee { inner: self.far.blob(image, blob)?, kept }))
     }
 }
 
-/// A kept blob. One that turns out to be damaged is removed, so that the next try fetches it anew.
+/// A cached blob. If it turns out to be damaged it is removed, so that the next attempt fetches it again.
 struct Near {
     file: Verified<File>,
     path: PathBuf,
@@ -82,26 +82,26 @@ impl Read for Near {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer).inspect_err(|error| {
             if error.kind() == io::ErrorKind::InvalidData {
-                let _ = fs::remove_file(&self.path); // the error that counts is the reader's
+                let _ = fs::remove_file(&self.path); // the reader's error is reported
             }
         })
     }
 }
 
-/// A file that becomes part of the cache, or is removed.
+/// A file that either joins the cache or is removed.
 struct Kept {
     file: File,
-    beside: PathBuf,
+    temporary: PathBuf,
     path: PathBuf,
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.beside); // gone already if it was renamed
+        let _ = fs::remove_file(&self.temporary); // already gone if it was renamed
     }
 }
 
-/// Gives what it reads to the caller and to the cache. A cache that cannot be written to is not an error of the blob's.
+/// Passes the bytes to the caller and to the cache. Failing to write the cache does not fail the read.
 struct Tee<R> {
     inner: R,
     kept: Option<Kept>,
@@ -121,7 +121,7 @@ impl<R: Read> Read for Tee<R> {
             return Ok(count);
         }
         if kept.file.sync_data().is_ok() {
-            let _ = fs::rename(&kept.beside, &kept.path); // not kept, then
+            let _ = fs::rename(&kept.temporary, &kept.path); // if it fails, it is not cached
         }
         self.kept = None;
         Ok(0)

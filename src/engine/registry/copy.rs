@@ -1,48 +1,45 @@
-//! Images from one place to another, byte for byte: the digests stay, and what is there already is not sent again.
+//! Copies images byte for byte: digests stay the same, and existing blobs are not sent again.
 
 use std::collections::BTreeSet;
 
 use super::image::{children, image};
 use super::{Architecture, Descriptor, ImageName, Images, Reference, RegistryError, Result, Sha256, Target};
 
-/// How often a blob is sent before its target counts as out of reach.
+/// How often to send a blob before giving up.
 const TRIES: usize = 3;
 
-/// Which images of a manifest list are copied.
+/// Which images of a manifest list to copy.
 #[derive(Debug, Clone, Copy)]
 pub enum Platforms<'a> {
     All,
-    /// Only the one for linux on this architecture. The list itself is copied too, so that its digest is still found; a
-    /// registry that insists on complete lists refuses it.
+    /// Only linux on this architecture. The list itself is copied too, so that its digest can still be resolved; a
+    /// registry that insists on complete lists rejects it.
     Only(&'a Architecture),
 }
 
-/// What a copy is about to do.
+/// Progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
-    /// A blob is there already.
+    /// The target already has a blob.
     Skipped(&'a Descriptor),
-    /// A blob is sent now.
     Sending(&'a Descriptor),
-    /// A blob has arrived.
     Sent(&'a Descriptor),
 }
 
-/// What a copy did.
+/// The result of a copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// Blobs that were sent.
     pub blobs: u64,
-    /// Their bytes.
+    /// Total size of the blobs that were sent.
     pub bytes: u64,
-    /// Blobs that were there already.
+    /// Blobs that the target already had.
     pub skipped: u64,
     pub manifests: u64,
 }
 
-/// Copies the image of this digest (of a manifest list, its images) and, if `name_to` has a tag, gives it that tag.
+/// Copies the image of this digest (for a manifest list, its images) and tags it if `name_to` has a tag.
 ///
-/// Blobs go first and manifests last, so that whatever has a manifest at the target is complete.
+/// Blobs go first and manifests last, so that every manifest at the target is complete.
 pub fn copy_image(
     from: &dyn Images,
     to: &dyn Target,
@@ -85,7 +82,7 @@ impl Job<'_> {
                 }
             }
             None => {
-                // Not a list, so the architecture plays no part.
+                // Not a list, so the architecture does not matter.
                 let manifest = image(self.from, self.name_from, digest, "")?;
                 let mut seen = BTreeSet::new();
                 for blob in manifest.layers.iter().chain([&manifest.config]) {
@@ -108,7 +105,7 @@ impl Job<'_> {
         }
         (self.progress)(Progress::Sending(blob));
         for left in (0..TRIES).rev() {
-            // A stream cannot be sent twice, so every try reads its source again.
+            // A stream cannot be rewound, so every attempt reads the source again.
             let mut bytes = self.from.blob(self.name_from, blob)?;
             match self.to.put_blob(self.name_to, blob, &mut bytes) {
                 Err(RegistryError::Unreachable { .. }) if left > 0 => {}

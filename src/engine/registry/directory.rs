@@ -1,4 +1,4 @@
-//! A layout in a directory that images are copied to. A blob is there whole and verified, or not at all.
+//! A writable layout in a directory. A blob exists complete and verified, or not at all.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ impl Files for Plain {
     }
 }
 
-/// A layout that can be written to. Several processes may do so at once.
+/// A writable layout. Several processes may use it at once.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
 }
 
 impl Directory {
-    /// Opens a layout, or makes an empty one.
+    /// Opens a layout, or creates an empty one.
     pub fn create(path: &Path) -> Result<Self> {
         fs::create_dirs(&path.join("blobs/sha256"))?;
         let this = Self { path: fs::canonical(path)? };
@@ -44,12 +44,12 @@ impl Directory {
         Ok(this)
     }
 
-    /// The same layout, to read from.
+    /// The same layout, for reading.
     pub fn images(&self) -> Result<Layout> {
         Layout::open(&self.path)
     }
 
-    /// Held while the index is changed; let go when dropped.
+    /// Held while the index is changed; released when dropped.
     fn lock(&self) -> Result<std::fs::File> {
         let path = self.path.join(".lock");
         let file = fs::open_lock(&path)?;
@@ -57,7 +57,7 @@ impl Directory {
         Ok(file)
     }
 
-    /// Names a manifest in the index; a name that was there moves.
+    /// Names a manifest in the index, moving an existing name.
     fn name(&self, entry: Value) -> Result<()> {
         let _lock = self.lock()?;
         let path = self.path.join("index.json");
@@ -128,7 +128,7 @@ impl Target for Directory {
     }
 }
 
-/// Copies, and tells a reader that failed from a disk that did.
+/// Copies, distinguishing a failed reader from a failed disk.
 fn copy(from: &mut dyn Read, to: &mut std::fs::File, path: &Path) -> Result<()> {
     use std::io::Write as _;
     let mut buffer = vec![0; 128 * 1024];

@@ -1,4 +1,4 @@
-//! Manifests: what an image is made of.
+//! Image manifests.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ pub(crate) type MediaType = String;
 /// Architectures as OCI names them: `amd64`, `arm64`, `ppc64le`, `s390x`.
 pub(crate) type Architecture = str;
 
-/// No manifest is larger: registries refuse such ones, and so do we before they fill the memory.
+/// Maximum size of a manifest: registries reject larger ones, and so do we before they fill the memory.
 pub(super) const MANIFEST_LIMIT: u64 = 8 << 20;
 
 /// Media types of manifests and manifest lists, Docker's and OCI's.
@@ -21,7 +21,7 @@ pub(super) const MANIFEST_TYPES: [&str; 4] = [
     "application/vnd.oci.image.index.v1+json",
 ];
 
-/// The media type that a manifest gives itself; OCI's by its shape if it gives none.
+/// The media type that a manifest declares, else OCI's by its shape.
 pub(super) fn media_type_of(bytes: &[u8]) -> MediaType {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -37,7 +37,7 @@ pub(super) fn media_type_of(bytes: &[u8]) -> MediaType {
     }
 }
 
-/// Names some bytes: what they are, how many, and their digest.
+/// Identifies a blob: media type, size and digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Descriptor {
     pub media_type: MediaType,
@@ -50,10 +50,9 @@ pub struct Descriptor {
 pub struct Manifest {
     pub digest: Sha256,
     pub media_type: MediaType,
-    /// Its bytes.
     pub bytes: Vec<u8>,
     pub config: Descriptor,
-    /// Its layers, lowest first.
+    /// Lowest first.
     pub layers: Vec<Descriptor>,
 }
 
@@ -83,7 +82,7 @@ struct Raw {
     manifests: Option<Vec<RawDescriptor>>,
 }
 
-/// The image of this digest; of a manifest list, the one for linux on that architecture.
+/// The image of this digest; from a manifest list, the one for linux on that architecture.
 pub fn image(
     images: &dyn Images,
     name: &ImageName,
@@ -96,7 +95,7 @@ pub fn image(
         .map_err(|error| malformed(format!("its manifest is not JSON: {error}")))?;
     if raw.schema_version != 2 {
         return Err(malformed(format!(
-            "its manifest has schema version {}, and only 2 is known",
+            "its manifest has schema version {}; only version 2 is supported",
             raw.schema_version
         )));
     }
@@ -122,7 +121,7 @@ pub fn image(
     })
 }
 
-/// The manifests that a manifest list names, all of them or those for linux on one architecture; none if it is no list.
+/// The entries of a manifest list, all or those for linux on one architecture; none if it is not a list.
 pub(super) fn children(
     name: &ImageName,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! OCI layouts: images in a directory or in a tar of one.
+//! OCI layouts: images in a directory, or in a tar of one.
 //!
 //! ```text
 //! oci-layout                 {"imageLayoutVersion": "1.0.0"}
@@ -6,8 +6,8 @@
 //! blobs/sha256/<64 digits>   manifests, configurations and layers
 //! ```
 //!
-//! An image is found by its digest whatever repository its name has, so one layout holds a release and all its
-//! components. The index may lead to further indexes; names count in all of them.
+//! An image is found by digest whatever its repository name, so one layout can hold a release and all its components.
+//! The index may point to further indexes; names in all of them count.
 
 use std::io::Read;
 use std::path::Path;
@@ -20,19 +20,18 @@ use super::{
     directory, verify,
 };
 
-/// The annotation that names an image.
 pub(super) const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
-/// How deep indexes may nest before they count as malformed.
+/// Maximum nesting of indexes.
 const DEPTH: usize = 4;
 
-/// Files of a layout, wherever they are.
+/// Access to the files of a layout.
 pub(super) trait Files: Send + Sync {
-    /// The file of this name and its size; none if it is not there.
+    /// The file of this name and its size; none if it does not exist.
     fn open(&self, name: &str) -> Result<Option<(Box<dyn Read + Send>, u64)>>;
 }
 
-/// An OCI layout on disk, read-only. See [`super::Directory`] for one to write to.
+/// An OCI layout on disk, read-only. See [`super::Directory`] for a writable one.
 pub struct Layout {
     place: String,
     files: Box<dyn Files>,
@@ -73,11 +72,11 @@ impl Layout {
         RegistryError::Malformed { image: self.place.clone(), problem }
     }
 
-    /// A file that is small by its nature; one that is not is refused rather than read.
+    /// A file that must be small; rejected if it is not.
     fn small(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let Some((file, size)) = self.files.open(name)? else { return Ok(None) };
         if size > MANIFEST_LIMIT {
-            return Err(self.malformed(format!("{name} has {size} bytes, which is too much")));
+            return Err(self.malformed(format!("{name} is too large ({size} bytes)")));
         }
         let mut bytes = Vec::new();
         file.take(MANIFEST_LIMIT).read_to_end(&mut bytes).map_err(|error| {
@@ -86,7 +85,7 @@ impl Layout {
         Ok(Some(bytes))
     }
 
-    /// Every named image, as (name, digest), in the order of the indexes.
+    /// Every named image, as (name, digest), in index order.
     fn names(&self) -> Result<Vec<(String, String)>> {
         let mut names = Vec::new();
         self.collect("index.json", DEPTH, &mut names)?;
@@ -117,7 +116,7 @@ impl Layout {
     }
 }
 
-/// Where a blob stands in a layout.
+/// The path of a blob in a layout.
 pub(super) fn blob_name(digest: &Sha256) -> String {
     format!("blobs/sha256/{}", digest.hex())
 }
@@ -129,7 +128,7 @@ impl Images for Layout {
             Reference::Tag(tag) => tag,
         };
         let names = self.names()?;
-        // Some tools write the tag alone, others the whole name.
+        // Some tools write only the tag, others the whole name.
         let whole = |name: &str| name.rsplit_once(':').is_some_and(|(_, end)| end == tag);
         let found =
             names.iter().find(|(name, _)| name == tag).or_else(|| names.iter().find(|(name, _)| whole(name)));

@@ -1,8 +1,8 @@
 //! Images: from registries and from OCI layouts on disk. One interface, verified bytes.
 //!
-//! The interface is synchronous: whatever is asynchronous stays below [`remote`]. A manifest is verified against its
-//! digest before it is returned; a blob is verified while it streams, and reading it to its end fails if the bytes are
-//! not those that its digest names.
+//! The interface is synchronous: asynchronous code stays below [`remote`]. A manifest is verified against its digest
+//! before it is returned; a blob is verified while it streams, and reading it to its end fails if its digest does not
+//! match.
 
 mod archive;
 mod cache;
@@ -33,25 +33,25 @@ use crate::base::hint::Hint;
 
 /// A source of images.
 pub trait Images: Send + Sync {
-    /// What a tag means now; a digest means itself. Asks the outside, so only `lock` and `release` do this.
+    /// The current digest of a tag; a digest resolves to itself. Uses the network, so only `lock` and `release` call
+    /// it.
     fn resolve(&self, image: &ImageName) -> Result<Sha256>;
 
-    /// The manifest (or manifest list) of this digest: verified bytes, and the media type that its source gave.
+    /// The manifest (or manifest list) of this digest: verified bytes, and the media type from its source.
     fn manifest(&self, image: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)>;
 
     /// The bytes of a blob, verified while they stream.
     fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>>;
 }
 
-/// A place that images can be copied to.
+/// A destination for images.
 pub trait Target: Send + Sync {
-    /// Whether it has a blob already.
     fn has_blob(&self, image: &ImageName, blob: &Descriptor) -> Result<bool>;
 
-    /// Takes a blob. What does not match its digest is refused and leaves nothing behind.
+    /// Stores a blob. One that does not match its digest is rejected and leaves nothing behind.
     fn put_blob(&self, image: &ImageName, blob: &Descriptor, bytes: &mut dyn Read) -> Result<()>;
 
-    /// Takes a manifest, under its digest and, if given, a tag.
+    /// Stores a manifest under its digest and, if given, a tag.
     fn put_manifest(
         &self,
         image: &ImageName,
@@ -64,64 +64,47 @@ pub trait Target: Send + Sync {
 /// Result of this module.
 pub type Result<T> = std::result::Result<T, RegistryError>;
 
-/// Why an image could not be had.
+/// Why an image is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// There is no such image, tag or blob.
-    #[error("{image}: {what} is not there ({place})")]
+    #[error("{image}: {what} not found ({place})")]
     NotFound {
         image: String,
-        /// What of it: the manifest, a blob.
+        /// The manifest, a blob or a tag.
         what: String,
-        /// Where it was looked for.
+        /// Where it was looked up.
         place: String,
     },
-    /// The registry wants credentials, or others.
+    /// The registry wants credentials, or different ones.
     #[error("{image}: {place} refuses access ({status})")]
-    Denied {
-        image: String,
-        place: String,
-        status: u16,
-        /// Whether credentials were sent.
-        with_credentials: bool,
-    },
-    /// The source could not be reached, or broke off, after all tries.
+    Denied { image: String, place: String, status: u16, with_credentials: bool },
+    /// The source could not be reached, or the connection broke, after all attempts.
     #[error("{image}: {place} cannot be reached: {reason}")]
     Unreachable { image: String, place: String, reason: String, advice: Option<String> },
-    /// Bytes that are not those that were asked for.
     #[error("{image}: {what} is not what its digest says: expected {expected}, found {found}")]
     Mismatch {
         image: String,
-        /// Which manifest or blob.
+        /// The manifest or blob.
         what: String,
-        /// The digest that was asked for.
         expected: String,
-        /// The digest of what came.
         found: String,
     },
-    /// A manifest that cannot be understood.
     #[error("{image}: {problem}")]
-    Malformed {
-        image: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// A manifest list without our architecture.
+    Malformed { image: String, problem: String },
     #[error("{image}: there is no image for linux/{wanted}, only for {}", found.join(", "))]
     Architecture { image: String, wanted: String, found: Vec<String> },
-    /// Nothing that can be reached has all of it; one line for every place that was tried.
+    /// No mirror has the image; one line for every place that was tried.
     #[error("{image}: no mirror has it:\n  {}", tried.join("\n  "))]
     NoMirror {
         image: String,
-        /// Every place, with what it said.
         tried: Vec<String>,
-        /// What to do about the first that has advice.
+        /// The first advice, if any.
         advice: Option<String>,
     },
-    /// The settings for registries cannot be used: pull secret, certificates, proxy.
+    /// The registry settings are invalid: pull secret, certificates, proxy.
     #[error("{problem}")]
     Access {
-        /// What is wrong, without any secret value.
+        /// Contains no secret value.
         problem: String,
     },
     #[error(transparent)]
@@ -129,7 +112,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// The error that a reader of ours put into an I/O error, through whatever wrapped it; else that error itself.
+    /// The error that one of our readers wrapped into an I/O error, else the I/O error itself.
     pub fn from_io(error: std::io::Error) -> std::result::Result<Self, std::io::Error> {
         let mut next: Option<&(dyn std::error::Error + 'static)> = error.get_ref().map(|inner| inner as _);
         while let Some(inner) = next {
@@ -145,7 +128,7 @@ impl RegistryError {
         Err(error)
     }
 
-    /// The same error again: system errors cannot be cloned, so of those only the kind is kept.
+    /// A copy of the error: system errors cannot be cloned, so only their kind is kept.
     fn copied(&self) -> Self {
         match self {
             Self::NotFound { image, what, place } => {
@@ -192,11 +175,11 @@ impl Hint for RegistryError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Denied { with_credentials: true, .. } => {
-                Some("the pull secret's credentials for this registry are not accepted".into())
+                Some("the registry rejects the credentials of the pull secret".into())
             }
             Self::Denied { place, .. } => Some(format!("add credentials for {place} to the pull secret")),
             Self::Unreachable { advice, .. } | Self::NoMirror { advice, .. } => advice.clone(),
-            Self::Mismatch { .. } => Some("the source is damaged or lies; nothing of it was kept".into()),
+            Self::Mismatch { .. } => Some("the source is corrupt or malicious; nothing was stored".into()),
             Self::Architecture { .. } => {
                 Some("choose one of these with `architecture`, or use another image".into())
             }

@@ -1,27 +1,25 @@
-//! Names of images, as users and image-references write them.
+//! Image names, as users and image-references write them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use data_encoding::HEXLOWER;
 
-/// A SHA-256 digest, `sha256:<64 hex digits>`: how registries name bytes.
+/// A SHA-256 digest, `sha256:<64 hex digits>`, as used by registries.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256([u8; 32]);
 
 impl Sha256 {
-    /// Takes the raw bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The 64 hex digits alone.
+    /// The 64 hex digits only.
     pub fn hex(&self) -> String {
         HEXLOWER.encode(&self.0)
     }
@@ -53,43 +51,43 @@ impl FromStr for Sha256 {
     }
 }
 
-/// A text that names no image.
+/// A text that is not an image name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not the name of an image: {reason}")]
+#[error("`{text}` is not an image name: {reason}")]
 pub struct NameError {
     pub text: String,
     pub reason: &'static str,
 }
 
-/// Which version of a repository.
+/// A tag or digest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference {
-    /// A tag: may mean another image tomorrow.
+    /// May move to another image.
     Tag(String),
-    /// A digest: always the same.
+    /// Always the same image.
     Digest(Sha256),
 }
 
-/// The registry of names that mean an OCI layout on disk; no real registry can be called so.
+/// The registry of names that refer to an OCI layout on disk; no real registry can have this name.
 pub(crate) const LAYOUT: &str = "oci";
 
-/// The registry of names that mean the built-in demo release.
+/// The registry of names that refer to the built-in demo release.
 pub(crate) const DEMO: &str = "demo";
 
 /// `registry/path:tag` or `registry/path@sha256:…`.
 ///
-/// What is not in a registry has a name too, and is printed as users write it: `oci:path:tag`, `demo:4.18`.
+/// Images outside registries have a name too, printed as users write it: `oci:path:tag`, `demo:4.18`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageName {
-    /// The registry, with its port.
+    /// With its port.
     pub registry: String,
-    /// The repository, without the registry.
+    /// Without the registry.
     pub repository: String,
     pub reference: Reference,
 }
 
 impl ImageName {
-    /// The same repository, another version.
+    /// The same repository at this digest.
     #[must_use]
     pub fn at(&self, digest: Sha256) -> Self {
         Self { reference: Reference::Digest(digest), ..self.clone() }
@@ -119,11 +117,11 @@ impl FromStr for ImageName {
             text.split_once('/').ok_or_else(|| wrong("write it as registry/repository:tag"))?;
         let is_host = registry.contains(['.', ':']) || registry == "localhost";
         if !is_host || !registry.chars().all(|c| c.is_ascii_alphanumeric() || "-.:[]".contains(c)) {
-            return Err(wrong("it must begin with a registry, for example quay.io/"));
+            return Err(wrong("it must start with a registry, for example quay.io/"));
         }
         let (repository, reference) = match (rest.split_once('@'), rest.rsplit_once(':')) {
             (Some((repository, digest)), _) => {
-                // A tag beside a digest says nothing more.
+                // A tag next to a digest adds nothing.
                 let repository = repository.split_once(':').map_or(repository, |(repository, _)| repository);
                 (repository, Reference::Digest(digest.parse()?))
             }
@@ -135,12 +133,12 @@ impl FromStr for ImageName {
             || !repository.chars().all(plain)
             || repository.split('/').any(|part| part.is_empty() || part.starts_with('.'))
         {
-            return Err(wrong("a repository is made of a-z, 0-9, `-`, `.`, `_` and `/`"));
+            return Err(wrong("a repository consists of a-z, 0-9, `-`, `.`, `_` and `/`"));
         }
         if let Reference::Tag(tag) = &reference {
             let plain = tag.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
             if tag.is_empty() || tag.len() > 128 || !plain {
-                return Err(wrong("a tag is made of letters, digits, `-`, `.` and `_`"));
+                return Err(wrong("a tag consists of letters, digits, `-`, `.` and `_`"));
             }
         }
         Ok(Self { registry: registry.to_owned(), repository: repository.to_owned(), reference })

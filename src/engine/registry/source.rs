@@ -1,14 +1,13 @@
-//! A source of images with the name of the image that a build starts from; opened when it is first asked for.
+//! An image source and the image that a build starts from; opened on first use.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::{ImageName, Images, Result};
 
-/// A source of images, and the image that a build starts from.
 #[derive(Clone)]
 pub struct Opened {
-    /// Where the release and its components come from.
+    /// The source of the release and its components.
     pub images: Arc<dyn Images>,
     pub name: ImageName,
 }
@@ -19,19 +18,18 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// A source that is opened when it is first asked for: a build with nothing to fetch must not pay for a TLS client.
+/// A source that is opened on first use: a build with nothing to fetch must not pay for a TLS client.
 pub struct Deferred {
     open: Box<dyn Fn() -> Result<Opened> + Send + Sync>,
     opened: OnceLock<Opened>,
 }
 
 impl Deferred {
-    /// Remembers how to open.
     pub fn new(open: impl Fn() -> Result<Opened> + Send + Sync + 'static) -> Self {
         Self { open: Box::new(open), opened: OnceLock::new() }
     }
 
-    /// Opens, the first time.
+    /// Opens the source on the first call.
     pub fn get(&self) -> Result<&Opened> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);

@@ -1,4 +1,4 @@
-//! Verified while it streams: the end of a blob is only reached if the bytes are those that its digest names.
+//! Verifies blobs while they stream: the end is only reached if the digest matches.
 
 use std::io::{self, Read};
 
@@ -8,7 +8,7 @@ use super::{Descriptor, ImageName, RegistryError, Sha256};
 
 /// A reader that checks size and SHA-256 of what passes through it.
 ///
-/// The verdict comes with the end: a caller that stops earlier has read unverified bytes.
+/// The verdict comes at the end: a caller that stops earlier has read unverified bytes.
 pub(crate) struct Verified<R> {
     inner: R,
     hasher: sha2::Sha256,
@@ -19,7 +19,7 @@ pub(crate) struct Verified<R> {
 }
 
 impl<R: Read> Verified<R> {
-    /// Expects `inner` to give exactly this blob of that image.
+    /// Expects `inner` to yield exactly this blob of that image.
     pub(crate) fn new(inner: R, image: &ImageName, blob: &Descriptor) -> Self {
         let (image, blob) = (image.to_string(), blob.clone());
         Self { inner, hasher: sha2::Sha256::new(), seen: 0, done: false, image, blob }
@@ -62,7 +62,7 @@ impl<R: Read> Read for Verified<R> {
     }
 }
 
-/// A manifest's bytes, if they are those of its digest.
+/// A manifest's bytes, if they match its digest.
 pub(super) fn manifest(image: &ImageName, digest: &Sha256, bytes: Vec<u8>) -> super::Result<Vec<u8>> {
     let found = Sha256::of(&bytes);
     if found == *digest {
@@ -90,7 +90,7 @@ mod tests {
         let mut bytes = Vec::new();
         match Verified::new(given, &name, &blob).read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),
-            // As a tar reader would wrap it, twice.
+            // Wrapped twice, as by a tar reader.
             Err(error) => Err(RegistryError::from_io(io::Error::other(io::Error::other(error))).unwrap()),
         }
     }

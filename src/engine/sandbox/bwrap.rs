@@ -1,4 +1,4 @@
-//! The same sandbox, made by `bwrap`: where user namespaces are forbidden, it may still be allowed them.
+//! The same sandbox through `bwrap`, which may be allowed where our own user namespaces are forbidden.
 
 use std::path::Path;
 
@@ -7,24 +7,24 @@ use super::watch::Begun;
 use super::{Ended, HOST, Isolation, Program, Ran, SandboxError, USER, enter, obstacle};
 use crate::base::fs;
 
-/// Where distributions put it.
+/// Where distributions install it.
 const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 
 /// Starts a program through `bwrap`.
 pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<Begun, SandboxError> {
     let found = PLACES.into_iter().find(|path| fs::exists(Path::new(path)).unwrap_or(false));
     let Some(bwrap) = found else {
-        return Err(obstacle::forbidden("there is no bwrap either", None));
+        return Err(obstacle::forbidden("bwrap is not installed either", None));
     };
     if !program.addresses.is_empty() {
         let what =
-            "a program that needs an address cannot be run by bwrap, and namespaces of our own are refused";
+            "bwrap cannot assign the addresses that the program needs, and creating namespaces is forbidden";
         return Err(obstacle::forbidden(what, None));
     }
     enter::start_bare(Isolation::Bubblewrap, program, arguments(bwrap, program, layout))
 }
 
-/// Its own words, in place of the program's, mean that it may not do what we may not either.
+/// Error output of bwrap itself, instead of the program's, means that it is not allowed either.
 pub(super) fn refused(ran: Ran) -> Result<Ran, SandboxError> {
     let said = ran.log.text();
     match ran.ended == Ended::Exited(1) && said.starts_with("bwrap: ") && said.trim_end().lines().count() == 1
@@ -49,7 +49,7 @@ fn arguments(bwrap: &str, program: &Program<'_>, layout: &Layout) -> Vec<String>
                 at = path(dir);
                 add(&["--dir", &at]);
             }
-            // It makes what it mounts over by itself, and its own /dev.
+            // It creates mount points by itself, and its own /dev.
             Step::File { .. } => {}
             Step::Link { at: link, target } => {
                 (at, from) = (path(link), target.to_string_lossy());

@@ -1,20 +1,21 @@
-//! Scripts whose interpreter is tinderbox: a program of an image that begins with `#!/.tinderbox/interpreter`.
+//! Scripts whose interpreter is tinderbox: programs of an image that start with `#!/.tinderbox/interpreter`.
 //!
-//! For programs that come with tinderbox and are run as those of any image are: in the sandbox, with arguments, files and
-//! exit codes. The image has the script; the sandbox adds, read-only, what the script asks for:
+//! For programs that ship with tinderbox but run like those of any image: in the sandbox, with arguments, files and
+//! exit codes. The image contains the script; the sandbox adds, read-only, what the script needs:
 //!
 //! ```text
 //! /.tinderbox/interpreter    the executable of this process
-//! /.tinderbox/lib/           its loader and its shared libraries; nothing if it is static
+//! /.tinderbox/lib/           its loader and its shared libraries; empty if it is static
 //! ```
 //!
-//! # Why so
+//! # Why
 //!
-//! - *A process of its own*, and not a function that the child of the `clone` calls: other threads may hold the allocator's
-//!   locks at that moment, the child has the memory of a process that knows secrets, and bwrap can only execute a file.
-//! - *Our own libraries*, because the executable wants those that it was linked with, and an image has others, or none.
-//! - *The loader is started*, and not left to the kernel's `#!`: the executable names its loader by a path of the host,
-//!   where the image may have another. The arguments are those that the kernel would have given.
+//! - *A separate process*, not a function that the child of the `clone` calls: other threads may hold the allocator's
+//!   locks
+//!   at that moment, the child has the memory of a process that knows secrets, and bwrap can only execute a file.
+//! - *Our own libraries*, because the executable needs those that it was linked with, and an image has others, or none.
+//! - *Starting the loader explicitly*, not through the kernel's `#!`: the executable names its loader by a path of the
+//!   host, where the image may have another. The arguments are the same as the kernel's.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,18 +24,18 @@ use super::enter::{Object, loaded};
 use super::{Mount, Program, SandboxError};
 use crate::base::fs;
 
-/// What a script's first line names, and the first argument of a tinderbox that is to be it.
+/// The interpreter in a script's first line, and the first argument that makes tinderbox act as it.
 pub(crate) const INTERPRETER: &str = "/.tinderbox/interpreter";
 
 const LIBRARIES: &str = "/.tinderbox/lib";
 
-/// A program in whose place the interpreter is started.
+/// A program that the interpreter runs.
 pub(super) struct Script {
     pub(super) argv: Vec<String>,
     pub(super) inputs: Vec<Mount>,
 }
 
-/// The interpreter's part of a program, if the file at `found` is such a script.
+/// How to run a program through the interpreter, if the file at `found` is such a script.
 pub(super) fn script(
     program: &Program<'_>,
     found: &Path,
@@ -44,12 +45,12 @@ pub(super) fn script(
     let path = program.argv.first().cloned().unwrap_or_default();
     let unusable = |problem: &str| SandboxError::Unusable { path, problem: problem.to_owned() };
     let Some(executable) = executable else {
-        return Err(unusable("its interpreter is tinderbox, and this process is another program"));
+        return Err(unusable("its interpreter is tinderbox, but this process is another program"));
     };
     let objects = loaded();
     let loader = objects.iter().find(|object| object.is_loader).map(library).transpose()?;
     if loader.is_none() && !objects.is_empty() {
-        return Err(unusable("its interpreter is tinderbox, which cannot tell its own loader"));
+        return Err(unusable("its interpreter is tinderbox, which cannot find its own loader"));
     }
     let mut inputs = BTreeMap::from([(INTERPRETER.to_owned(), fs::canonical(executable)?)]);
     for object in &objects {
@@ -65,20 +66,20 @@ pub(super) fn script(
     Ok(Some(Script { argv, inputs: inputs.chain(program.inputs.iter().cloned()).collect() }))
 }
 
-/// What stands behind the interpreter in the first line.
+/// The argument after the interpreter in the first line.
 fn argument(head: &[u8]) -> Option<String> {
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let rest = std::str::from_utf8(line).ok()?.trim_start().strip_prefix(INTERPRETER)?;
     rest.starts_with(' ').then(|| rest.trim().to_owned())
 }
 
-/// Where a library of ours is in the sandbox. Its name is what the others ask for it by.
+/// The path of one of our libraries in the sandbox, under the name that its dependents use.
 fn library(object: &Object) -> Result<String, SandboxError> {
     match object.path.file_name().and_then(|name| name.to_str()) {
         Some(name) => Ok(format!("{LIBRARIES}/{name}")),
         None => Err(SandboxError::Layout {
             target: object.path.display().to_string(),
-            problem: "it is the name of no library".into(),
+            problem: "it is not a library name".into(),
         }),
     }
 }

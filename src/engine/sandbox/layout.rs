@@ -1,4 +1,4 @@
-//! What is mounted where, as data: worked out before anything is forked, so that the child only does it.
+//! What is mounted where, as data: computed before the fork, so that the child only executes it.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -19,19 +19,19 @@ const LINKS: [(&str, &str); 4] = [
     ("stderr", "/proc/self/fd/2"),
 ];
 
-/// The new root, from the outside in.
+/// The steps that build the new root.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) steps: Vec<Step>,
 }
 
-/// One thing to make. Paths are below the new root, without a leading slash.
+/// One step. Paths are below the new root, without a leading slash.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Dir {
         at: CString,
     },
-    /// An empty file, for something to be bound over.
+    /// An empty file, as a mount point.
     File {
         at: CString,
     },
@@ -45,18 +45,18 @@ pub(super) enum Step {
         source: CString,
         access: Access,
     },
-    /// An empty file system in memory.
+    /// A tmpfs.
     Memory {
         at: CString,
         options: CString,
     },
-    /// The processes of the sandbox.
+    /// A procfs.
     Proc {
         at: CString,
     },
 }
 
-/// What may be done with what is bound.
+/// Access to a bind mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -64,7 +64,7 @@ pub(super) enum Access {
     Device,
 }
 
-/// What is to be at a path, beside what the image has there.
+/// What to mount at a path, in addition to the image's content.
 #[derive(Debug, Default)]
 struct Place {
     content: Option<Content>,
@@ -101,12 +101,12 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A directory of which something is replaced: its own entries one by one, then what is put there.
+    /// Recreates a directory with replaced entries: its own entries one by one, then the replacements.
     fn open(&mut self, place: &Place, image: Option<&Path>, at: &str) -> Result<(), SandboxError> {
         if !at.is_empty() {
             self.steps.push(Step::Dir { at: text(at)? });
         }
-        // The image's /dev is not looked at: what is in there is the sandbox's to say.
+        // The image's /dev is ignored: the sandbox defines it.
         let image = image.filter(|dir| at != "dev" && fs::metadata(dir).is_ok_and(|found| found.is_dir()));
         let names = image.map(fs::list).transpose()?.unwrap_or_default();
         for name in names.iter().filter_map(|name| name.to_str()) {
@@ -166,15 +166,15 @@ impl Place {
             |problem: &str| SandboxError::Layout { target: target.to_owned(), problem: problem.to_owned() };
         let parts: Vec<&str> = match target.strip_prefix('/') {
             Some(rest) => rest.split('/').collect(),
-            None => return Err(wrong("it is no absolute path")),
+            None => return Err(wrong("it is not an absolute path")),
         };
         let mut place = self;
         for part in parts {
             if part.is_empty() || part == "." || part == ".." {
-                return Err(wrong("it is no plain path"));
+                return Err(wrong("it is not a plain path"));
             }
             if place.content.is_some() {
-                return Err(wrong("it is inside of something else that is mounted"));
+                return Err(wrong("it is inside another mount"));
             }
             place = place.below.entry(part.to_owned()).or_default();
         }
@@ -205,7 +205,7 @@ pub(super) fn bytes(path: &Path) -> Result<CString, SandboxError> {
 }
 
 impl Step {
-    /// What an error calls it.
+    /// The name of the step in errors.
     pub(super) fn describe(&self) -> String {
         let show = |path: &CString| format!("`/{}`", path.to_string_lossy());
         match self {

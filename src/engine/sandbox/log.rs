@@ -1,11 +1,10 @@
-//! What a program printed, of which only so much is kept: its first words and its last.
+//! Keeps the beginning and the end of a program's output.
 
 use std::collections::VecDeque;
 
-/// Bytes kept of the beginning, and of the end.
+/// Bytes kept at the beginning and at the end.
 const KEPT: usize = 32 * 1024;
 
-/// The first and the last of what a program printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
     head: Vec<u8>,
@@ -24,19 +23,19 @@ impl Log {
         self.tail.extend(rest);
     }
 
-    /// The whole, or its beginning and its end with a line between that says what is left out.
+    /// The whole output, or its beginning and end with a line about the omission between them.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.head).into_owned();
         let left_out = self.total - (self.head.len() + self.tail.len()) as u64;
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         if left_out > 0 {
-            text.push_str(&format!("\n… {left_out} bytes are left out …\n"));
+            text.push_str(&format!("\n… {left_out} bytes omitted …\n"));
         }
         text.push_str(&String::from_utf8_lossy(&tail));
         text
     }
 
-    /// Bytes that it printed in all.
+    /// The total number of bytes.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -68,8 +67,8 @@ mod tests {
         assert!(text.starts_with("line 0\nline 1\n"), "{}", &text[..20]);
         assert!(text.ends_with("line 99998\nline 99999\n"));
         let kept = 2 * KEPT as u64;
-        assert!(text.contains(&format!("… {} bytes are left out …", log.total() - kept)));
-        // However it is cut into pieces.
+        assert!(text.contains(&format!("… {} bytes omitted …", log.total() - kept)));
+        // However it is split into pieces.
         let mut whole = Log::default();
         let all: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
         whole.add(all.as_bytes());

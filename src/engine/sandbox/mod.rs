@@ -1,30 +1,29 @@
-//! The sandbox: runs one program of an unpacked image on given inputs, without network; says what came of it.
+//! The sandbox: runs one program of an unpacked image on given inputs, without network, and reports the result.
 //!
-//! What a program finds:
+//! The program sees:
 //!
 //! ```text
-//! /            the image, read-only, bound and never copied: 20,000 files cost what 20 do
+//! /            the image, read-only, bind-mounted and never copied: 20,000 files cost as much as 20
 //! ├── dev/     null, zero, full, random, urandom, and links to its own open files
-//! ├── proc/    of its own processes only; empty where the system refuses that
+//! ├── proc/    its own processes only; empty where the system refuses that
 //! ├── tmp/     private, empty, of limited size
-//! ├── out/     the only other place that it can write to
-//! └── …        the inputs, read-only, wherever the recipe wants them; for scripts of ours, `/.tinderbox` (see `interpreter`)
+//! ├── out/     the only other writable place
+//! └── …        the inputs, read-only, where the recipe mounts them; for our scripts, `/.tinderbox` (see `interpreter`)
 //! ```
 //!
-//! It is user 1000 on host `tinderbox`, with `umask 022`, a session of its own, no privileges to gain, no network but
-//! addresses on its loopback that the recipe asks for, and an environment of what the recipe sets and `LC_ALL=C`. It has
-//! limits of time, memory, processes, file size and output. When it ends, or tinderbox does, everything that it started
-//! is killed: it lives in a process namespace whose first process is ours.
+//! It runs as user 1000 on host `tinderbox`, with `umask 022`, in its own session, without a way to gain privileges,
+//! without network except loopback addresses that the recipe asks for, with `LC_ALL=C` and the recipe's environment.
+//! Its time, memory, processes, file size and output are limited. When it or tinderbox ends, everything that it
+//! started is killed, because it lives in a PID namespace whose first process is ours.
 //!
-//! # Why our own
+//! # Alternatives
 //!
-//! Tried: `hakoniwa` 1.8 does about this, as fast as we need it (5.4 ms for a trivial program), under the LGPL, which our
-//! dependencies may not have, and says of a failure what failed, not what to change. `nix` would give safe names to the
-//! system calls, and so does `rustix`, which we have; the one thing that neither makes safe is to go on in the child of a
-//! `clone`. `libcontainer` wants an OCI bundle and control groups (not tried for that reason). What is left is small:
-//! `layout` says what is mounted where, as data; `enter` is the one place with `unsafe` code, and does in the child only
-//! what was laid out before; `watch` reads, waits and kills. Where user namespaces are forbidden, `bwrap` takes the place
-//! of `enter`.
+//! Tried: `hakoniwa` 1.8 does roughly this, as fast as we need it (5.4 ms for a trivial program), but its licence is
+//! the LGPL, which our dependencies may not have, and its errors say what failed, not what to change. `nix` offers
+//! safe system calls, but so does `rustix`, which we already use; neither makes it safe to continue in the child of a
+//! `clone`. `libcontainer` requires an OCI bundle and control groups (not tried for that reason). The rest is small:
+//! `layout` computes the mounts as data; `enter` is the one place with `unsafe` code, and its child only executes what
+//! was prepared; `watch` reads, waits and kills. Where user namespaces are forbidden, `bwrap` replaces `enter`.
 
 mod bwrap;
 mod enter;
@@ -51,25 +50,25 @@ use crate::base::hint::Hint;
 /// Where a program may write.
 pub(crate) const OUTPUT: &str = "/out";
 
-/// Who a program is.
+/// The user id of a program.
 const USER: u32 = 1000;
 
-/// Where a program is.
+/// The host name that a program sees.
 const HOST: &str = "tinderbox";
 
-/// How a program was kept apart.
+/// How a program is isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
-    /// Namespaces, with one of users: what every user may make.
+    /// Namespaces including a user namespace, which every user may create.
     User,
-    /// Namespaces made by root where there can be none of users: the program is root without any capability.
+    /// Namespaces created by root where user namespaces are impossible: the program is root without capabilities.
     Root,
-    /// `bwrap`, which may be allowed what we are not.
+    /// `bwrap`, which may be allowed where we are not.
     Bubblewrap,
 }
 
 impl Isolation {
-    /// As a trace has it.
+    /// The name used in traces.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user-namespaces",
@@ -79,52 +78,48 @@ impl Isolation {
     }
 }
 
-/// Runs programs. One for a whole build: what was found out about this machine is kept.
+/// Runs programs. Used for a whole build: it remembers which isolation works on this machine.
 #[derive(Debug, Default)]
 pub struct Sandbox {
-    /// Only this isolation, whatever else there is.
+    /// Restricts it to this isolation.
     only: Option<Isolation>,
     works: OnceLock<Isolation>,
-    /// The tinderbox that scripts for it are run by; none in a process that is something else.
+    /// The tinderbox that runs scripts; none in a process that is something else.
     executable: Option<PathBuf>,
 }
 
-/// A program to be run.
 #[derive(Debug, Clone)]
 pub struct Program<'a> {
     pub root: &'a Path,
-    /// The program, by its absolute path in the image, and its arguments.
+    /// The program's absolute path in the image, and its arguments.
     pub argv: &'a [String],
     pub environment: &'a BTreeMap<String, String>,
     pub directory: &'a str,
-    /// What it finds beside the image.
+    /// Mounted in addition to the image.
     pub inputs: &'a [Mount],
-    /// The directory that is its `/out`.
+    /// Mounted at `/out`.
     pub output: &'a Path,
-    /// Room for the sandbox's own files, beside the output.
+    /// Space for the sandbox's own files, next to the output.
     pub scratch: &'a Path,
-    /// Addresses on its loopback interface. Without any, that is down.
+    /// Loopback addresses. Without any, the interface stays down.
     pub addresses: &'a [IpAddr],
-    /// What it may use.
     pub limits: Limits,
 }
 
-/// A file or directory that a program finds, read-only.
+/// A file or directory to mount read-only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     pub source: PathBuf,
-    /// Where the program finds it: an absolute path.
+    /// Absolute path in the sandbox.
     pub target: String,
 }
 
-/// What a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Until it must have ended.
     pub time: Duration,
-    /// Bytes of its own memory, for each process.
+    /// Bytes of private memory, per process.
     pub memory: u64,
-    /// Bytes of all files in its output, and in `/tmp`.
+    /// Total bytes of all files in its output, and in `/tmp`.
     pub output: u64,
     /// Files, directories and links in its output.
     pub entries: u64,
@@ -143,66 +138,56 @@ impl Default for Limits {
     }
 }
 
-/// How a program's run ended.
+/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this code.
     Exited(i32),
     Signalled(i32),
-    /// It was killed because its time was up.
+    /// Killed at its time limit.
     TimeLimit(Duration),
-    /// It was killed because its output was larger than this.
+    /// Killed because its output exceeded this many bytes.
     OutputLimit(u64),
-    /// It was killed because its output had more files than this.
+    /// Killed because its output exceeded this many files.
     EntryLimit(u64),
-    /// It was killed because the user stopped the build.
+    /// Killed because the user cancelled.
     Cancelled,
 }
 
 #[derive(Debug)]
 pub struct Ran {
     pub ended: Ended,
-    /// What it printed, to stdout and stderr, in the order in which it came.
+    /// stdout and stderr, interleaved as they arrived.
     pub log: Log,
-    /// How it was kept apart.
     pub isolation: Isolation,
     /// Whether it had its own `/proc`.
     pub proc: bool,
-    /// How long it took.
     pub milliseconds: u64,
 }
 
 /// Why a program could not be run at all.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The image does not have it.
     #[error("the image has no program `{path}`")]
     Missing {
-        /// What was asked for.
         path: String,
-        /// What is there under a similar name.
+        /// Similar names that exist.
         hint: Option<String>,
     },
-    /// The image has it, and it cannot be executed.
-    #[error("`{path}` of the image cannot be run: {problem}")]
+    #[error("cannot run `{path}` of the image: {problem}")]
     Unusable { path: String, problem: String },
-    /// Two things that are to be in one place, or one inside the other.
+    /// Two mounts that overlap.
     #[error("`{target}` cannot be mounted: {problem}")]
     Layout { target: String, problem: String },
-    /// The machine does not let us keep a program apart.
+    /// The machine does not allow isolating a program.
     #[error("this machine does not allow a sandbox: {what}")]
     Forbidden {
-        /// What was tried, and what the system said.
+        /// What was tried, and the system's error.
         what: String,
         advice: String,
     },
-    /// Something that usually works did not.
-    #[error("the sandbox cannot be made: {what}")]
-    Failed {
-        what: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    /// An unexpected failure.
+    #[error("cannot set up the sandbox: {what}")]
+    Failed { what: String, source: std::io::Error },
     #[error(transparent)]
     Fs(#[from] fs::Error),
 }
@@ -222,18 +207,18 @@ impl Hint for SandboxError {
 }
 
 impl Sandbox {
-    /// One that uses this isolation and no other: what works on this machine is not looked for.
+    /// Uses only this isolation, without detecting what works on this machine.
     pub fn only(isolation: Isolation) -> Self {
         Self { only: Some(isolation), ..Self::default() }
     }
 
-    /// Also runs scripts whose interpreter is tinderbox: this executable, linked as this process is.
+    /// Also runs scripts whose interpreter is tinderbox: this executable, linked like this process.
     #[must_use]
     pub fn interpreting(self, executable: Option<PathBuf>) -> Self {
         Self { executable, ..self }
     }
 
-    /// Runs a program to its end, whatever that is. With `cancel` set, it is killed.
+    /// Runs a program until it ends. With `cancel` set, it is killed.
     pub fn run(&self, program: &Program<'_>, cancel: &AtomicBool) -> Result<Ran, SandboxError> {
         let found = program::find(program)?;
         let script = match found {
@@ -253,12 +238,12 @@ impl Sandbox {
             match run_with(isolation, program, &layout, cancel) {
                 Err(error @ SandboxError::Forbidden { .. }) => drop(refused.get_or_insert(error)),
                 done => {
-                    let _ = self.works.set(isolation); // another thread may have found the same
+                    let _ = self.works.set(isolation); // another thread may have set the same
                     return done;
                 }
             }
         }
-        Err(refused.unwrap_or_else(|| obstacle::forbidden("there is none", None)))
+        Err(refused.unwrap_or_else(|| obstacle::forbidden("no isolation works", None)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why there is no sandbox, and what to change: the system says `EPERM` for a dozen reasons.
+//! Explains why there is no sandbox, and what to change: the system says `EPERM` for a dozen reasons.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::layout::Layout;
 use super::{Isolation, SandboxError};
 use crate::base::fs;
 
-/// Settings that forbid user namespaces: where, what forbids them, and how to allow them.
+/// Settings that forbid user namespaces: the file, the forbidding value, and how to allow them.
 const SETTINGS: [(&str, &str, &str); 3] = [
     ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=15000"),
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
@@ -20,7 +20,7 @@ const SETTINGS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Files that container engines leave in their containers.
+/// Files that container engines create in their containers.
 const CONTAINERS: [&str; 2] = ["/run/.containerenv", "/.dockerenv"];
 
 pub(super) fn forbidden(what: &str, errno: Option<Errno>) -> SandboxError {
@@ -31,7 +31,7 @@ pub(super) fn forbidden(what: &str, errno: Option<Errno>) -> SandboxError {
     SandboxError::Forbidden { what, advice: advice() }
 }
 
-/// What to change on this machine, as far as that can be seen.
+/// What to change on this machine, as far as we can tell.
 fn advice() -> String {
     let says = |path: &str| fs::read_text(Path::new(path)).unwrap_or_default();
     let setting = SETTINGS.iter().find(|(path, forbids, _)| says(path).trim() == *forbids);
@@ -47,27 +47,27 @@ fn advice() -> String {
         .into()
 }
 
-/// What a refused `clone` means.
+/// Explains a failed `clone`.
 pub(super) fn of_clone(isolation: Isolation, errno: Errno) -> SandboxError {
     let denied = [Errno::PERM, Errno::NOSPC, Errno::USERS, Errno::INVAL, Errno::NOSYS, Errno::ACCESS];
     if denied.contains(&errno) {
         let what = match isolation {
-            Isolation::User => "user namespaces cannot be made",
-            Isolation::Root | Isolation::Bubblewrap => "namespaces cannot be made",
+            Isolation::User => "cannot create user namespaces",
+            Isolation::Root | Isolation::Bubblewrap => "cannot create namespaces",
         };
-        // These two say that a number is used up, in words about disks and people.
+        // These two mean that a limit is reached; their texts are about disks and users.
         return match errno {
-            Errno::NOSPC | Errno::USERS => forbidden(&format!("{what}: the system allows no more"), None),
+            Errno::NOSPC | Errno::USERS => forbidden(&format!("{what}: the system's limit is reached"), None),
             errno => forbidden(what, Some(errno)),
         };
     }
-    SandboxError::Failed { what: "no process for it".into(), source: errno.into() }
+    SandboxError::Failed { what: "cannot create a process".into(), source: errno.into() }
 }
 
-/// What it means that the first process could not go on.
+/// Explains why the first process could not continue.
 pub(super) fn of_child(isolation: Isolation, layout: &Layout, word: u32, errno: Errno) -> SandboxError {
     let what = what(layout, word);
-    // AppArmor lets the namespace be made and then allows nothing in it.
+    // AppArmor allows creating the namespace and then forbids everything inside it.
     let early = word <= Word::Root as u32 || (word == Word::Step as u32);
     if isolation != Isolation::Bubblewrap && early && [Errno::PERM, Errno::ACCESS].contains(&errno) {
         return forbidden(&format!("cannot {what} in a new namespace"), Some(errno));

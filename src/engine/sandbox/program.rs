@@ -1,5 +1,5 @@
-//! Is there such a program in the image, and can this machine run it? The system's own answer, `ENOENT`, may mean the
-//! program, its interpreter or its loader.
+//! Checks that the image contains the program and that this machine can run it. The system's own answer, `ENOENT`, may
+//! mean the program, its interpreter or its loader.
 
 use std::path::{Path, PathBuf};
 
@@ -9,32 +9,32 @@ use super::{Program, SandboxError};
 use crate::base::fs;
 use crate::base::hint::did_you_mean;
 
-/// Links followed before a path is given up.
+/// Maximum number of links on a path.
 const LINKS: usize = 40;
 
-/// Looks for the program before anything is started. None if it is not the image that brings it.
+/// Finds the program before anything is started. None if an input provides it, not the image.
 pub(super) fn find(program: &Program<'_>) -> Result<Option<PathBuf>, SandboxError> {
     let path = program.argv.first().map(String::as_str).unwrap_or_default();
     let missing = |hint: Option<String>| SandboxError::Missing { path: path.to_owned(), hint };
     if !path.starts_with('/') {
-        return Err(missing(Some("a program is named by its absolute path in the image".into())));
+        return Err(missing(Some("name a program by its absolute path in the image".into())));
     }
     if program.inputs.iter().any(|mount| Path::new(path).starts_with(&mount.target)) {
-        return Ok(None); // an input brings it
+        return Ok(None); // an input provides it
     }
     match resolve(program.root, path) {
         Some(found) if fs::metadata(&found).is_ok_and(|found| found.is_file()) => Ok(Some(found)),
-        Some(_) => Err(SandboxError::Unusable { path: path.to_owned(), problem: "it is no file".into() }),
+        Some(_) => Err(SandboxError::Unusable { path: path.to_owned(), problem: "it is not a file".into() }),
         None => {
-            let beside = Path::new(path).parent().and_then(|dir| resolve(program.root, dir.to_str()?));
-            let names = beside.and_then(|dir| fs::list(&dir).ok()).unwrap_or_default();
+            let directory = Path::new(path).parent().and_then(|dir| resolve(program.root, dir.to_str()?));
+            let names = directory.and_then(|dir| fs::list(&dir).ok()).unwrap_or_default();
             let name = crate::engine::tree::leaf(path);
             Err(missing(did_you_mean(name, names.iter().filter_map(|name| name.to_str()))))
         }
     }
 }
 
-/// Where a path of the image is on this disk, links followed inside of the image.
+/// The path on disk of a path in the image, following links inside the image.
 fn resolve(root: &Path, path: &str) -> Option<PathBuf> {
     let mut open: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
     let (mut at, mut links) = (PathBuf::new(), 0);
@@ -66,29 +66,29 @@ fn resolve(root: &Path, path: &str) -> Option<PathBuf> {
     Some(root.join(at))
 }
 
-/// Why a program that is there was not executed.
+/// Explains why an existing program was not executed.
 pub(super) fn not_executed(program: &Program<'_>, errno: Errno) -> SandboxError {
     let path = program.argv.first().cloned().unwrap_or_default();
     let head =
         resolve(program.root, &path).and_then(|found| fs::read_head(&found, 4096).ok()).unwrap_or_default();
     let problem = match errno {
         Errno::NOEXEC => match foreign(&head) {
-            Some(machine) => format!("it is for {machine}, and this machine is {}", std::env::consts::ARCH),
-            None => "it is no program".into(),
+            Some(machine) => format!("it is for {machine}, but this machine is {}", std::env::consts::ARCH),
+            None => "it is not a program".into(),
         },
         Errno::NOENT => match interpreter(&head) {
             Some(loader) => format!("it needs `{loader}`, which the image does not have"),
-            None => "what it needs to start is not in the image".into(),
+            None => "its loader or interpreter is not in the image".into(),
         },
         Errno::ACCESS => {
-            "it may not be executed: the file is no executable, or the store is on a file system mounted `noexec`".into()
+            "permission denied: it is not executable, or the store's file system is mounted `noexec`".into()
         }
         errno => std::io::Error::from(errno).to_string(),
     };
     SandboxError::Unusable { path, problem }
 }
 
-/// The machine that an ELF program is for, if not this one.
+/// The architecture of an ELF program, if it differs from this machine's.
 fn foreign(head: &[u8]) -> Option<&'static str> {
     let machine = u16::from_le_bytes(*head.strip_prefix(b"\x7fELF")?.get(14..16)?.first_chunk()?);
     let names = [(62, "x86_64"), (183, "aarch64"), (21, "ppc64le"), (22, "s390x"), (0x1600, "s390x")];
@@ -97,13 +97,13 @@ fn foreign(head: &[u8]) -> Option<&'static str> {
     (name != std::env::consts::ARCH).then_some(name)
 }
 
-/// What starts a program: the interpreter of a script, or the loader of an ELF program.
+/// The interpreter of a script, or the loader of an ELF program.
 fn interpreter(head: &[u8]) -> Option<String> {
     if let Some(script) = head.strip_prefix(b"#!") {
         let line = script.split(|byte| *byte == b'\n').next()?;
         return String::from_utf8_lossy(line).split_whitespace().next().map(str::to_owned);
     }
-    // A loader's path stands in the first pages, with a zero byte after it.
+    // The loader's path is within the first pages, NUL-terminated.
     let start = head.windows(4).position(|four| four == b"/lib")?;
     let end = head[start..].iter().position(|byte| *byte == 0)?;
     String::from_utf8(head[start..start + end].to_vec()).ok()

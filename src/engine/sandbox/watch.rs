@@ -1,4 +1,4 @@
-//! Watches a program: takes what it prints, looks at the clock and at what it writes, kills it if need be, and waits.
+//! Watches a program: reads its output, checks time and size limits, kills it if necessary, and waits for it.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -13,29 +13,29 @@ use super::layout::Layout;
 use super::{Ended, Isolation, Limits, Log, Program, Ran, SandboxError, obstacle, program};
 use crate::base::fs;
 
-/// How often the clock, the user and the output are looked at.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often to check the clock, cancellation and the output size.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long processes that were killed may take to be gone.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long killed processes may take to disappear.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A first process that was started, and what we hold of it.
+/// A started first process, and our handles to it.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) pid: Pid,
     pub(super) status: OwnedFd,
     pub(super) printed: OwnedFd,
-    /// While this is open, the process knows that we live.
+    /// While this is open, the process knows that we are alive.
     pub(super) _leash: OwnedFd,
 }
 
-/// What the first process said.
+/// Messages from the first process.
 #[derive(Debug, Default)]
 struct Said {
     bytes: Vec<u8>,
 }
 
-/// Watches until nothing of it is left.
+/// Watches until no process is left.
 pub(super) fn to_the_end(
     begun: Begun,
     isolation: Isolation,
@@ -47,9 +47,9 @@ pub(super) fn to_the_end(
     let (mut log, mut said) = (Log::default(), Said::default());
     let killed = watch(&begun, program, start, cancel, &mut log, &mut said);
     if !matches!(killed, Ok(None)) {
-        let _ = kill_process(begun.pid, Signal::KILL); // it is ours until it is waited for, so this is nobody else
+        let _ = kill_process(begun.pid, Signal::KILL); // not reaped yet, so the pid cannot be reused
     }
-    // Comes back when the last process of its namespace is gone.
+    // Returns when the last process of its namespace is gone.
     while let Err(rustix::io::Errno::INTR) = waitpid(Some(begun.pid), WaitOptions::empty()) {}
     if isolation == Isolation::Bubblewrap {
         drain(&begun.printed);
@@ -64,7 +64,7 @@ pub(super) fn to_the_end(
     Ok(Ran { ended, log, isolation, proc, milliseconds })
 }
 
-/// Reads until both pipes are closed; says why it must be killed, if it must.
+/// Reads until both pipes are closed; returns why it must be killed, if so.
 fn watch(
     begun: &Begun,
     program: &Program<'_>,
@@ -81,16 +81,16 @@ fn watch(
             PollFd::new(&begun.printed, if printing { PollFlags::IN } else { PollFlags::empty() }),
             PollFd::new(&begun.status, if saying { PollFlags::IN } else { PollFlags::empty() }),
         ];
-        // What is closed would be ready all the time: it is not asked about any more.
+        // A closed pipe would always be ready, so it is no longer polled.
         let asked = match (printing, saying) {
             (true, true) => &mut fds[..],
             (true, false) => &mut fds[..1],
             _ => &mut fds[1..],
         };
-        let wait = Timespec { tv_sec: 0, tv_nsec: GLANCE.subsec_nanos().into() };
+        let wait = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
         match poll(asked, Some(&wait)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(failed("its output cannot be read", errno)),
+            Err(errno) => return Err(failed("cannot read its output", errno)),
         }
         let ready = [fds[0].revents(), fds[1].revents()].map(|events| !events.is_empty());
         if printing && ready[0] {
@@ -109,7 +109,7 @@ fn watch(
         if start.elapsed() > program.limits.time {
             return Ok(Some(Ended::TimeLimit(program.limits.time)));
         }
-        if looked.elapsed() > GLANCE {
+        if looked.elapsed() > POLL_INTERVAL {
             if let Some(over) = too_much(program.output, program.limits) {
                 return Ok(Some(over));
             }
@@ -119,11 +119,11 @@ fn watch(
     Ok(too_much(program.output, program.limits))
 }
 
-/// Waits until nobody can print any more. The namespace is not ours, so `waitpid` has not told.
+/// Waits until no process can print any more. The namespace is not ours, so `waitpid` did not wait for them.
 fn drain(printed: &OwnedFd) {
     let (mut chunk, start) = (vec![0; 64 * 1024], Instant::now());
-    while start.elapsed() < LAST_WORDS {
-        let wait = Timespec { tv_sec: 0, tv_nsec: GLANCE.subsec_nanos().into() };
+    while start.elapsed() < KILL_TIMEOUT {
+        let wait = Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL.subsec_nanos().into() };
         let ready = poll(&mut [PollFd::new(printed, PollFlags::IN)], Some(&wait));
         if ready.is_ok_and(|ready| ready > 0)
             && !rustix::io::read(printed, &mut chunk).is_ok_and(|read| read > 0)
@@ -138,7 +138,7 @@ fn take(from: &OwnedFd, chunk: &mut [u8]) -> Result<usize, SandboxError> {
         match rustix::io::read(from, &mut *chunk) {
             Ok(read) => return Ok(read),
             Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(failed("its output cannot be read", errno)),
+            Err(errno) => return Err(failed("cannot read its output", errno)),
         }
     }
 }
@@ -147,8 +147,8 @@ fn failed(what: &str, errno: rustix::io::Errno) -> SandboxError {
     SandboxError::Failed { what: what.to_owned(), source: errno.into() }
 }
 
-/// Whether the output is larger than it may be. While a program writes, files come and go: what cannot be looked at
-/// counts nothing.
+/// Whether the output exceeds a limit. Files come and go while a program writes: those that cannot be inspected do not
+/// count.
 fn too_much(output: &Path, limits: Limits) -> Option<Ended> {
     let (mut bytes, mut entries) = (0, 0);
     let mut open = vec![output.to_owned()];
@@ -172,7 +172,7 @@ fn too_much(output: &Path, limits: Limits) -> Option<Ended> {
     None
 }
 
-/// How it ended by itself, from what the first process said.
+/// How it ended by itself, from the first process's messages.
 fn end(
     said: &Said,
     isolation: Isolation,

@@ -1,8 +1,8 @@
-//! Garbage collection: a plan first, then exactly that plan.
+//! Garbage collection: makes a plan, then executes exactly that plan.
 //!
-//! Live is what a root names (the generations and last build of every cluster directory that still exists) and what a
-//! running session has claimed. The plan is made and carried out under the exclusive gc lock; trees are only renamed
-//! away under it and removed afterwards, so that builds wait for moments, not for the disk.
+//! Live objects are those that a root names (the generations and last build of every cluster directory that still
+//! exists) and those that a running session has claimed. The plan is made and executed under the exclusive gc lock;
+//! trees are only renamed away under it and removed afterwards, so that builds wait for moments, not for the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -15,42 +15,41 @@ use super::{ObjectName, Result, Roots, Session, Store};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs;
 
-/// No download takes longer: what is older was left behind by a process that is gone.
+/// No download takes longer: older temporary files belong to dead processes.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// What to collect. The default removes everything that no root needs.
 #[derive(Debug, Clone, Default)]
 pub struct GcOptions {
-    /// Forget all but the newest generations of each cluster; the current one always stays.
+    /// Forget all but this many generations of each cluster; the current generation always stays.
     pub keep_last: Option<usize>,
     /// Forget generations older than this, and keep unneeded objects that are younger.
     pub older_than: Option<Duration>,
-    /// Remove unneeded objects, oldest first, only until the store's objects take no more than this many bytes.
+    /// Remove unneeded objects, oldest first, only until the objects take at most this many bytes.
     pub max_size: Option<u64>,
-    /// The time to count ages from.
+    /// The reference time for ages.
     pub now: Option<SystemTime>,
 }
 
-/// What gc removes, and what that frees.
+/// What gc removes, and how much that frees.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct GcPlan {
-    /// Cluster directories that are gone; their roots go too.
+    /// Cluster directories that no longer exist; their roots go too.
     pub gone: Vec<PathBuf>,
     /// Generations to forget: cluster directory and number.
     pub generations: Vec<(PathBuf, u64)>,
     pub objects: Vec<Doomed>,
-    /// Bytes that become free, files shared with living objects not counted.
+    /// Bytes freed, without files shared with live objects.
     pub freed: u64,
-    /// Downloaded blobs to remove: they can be had again.
+    /// Downloaded blobs to remove: they can be fetched again.
     pub blobs: usize,
     pub kept: usize,
 }
 
-/// An object to remove.
 #[derive(Debug, Clone, Serialize)]
 pub struct Doomed {
     pub name: String,
-    /// Bytes in its files.
+    /// Total size of its files.
     pub size: u64,
     #[serde(skip)]
     object: ObjectName,
@@ -63,7 +62,7 @@ impl Store {
         self.plan(options)
     }
 
-    /// Removes what [`Store::plan_gc`] says, and returns the plan.
+    /// Removes what [`Store::plan_gc`] lists, and returns the plan.
     pub fn gc(&self, options: &GcOptions) -> Result<GcPlan> {
         let session = Session::open(self, None)?;
         let exclusive = self.lock_gc()?;
@@ -78,17 +77,17 @@ impl Store {
             }
         }
         let kept = self.kept_after(&plan)?;
-        // Whatever leads to an object goes before it: killed at any point, nothing is left that leads nowhere.
+        // References go before their objects: killed at any point, no dangling reference is left.
         self.drop_realisations(&kept)?;
         for doomed in &plan.objects {
             match kept.contains(&doomed.object.id) {
                 false => session.retire(&doomed.object)?,
-                true => session.discard(&self.path_of(&doomed.object))?, // a second directory of that content
+                true => session.discard(&self.path_of(&doomed.object))?, // a duplicate directory of the same content
             }
         }
         self.drop_manifests(&kept)?;
         for blob in self.old_blobs(options)? {
-            fs::remove_file(&blob)?; // whoever reads it this moment keeps it until it is read
+            fs::remove_file(&blob)?; // open readers keep it
         }
         drop(exclusive);
         drop(session); // removes the trees
@@ -138,12 +137,12 @@ impl Store {
         Ok(plan)
     }
 
-    /// Where downloaded blobs are kept, so that releases that share layers download them once.
+    /// The cache of downloaded blobs, shared by releases with common layers.
     pub fn blobs(&self) -> PathBuf {
         self.part("blobs")
     }
 
-    /// Downloaded blobs that may go: all, or those that are old enough; and what killed downloads left behind.
+    /// Downloaded blobs to remove: all, or those that are old enough; and leftovers of killed downloads.
     fn old_blobs(&self, options: &GcOptions) -> Result<Vec<PathBuf>> {
         let mut old = self.blobs_older_than(options, "sha256", options.older_than)?;
         old.append(&mut self.blobs_older_than(options, "tmp", Some(ABANDONED))?);
@@ -173,9 +172,9 @@ impl Store {
         Ok(old)
     }
 
-    /// Bytes of an object and the time since it was published.
+    /// Size of an object and the time since it was published.
     fn size_and_age(&self, name: &ObjectName, now: SystemTime) -> Result<(u64, Duration)> {
-        // A damaged listing must not keep gc from working: what cannot be read counts as nothing, and is old.
+        // A damaged listing must not stop gc: an unreadable object counts as empty and old.
         let size = self.object(name.id).map_or(0, |object| object.listing.size());
         let time =
             fs::optional(fs::metadata(&self.manifest_path(name.id)))?.and_then(|found| found.modified().ok());
@@ -183,26 +182,26 @@ impl Store {
         Ok((size, age))
     }
 
-    /// Bytes whose last user is among the doomed.
+    /// Bytes whose last user is to be removed.
     fn freed(&self, doomed: &[Doomed]) -> Result<u64> {
-        let mut inodes: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new(); // links there are, links that go, bytes
+        let mut inodes: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new(); // links, links to remove, bytes
         for doomed in doomed {
             visit(&self.path_of(&doomed.object), &mut |found| {
                 let entry = inodes.entry(found.ino()).or_insert((found.nlink(), 0, found.len()));
                 entry.1 += 1;
             })?;
         }
-        // One more link is the one in `links/`, which goes with the last user.
+        // The extra link is the one in `links/`, which goes with the last user.
         Ok(inodes.values().filter(|(there, gone, _)| gone + 1 >= *there).map(|(_, _, size)| size).sum())
     }
 
-    /// Ids that still have a directory once the plan is carried out.
+    /// Ids that still have a directory after the plan is executed.
     fn kept_after(&self, plan: &GcPlan) -> Result<BTreeSet<ObjectId>> {
         let doomed: BTreeSet<&ObjectName> = plan.objects.iter().map(|doomed| &doomed.object).collect();
         Ok(self.objects()?.into_iter().filter(|name| !doomed.contains(name)).map(|name| name.id).collect())
     }
 
-    /// Drops realisations that lead to nothing any more. (Keys are small, and a seed would write its own again.)
+    /// Drops realisations without any object left. (Keys are small, and a seed would write its own again.)
     fn drop_realisations(&self, kept: &BTreeSet<ObjectId>) -> Result<()> {
         for drv in self.realised()? {
             let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
@@ -219,7 +218,7 @@ impl Store {
         Ok(())
     }
 
-    /// Drops manifests whose object is not there.
+    /// Drops manifests whose object does not exist.
     fn drop_manifests(&self, kept: &BTreeSet<ObjectId>) -> Result<()> {
         for name in fs::list(&self.part("manifests"))? {
             let id = name.to_str().and_then(|name| name.parse::<ObjectId>().ok());
@@ -230,9 +229,9 @@ impl Store {
         Ok(())
     }
 
-    /// Drops file contents that no object has any more.
+    /// Drops file contents that no object uses any more.
     fn drop_links(&self) -> Result<()> {
-        let _exclusive = self.lock_gc()?; // nobody may be about to link to one
+        let _exclusive = self.lock_gc()?; // no session may link to them now
         for name in fs::list(&self.part("links"))? {
             let path = self.part("links").join(name);
             if fs::optional(fs::metadata(&path))?.is_some_and(|found| found.nlink() == 1) {

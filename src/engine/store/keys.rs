@@ -1,4 +1,4 @@
-//! The derived keys of secret digests, kept so that `verify` needs no seed. Never the seed itself.
+//! Stores the derived keys of secret digests, so that `verify` needs no seed. Never the seed itself.
 
 use super::{Result, Store};
 use crate::base::digest::KeyId;
@@ -6,7 +6,7 @@ use crate::base::fs;
 use crate::base::secret::{IdKey, KEY_LENGTH};
 
 impl Store {
-    /// Keeps a key, owner only. Keeping it again is fine.
+    /// Stores a key for its owner only. Storing it again is fine.
     pub(super) fn keep_key(&self, key: &IdKey) -> Result<()> {
         let path = self.part("keys").join(key.id().to_string());
         if !fs::exists(&path)? {
@@ -15,7 +15,7 @@ impl Store {
         Ok(())
     }
 
-    /// A key that was kept, if it is there and is the one that its name says.
+    /// A stored key, if it exists and matches its name.
     pub fn key(&self, id: KeyId) -> Result<Option<IdKey>> {
         let bytes = fs::optional(fs::read(&self.part("keys").join(id.to_string())))?;
         let key = bytes.and_then(|bytes| <[u8; KEY_LENGTH]>::try_from(bytes).ok()).map(IdKey::from_bytes);

@@ -1,7 +1,8 @@
-//! The store: objects by content, realisations by derivation, roots by cluster. The format is in `store/README.md`.
+//! The store: objects by content, realisations by derivation, roots by cluster. `store/README.md` documents the format.
 //!
 //! Invariants: an object directory with a manifest is complete and durable; a realisation names an object that was
-//! published before it; whoever uses an object has claimed it first ([`Session::claim`]), and gc removes nothing claimed.
+//! published before it; users claim an object before they use it ([`Session::claim`]), and gc never removes a claimed
+//! object.
 
 mod gc;
 mod keys;
@@ -18,7 +19,7 @@ pub(crate) use gc::{GcOptions, GcPlan};
 pub(crate) use objects::{Object, ObjectName};
 pub(crate) use realisations::{Output, Realisation, Trace, TraceInput};
 pub(crate) use roots::{Generation, Named, Record, Roots};
-pub(crate) use scan::{Beside, Encoding, KnownSecret, Scan};
+pub(crate) use scan::{Encoding, KnownSecret, Scan, ScanPaths};
 pub use session::Session;
 pub(crate) use session::{DrvLock, Staged, Using};
 pub(crate) use verify::Verification;
@@ -33,7 +34,7 @@ pub(crate) const FORMAT: u32 = 1;
 
 const README: &str = include_str!("../../../store/README.md");
 
-/// Directories below `.tinderbox`, in the order in which they are made.
+/// Directories below `.tinderbox`, in order of creation.
 const PARTS: [&str; 7] = ["realisations", "manifests", "links", "keys", "locks", "tmp", "roots"];
 
 /// A store on disk. Cheap to clone; holds nothing open.
@@ -42,59 +43,43 @@ pub struct Store {
     root: PathBuf,
 }
 
-/// What can go wrong with a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file system refused.
     #[error(transparent)]
     Fs(#[from] fs::Error),
-    /// An output that cannot be stored.
     #[error(transparent)]
     Tree(#[from] TreeError),
     #[error("`{}` is not a store", path.display())]
     NotAStore { path: PathBuf },
-    /// A store of another format.
-    #[error("the store `{}` has format `{found}`, and this tinderbox knows format {FORMAT}", path.display())]
+    #[error("the store `{}` has format `{found}`, but this tinderbox supports format {FORMAT}", path.display())]
     Format {
         path: PathBuf,
-        /// What its format file says.
+        /// The content of its format file.
         found: String,
     },
-    /// A prefix that fits nothing.
-    #[error("no object in the store begins with `{prefix}`")]
-    NoSuchObject {
-        /// What was asked for.
-        prefix: String,
-    },
-    /// A prefix of several objects.
+    #[error("no object in the store starts with `{prefix}`")]
+    NoSuchObject { prefix: String },
     #[error("`{prefix}` matches {} objects: {}", found.len(), found.join(", "))]
     Ambiguous {
-        /// What was asked for.
         prefix: String,
-        /// The directories that it fits.
+        /// The matching directories.
         found: Vec<String>,
     },
-    /// An object whose listing is missing or unreadable.
+    /// The listing is missing or unreadable.
     #[error("object `{object}` is damaged")]
     Damaged {
         object: ObjectId,
-        /// What is wrong with its listing; none if it has none.
+        /// None if it has no listing.
         source: Option<ListingError>,
     },
-    /// A realisation, generation or record that cannot be read.
-    #[error("`{}` cannot be understood", path.display())]
+    /// A realisation, generation or record is unreadable.
+    #[error("cannot parse `{}`", path.display())]
     Unreadable { path: PathBuf, source: serde_json::Error },
-    /// A name that no cluster or object of this store has.
     #[error("there is no generation {number}")]
-    NoSuchGeneration {
-        /// Which was asked for.
-        number: u64,
-        known: Vec<u64>,
-    },
-    /// Something is to be written into a store that cannot be written to.
+    NoSuchGeneration { number: u64, known: Vec<u64> },
+    /// A write to a read-only store.
     #[error("the store `{}` is read-only", path.display())]
     ReadOnly { path: PathBuf },
-    /// A text that is not an id.
     #[error(transparent)]
     Id(#[from] ParseError),
 }
@@ -105,15 +90,13 @@ impl Hint for StoreError {
             Self::Fs(error) => error.hint(),
             Self::Tree(error) => error.hint(),
             Self::Id(error) => error.hint(),
-            Self::NotAStore { .. } => {
-                Some("`tinderbox build` makes one; name another with `--store DIR` or TINDERBOX_STORE".into())
-            }
+            Self::NotAStore { .. } => Some(
+                "`tinderbox build` creates one; select another with `--store DIR` or TINDERBOX_STORE".into(),
+            ),
             Self::Format { .. } => {
-                Some("use the tinderbox that made it, or another store (`--store DIR`)".into())
+                Some("use the tinderbox that created it, or another store (`--store DIR`)".into())
             }
-            Self::ReadOnly { .. } => {
-                Some("use a store that you may write to: `--store DIR` or TINDERBOX_STORE".into())
-            }
+            Self::ReadOnly { .. } => Some("use a writable store: `--store DIR` or TINDERBOX_STORE".into()),
             Self::NoSuchObject { .. } => Some("`tinderbox store ls` lists all objects".into()),
             Self::Ambiguous { .. } => Some("give more characters of the id".into()),
             Self::Damaged { .. } | Self::Unreadable { .. } => Some(
@@ -121,10 +104,10 @@ impl Hint for StoreError {
                     .into(),
             ),
             Self::NoSuchGeneration { known, .. } => Some(match known.as_slice() {
-                [] => "there are none yet: `tinderbox build` makes the first".into(),
+                [] => "there are none yet: `tinderbox build` creates the first".into(),
                 known => {
                     let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-                    format!("there is {}", known.join(", "))
+                    format!("existing generations: {}", known.join(", "))
                 }
             }),
         }
@@ -135,7 +118,7 @@ impl Hint for StoreError {
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
 impl Store {
-    /// Opens a store that must be there.
+    /// Opens an existing store.
     pub fn open(root: &Path) -> Result<Self> {
         let Some(format) = fs::optional(fs::read_text(&root.join(".tinderbox/format")))? else {
             return Err(StoreError::NotAStore { path: root.to_owned() });
@@ -147,7 +130,7 @@ impl Store {
         Ok(Self { root: fs::canonical(root)? })
     }
 
-    /// Opens a store, making it first if there is none.
+    /// Opens a store, creating it if necessary.
     pub fn open_or_create(root: &Path) -> Result<Self> {
         let inner = root.join(".tinderbox");
         if !fs::exists(&inner.join("roots"))? {
@@ -158,7 +141,7 @@ impl Store {
             if !fs::exists(&inner.join("format"))? {
                 fs::replace(&inner.join("format"), format!("{FORMAT}\n").as_bytes(), 0o644)?;
             }
-            let store = Self::open(root)?; // before anything is put into a store of another format
+            let store = Self::open(root)?; // before writing into a store of another format
             for part in PARTS {
                 fs::create_dirs(&store.part(part))?;
             }
@@ -168,7 +151,7 @@ impl Store {
         Self::open(root)
     }
 
-    /// The directory of the store, absolute.
+    /// Absolute path of the store.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -1,4 +1,4 @@
-//! Objects: finding them by id or prefix, their listings, and sharing equal files.
+//! Finds objects by id or prefix, reads their listings, and shares equal files.
 
 use std::fmt;
 use std::io;
@@ -34,25 +34,23 @@ impl FromStr for ObjectName {
     }
 }
 
-/// An object that is there.
 #[derive(Debug, Clone)]
 pub struct Object {
     pub id: ObjectId,
     pub path: PathBuf,
-    /// What is in it.
     pub listing: Listing,
 }
 
 impl Store {
-    /// Where an object of this name would be.
+    /// Where an object of this name belongs.
     pub fn path_of(&self, name: &ObjectName) -> PathBuf {
         self.root.join(name.to_string())
     }
 
-    /// The directory of an object; none if it is not in the store. `hint` is a name it was seen under.
+    /// The directory of an object; none if it is not in the store. `hint` is a name that it was seen under.
     pub fn find(&self, id: ObjectId, hint: &str) -> Result<Option<PathBuf>> {
         if !fs::exists(&self.manifest_path(id))? {
-            return Ok(None); // nothing vouches for it
+            return Ok(None); // no manifest: incomplete
         }
         let path = self.path_of(&ObjectName { id, name: hint.to_owned() });
         if fs::exists(&path)? {
@@ -67,7 +65,7 @@ impl Store {
         Ok(fs::exists(&path)?.then_some(path))
     }
 
-    /// An object with its listing; an error if it is not there.
+    /// An object with its listing; fails if it does not exist.
     pub fn object(&self, id: ObjectId) -> Result<Object> {
         let Some((name, text)) = self.manifest(id)? else {
             return Err(StoreError::NoSuchObject { prefix: id.to_string() });
@@ -76,7 +74,7 @@ impl Store {
         Ok(Object { id, path: self.path_of(&name), listing })
     }
 
-    /// Name and listing text of an object, as its manifest has them.
+    /// Name and listing text of an object, from its manifest.
     pub(super) fn manifest(&self, id: ObjectId) -> Result<Option<(ObjectName, String)>> {
         let Some(text) = fs::optional(fs::read_text(&self.manifest_path(id)))? else { return Ok(None) };
         let damaged = || StoreError::Damaged { object: id, source: None };
@@ -95,7 +93,7 @@ impl Store {
         Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
     }
 
-    /// The one object whose directory begins with `prefix`: an id, its beginning, or a whole directory name.
+    /// The only object whose directory name starts with `prefix`: an id, part of an id, or a whole directory name.
     pub fn by_prefix(&self, prefix: &str) -> Result<ObjectName> {
         let id = prefix.get(..TEXT_LENGTH).unwrap_or(prefix);
         if !is_prefix(id) {
@@ -114,15 +112,15 @@ impl Store {
         }
     }
 
-    /// Where the one copy of a file's content is kept.
+    /// The path of the shared copy of a file's content.
     pub(super) fn link_path(&self, entry: &TreeEntry) -> PathBuf {
         let exec = matches!(entry.kind, EntryKind::File { exec: true, .. });
         self.part("links").join(format!("{}{}", entry.digest, if exec { ".x" } else { "" }))
     }
 
-    /// Replaces files that the store already has by links to them, and offers the others for sharing.
+    /// Replaces files that the store already has with hard links, and makes the others available for sharing.
     ///
-    /// Empty files are left alone: they take no space, and every file system limits the links of one file.
+    /// Skips empty files: they take no space, and every file system limits the number of links.
     pub(super) fn share(&self, tree: &Written) -> Result<()> {
         let fresh: Vec<(&str, &TreeEntry)> = tree.fresh().filter(|(_, entry)| entry.size() > 0).collect();
         fresh.par_iter().with_min_len(64).try_for_each(|(path, entry)| {
@@ -131,15 +129,15 @@ impl Store {
             match fs::hard_link(&ours, &kept) {
                 Ok(()) => Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    let beside = ours.with_file_name(format!(".{}", fs::random_name()));
-                    match fs::hard_link(&kept, &beside) {
+                    let temporary = ours.with_file_name(format!(".{}", fs::random_name()));
+                    match fs::hard_link(&kept, &temporary) {
                         Ok(()) => {
-                            fs::rename(&beside, &ours)?;
-                            // If ours was that very file, rename did nothing.
-                            fs::optional(fs::remove_file(&beside))?;
+                            fs::rename(&temporary, &ours)?;
+                            // If ours was the same inode, rename did nothing.
+                            fs::optional(fs::remove_file(&temporary))?;
                             Ok(())
                         }
-                        // No more links to it, or gc took it this moment: our copy is as good.
+                        // Too many links, or gc removed it just now: keep our copy.
                         Err(error) if is_no_link(error.kind()) => Ok(()),
                         Err(error) => Err(error.into()),
                     }
@@ -151,12 +149,12 @@ impl Store {
     }
 }
 
-/// Reasons not to share a file that are no reason to fail.
+/// Reasons not to share a file that are not failures.
 fn is_no_link(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::TooManyLinks | io::ErrorKind::NotFound | io::ErrorKind::Unsupported)
 }
 
-/// Reads a listing and checks that it is the object's.
+/// Parses a listing and checks that it belongs to the object.
 pub(super) fn parse_listing(id: ObjectId, text: &str) -> Result<Listing> {
     let listing =
         Listing::parse(text).map_err(|source| StoreError::Damaged { object: id, source: Some(source) })?;

@@ -1,4 +1,4 @@
-//! Realisations: which object a derivation gave, and how. JSON lines; the first is all that a build needs.
+//! Realisations: which object a derivation produced, and how. JSON lines; the first is all that a build needs.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -10,35 +10,34 @@ use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs::{self, At};
 use crate::engine::drv::Explanation;
 
-/// One object that a derivation gave.
+/// One object that a derivation produced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     pub object: ObjectId,
-    /// The name of its directory, after the id.
+    /// The part of its directory name after the id.
     pub name: String,
 }
 
-/// Everything that a derivation is known to have given. More than one output is a divergence.
+/// All known outputs of a derivation. More than one is a divergence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Realisation {
-    /// Outputs in the order in which they were seen.
+    /// In the order in which they were recorded.
     pub outputs: Vec<Output>,
 }
 
-/// How an output came to be.
+/// How an output was built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// The derivation's name when it was built.
     pub label: String,
     /// Where its inputs came from, by alias.
     pub inputs: BTreeMap<String, TraceInput>,
-    /// Everything that went into its id.
+    /// Everything that is part of its id.
     pub identity: Explanation,
-    /// When it was finished, RFC 3339.
+    /// Time of completion, RFC 3339.
     pub time: String,
-    /// How long it took.
     pub milliseconds: u64,
-    /// How the programs that made it were kept apart, if it is programs that made it. What they printed is in `logs/`.
+    /// How the programs that produced it were isolated, if any ran. Their output is in `logs/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<String>,
 }
@@ -46,16 +45,16 @@ pub struct Trace {
 /// One input of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceInput {
-    /// The derivation that made it.
+    /// The derivation that produced it.
     pub from: String,
     pub object: ObjectId,
-    /// The part of it, if not the whole.
+    /// None for the whole output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
 impl Store {
-    /// What a derivation gave, if it was ever built. An unreadable record is a miss: it will be written again.
+    /// The outputs of a derivation, if it was ever built. An unreadable record is a miss: it will be written again.
     pub fn realisation(&self, drv: DrvId) -> Result<Option<Realisation>> {
         let path = self.realisation_path(drv);
         let Some(file) = fs::optional(fs::open(&path))? else { return Ok(None) };
@@ -64,7 +63,7 @@ impl Store {
         Ok(serde_json::from_slice(&line).ok().filter(|found: &Realisation| !found.outputs.is_empty()))
     }
 
-    /// The traces of a derivation's outputs, in their order.
+    /// The traces of a derivation's outputs, in the same order.
     pub fn traces(&self, drv: DrvId) -> Result<Vec<Trace>> {
         let path = self.realisation_path(drv);
         let Some(text) = fs::optional(fs::read_text(&path))? else { return Ok(Vec::new()) };
@@ -83,15 +82,15 @@ impl Store {
         self.part("logs").join(drv.to_string())
     }
 
-    /// Derivations that were built at some time.
+    /// All derivations that were ever built.
     pub fn realised(&self) -> Result<Vec<DrvId>> {
         let names = fs::list(&self.part("realisations"))?;
         Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
     }
 
-    /// What a derivation gave, with one more output, as the text of its file and as data.
+    /// A derivation's realisation with one more output, as file text and as data.
     ///
-    /// The same object again changes nothing but its trace; another object is kept beside the first.
+    /// The same object again only replaces its trace; another object is recorded next to the first.
     pub(super) fn with_output(
         &self,
         drv: DrvId,
@@ -99,7 +98,7 @@ impl Store {
         trace: &Trace,
     ) -> Result<(String, Realisation)> {
         let mut found = self.realisation(drv)?.unwrap_or(Realisation { outputs: Vec::new() });
-        // A trace that cannot be read must not keep a build from being recorded: this one stands in for it.
+        // An unreadable trace must not prevent recording a build: this one replaces it.
         let mut traces = self.traces(drv).unwrap_or_default();
         traces.resize(found.outputs.len(), trace.clone());
         match found.outputs.iter().position(|known| known.object == output.object) {

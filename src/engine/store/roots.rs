@@ -1,5 +1,5 @@
-//! Roots: what gc keeps. For every cluster directory: its generations, which of them is current, and what the last
-//! build of each derivation was (so that `why` can compare).
+//! Roots: what gc keeps. For every cluster directory: its generations, the current one, and the last build of each
+//! derivation (so that `why` can compare).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use super::{Result, Session, Store, StoreError};
 use crate::base::digest::{Digest, DrvId, ObjectId};
 use crate::base::fs;
 
-/// What a derivation name stood for in a build.
+/// The derivation and object of a name in a build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
     pub drv: DrvId,
     pub object: ObjectId,
-    /// The identity that it had before this one, if it ever had another.
+    /// Its previous identity, if it had another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<DrvId>,
 }
@@ -27,7 +27,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Takes over the names of a newer build. With `whole`, names that it does not have are gone.
+    /// Adopts the names of a newer build. With `whole`, removes names that the newer build lacks.
     pub fn update(&mut self, newer: BTreeMap<String, (DrvId, ObjectId)>, whole: bool) {
         let mut older = std::mem::take(&mut self.names);
         for (name, (drv, object)) in newer {
@@ -41,16 +41,15 @@ impl Record {
     }
 }
 
-/// A build of `cluster` that is kept.
+/// A retained build of `cluster`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generation {
     /// Counts from 1.
     pub number: u64,
-    /// When it was made, RFC 3339.
+    /// Time of creation, RFC 3339.
     pub time: String,
     /// The `cluster` object.
     pub object: ObjectId,
-    /// Every derivation of that build.
     pub names: BTreeMap<String, Named>,
 }
 
@@ -63,7 +62,7 @@ pub struct Roots {
 }
 
 impl Store {
-    /// The roots of a cluster directory (absolute path). Nothing is written yet.
+    /// The roots of a cluster directory (absolute path). Writes nothing.
     pub fn roots_of(&self, directory: &Path) -> Roots {
         let name = directory.file_name().map_or("cluster".into(), |name| name.to_string_lossy());
         let plain: String =
@@ -94,7 +93,7 @@ impl Roots {
         Ok(self.current_object()?.map(|(number, _)| number))
     }
 
-    /// Number and object of the current generation, without reading all of it.
+    /// Number and object of the current generation, without reading it completely.
     pub fn current_object(&self) -> Result<Option<(u64, ObjectId)>> {
         let text = fs::optional(fs::read_text(&self.dir.join("current")))?;
         let parse = |text: String| {
@@ -104,7 +103,7 @@ impl Roots {
         Ok(text.and_then(parse))
     }
 
-    /// Numbers of the generations that are kept, oldest first.
+    /// Numbers of retained generations, oldest first.
     pub fn numbers(&self) -> Result<Vec<u64>> {
         let names = fs::optional(fs::list(&self.dir.join("generations")))?.unwrap_or_default();
         let mut numbers: Vec<u64> =
@@ -125,12 +124,12 @@ impl Roots {
         self.numbers()?.into_iter().map(|number| self.generation(number)).collect()
     }
 
-    /// What the last build of each derivation was.
+    /// The last build of each derivation.
     pub fn record(&self) -> Result<Record> {
         Ok(read_json(&self.dir.join("last.json"))?.unwrap_or_default())
     }
 
-    /// Whether the record was written for exactly this state; `state` is a digest that the writer chose.
+    /// Whether the record was written for exactly this state; `state` is a digest chosen by the writer.
     pub fn is_recorded(&self, state: Digest) -> Result<bool> {
         let text = fs::optional(fs::read_text(&self.dir.join("state")))?;
         Ok(text.is_some_and(|text| text.trim() == state.to_string()))
@@ -142,7 +141,7 @@ impl Roots {
         session.put(&self.dir.join("state"), format!("{state}\n").as_bytes())
     }
 
-    /// Makes a generation current that has this `cluster` object: a kept one, or a new one.
+    /// Makes the generation with this `cluster` object current: an existing one, or a new one.
     pub fn advance(
         &self,
         session: &Session,
@@ -165,12 +164,12 @@ impl Roots {
         Ok(number)
     }
 
-    /// Makes a kept generation current.
+    /// Makes an existing generation current.
     pub fn set_current(&self, session: &Session, number: u64, object: ObjectId) -> Result<()> {
         session.put(&self.dir.join("current"), format!("{number} {object}\n").as_bytes())
     }
 
-    /// Every object that these roots keep, but for the generations `without`.
+    /// Every object that these roots keep, except through the generations `without`.
     pub(super) fn objects(&self, without: &[u64]) -> Result<Vec<ObjectId>> {
         let mut objects: Vec<ObjectId> = self.record()?.names.values().map(|named| named.object).collect();
         for number in self.numbers()?.into_iter().filter(|number| !without.contains(number)) {
@@ -190,7 +189,6 @@ impl Roots {
         Ok(fs::remove_file(&self.generation_path(number))?)
     }
 
-    /// Forgets the whole cluster directory.
     pub(super) fn forget_all(&self) -> Result<()> {
         Ok(fs::remove_all(&self.dir)?)
     }

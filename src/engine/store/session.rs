@@ -1,5 +1,5 @@
-//! A session: one process at work in a store. It writes below its own directory in `tmp/`, claims what it uses, and
-//! publishes what it made. A session that died is cleaned up by the next one.
+//! A session: one process working in a store. It writes below its own directory in `tmp/`, claims what it uses, and
+//! publishes its outputs. The next session cleans up after one that died.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::base::fs::{self, At};
 use crate::base::secret::IdKey;
 use crate::engine::tree::{Hashing, TreeWriter, Written};
 
-/// One process at work in a store, or only looking at it.
+/// One process working in a store, or only reading it.
 #[derive(Debug)]
 pub struct Session {
     store: Store,
@@ -22,11 +22,11 @@ pub struct Session {
     next: AtomicU64,
 }
 
-/// Where a session writes.
+/// The writable part of a session.
 #[derive(Debug)]
 struct Work {
     dir: PathBuf,
-    /// Locked while the process lives; its content is the ids of the objects in use.
+    /// Locked while the process lives; contains the ids of the objects in use.
     claims: File,
 }
 
@@ -47,8 +47,8 @@ pub struct DrvLock {
 
 impl Drop for DrvLock {
     fn drop(&mut self) {
-        // Not removed until the session ends: ext4 without a journal makes new files slowly after many were deleted.
-        let _ = fs::rename(&self.path, &self.away); // left behind it does no harm: nobody holds it
+        // Moved, not deleted, until the session ends: ext4 without a journal creates files slowly after many deletions.
+        let _ = fs::rename(&self.path, &self.away); // a leftover is harmless: nobody holds it
     }
 }
 
@@ -61,14 +61,14 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// The content that it will have in the store.
+    /// Its future id in the store.
     pub fn id(&self) -> ObjectId {
         self.name.id
     }
 }
 
 impl Session {
-    /// Starts work: cleans up after sessions that died, and keeps the key of secret ids.
+    /// Starts a session: cleans up after dead sessions, and stores the key of secret ids.
     pub fn open(store: &Store, key: Option<IdKey>) -> Result<Self> {
         if let Some(key) = &key {
             store.keep_key(key)?;
@@ -83,12 +83,11 @@ impl Session {
         Ok(Self { store: store.clone(), work: Some(Work { dir, claims }), key, next: AtomicU64::new(0) })
     }
 
-    /// Only looks: nothing is written, so nothing is claimed either.
+    /// Starts a read-only session: writes nothing, so it claims nothing either.
     pub fn reading(store: &Store, key: Option<IdKey>) -> Self {
         Self { store: store.clone(), work: None, key, next: AtomicU64::new(0) }
     }
 
-    /// Whether this session only looks.
     pub fn is_reading(&self) -> bool {
         self.work.is_none()
     }
@@ -100,12 +99,11 @@ impl Session {
         }
     }
 
-    /// A new name in this session's directory.
+    /// A new path in this session's directory.
     fn fresh(&self, prefix: &str) -> Result<PathBuf> {
         Ok(self.dir()?.join(format!("{prefix}{}", self.next.fetch_add(1, Ordering::Relaxed))))
     }
 
-    /// The store that this session works in.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -115,12 +113,12 @@ impl Session {
         self.key.as_ref()
     }
 
-    /// Holds gc off for a moment. Waits while gc removes.
+    /// Blocks gc while it lives. Waits while gc removes.
     pub fn using(&self) -> Result<Using> {
         if self.is_reading() { Ok(Using { _shared: None }) } else { self.store.hold_off_gc() }
     }
 
-    /// Says that this session uses objects, so that gc leaves them alone until the session ends.
+    /// Claims objects, so that gc keeps them until the session ends.
     pub fn claim(&self, _while: &Using, ids: &[ObjectId]) -> Result<()> {
         let Some(Work { dir, claims }) = &self.work else { return Ok(()) };
         let mut claims = claims;
@@ -139,7 +137,7 @@ impl Session {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(fs::Error::new("lock", path, error).into()),
             }
-            // Whoever had it may have removed the file: then ours is not the one that others see.
+            // The previous holder may have removed the file: then ours is not the one that others see.
             let ours = file.metadata().at("look at", &path)?.ino();
             if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
                 return Ok(Some(DrvLock { _exclusive: file, path, away: self.fresh("lock-")? }));
@@ -153,14 +151,14 @@ impl Session {
         Ok(TreeWriter::create(dir.join("tree"), Hashing(self.key.as_ref()), secret)?)
     }
 
-    /// Gives an output up, and its space back: others may need it now.
+    /// Abandons an output and frees its space at once.
     pub fn abandon(&self, tree: TreeWriter<'_>) {
         if let Some(dir) = tree.root().parent() {
-            let _ = fs::remove_all(dir); // what stays goes with the session
+            let _ = fs::remove_all(dir); // leftovers go with the session
         }
     }
 
-    /// Finishes an output: shares equal files, seals it, writes its listing. It is durable after [`Session::sync`].
+    /// Finishes an output: shares equal files, seals it, writes its listing. Durable after [`Session::sync`].
     pub fn finish(&self, tree: TreeWriter<'_>, label: &str) -> Result<Staged> {
         let tree = tree.finish()?;
         self.store.share(&tree)?;
@@ -182,12 +180,12 @@ impl Session {
         Ok(fs::sync_file_system(self.dir()?)?)
     }
 
-    /// Puts a finished, durable output into the store. The object's name is that of whoever put it there first.
+    /// Puts a finished, durable output into the store. If the object exists, it keeps its name.
     pub fn publish(&self, staged: &Staged) -> Result<Output> {
         let using = self.using()?;
         let id = staged.name.id;
         self.claim(&using, &[id])?;
-        // A manifest that cannot be read vouches for nothing: it is replaced below.
+        // An unreadable manifest is invalid: it is replaced below.
         if let Some((name, _)) = self.store.manifest(id).unwrap_or(None)
             && fs::exists(&self.store.path_of(&name))?
         {
@@ -200,40 +198,40 @@ impl Session {
             if !matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists) {
                 return Err(error.into());
             }
-            // A directory without a manifest: nothing vouches for it, so ours takes its place.
+            // A directory without a manifest is incomplete: ours replaces it.
             fs::set_mode(&path, 0o700)?;
             fs::rename(&path, &staged.dir.join("stray"))?;
             fs::rename(&tree, &path)?;
         }
-        // The empty staging directory stays until the session ends, for the reason that `DrvLock` has.
-        self.store.vouch(&staged.dir.join("manifest"), &staged.name, staged.mode)?;
+        // The empty staging directory stays until the session ends, for the reason given at `DrvLock`.
+        self.store.add_manifest(&staged.dir.join("manifest"), &staged.name, staged.mode)?;
         Ok(Output { object: id, name: staged.name.name.clone() })
     }
 
-    /// Records what a derivation gave. The caller holds the derivation's lock.
+    /// Records an output of a derivation. The caller holds the derivation's lock.
     pub fn record(&self, drv: DrvId, output: &Output, trace: &Trace) -> Result<Realisation> {
         let (text, realisation) = self.store.with_output(drv, output, trace)?;
         self.put(&self.store.realisation_path(drv), text.as_bytes())?;
         Ok(realisation)
     }
 
-    /// Keeps what the programs of a derivation printed: for its owner only, whatever was masked in it.
+    /// Stores what the programs of a derivation printed, for its owner only despite the redaction.
     pub fn keep_log(&self, drv: DrvId, text: &str) -> Result<()> {
         fs::create_dirs(&self.store.part("logs"))?; // stores of an earlier version have none
-        let beside = self.fresh("log-")?;
-        fs::write_new(&beside, text.as_bytes(), 0o600)?;
-        Ok(fs::rename(&beside, &self.store.log_path(drv))?)
+        let temporary = self.fresh("log-")?;
+        fs::write_new(&temporary, text.as_bytes(), 0o600)?;
+        Ok(fs::rename(&temporary, &self.store.log_path(drv))?)
     }
 
-    /// Puts a small file in place in one step, without waiting for the disk.
+    /// Replaces a small file atomically, without waiting for the disk.
     pub(super) fn put(&self, path: &Path, bytes: &[u8]) -> Result<()> {
-        let beside = self.fresh("put-")?;
-        fs::write_new(&beside, bytes, 0o644)?;
-        Ok(fs::rename(&beside, path)?)
+        let temporary = self.fresh("put-")?;
+        fs::write_new(&temporary, bytes, 0o644)?;
+        Ok(fs::rename(&temporary, path)?)
     }
 
-    /// Takes an object out of the store, in the reverse order of [`Session::publish`]: if the process dies half-way, the
-    /// clean-up finds a manifest whose tree is still in place, and puts the manifest back.
+    /// Removes an object from the store, in the reverse order of [`Session::publish`]: if the process dies half-way,
+    /// the clean-up finds a manifest whose tree is still in place, and restores it.
     pub(super) fn retire(&self, name: &ObjectName) -> Result<()> {
         let dir = self.fresh("gone-")?;
         fs::create_dir(&dir, 0o700)?;
@@ -243,7 +241,7 @@ impl Session {
         Ok(fs::rename(&path, &dir.join("tree"))?)
     }
 
-    /// Moves something out of the way, to be removed when the session ends or is cleaned up.
+    /// Moves something away, to be removed when the session ends or is cleaned up.
     pub(super) fn discard(&self, path: &Path) -> Result<()> {
         if fs::metadata(path)?.is_dir() {
             fs::set_mode(path, 0o700)?; // moving a directory writes its `..`
@@ -256,21 +254,21 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if let Some(work) = &self.work {
-            let _ = fs::remove_all(&work.dir); // what stays is cleaned up by the next session
+            let _ = fs::remove_all(&work.dir); // the next session cleans up leftovers
         }
     }
 }
 
 impl Store {
-    /// Last step of publishing: the tree is in place, its manifest follows.
-    fn vouch(&self, manifest: &Path, name: &ObjectName, mode: u32) -> Result<()> {
+    /// The last step of publishing: adds the manifest of a tree that is in place.
+    fn add_manifest(&self, manifest: &Path, name: &ObjectName, mode: u32) -> Result<()> {
         let path = self.path_of(name);
         fs::set_canonical_time(&path)?;
         fs::set_mode(&path, mode)?;
         Ok(fs::rename(manifest, &self.manifest_path(name.id))?)
     }
 
-    /// Cleans up after sessions that died: what they had moved into the store is vouched for, the rest removed.
+    /// Cleans up after dead sessions: publishes the trees that they had moved into the store, removes the rest.
     pub(super) fn clean_up(&self) -> Result<()> {
         let tmp = self.part("tmp");
         if fs::list(&tmp)?.is_empty() {
@@ -278,11 +276,11 @@ impl Store {
         }
         let starting = fs::open_lock(&self.part("locks").join("sessions"))?;
         if starting.try_lock().is_err() {
-            return Ok(()); // somebody starts or cleans up this moment
+            return Ok(()); // another session starts or cleans up right now
         }
         let _using = self.hold_off_gc()?;
         for dir in self.sessions(|held| !held)? {
-            // A session that ends this moment removes its directory itself.
+            // A session that ends right now removes its directory itself.
             for entry in fs::optional(fs::list(&dir))?.unwrap_or_default() {
                 self.recover(&dir.join(entry))?;
             }
@@ -291,14 +289,14 @@ impl Store {
         Ok(())
     }
 
-    /// Session directories whose lock is held, or is not.
+    /// Session directories, selected by whether their lock is held.
     pub(super) fn sessions(&self, wanted: impl Fn(bool) -> bool) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for name in fs::list(&self.part("tmp"))? {
             let dir = self.part("tmp").join(name);
             let Some(lock) = fs::optional(fs::open(&dir.join("lock")))? else {
                 if wanted(false) {
-                    found.push(dir); // died before it had a lock; starting sessions are held off by the caller
+                    found.push(dir); // died before it had a lock; the caller blocks starting sessions
                 }
                 continue;
             };
@@ -310,11 +308,11 @@ impl Store {
         Ok(found)
     }
 
-    /// Finishes the publication of a tree that was moved before its process died.
+    /// Completes the publication of a tree that was moved before its process died.
     fn recover(&self, dir: &Path) -> Result<()> {
         let manifest = dir.join("manifest");
         if !fs::optional(fs::metadata(dir))?.is_some_and(|found| found.is_dir()) {
-            return Ok(()); // the session's lock, or a small file that was not put in place
+            return Ok(()); // the session's lock, or a small unfinished file
         }
         if fs::exists(&dir.join("tree"))? || !fs::exists(&manifest)? {
             return Ok(());
@@ -327,7 +325,7 @@ impl Store {
         };
         let Ok(listing) = super::objects::parse_listing(name.id, listing) else { return Ok(()) };
         if fs::exists(&self.path_of(&name))? && !fs::exists(&self.manifest_path(name.id))? {
-            self.vouch(&manifest, &name, listing.root().mode())?;
+            self.add_manifest(&manifest, &name, listing.root().mode())?;
         }
         Ok(())
     }
@@ -342,7 +340,7 @@ impl Store {
         Ok(claimed)
     }
 
-    /// Blocks until nobody builds a derivation any more.
+    /// Blocks until nobody builds this derivation.
     pub fn wait_for(&self, drv: DrvId) -> Result<()> {
         let path = self.part("locks").join(drv.to_string());
         if let Some(file) = fs::optional(fs::open(&path))? {
@@ -358,7 +356,7 @@ impl Store {
         Ok(Using { _shared: Some(shared) })
     }
 
-    /// The gc lock, exclusively: nobody looks objects up while it is held.
+    /// The exclusive gc lock: nobody looks up objects while it is held.
     pub(super) fn lock_gc(&self) -> Result<File> {
         let path = self.part("locks").join("gc");
         let file = fs::open_lock(&path)?;

@@ -1,4 +1,4 @@
-//! Verification: everything is re-hashed, and EVERY bad path is named. An unreadable file is a finding, not the end.
+//! Verification: re-hashes everything and names EVERY bad path. An unreadable file is a finding, not a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -16,72 +16,69 @@ use crate::base::fs;
 use crate::base::secret::IdKey;
 use crate::engine::tree::{EntryKind, Hashing, Listing, TreeEntry};
 
-/// Something that is not as it should be.
+/// A defect in the store.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
-    /// Where: a path that a user can look at.
     pub path: PathBuf,
-    /// What is wrong: a stable code.
+    /// Stable code.
     pub kind: FindingKind,
-    /// The same for people.
+    /// For people.
     pub detail: String,
-    /// The object that it is in, if it is in one.
+    /// The object that contains it, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectId>,
 }
 
-/// Stable codes of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
-    /// A file's bytes are not those that were stored.
+    /// The content of a file differs.
     Changed,
-    /// A path of the listing is not there.
+    /// A path of the listing does not exist.
     Missing,
-    /// A path that the listing does not have.
+    /// A path is not in the listing.
     Extra,
-    /// A file where a directory was, a wrong permission bit, a link that says something else.
+    /// A different file type, permission bit or link target.
     Altered,
-    /// A file that cannot be read.
     Unreadable,
-    /// An object without a manifest, or one that is not its own.
+    /// The manifest is missing or belongs to another object.
     Manifest,
-    /// A secret object whose key is not in the store.
+    /// The key of a secret object is not in the store.
     Key,
-    /// A manifest or realisation whose object is not there.
+    /// A manifest or realisation without its object.
     Dangling,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Verification {
     pub objects: usize,
-    /// Files hashed (files that share their bytes are hashed once).
+    /// Files hashed (hard links once).
     pub files: usize,
     pub bytes: u64,
-    /// Everything that is wrong, by path.
+    /// All defects, by path.
     pub findings: Vec<Finding>,
 }
 
-/// Files that were hashed already, by inode: digest and whether it was keyed with which key.
+/// Hashed files by inode and whether the digest is keyed.
 type Seen = Mutex<BTreeMap<(u64, bool), std::result::Result<Digest, String>>>;
 
 impl Store {
-    /// Re-hashes everything. Bad content is reported, not returned as an error.
+    /// Re-hashes everything. Reports bad content as findings, not as an error.
     pub fn verify(&self) -> Result<Verification> {
-        // What a killed process left half-done is finished first. Where nothing can be written, nothing was left.
+        // Complete what killed processes left half-done. In a read-only store there is nothing to complete.
         let _ = self.clean_up();
         let mut found = self.look(|_| true)?;
         if found.findings.is_empty() {
             return Ok(found);
         }
-        // A build or gc at work beside us looks like damage for a moment: look again at what seems bad, while neither is.
+        // A concurrent build or gc looks like damage for a moment: check bad paths again while neither runs.
         let Ok(_exclusive) = self.lock_gc() else { return Ok(found) };
         let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
         found.findings = self.look(|name| bad.contains(&name.id))?.findings;
         Ok(found)
     }
 
-    /// Hashes the objects that are wanted, and looks at all that leads to objects.
+    /// Hashes the wanted objects, and checks all references to objects.
     fn look(&self, wanted: impl Fn(&ObjectName) -> bool + Sync) -> Result<Verification> {
         let names = self.objects()?;
         let seen = Seen::default();
@@ -110,7 +107,7 @@ impl Store {
         let listing = match self.manifest(name.id) {
             Ok(Some((_, text))) => parse_listing(name.id, &text),
             Ok(None) => {
-                return finding(FindingKind::Manifest, "nothing vouches for it: it has no manifest".into());
+                return finding(FindingKind::Manifest, "it has no manifest".into());
             }
             Err(error) => Err(error),
         };
@@ -131,7 +128,7 @@ impl Store {
         check.findings
     }
 
-    /// File contents under `links/` that are not what their name says: the next equal file would be linked to them.
+    /// Contents under `links/` that do not match their name: the next equal file would be linked to them.
     fn bad_links(&self, seen: &Seen) -> Result<Vec<Finding>> {
         let seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let keys: Vec<IdKey> = fs::list(&self.part("keys"))?
@@ -141,7 +138,7 @@ impl Store {
         let mut findings = Vec::new();
         for name in fs::list(&self.part("links"))? {
             let path = self.part("links").join(&name);
-            let Some(found) = fs::optional(fs::metadata(&path))? else { continue }; // collected this moment
+            let Some(found) = fs::optional(fs::metadata(&path))? else { continue }; // just collected
             let wanted = name
                 .to_str()
                 .map(|name| name.trim_end_matches(".x"))
@@ -156,7 +153,7 @@ impl Store {
                     .chain(keys.iter().map(|key| (true, hash(&path, Hashing(Some(key)), true))))
             };
             let Some((secret, _)) = known.into_iter().find(is).or_else(|| hashes().find(is)) else {
-                let detail = "its bytes are not those that its name says".to_owned();
+                let detail = "its content does not match its name".to_owned();
                 findings.push(Finding { path, kind: FindingKind::Changed, detail, object: None });
                 continue;
             };
@@ -172,7 +169,7 @@ impl Store {
         Ok(findings)
     }
 
-    /// Takes bad objects and file contents out of the store, so that they are made again.
+    /// Removes bad objects and file contents from the store, so that they are rebuilt.
     pub fn remove_bad(&self, found: &Verification) -> Result<()> {
         let session = super::Session::open(self, None)?;
         let _exclusive = self.lock_gc()?;
@@ -198,7 +195,6 @@ impl Store {
         Ok(())
     }
 
-    /// Manifests and realisations that lead nowhere.
     fn dangling(&self, names: &[ObjectName]) -> Result<Vec<Finding>> {
         let there: BTreeSet<ObjectId> = names.iter().map(|name| name.id).collect();
         let mut findings = Vec::new();
@@ -214,7 +210,7 @@ impl Store {
         }
         for drv in self.realised()? {
             let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
-            // One of several outputs may have been collected; a derivation that has none left is worth a word.
+            // Some of several outputs may have been collected; only a derivation without any output left is reported.
             if let Some(first) =
                 outputs.first().filter(|_| !outputs.iter().any(|one| there.contains(&one.object)))
             {
@@ -225,7 +221,6 @@ impl Store {
     }
 }
 
-/// The check of one object.
 struct Check<'a> {
     path: &'a Path,
     id: ObjectId,
@@ -240,7 +235,7 @@ impl Check<'_> {
             let full = self.path.join(path);
             match fs::optional(fs::metadata(&full)) {
                 Ok(Some(found)) => self.entry(&full, entry, &found),
-                Ok(None) => self.found(&full, FindingKind::Missing, "it is not there".into()),
+                Ok(None) => self.found(&full, FindingKind::Missing, "it is missing".into()),
                 Err(error) => self.found(&full, FindingKind::Unreadable, error.source.to_string()),
             }
             if entry.kind == EntryKind::Dir {
@@ -264,7 +259,7 @@ impl Check<'_> {
             }
         };
         if !same_kind {
-            return self.found(full, FindingKind::Altered, "it is not what the listing says".into());
+            return self.found(full, FindingKind::Altered, "its type differs from the listing".into());
         }
         let mode = found.mode() & 0o7777;
         if !kind.is_symlink() && mode != entry.mode() {
@@ -284,9 +279,7 @@ impl Check<'_> {
             }
             match self.digest(full, found.ino(), entry.secret) {
                 Ok(digest) if digest == entry.digest => {}
-                Ok(_) => {
-                    self.found(full, FindingKind::Changed, "its bytes are not those that were stored".into())
-                }
+                Ok(_) => self.found(full, FindingKind::Changed, "its content changed".into()),
                 Err(error) => self.found(full, FindingKind::Unreadable, error),
             }
         }
@@ -303,7 +296,7 @@ impl Check<'_> {
     }
 
     fn extras(&mut self, path: &str, full: &Path, listing: &Listing) {
-        let Ok(names) = fs::list(full) else { return }; // reported as missing or unreadable already
+        let Ok(names) = fs::list(full) else { return }; // already reported as missing or unreadable
         for name in names {
             let below = match (path, name.to_str()) {
                 (_, None) => None,
@@ -311,14 +304,14 @@ impl Check<'_> {
                 (path, Some(name)) => Some(format!("{path}/{name}")),
             };
             if below.is_none_or(|below| listing.get(&below).is_none()) {
-                self.found(&full.join(&name), FindingKind::Extra, "the listing does not have it".into());
+                self.found(&full.join(&name), FindingKind::Extra, "it is not in the listing".into());
             }
         }
     }
 }
 
 fn hash(path: &Path, hashing: Hashing<'_>, secret: bool) -> std::result::Result<Digest, String> {
-    let mut hasher = hashing.content(secret).ok_or("there is no key to hash it with")?;
+    let mut hasher = hashing.content(secret).ok_or("the key of its digest is missing")?;
     let mut file = fs::open(path).map_err(|error| error.source.to_string())?;
     let mut chunk = vec![0; 128 * 1024];
     loop {
@@ -334,7 +327,7 @@ fn hash(path: &Path, hashing: Hashing<'_>, secret: bool) -> std::result::Result<
 fn describe(error: &StoreError) -> String {
     match error {
         StoreError::Damaged { source: Some(source), .. } => source.to_string(),
-        StoreError::Damaged { source: None, .. } => "its manifest is not its own".into(),
+        StoreError::Damaged { source: None, .. } => "its manifest belongs to another object".into(),
         StoreError::Fs(error) => error.source.to_string(),
         other => other.to_string(),
     }

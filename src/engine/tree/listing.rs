@@ -9,8 +9,9 @@
 //! l - - <digest> latest -> generations/4
 //! ```
 //!
-//! Columns: kind (`f`ile, e`x`ecutable, `d`irectory, `l`ink), `s` if secret, size, digest, path. Paths have no control
-//! characters ([`super::check_path`]), so a line is an entry; ` -> ` ends a link's path, which therefore may not hold it.
+//! Columns: kind (`f`ile, e`x`ecutable, `d`irectory, `l`ink), `s` if secret, size, digest, path. Paths contain no
+//! control characters ([`super::check_path`]), so a line is an entry; ` -> ` ends the path of a link, which may not
+//! contain it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,22 +24,19 @@ use crate::base::hint::Hint;
 const HEADER: &str = "tinderbox listing 1";
 const ARROW: &str = " -> ";
 
-/// All entries of an object by path, directories and the root (`""`) included.
+/// All entries of an object by path, directories included; the root is `""`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// Entries by path; the root is the empty path.
     entries: BTreeMap<String, TreeEntry>,
-    /// The key of its secret digests, if it has any.
+    /// The key of its secret digests, if any.
     pub key: Option<KeyId>,
 }
 
-/// A listing that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} of the listing is not one: {reason}")]
+#[error("line {line} of the listing is invalid: {reason}")]
 pub struct ListingError {
-    /// Line, from 1.
+    /// From 1.
     pub line: usize,
-    /// What is wrong with it.
     pub reason: &'static str,
 }
 
@@ -49,7 +47,7 @@ impl Hint for ListingError {
 }
 
 impl Listing {
-    /// Completes files, links and empty directories to a whole tree. None if something is secret and there is no key.
+    /// Adds the directories to files, links and empty directories. None if something is secret and there is no key.
     pub fn close(mut entries: BTreeMap<String, TreeEntry>, hashing: Hashing<'_>) -> Option<Self> {
         hashing.close(&mut entries)?;
         let secret = entries.get("").is_some_and(|root| root.secret);
@@ -62,9 +60,9 @@ impl Listing {
         self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
     }
 
-    /// Files and links at or below `prefix` (`""` for all), with their whole paths, sorted.
+    /// Files and links at or below `prefix` (`""` for all), with full paths, sorted.
     pub fn leaves(&self, prefix: &str) -> impl Iterator<Item = (&str, &TreeEntry)> {
-        // `0` follows `/`, so this range is exactly what is below the directory.
+        // `0` follows `/`, so this range is exactly the content of the directory.
         let bounds = match prefix {
             "" => (Bound::Unbounded, Bound::Unbounded),
             _ => (Bound::Included(format!("{prefix}/")), Bound::Excluded(format!("{prefix}0"))),
@@ -82,7 +80,6 @@ impl Listing {
         self.entries.get(path)
     }
 
-    /// The root directory's entry.
     pub fn root(&self) -> &TreeEntry {
         &self.entries[""]
     }
@@ -91,7 +88,7 @@ impl Listing {
         self.root().digest.into()
     }
 
-    /// Bytes in all files.
+    /// Total size of all files.
     pub fn size(&self) -> u64 {
         self.entries.values().map(TreeEntry::size).sum()
     }
@@ -114,7 +111,7 @@ impl Listing {
         text
     }
 
-    /// Reads the text form. Digests are not recomputed here: `verify` does that against the files.
+    /// Parses the text form. Does not recompute digests: `verify` checks them against the files.
     pub fn parse(text: &str) -> Result<Self, ListingError> {
         let mut lines = text.lines().enumerate().peekable();
         let fail = |line: usize, reason| ListingError { line: line + 1, reason };
@@ -181,7 +178,7 @@ mod tests {
     proptest! {
         #[test]
         fn text_round_trips(files in proptest::collection::btree_map("[a-c .>-]{1,3}(/d[a-c]{0,2})?", entry(), 0..12)) {
-            // A name may not be a file and a directory at once.
+            // A path cannot be a file and a directory at once.
             let files: BTreeMap<_, _> = files.iter()
                 .filter(|(path, _)| super::super::check_path(path).is_ok())
                 .filter(|(path, _)| !files.keys().any(|other| other.starts_with(&format!("{path}/"))))

@@ -1,14 +1,14 @@
-//! Trees of files: what may be in one, and how one becomes an id.
+//! File trees: what they may contain, and how they become an id.
 //!
 //! | what | digest |
 //! |---|---|
 //! | public file | plain BLAKE3 of its bytes (`b3sum` agrees) |
 //! | secret file | keyed BLAKE3 of its bytes |
-//! | link | like a file whose bytes are its target |
+//! | link | like a file that contains its target |
 //! | directory | BLAKE3 over its sorted entries: kind with exec bit, secret bit, name, digest |
 //!
-//! A directory is secret when anything below it is; its digest is keyed then. The digest of the root is the object's
-//! id. Times, owners and the remaining permission bits are canonical in the store and not part of any digest.
+//! A directory is secret if anything below it is; then its digest is keyed. The digest of the root is the object's id.
+//! Times, owners and the other permission bits are canonical in the store and not part of any digest.
 
 mod listing;
 mod patched;
@@ -24,20 +24,18 @@ pub(crate) use writer::{TreeError, TreeWriter, Written};
 use crate::base::digest::Digest;
 use crate::base::secret::IdKey;
 
-/// What an entry of a tree is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A file; the exec bit is the only permission bit that counts.
+    /// A file; the exec bit is the only significant permission bit.
     File {
-        /// Whether it can be executed.
         exec: bool,
-        /// Length in bytes.
+        /// In bytes.
         size: u64,
     },
     Dir,
     /// A symbolic link that stays inside the tree.
     Link {
-        /// What it says, relative.
+        /// Relative.
         target: String,
     },
 }
@@ -46,14 +44,13 @@ pub enum EntryKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
     pub kind: EntryKind,
-    /// Whether it is for the owner's eyes only, and its digest keyed.
+    /// Whether only its owner may read it; its digest is keyed then.
     pub secret: bool,
-    /// Digest of its content.
     pub digest: Digest,
 }
 
 impl TreeEntry {
-    /// The permission bits that this entry has in the store.
+    /// The permission bits of this entry in the store.
     pub fn mode(&self) -> u32 {
         match (&self.kind, self.secret) {
             (EntryKind::File { exec: false, .. }, false) => 0o444,
@@ -64,7 +61,7 @@ impl TreeEntry {
         }
     }
 
-    /// Length in bytes; zero for what is not a file.
+    /// In bytes; zero unless it is a file.
     pub fn size(&self) -> u64 {
         match self.kind {
             EntryKind::File { size, .. } => size,
@@ -82,7 +79,7 @@ impl TreeEntry {
     }
 }
 
-/// How the contents of one tree are hashed: plain for public entries, keyed for secret ones.
+/// How a tree is hashed: plain for public entries, keyed for secret ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Hashing<'a>(pub Option<&'a IdKey>);
 
@@ -118,9 +115,9 @@ impl Hashing<'_> {
         Some(TreeEntry { kind: EntryKind::Dir, secret, digest: hasher.finalize().into() })
     }
 
-    /// Adds the entries of all directories, the root (`""`) included, to a map of files and links by path.
+    /// Adds the entries of all directories, including the root (`""`), to a map of files and links by path.
     ///
-    /// Empty directories are in the map already, with any digest; parents that nobody mentioned are added.
+    /// The map already has empty directories, with any digest; missing parents are added.
     fn close(&self, entries: &mut BTreeMap<String, TreeEntry>) -> Option<()> {
         let mut directories: BTreeMap<String, Vec<String>> = BTreeMap::from([(String::new(), Vec::new())]);
         for (path, entry) in entries.iter() {
@@ -138,7 +135,7 @@ impl Hashing<'_> {
                 child = parent;
             }
         }
-        // Deepest first: a path sorts before what is below it, so reverse order closes children before parents.
+        // Deepest first: a path sorts before its children, so reverse order closes children before parents.
         for (path, names) in directories.iter().rev() {
             let children: BTreeMap<&str, &TreeEntry> = names
                 .iter()
@@ -154,20 +151,19 @@ impl Hashing<'_> {
     }
 }
 
-/// Why a name cannot be in a tree.
+/// Why a path cannot be in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub(crate) struct PathError {
-    /// What is wrong with it.
     pub reason: &'static str,
 }
 
-/// The last part of a path.
+/// The last component of a path.
 pub(crate) fn leaf(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Refuses paths that are absolute, climb, are empty, or would be misread on a terminal.
+/// Rejects paths that are absolute, empty, climb, or would be misread on a terminal.
 pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     let refuse = |reason| Err(PathError { reason });
     if path.is_empty() {
@@ -181,22 +177,24 @@ pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     }
     for segment in path.split('/') {
         match segment {
-            "" => return refuse("a path may not have empty parts"),
+            "" => return refuse("a path may not have empty components"),
             "." | ".." => return refuse("a path may not contain `.` or `..`"),
-            long if long.len() > 255 => return refuse("a part of a path may not be longer than 255 bytes"),
+            long if long.len() > 255 => {
+                return refuse("a component of a path may not be longer than 255 bytes");
+            }
             _ => {}
         }
     }
     Ok(())
 }
 
-/// Refuses link targets that are absolute or lead out of the tree. `path` is where the link is.
+/// Rejects link targets that are absolute or leave the tree. `path` is where the link is.
 pub(crate) fn check_link(path: &str, target: &str) -> Result<(), PathError> {
     if target.is_empty() || target.chars().any(char::is_control) {
         return Err(PathError { reason: "a link's target may not be empty or contain control characters" });
     }
     if target.starts_with('/') {
-        return Err(PathError { reason: "a link may not be absolute: it would point out of the store" });
+        return Err(PathError { reason: "a link may not be absolute: it would leave the store" });
     }
     let mut depth = path.split('/').count() as i64 - 1;
     for segment in target.split('/') {
@@ -206,7 +204,7 @@ pub(crate) fn check_link(path: &str, target: &str) -> Result<(), PathError> {
             _ => depth += 1,
         }
         if depth < 0 {
-            return Err(PathError { reason: "a link may not lead out of its tree" });
+            return Err(PathError { reason: "a link may not leave its tree" });
         }
     }
     Ok(())
@@ -230,7 +228,7 @@ mod tests {
         map
     }
 
-    /// Literal digests: a change here changes the id of every object in every store.
+    /// Literal digests: changing one changes the id of every object in every store.
     #[test]
     fn object_ids_are_pinned() {
         let root = |entries: &[(&str, TreeEntry)]| close(entries)[""].digest.to_string();

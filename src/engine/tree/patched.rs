@@ -1,5 +1,5 @@
-//! A large file of a tree that is a copy of another with some places written over: one pass, nothing of it held in memory,
-//! and blocks shared with the original where the file system can.
+//! Writes a large file that is a copy of another with some ranges overwritten: in one pass, without holding it in
+//! memory, sharing blocks with the original where the file system supports it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,15 +11,15 @@ use super::TreeError;
 use super::writer::TreeWriter;
 use crate::base::fs::{self, At};
 
-/// Bytes that are read, looked at and written at a time: enough to keep two hashes busy side by side.
+/// Bytes per read and write: enough to keep two hashes busy in parallel.
 const PIECE: usize = 1 << 20;
-/// What need not be written.
+/// Blocks of zeros need not be written.
 static NOTHING: [u8; PIECE] = [0; PIECE];
 
 impl TreeWriter<'_> {
-    /// Writes a copy of the open file `from`, called `name` in errors, with these bytes in place of its own at these
-    /// offsets; they lie within it and not over each other. `seen` sees the original, piece by piece and all of it:
-    /// exactly the bytes that were copied, whatever becomes of the file meanwhile.
+    /// Writes a copy of the open file `from` (`name` in errors) with these bytes at these offsets, which lie within it
+    /// and do not overlap. `seen` receives the complete original in pieces: exactly the bytes that were copied, even
+    /// if the file changes meanwhile.
     pub fn patched(
         &self,
         path: &str,
@@ -32,7 +32,7 @@ impl TreeWriter<'_> {
         let shared = fs::reflink(from, &to.file);
         let mut buffer = vec![0; PIECE];
         loop {
-            // What is shared is ours alone: the original may change, this does not.
+            // A reflinked copy is ours alone: the original may change, the copy does not.
             let source = if shared { &to.file } else { from };
             let count = fill(source, &mut buffer, to.size).at("read", name)?;
             if count == 0 {
@@ -47,7 +47,7 @@ impl TreeWriter<'_> {
             }
             to.size += count as u64;
         }
-        // Of shared blocks, only those are made anew that a patch is in.
+        // Of shared blocks, only those with a patch are rewritten.
         for (at, bytes) in patches.iter().filter(|_| shared) {
             to.file.write_all_at(bytes, *at).at("write", &to.full)?;
         }
@@ -70,7 +70,7 @@ fn fill(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// The piece at this offset with the patches in it; none if there is no patch for it.
+/// The piece at this offset with its patches applied; none if there are none.
 fn changed(piece: &[u8], offset: u64, patches: &BTreeMap<u64, Vec<u8>>) -> Option<Vec<u8>> {
     let mut changed = None;
     for (at, bytes) in patches.range(..offset + piece.len() as u64) {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::engine::tree::Hashing;
 
-    /// Writes `bytes` with `patches`; what came out, what was seen, and how many blocks it takes.
+    /// Writes `bytes` with `patches`; returns the result, what was seen, and the number of blocks.
     fn patched(bytes: &[u8], patches: &[(usize, &[u8])]) -> (Vec<u8>, Vec<u8>, u64) {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().join("base");

@@ -1,4 +1,4 @@
-//! Room beside a tree: files that are written and hashed before it is known whether the tree will have them.
+//! Scratch space next to a tree: files that are written and hashed before it is known whether the tree needs them.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::writer::CHUNK;
 use super::{EntryKind, Hashing, TreeEntry, TreeError};
 use crate::base::fs::{self, At};
 
-/// Room for files that may or may not become part of a tree: hashed while they are written, like the tree's own.
+/// Space for files that may become part of a tree: hashed while they are written, like the tree's own.
 #[derive(Debug)]
 pub struct Scratch<'a> {
     dir: PathBuf,
@@ -26,7 +26,7 @@ pub enum FillError {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_all(&self.dir); // what stays goes with the session
+        let _ = fs::remove_all(&self.dir); // leftovers go with the session
     }
 }
 
@@ -36,12 +36,12 @@ impl<'a> Scratch<'a> {
         Ok(Self { dir, hashing, secret, next: AtomicU64::new(0) })
     }
 
-    /// Where it is, for files that somebody else writes.
+    /// Its directory, for files that others write.
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Copies everything from `source` to a new file. Returns where it is, and its entry.
+    /// Copies everything from `source` to a new file. Returns its path and entry.
     pub fn fill(&self, source: &mut impl Read, exec: bool) -> Result<(PathBuf, TreeEntry), FillError> {
         let write = |error: fs::Error| FillError::Write(error.into());
         let path = self.dir.join(self.next.fetch_add(1, Ordering::Relaxed).to_string());

@@ -1,4 +1,4 @@
-//! Writes a tree and hashes it on the way: one pass over the bytes, nothing in it that a store could not hold.
+//! Writes a tree and hashes it on the way, in one pass; rejects everything that a store cannot hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,36 +14,22 @@ use super::{EntryKind, Hashing, Listing, PathError, TreeEntry, check_link, check
 use crate::base::fs::{self, At};
 use crate::base::hint::Hint;
 
-/// Bytes that are read, hashed and written at a time: large enough for BLAKE3's wide lanes, small enough for a cache.
+/// Bytes per read, hash and write: large enough for BLAKE3's wide lanes, small enough for a cache.
 pub(super) const CHUNK: usize = 128 * 1024;
 
 /// Why a tree could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
-    /// The file system refused.
     #[error(transparent)]
     Fs(#[from] fs::Error),
-    /// Something that a tree cannot hold.
-    #[error("the output has `{}`, which cannot be stored: {reason}", path.escape_debug())]
-    Refused {
-        /// Path in the tree.
-        path: String,
-        reason: &'static str,
-    },
-    /// Two writers of one path.
-    #[error("the output has `{path}` twice")]
-    Twice {
-        /// Path in the tree.
-        path: String,
-    },
-    /// A file that was started and never finished.
-    #[error("the output's `{path}` was started and not finished")]
-    Unfinished {
-        /// Path in the tree.
-        path: String,
-    },
-    /// A secret without a key to hash it with.
-    #[error("the output is secret, and there is no seed to derive its ids from")]
+    #[error("the output contains `{}`, which cannot be stored: {reason}", path.escape_debug())]
+    Refused { path: String, reason: &'static str },
+    /// Two writers of the same path.
+    #[error("the output contains `{path}` twice")]
+    Twice { path: String },
+    #[error("`{path}` in the output was not finished")]
+    Unfinished { path: String },
+    #[error("the output is secret, but there is no seed to derive its ids from")]
     NoKey,
 }
 
@@ -51,21 +37,22 @@ impl Hint for TreeError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Fs(error) => error.hint(),
-            Self::NoKey => Some("run `tinderbox lock` to make the seed".into()),
+            Self::NoKey => Some("run `tinderbox lock` to create the seed".into()),
             Self::Refused { .. } => Some(
-                "an output holds files, directories and links that stay inside it, under plain names".into(),
+                "an output may contain files, directories and links that stay inside it, with plain names"
+                    .into(),
             ),
             Self::Twice { .. } | Self::Unfinished { .. } => None,
         }
     }
 }
 
-/// A tree that is being written. Usable from several threads.
+/// A tree being written. Usable from several threads.
 #[derive(Debug)]
 pub struct TreeWriter<'a> {
     root: PathBuf,
     hashing: Hashing<'a>,
-    /// Whether what is written here is secret unless said otherwise.
+    /// Whether files are secret by default.
     secret: bool,
     state: Mutex<State>,
 }
@@ -73,7 +60,7 @@ pub struct TreeWriter<'a> {
 #[derive(Debug, Default)]
 struct State {
     entries: BTreeMap<String, TreeEntry>,
-    /// Paths of files and links that somebody writes or has written.
+    /// Paths of files and links that are written or being written.
     claimed: BTreeSet<String>,
     /// Paths whose bytes came from another object.
     shared: BTreeSet<String>,
@@ -83,22 +70,22 @@ struct State {
 /// A finished tree, still where it was written.
 #[derive(Debug)]
 pub struct Written {
-    /// Where it is. The root directory itself is still writable, so that it can be moved.
+    /// The root directory itself is still writable, so that it can be moved.
     pub root: PathBuf,
-    /// What is in it.
     pub listing: Listing,
     shared: BTreeSet<String>,
 }
 
 impl Written {
-    /// Files whose bytes were written here and not linked from another object: what the store may want to share.
+    /// Files that were written here and not linked from another object: candidates for sharing.
     pub fn fresh(&self) -> impl Iterator<Item = (&str, &TreeEntry)> {
         self.listing.leaves("").filter(|(path, entry)| {
             matches!(entry.kind, EntryKind::File { .. }) && !self.shared.contains(*path)
         })
     }
 
-    /// Makes every directory but the root read-only and dateless. The root stays writable, so that it can be moved.
+    /// Makes every directory but the root read-only with canonical times. The root stays writable, so that it can be
+    /// moved.
     pub fn seal(&self) -> Result<(), TreeError> {
         for (path, entry) in self.listing.entries().filter(|(_, entry)| entry.kind == EntryKind::Dir) {
             if !path.is_empty() {
@@ -112,7 +99,7 @@ impl Written {
 }
 
 impl<'a> TreeWriter<'a> {
-    /// Starts a tree in the new directory `root`. With `secret`, everything written is.
+    /// Starts a tree in the new directory `root`. With `secret`, all its files are secret.
     pub fn create(root: PathBuf, hashing: Hashing<'a>, secret: bool) -> Result<Self, TreeError> {
         if secret && hashing.0.is_none() {
             return Err(TreeError::NoKey);
@@ -121,7 +108,6 @@ impl<'a> TreeWriter<'a> {
         Ok(Self { root, hashing, secret, state: Mutex::default() })
     }
 
-    /// Where the tree is written.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -130,12 +116,12 @@ impl<'a> TreeWriter<'a> {
         self.start(path, exec, self.secret)?.put(bytes)
     }
 
-    /// Writes one file that is secret although the tree is not.
+    /// Writes a secret file into a tree that is otherwise public.
     pub fn write_secret(&self, path: &str, bytes: &[u8], exec: bool) -> Result<(), TreeError> {
         self.start(path, exec, true)?.put(bytes)
     }
 
-    /// Starts a file that is written piece by piece. It is part of the tree once it is finished.
+    /// Starts a file that is written in pieces. It joins the tree when it is finished.
     pub fn file(&self, path: &str, exec: bool) -> Result<FileWriter<'_>, TreeError> {
         self.start(path, exec, self.secret)
     }
@@ -149,7 +135,7 @@ impl<'a> TreeWriter<'a> {
         Ok(FileWriter { tree: self, path: path.to_owned(), full, file, hasher, exec, secret, size: 0 })
     }
 
-    /// An empty directory (others appear by themselves).
+    /// Creates an empty directory (others are created as needed).
     pub fn dir(&self, path: &str) -> Result<(), TreeError> {
         check_path(path).map_err(|error| refused(path, error))?;
         let mut state = self.state();
@@ -176,7 +162,7 @@ impl<'a> TreeWriter<'a> {
         Ok(())
     }
 
-    /// The file or link `from` of another object, whose entry is known: no bytes are read.
+    /// Adds the file or link `from` of another object, whose entry is known: reads no bytes.
     pub fn share(&self, path: &str, from: &Path, entry: &TreeEntry) -> Result<(), TreeError> {
         if let EntryKind::Link { target } = &entry.kind {
             return self.link(path, target);
@@ -185,7 +171,7 @@ impl<'a> TreeWriter<'a> {
         let full = self.root.join(path);
         match fs::hard_link(from, &full) {
             Ok(()) => {}
-            // Too many links, or another file system: a copy is as good.
+            // Too many links, or another file system: copy it.
             Err(_) => copy(from, &full, entry)?,
         }
         let mut state = self.state();
@@ -194,7 +180,7 @@ impl<'a> TreeWriter<'a> {
         Ok(())
     }
 
-    /// A file of this tree's own scratch space, whose entry is known: no bytes are read.
+    /// Adds a file of this tree's own scratch space, whose entry is known: reads no bytes.
     pub fn share_fresh(&self, path: &str, from: &Path, entry: &TreeEntry) -> Result<(), TreeError> {
         self.claim(path)?;
         let full = self.root.join(path);
@@ -205,14 +191,14 @@ impl<'a> TreeWriter<'a> {
         Ok(())
     }
 
-    /// A new directory beside the tree, on the same file system, that is gone when it is dropped.
+    /// Creates a directory next to the tree, on the same file system, which is removed when dropped.
     pub fn scratch(&self, name: &str) -> Result<Scratch<'_>, TreeError> {
         check_path(name).map_err(|error| refused(name, error))?;
         let dir = self.root.with_file_name(format!("scratch-{name}"));
         Scratch::create(dir, self.hashing, self.secret)
     }
 
-    /// Copies a foreign file or directory below `path` (`""`: the root), in parallel, hashing on the way.
+    /// Copies an external file or directory below `path` (`""`: the root), in parallel, hashing on the way.
     pub fn copy_from(&self, source: &Path, path: &str) -> Result<(), TreeError> {
         let found = fs::metadata(source)?;
         let kind = found.file_type();
@@ -256,7 +242,7 @@ impl<'a> TreeWriter<'a> {
         file.finish()
     }
 
-    /// Hashes the directories. Nothing is read-only yet but the files: see [`Written::seal`].
+    /// Hashes the directories. Only files are read-only yet: see [`Written::seal`].
     pub fn finish(self) -> Result<Written, TreeError> {
         let State { entries, claimed, shared, .. } =
             self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -271,7 +257,7 @@ impl<'a> TreeWriter<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves a path for one writer and makes its parents.
+    /// Reserves a path for one writer and creates its parents.
     fn claim(&self, path: &str) -> Result<(), TreeError> {
         check_path(path).map_err(|error| refused(path, error))?;
         let mut state = self.state();
@@ -311,7 +297,7 @@ fn copy(from: &Path, to: &Path, entry: &TreeEntry) -> Result<(), TreeError> {
     Ok(())
 }
 
-/// One file of a tree in the making. Dropped without [`FileWriter::finish`], it makes the tree unusable.
+/// One file of a tree, in progress. Dropping it without [`FileWriter::finish`] makes the tree unusable.
 #[derive(Debug)]
 pub struct FileWriter<'a> {
     tree: &'a TreeWriter<'a>,
@@ -345,7 +331,7 @@ impl FileWriter<'_> {
         }
     }
 
-    /// Makes the file part of the tree.
+    /// Adds the file to the tree.
     pub fn finish(self) -> Result<(), TreeError> {
         fs::set_canonical_time_of(&self.file, &self.full)?;
         let entry = TreeEntry {

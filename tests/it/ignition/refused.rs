@@ -40,8 +40,8 @@ fn a_recipe_that_cannot_be_followed_says_why() {
     insta::assert_snapshot!(said("", EMPTY), @"
     [stderr]
     error: `mine/x` cannot be built (recipes/66-mine/x.toml)
-    caused by: `pull-secret` is given by the recipe and used by nothing in the parameters or a template
-    hint: remove it: what is named is rebuilt for, so nothing is named without a use
+    caused by: the recipe sets `pull-secret`, but nothing in the parameters or a template uses it
+    hint: remove it: declared names cause rebuilds when they change
     [exit 1]
     ");
     insta::assert_snapshot!(said(&SECRET.replace("0600", "600"), EMPTY), @r#"

@@ -134,7 +134,7 @@ fn busy_registries_are_asked_again_after_what_they_say() {
     let remote = Remote::new(Access { patience, ..server.access() }).unwrap();
     let error = remote.resolve(&server.name()).unwrap_err();
     assert!(error.to_string().contains("429"), "{error}");
-    assert_eq!(error.hint().as_deref(), Some("it limits how much it serves: wait, or use a mirror"));
+    assert_eq!(error.hint().as_deref(), Some("it limits the request rate: wait, or use a mirror"));
     assert_eq!(server.log.lock().unwrap().len(), 4);
 }
 
@@ -194,7 +194,7 @@ fn a_blob_that_always_breaks_off_in_the_same_place_is_given_up() {
         Some(Answer { status: 200, body: bytes.clone(), stop: Some(1000), ..Answer::default() })
     });
     let error = read(&server.remote(), &server.name(), &blob).unwrap_err();
-    assert!(error.to_string().contains("breaks off after 1000 of 3000000 bytes"), "{error}");
+    assert!(error.to_string().contains("broke off after 1000 of 3000000 bytes"), "{error}");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_registry_that_says_nothing_is_not_waited_for_for_ever() {
     let patience = Patience { idle: Duration::from_millis(50), ..hasty() };
     let began = Instant::now();
     let error = Remote::new(Access { patience, ..server.access() }).unwrap().resolve(&server.name());
-    assert!(error.unwrap_err().to_string().ends_with("it does not answer in time"));
+    assert!(error.unwrap_err().to_string().ends_with("it did not answer in time"));
     assert!(began.elapsed() < Duration::from_secs(2));
 }
 

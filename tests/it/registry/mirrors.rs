@@ -52,7 +52,7 @@ fn when_nobody_has_it_every_answer_is_told() {
     let error = remote.manifest(&name("127.0.0.1:1/ocp"), &sample.list).unwrap_err();
     let RegistryError::NoMirror { tried, .. } = &error else { panic!("{error}") };
     assert_eq!(tried.len(), 3);
-    assert!(tried[0].contains(&empty.address) && tried[0].contains("is not there"), "{error}");
+    assert!(tried[0].contains(&empty.address) && tried[0].contains("not found"), "{error}");
     assert!(tried[1].contains(&denied.address) && tried[1].contains("403"), "{error}");
     assert!(tried[2].contains("127.0.0.1:1"), "{error}");
 }

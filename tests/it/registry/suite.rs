@@ -24,7 +24,7 @@ pub(crate) fn run(images: &dyn Images, name: &ImageName, sample: &Sample) {
     let other = ImageName { reference: Reference::Tag("none".into()), ..name.clone() };
     let error = images.resolve(&other).unwrap_err();
     assert!(matches!(error, RegistryError::NotFound { .. }), "{error}");
-    assert!(error.to_string().contains("the tag `none` is not there"), "{error}");
+    assert!(error.to_string().contains("the tag `none` not found"), "{error}");
 
     // Manifests, by digest, with their types.
     let (media_type, bytes) = images.manifest(name, &sample.list).unwrap();

@@ -151,7 +151,7 @@ fn layers_that_climb() {
     let text = refused(made.gzip(vec![Layer::new().hard_link("x", "../../etc/shadow")], "['/']"));
     assert!(text.contains("`../../etc/shadow`, which leads out of the root"), "{text}");
     let text = refused(made.gzip(vec![Layer::new().hard_link("x", "etc/shadow")], "['/']"));
-    assert!(text.contains("`/x` is another name of `/etc/shadow`"), "{text}");
+    assert!(text.contains("`/x` is a hard link to `/etc/shadow`"), "{text}");
     assert!(!made.ws.dir.join("etc").exists());
 }
 

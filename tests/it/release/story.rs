@@ -61,7 +61,7 @@ fn the_lock_decides() {
     ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.17");
     insta::assert_snapshot!(ws.run(&["lock"]), @"
     [stderr]
-    error: demo:4.17: a demo release of this version (there is 4.18 and 4.19) is not there (this tinderbox)
+    error: demo:4.17: demo release not found (this build has 4.18 and 4.19)
     [exit 1]
     ");
 }

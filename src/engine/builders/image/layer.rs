@@ -1,4 +1,4 @@
-//! One layer, read once: verified, decompressed, and the wanted files kept.
+//! Reads one layer in one pass: verifies and decompresses it, and keeps the requested files.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
@@ -11,12 +11,12 @@ use super::super::BuildError;
 use crate::engine::registry::{Descriptor, ImageName, Images, RegistryError};
 use crate::engine::tree::{FillError, Scratch, TreeEntry, TreeWriter};
 
-/// No layer may grow to more than this many times its size, once it is over [`SMALL`]: real ones grow tenfold.
+/// Maximum expansion factor of a layer above [`SMALL`]; real layers expand tenfold.
 const GROWTH: u64 = 100;
-/// What any layer may be.
+/// Any layer may have this size.
 const SMALL: u64 = 1 << 30;
 
-/// The paths that were asked for, without the leading `/`.
+/// The requested paths, without the leading `/`.
 #[derive(Debug)]
 pub(super) struct Wanted(Vec<String>);
 
@@ -29,12 +29,12 @@ impl Wanted {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether a path was asked for: it is one of the paths, or below one.
+    /// Whether a path was requested itself or lies below a requested path.
     pub(super) fn has(&self, path: &str) -> bool {
         self.0.iter().any(|wanted| is_at_or_below(path, wanted))
     }
 
-    /// Whether something wanted may be below a path.
+    /// Whether a requested path may lie below this path.
     fn leads_to(&self, path: &str) -> bool {
         self.0.iter().any(|wanted| is_at_or_below(wanted, path))
     }
@@ -44,7 +44,7 @@ pub(super) fn is_at_or_below(path: &str, above: &str) -> bool {
     above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What a layer says about one path.
+/// A layer's entry for one path.
 #[derive(Debug, Clone)]
 pub(super) enum Item {
     /// A file, and where its bytes are.
@@ -52,25 +52,23 @@ pub(super) enum Item {
     Dir,
     /// A symbolic link, as written.
     Link(String),
-    /// Another name of a file.
+    /// A hard link.
     Same(String),
 }
 
-/// What a layer says about the wanted paths and the way to them.
+/// A layer's entries for the requested paths and their parents.
 #[derive(Debug)]
 pub(super) struct Layer<'a> {
-    /// Where its files are.
     scratch: Scratch<'a>,
-    /// Paths that it has, in order of path.
     pub(super) items: BTreeMap<String, Item>,
-    /// Paths of lower layers that it removes.
+    /// Paths of lower layers that it removes (whiteouts).
     pub(super) removed: Vec<String>,
     /// Directories of lower layers whose content it hides.
     pub(super) opaque: Vec<String>,
 }
 
 impl<'a> Layer<'a> {
-    /// Reads a whole layer. `out` gives a place for the files of layer number `at`.
+    /// Reads a whole layer. `out` provides scratch space for the files of layer number `at`.
     pub(super) fn read(
         images: &dyn Images,
         name: &ImageName,
@@ -92,7 +90,7 @@ impl<'a> Layer<'a> {
             },
             Compression::None => layer.unpack(Limited::new(&mut blob, limit), wanted),
         };
-        // Whatever follows the archive belongs to the blob too, and only its end is verified.
+        // Bytes after the archive belong to the blob too, and only its end is verified.
         let read = read.and_then(|()| io::copy(&mut blob, &mut io::sink()).map(drop).map_err(Problem::from));
         read.map(|()| layer).map_err(|problem| problem.explain(name, descriptor))
     }
@@ -112,7 +110,7 @@ impl<'a> Layer<'a> {
                 self.keep(&mut entry, path, wanted)?;
             }
         }
-        // The decoder's own end: a truncated archive is found here.
+        // Reads the decoder to its end, which detects a truncated archive.
         io::copy(&mut archive.into_inner(), &mut io::sink())?;
         Ok(())
     }
@@ -133,7 +131,7 @@ impl<'a> Layer<'a> {
                 let (place, entry) = self.scratch.fill(entry, exec)?;
                 Item::File(place, entry)
             }
-            // Devices and pipes have no place in an output; files on the way to a wanted path are not wanted.
+            // Devices and pipes do not belong in an output; files on the way to a requested path are not requested.
             _ => return Ok(()),
         };
         self.items.insert(path, item);
@@ -155,7 +153,7 @@ fn compression(media_type: &str) -> Compression {
     }
 }
 
-/// A path of an archive as we write paths. One that climbs is refused: an honest layer has none.
+/// An archive path in our form. Rejects paths that climb: valid layers have none.
 fn clean(bytes: &[u8]) -> Result<String, Problem> {
     let text =
         std::str::from_utf8(bytes).map_err(|_| Problem::Path(String::from_utf8_lossy(bytes).into_owned()))?;
@@ -175,10 +173,9 @@ fn target(entry: &tar::Entry<'_, impl Read>) -> Result<String, Problem> {
     String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Path(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Why a layer cannot be read.
 enum Problem {
     Io(io::Error),
-    /// A path that leads out of the root, or is not UTF-8.
+    /// A path that leaves the root, or is not UTF-8.
     Path(String),
     Tree(Box<crate::engine::tree::TreeError>),
 }
@@ -220,7 +217,7 @@ impl Problem {
     }
 }
 
-/// A reader that refuses to give more than it may.
+/// A reader that fails beyond a limit.
 struct Limited<R> {
     inner: R,
     left: u64,
@@ -235,9 +232,10 @@ impl<R> Limited<R> {
 impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            io::Error::other("it unpacks to more than a hundred times its size, which no honest layer does")
-        })?;
+        self.left = self
+            .left
+            .checked_sub(read as u64)
+            .ok_or_else(|| io::Error::other("it unpacks to more than a hundred times its size"))?;
         Ok(read)
     }
 }

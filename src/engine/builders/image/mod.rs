@@ -1,13 +1,13 @@
-//! `image`: the files of an image that were asked for. Fixed output: the digest decides, wherever the bytes come from.
+//! `image`: the requested files of an image. Fixed output: the digest identifies it, wherever the bytes come from.
 //!
-//! Every layer is read once, all of them at the same time: verified, decompressed, and the wanted files written and
-//! hashed on the way ([`layer`]). Then the layers are laid over each other, whiteouts and opaque directories honoured,
-//! and what is left is linked into the output ([`overlay`]). Device nodes, owners, times, extended attributes and
-//! setuid bits are dropped; links cannot lead out of the root.
+//! All layers are read at the same time, each once: verified, decompressed, and the requested files written and hashed
+//! on the way ([`layer`]). Then the layers are merged, with whiteouts and opaque directories, and the result is linked
+//! into the output ([`overlay`]). Device nodes, owners, times, extended attributes and setuid bits are dropped; links
+//! cannot leave the root.
 //!
-//! Parameters: `paths` (absolute; `/` for all). Which image: the input `reference`, a file with a pull spec by digest, or
-//! the config value `digest`, an image of the release's own repository, wherever that is today. Config value
-//! `architecture` chooses from a manifest list.
+//! Parameters: `paths` (absolute; `/` for all). The image is either the input `reference`, a file with a pull spec by
+//! digest, or the config value `digest`, an image in the release's own repository, wherever that currently is. Config
+//! value `architecture` selects from a manifest list.
 
 mod layer;
 mod overlay;
@@ -74,10 +74,10 @@ impl Builder for Image {
     }
 }
 
-/// The image that a job means, and its digest.
+/// The image of a job, and its digest.
 fn wanted_image(job: &Job<'_>) -> Result<(ImageName, Sha256), BuildError> {
     let wrong = |alias: &str, error: registry::NameError| {
-        let problem = format!("names no image: {error}");
+        let problem = format!("does not name an image: {error}");
         BuildError::Job(JobError::Input { alias: alias.to_owned(), problem })
     };
     if let Some(input) = job.inputs.get("reference") {
@@ -86,7 +86,7 @@ fn wanted_image(job: &Job<'_>) -> Result<(ImageName, Sha256), BuildError> {
         return match name.reference {
             Reference::Digest(digest) => Ok((name, digest)),
             Reference::Tag(_) => {
-                let problem = "it is named by a tag, which may mean another image tomorrow".to_owned();
+                let problem = "it has a tag, which may move to another image".to_owned();
                 Err(RegistryError::Malformed { image: name.to_string(), problem }.into())
             }
         };

@@ -1,4 +1,4 @@
-//! Layers laid over each other: what the highest one says counts.
+//! Merges layers: the highest entry for a path wins.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use super::layer::{Item, Layer, Wanted, is_at_or_below};
 use crate::engine::registry::{ImageName, RegistryError};
 use crate::engine::tree::TreeWriter;
 
-/// How many links a path may lead through.
+/// Maximum number of links on a path.
 const MAX_LINKS: usize = 40;
 
-/// Writes what is left of the wanted paths when all layers are laid over each other, lowest first.
+/// Merges all layers, lowest first, and writes the requested paths.
 pub(super) fn compose(
     name: &ImageName,
     wanted: &Wanted,
@@ -52,7 +52,7 @@ pub(super) fn compose(
                 Some(Item::Link(target)) => out.link(path, &inside(path, target))?,
                 _ => {
                     let problem = format!(
-                        "`/{path}` is another name of `/{other}`, which is not among the wanted paths"
+                        "`/{path}` is a hard link to `/{other}`, which is not among the requested paths"
                     );
                     return Err(malformed(problem));
                 }
@@ -62,7 +62,7 @@ pub(super) fn compose(
     Ok(())
 }
 
-/// A hard link's file, through further hard links.
+/// The file of a hard link, through further hard links.
 fn follow<'a>(merged: &BTreeMap<String, &'a Item>, path: &str) -> Option<&'a Item> {
     let mut item = *merged.get(path)?;
     for _ in 0..MAX_LINKS {
@@ -74,7 +74,7 @@ fn follow<'a>(merged: &BTreeMap<String, &'a Item>, path: &str) -> Option<&'a Ite
     None
 }
 
-/// Puts an item where its path leads in the lower layers: through links to directories, never out of the root.
+/// Inserts an item where its path leads in the lower layers: through links to directories, never out of the root.
 fn put<'a>(merged: &mut BTreeMap<String, &'a Item>, path: &str, item: &'a Item) {
     let mut real = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -83,7 +83,7 @@ fn put<'a>(merged: &mut BTreeMap<String, &'a Item>, path: &str, item: &'a Item) 
         real = format!("{}/{rest}", resolve(&link, &target)).trim_matches('/').to_owned();
     }
     match (merged.get(&real), item) {
-        // A directory that was a directory keeps what is in it.
+        // A directory over a directory keeps its entries.
         (Some(Item::Dir), Item::Dir) => {}
         (Some(_), _) => remove_below(merged, &real),
         (None, _) => {}
@@ -91,7 +91,7 @@ fn put<'a>(merged: &mut BTreeMap<String, &'a Item>, path: &str, item: &'a Item) 
     merged.insert(real, item);
 }
 
-/// The first proper ancestor of a path that is a link, and what it says.
+/// The first proper ancestor of a path that is a link, and its target.
 fn link_on_the_way(merged: &BTreeMap<String, &Item>, path: &str) -> Option<(String, String)> {
     path.match_indices('/').find_map(|(at, _)| match merged.get(&path[..at]) {
         Some(Item::Link(target)) => Some((path[..at].to_owned(), target.clone())),
@@ -99,7 +99,7 @@ fn link_on_the_way(merged: &BTreeMap<String, &Item>, path: &str) -> Option<(Stri
     })
 }
 
-/// Where a link leads, seen from the root; `..` stops at the root, as it does in a container.
+/// The path that a link resolves to, from the root; `..` stops at the root, as in a container.
 fn resolve(link: &str, target: &str) -> String {
     let mut parts: Vec<&str> = match target.starts_with('/') {
         true => Vec::new(),
@@ -115,7 +115,7 @@ fn resolve(link: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// A link's target such that it stays inside the tree and means the same: absolute ones become relative.
+/// A link target that stays inside the tree with the same meaning: absolute targets become relative.
 fn inside(path: &str, target: &str) -> String {
     if !target.starts_with('/') && crate::engine::tree::check_link(path, target).is_ok() {
         return target.to_owned();

@@ -1,40 +1,40 @@
-//! `run`: programs of an image at work in the sandbox. Whatever a program renders is a recipe of this builder.
+//! `run`: runs programs of an image in the sandbox. Recipes use it for everything that a program renders.
 //!
 //! ```toml
 //! [inputs]
 //! image = "tools/image"                       # the root file system
 //! crs = "demo/objects"
 //!
-//! [params.mounts]                           # input → where the programs find it, read-only
+//! [params.mounts]                           # input → mount point, read-only
 //! crs = "/in/crs"
 //!
-//! [[params.steps]]                          # one after the other; `/out` is theirs to write to
+//! [[params.steps]]                          # run in order; `/out` is writable
 //! run = ["/usr/bin/program", "--version=${version}", "--dest=/out/made"]
 //!
-//! [[params.steps]]                          # files that one leaves for the next; of two with one name the later wins
+//! [[params.steps]]                          # collects files for the next step; the later of two equal names wins
 //! gather = "/out/all"
 //! from = ["/out/made", "/in/crs"]         # with `numbered = true`: `1-a.yaml`, `2-a.yaml`
 //!
-//! [params.outputs]                          # what is kept: path in the output ← where the programs left it
+//! [params.outputs]                          # what to keep: path in the output ← path in the sandbox
 //! "rendered" = "/out/made"
 //! ```
 //!
 //! | parameter | |
 //! |---|---|
-//! | `environment`, `directory`, `addresses` | what the programs find; by default nothing, `/out`, none |
-//! | `expect` | outputs that must be there, each a path or with one `*`: programs end with 0 and make nothing |
-//! | `require` | input → files that must be there and not be empty: programs accept what is missing |
-//! | `sort` | output file (may have a `*`) → list in it and the key to sort it by, for programs known to vary |
-//! | `advice` | words of a program → what the user should do about them |
-//! | `secret` | true where a program makes keys of its own: then the output is secret, whatever went in |
-//! | `seconds` | the time that each step has; 300 |
+//! | `environment`, `directory`, `addresses` | of the programs; by default none, `/out`, none |
+//! | `expect` | outputs that must exist, each a path or with one `*`: some programs exit with 0 and write nothing |
+//! | `require` | input → files that must exist and not be empty: some programs accept missing files |
+//! | `sort` | output file (may have a `*`) → list in it and the key to sort by, for programs with random order |
+//! | `advice` | output of a program → what the user should do about it |
+//! | `secret` | true if a program generates keys: the output is secret even if no input is |
+//! | `seconds` | time limit of each step; 300 |
 //!
-//! `${name}` in a text is a config value, or the text of an input that is one file. Times and owners of what programs
-//! write are dropped, and of modes all but the executable bit stays behind. Whoever sets up the builder may look at every file that a program made, and refuse it.
+//! `${name}` in a text is a config value, or the text of an input that is one file. Times, owners and all mode bits but
+//! the executable bit are dropped. The caller may inspect every file that a program wrote, and reject it.
 
-mod sound;
 mod spec;
 mod step;
+mod workarounds;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,7 +46,7 @@ use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
 
 pub(crate) struct Run {
-    /// What is wrong with a file that a program made, by its path in the output.
+    /// Returns what is wrong with a file that a program wrote; takes its path in the output.
     pub inspect: fn(&str, &Path) -> Result<Option<String>, BuildError>,
 }
 
@@ -69,7 +69,7 @@ impl Builder for Run {
 
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
         let spec = Spec::read(job)?;
-        sound::inputs(job, &spec)?;
+        workarounds::inputs(job, &spec)?;
         let scratch = out.scratch("run")?;
         let mut runner = Runner::new(job, &spec, scratch.path())?;
         let done = spec.steps.iter().try_for_each(|step| match step {

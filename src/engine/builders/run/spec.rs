@@ -1,4 +1,4 @@
-//! The parameters of a `run` recipe, and whether they make sense.
+//! Parses and checks the parameters of a `run` recipe.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,6 @@ use super::super::{Job, JobError};
 use crate::base::value::Value;
 use crate::engine::sandbox::OUTPUT;
 
-/// What programs are run on what.
 #[derive(Debug)]
 pub(super) struct Spec<'a> {
     pub(super) steps: Vec<Step<'a>>,
@@ -23,13 +22,12 @@ pub(super) struct Spec<'a> {
     pub(super) seconds: u64,
 }
 
-/// One thing to do.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
     /// A program and its arguments.
     Run(Vec<&'a str>),
-    /// Files of these directories, and these files, into one directory; `numbered` by where they are from, so that whoever
-    /// reads them by name reads them in this order.
+    /// Copies these files and the files of these directories into one directory; `numbered` prefixes names by source,
+    /// so that sorting by name keeps this order.
     Gather { into: &'a str, from: Vec<&'a str>, numbered: bool },
 }
 
@@ -82,7 +80,7 @@ impl<'a> Spec<'a> {
         })
     }
 
-    /// Everything that is named is there, and everything that is there is named.
+    /// Checks that every name exists and every declared name is used.
     pub(super) fn check(&self, job: &Job<'_>) -> Result<(), JobError> {
         if !self.steps.iter().any(|step| matches!(step, Step::Run(_))) {
             return Err(expected("steps", "a list with at least one program to run"));
@@ -104,7 +102,7 @@ impl<'a> Spec<'a> {
             });
         }
         if let Some(name) = given.difference(&used).next() {
-            let used_in = "`mounts` and no text of the steps".to_owned();
+            let used_in = "`mounts` or the texts of the steps".to_owned();
             return Err(JobError::Unused { name: (*name).to_owned(), used_in });
         }
         if let Some(name) = self.require.keys().find(|name| !self.mounts.contains_key(*name)) {
@@ -129,7 +127,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// All texts that may have `${…}` in them.
+    /// All texts that may contain `${…}`.
     fn texts(&self) -> impl Iterator<Item = &'a str> {
         let arguments = self.steps.iter().flat_map(|step| match step {
             Step::Run(argv) => argv.clone(),
@@ -210,7 +208,7 @@ pub(super) fn names(text: &str) -> Result<Vec<&str>, JobError> {
         let Some((name, after)) = rest.split_once('}') else {
             return Err(JobError::Expected {
                 name: text.to_owned(),
-                expected: "a text whose every `${` ends with `}`",
+                expected: "a text in which every `${` has a `}`",
             });
         };
         names.push(name);
@@ -232,7 +230,7 @@ pub(super) fn fill(text: &str, value: &dyn Fn(&str) -> Result<String, JobError>)
     Ok(filled + left)
 }
 
-/// Whether a path is what a pattern with at most one `*` means.
+/// Whether a path matches a pattern with at most one `*`.
 pub(super) fn matches(pattern: &str, path: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == path,

@@ -1,23 +1,23 @@
-//! The steps of a `run` recipe at work.
+//! Runs the steps of a `run` recipe.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::{BuildError, Job, JobError};
-use super::sound;
 use super::spec::{Spec, fill, matches};
+use super::workarounds;
 use crate::base::fs;
 use crate::base::redact::{Redactor, patterns_and_whole};
 use crate::engine::sandbox::{Ended, Limits, Mount, OUTPUT, Program};
 use crate::engine::tree::{EntryKind, TreeError};
 
-/// Lines of a program's last words that an error shows.
-const LAST_WORDS: usize = 20;
-/// Characters of one of these lines.
+/// How many lines of a program's output an error shows.
+const LOG_TAIL: usize = 20;
+/// Maximum length of such a line.
 const LINE: usize = 400;
 
-/// Does one step after the other.
+/// Runs one step after the other.
 pub(super) struct Runner<'a> {
     job: &'a Job<'a>,
     spec: &'a Spec<'a>,
@@ -51,7 +51,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Runs one program; it must end with 0.
+    /// Runs one program, which must exit with 0.
     pub(super) fn run(&mut self, argv: &[&str]) -> Result<(), BuildError> {
         let value = |name: &str| self.value(name);
         let argv = argv.iter().map(|text| fill(text, &value)).collect::<Result<Vec<_>, _>>()?;
@@ -91,15 +91,17 @@ impl<'a> Runner<'a> {
             Ended::Exited(0) => return Ok(()),
             Ended::Cancelled => return Err(BuildError::Stopped),
             Ended::Exited(code) => format!("failed with exit code {code}"),
-            Ended::Signalled(signal) => format!("was ended by signal {signal}"),
-            Ended::TimeLimit(time) => format!("was killed: it did not end in {} seconds", time.as_secs()),
+            Ended::Signalled(signal) => format!("was killed by signal {signal}"),
+            Ended::TimeLimit(time) => {
+                format!("was killed: it did not finish within {} seconds", time.as_secs())
+            }
             Ended::OutputLimit(bytes) => format!("was killed: it wrote more than {} MiB", bytes >> 20),
-            Ended::EntryLimit(entries) => format!("was killed: it made more than {entries} files"),
+            Ended::EntryLimit(entries) => format!("was killed: it created more than {entries} files"),
         };
         Err(self.failed(problem))
     }
 
-    /// An error with the program's last words and what the recipe knows about them.
+    /// An error with the program's last output and the recipe's advice about it.
     fn failed(&self, problem: String) -> BuildError {
         let said = self.log.rsplit_once("\n$ ").map_or(self.log.as_str(), |(_, last)| last);
         let said = said.split_once('\n').map_or("", |(_, said)| said);
@@ -111,7 +113,7 @@ impl<'a> Runner<'a> {
                 None => line.to_owned(),
             })
             .collect();
-        let words = lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n");
+        let words = lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n");
         let advice =
             self.spec.advice.iter().find(|(about, _)| said.contains(**about) || problem.contains(**about));
         let advice = advice.map(|(_, advice)| (*advice).to_owned());
@@ -131,12 +133,12 @@ impl<'a> Runner<'a> {
             Some(EntryKind::File { .. }) => Ok(input.text(name, "")?.trim().to_owned()),
             _ => Err(JobError::Input {
                 alias: name.to_owned(),
-                problem: "is no file, so it has no text".into(),
+                problem: "is not a file, so it has no text".into(),
             }),
         }
     }
 
-    /// Copies files into one directory of the output, for the next step.
+    /// Copies files into one directory of the output for the next step.
     pub(super) fn gather(&mut self, into: &str, from: &[&str], numbered: bool) -> Result<(), BuildError> {
         let into = self.host(into)?;
         fs::create_dirs(&into)?;
@@ -148,7 +150,7 @@ impl<'a> Runner<'a> {
             };
             match fs::optional(fs::metadata(&place))? {
                 None => {
-                    let problem = format!("did not make `{source}`, which the next step needs");
+                    let problem = format!("did not write `{source}`, which the next step needs");
                     return Err(self.failed(problem));
                 }
                 Some(found) if found.is_dir() => {
@@ -165,13 +167,13 @@ impl<'a> Runner<'a> {
     fn copy(&self, from: &Path, to: &Path) -> Result<(), BuildError> {
         let found = fs::metadata(from)?;
         if found.is_dir() {
-            return Ok(()); // what programs read are the files of one directory
+            return Ok(()); // programs read the files of one directory
         }
         if !found.is_file() {
             let path = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
             return Err(TreeError::Refused {
                 path,
-                reason: "it is a link or no file, and the next step would trip over it",
+                reason: "it is not a regular file, which the next step needs",
             }
             .into());
         }
@@ -179,7 +181,7 @@ impl<'a> Runner<'a> {
         Ok(fs::replace(to, &bytes, 0o600)?)
     }
 
-    /// Where a path of the sandbox is on this disk.
+    /// The path on disk of a path in the sandbox.
     fn host(&self, path: &str) -> Result<PathBuf, BuildError> {
         let below = |target: &str| {
             let rest = path.strip_prefix(target)?;
@@ -198,7 +200,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// What is kept, by its path in the output: readable, whole, and sound.
+    /// The files to keep, by path in the output: readable, complete and valid.
     pub(super) fn outputs(
         &mut self,
         inspect: fn(&str, &Path) -> Result<Option<String>, BuildError>,
@@ -208,7 +210,7 @@ impl<'a> Runner<'a> {
         for (path, place) in &self.spec.outputs {
             let found = self.host(place)?;
             if fs::optional(fs::metadata(&found))?.is_none() {
-                let problem = format!("ended as if all were well, and did not make `{place}`");
+                let problem = format!("exited with 0 but did not write `{place}`");
                 return Err(self.failed(problem));
             }
             kept.insert((*path).to_owned(), found);
@@ -216,7 +218,7 @@ impl<'a> Runner<'a> {
         let files = files(&kept)?;
         for pattern in &self.spec.expect {
             if !files.keys().any(|path| matches(pattern, path)) {
-                let problem = format!("ended as if all were well, and did not make `{pattern}`");
+                let problem = format!("exited with 0 but did not write `{pattern}`");
                 return Err(self.failed(problem));
             }
         }
@@ -226,7 +228,7 @@ impl<'a> Runner<'a> {
             }
             for (pattern, lists) in &self.spec.sort {
                 if matches(pattern, path) {
-                    sound::sort(place, lists)?;
+                    workarounds::sort(place, lists)?;
                 }
             }
         }
@@ -234,7 +236,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Everything secret that the programs may have seen.
+/// Knows every secret that the programs may have seen.
 fn redactor(job: &Job<'_>) -> Result<Redactor, BuildError> {
     let mut patterns = Vec::new();
     for (name, secret) in job.secrets {
@@ -249,7 +251,7 @@ fn redactor(job: &Job<'_>) -> Result<Redactor, BuildError> {
     Ok(Redactor::new(vec![(String::new(), patterns)]))
 }
 
-/// Programs write with whatever mode they like; we are the owner, and read.
+/// Programs choose any file mode; as the owner, we make them readable.
 fn make_readable(dir: &Path) -> Result<(), fs::Error> {
     fs::set_mode(dir, 0o700)?;
     for name in fs::list(dir)? {
@@ -265,7 +267,7 @@ fn make_readable(dir: &Path) -> Result<(), fs::Error> {
     Ok(())
 }
 
-/// Every file of what is kept, by its path in the output.
+/// Every file to keep, by path in the output.
 fn files(kept: &BTreeMap<String, PathBuf>) -> Result<BTreeMap<String, PathBuf>, fs::Error> {
     let mut files = BTreeMap::new();
     let mut open: Vec<(String, PathBuf)> =

@@ -1,51 +1,50 @@
-//! What is needed to talk to registries. Values only: whoever makes them reads files and environment.
+//! Settings for registries. Values only: callers read files and the environment.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::base::secret::{MASK, Secret};
 
-/// How registries are reached.
+/// How to reach registries.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Credentials: the text of a dockerconfigjson.
     pub pull_secret: Option<Secret>,
-    /// Certificates to trust beside the system's, PEM.
+    /// CA certificates to trust in addition to the system's, PEM.
     pub ca: Option<String>,
-    /// Where else images can be had.
+    /// Mirrors of registries.
     pub mirrors: Vec<MirrorRule>,
-    /// Proxies to the outside.
     pub proxy: ProxySettings,
-    /// Registries (`host[:port]`, as in image names) that are spoken to without TLS.
+    /// Registries (`host[:port]`, as in image names) to contact without TLS.
     ///
-    /// Everything else is spoken to with TLS, loopback included: a registry that silently loses its TLS would otherwise
-    /// get the pull secret in clear text.
+    /// All others use TLS, loopback included: a registry that silently loses its TLS would otherwise get the pull
+    /// secret in clear text.
     pub plain_http: Vec<String>,
-    /// How long to wait, and how often.
+    /// Timeouts and retries.
     pub patience: Patience,
 }
 
-/// Mirrors of one source, as `imageDigestSources` has it. They are used for images by digest only.
+/// Mirrors of one source, as in `imageDigestSources`. Only used for images by digest.
 #[derive(Debug, Clone, Default)]
 pub struct MirrorRule {
     /// `host[:port][/path]`: this repository, or everything below it; `*.domain` for all hosts of a domain.
     pub source: String,
-    /// What stands in for it, in order.
+    /// In order of preference.
     pub mirrors: Vec<String>,
-    /// Whether the source itself is not asked when no mirror has the image.
+    /// Whether to fail if no mirror has the image, instead of asking the source.
     pub never_contact_source: bool,
 }
 
-/// Proxies, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have them.
+/// Proxies, as in HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 #[derive(Clone, Default)]
 pub struct ProxySettings {
     pub http: Option<String>,
     pub https: Option<String>,
-    /// Hosts, domains, addresses and networks that need none, separated by commas.
+    /// Hosts, domains, addresses and networks to reach directly, separated by commas.
     pub no_proxy: Option<String>,
 }
 
-/// A proxy's URL can hold a password.
+/// A proxy URL can contain a password.
 impl fmt::Debug for ProxySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mask = |url: &Option<String>| url.as_ref().map(|_| MASK);
@@ -57,15 +56,15 @@ impl fmt::Debug for ProxySettings {
     }
 }
 
-/// How long to wait for a registry, and how often to try again.
+/// Timeouts and retries.
 #[derive(Debug, Clone)]
 pub struct Patience {
-    /// Waits between tries: one more try than there are waits.
+    /// Delays between attempts: one more attempt than there are delays.
     pub delays: Vec<Duration>,
-    /// The longest wait that a registry may ask for (Retry-After).
+    /// Maximum delay that a registry may request (Retry-After).
     pub longest: Duration,
     pub connect: Duration,
-    /// For the next byte.
+    /// Until the next byte.
     pub idle: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Authorization that a registry asked for: basic, or a token from where its challenge points, by oci-client.
+//! Authorization for a registry: basic, or a token from the realm of its challenge, through oci-client.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,10 +13,10 @@ use super::failure;
 use super::http::{Ask, Http};
 use super::mirrors::Place;
 
-/// The value of the Authorization header; none if nothing can be shown.
+/// The value of the Authorization header; none if we have no credentials.
 ///
-/// oci-client does not say with which status a token was refused, and servers of tokens have bad moments as others do: a
-/// refusal counts when it is repeated.
+/// oci-client does not report the status of a refused token, and token servers have temporary failures too: a refusal
+/// counts only when it is repeated.
 pub(super) async fn authorize(
     http: &Http,
     place: &Place,
@@ -47,8 +47,8 @@ pub(super) async fn authorize(
                 (failure, false) => return Err(failure),
             },
             // Other messages may quote a server that quotes us.
-            Ok(Err(_)) => return Err(unusable(ask, place, "its answer to a login cannot be understood")),
-            Err(_) => unusable(ask, place, "its login does not answer"),
+            Ok(Err(_)) => return Err(unusable(ask, place, "its token server sent an invalid response")),
+            Err(_) => unusable(ask, place, "its token server did not answer"),
         };
         let Some(delay) = delays.next() else { return Err(error) };
         tokio::time::sleep(*delay).await;

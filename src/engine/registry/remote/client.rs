@@ -1,4 +1,4 @@
-//! The two HTTP clients, with the same certificates and proxies: ours for reads, oci-client's for tokens and uploads.
+//! Two HTTP clients with the same certificates and proxies: ours for reads, oci-client's for tokens and uploads.
 
 use oci_client::client::{Certificate, CertificateEncoding, ClientConfig, ClientProtocol};
 
@@ -8,14 +8,13 @@ use super::Access;
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-/// What registries see of us.
 const USER_AGENT: &str = concat!("tinderbox/", env!("CARGO_PKG_VERSION"));
 
 fn wrong(problem: impl Into<String>) -> RegistryError {
     RegistryError::Access { problem: problem.into() }
 }
 
-/// The single certificates of a bundle.
+/// The individual certificates of a bundle.
 fn certificates(bundle: Option<&str>) -> Result<Vec<&[u8]>> {
     let Some(bundle) = bundle else { return Ok(Vec::new()) };
     let mut found = Vec::new();
@@ -28,14 +27,14 @@ fn certificates(bundle: Option<&str>) -> Result<Vec<&[u8]>> {
         rest = &rest[end..];
     }
     if found.is_empty() && !bundle.trim().is_empty() {
-        return Err(wrong("the trust bundle holds no certificate in PEM"));
+        return Err(wrong("the trust bundle contains no PEM certificate"));
     }
     Ok(found)
 }
 
-/// Our client. It reads no environment: what is not in `access` is not used.
+/// Our client. It ignores the environment: only `access` counts.
 pub(super) fn ours(access: &Access) -> Result<reqwest::Client> {
-    // Once for the process; a provider that somebody installed before us is as good.
+    // Once per process; a provider installed earlier is equally good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .no_proxy()
@@ -57,15 +56,15 @@ pub(super) fn ours(access: &Access) -> Result<reqwest::Client> {
         builder = builder.proxy(reqwest::Proxy::http(url).map_err(bad)?.no_proxy(around));
     }
     builder.build().map_err(|error| {
-        wrong(format!("TLS cannot be set up: {}", crate::base::hint::chain(&error.without_url())))
+        wrong(format!("cannot set up TLS: {}", crate::base::hint::chain(&error.without_url())))
     })
 }
 
-/// oci-client's. It remembers credentials per registry, so there is one for every entry of the pull secret.
+/// oci-client's. It caches credentials per registry, so there is one for every entry of the pull secret.
 pub(super) fn theirs(access: &Access) -> Result<oci_client::Client> {
     let mut proxy = access.proxy.clone();
     if proxy.http.is_none() && proxy.https.is_none() {
-        // Without any proxy it would take those of the environment. This one is never asked.
+        // Without a proxy, it would use those of the environment. This one is never contacted.
         proxy.http = Some("http://127.0.0.1:9".to_owned());
         proxy.no_proxy = Some("*,0.0.0.0/0,::/0".to_owned());
     }
@@ -77,7 +76,7 @@ pub(super) fn theirs(access: &Access) -> Result<oci_client::Client> {
         protocol: ClientProtocol::HttpsExcept(access.plain_http.clone()),
         use_monolithic_push: true, // two requests a blob, however large
         extra_root_certificates,
-        // No read timeout: it would count from the beginning of an upload. `push` watches the progress itself.
+        // No read timeout: it would count from the start of an upload. `push` watches the progress itself.
         connect_timeout: Some(access.patience.connect),
         user_agent: USER_AGENT,
         https_proxy: proxy.https,
@@ -85,7 +84,7 @@ pub(super) fn theirs(access: &Access) -> Result<oci_client::Client> {
         no_proxy: proxy.no_proxy,
         ..ClientConfig::default()
     };
-    oci_client::Client::try_from(config).map_err(|_| wrong("TLS or the proxy cannot be set up"))
+    oci_client::Client::try_from(config).map_err(|_| wrong("cannot set up TLS or the proxy"))
 }
 
 #[cfg(test)]
@@ -96,7 +95,7 @@ mod tests {
     fn bad_settings_are_refused_and_show_no_password() {
         let refused = |access: Access| ours(&access).unwrap_err().to_string();
         let ca = |text: &str| Access { ca: Some(text.to_owned()), ..Access::default() };
-        assert_eq!(refused(ca("hello")), "the trust bundle holds no certificate in PEM");
+        assert_eq!(refused(ca("hello")), "the trust bundle contains no PEM certificate");
         assert_eq!(refused(ca(BEGIN)), "the trust bundle ends inside a certificate");
         let mut access = Access::default();
         access.proxy.https = Some("http://me:hunter2@[".to_owned());

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::super::{RegistryError, Result};
 use crate::base::secret::Secret;
 
-/// What to show to a registry.
+/// What to present to a registry.
 #[derive(Debug, Clone)]
 pub(super) enum Credential {
     Basic { user: Secret, password: Secret },
@@ -18,7 +18,7 @@ pub(super) enum Credential {
 }
 
 impl Credential {
-    /// In the words of oci-client.
+    /// Converts it for oci-client.
     pub(super) fn reveal(&self) -> RegistryAuth {
         let text = |secret: &Secret| secret.reveal_text().unwrap_or_default().to_owned();
         match self {
@@ -47,10 +47,10 @@ struct RawEntry {
 }
 
 impl Credentials {
-    /// Reads a dockerconfigjson. Errors name places, never values.
+    /// Parses a dockerconfigjson. Errors contain registry names, never values.
     pub(super) fn parse(text: &Secret) -> Result<Self> {
         let wrong = |problem: String| RegistryError::Access { problem };
-        // A parser's message may quote what it stumbled over, so only its position is passed on.
+        // A parser's message may quote the input, so only its position is passed on.
         let raw: RawFile = serde_json::from_slice(text.reveal()).map_err(|error| {
             wrong(format!(
                 "the pull secret is not a dockerconfigjson (line {}, column {})",
@@ -70,7 +70,7 @@ impl Credentials {
         Ok(Self(all))
     }
 
-    /// The credential of a repository, with the entry that it stands under.
+    /// The credential of a repository, and the entry that matched.
     pub(super) fn of(&self, registry: &str, repository: &str) -> Option<(&str, &Credential)> {
         let whole = format!("{registry}/{repository}");
         let mut rest = whole.as_str();
@@ -99,7 +99,7 @@ impl RawEntry {
     }
 }
 
-/// Older files have URLs in place of names.
+/// Older files have URLs instead of names.
 fn normal(place: &str) -> &str {
     let place = place.strip_prefix("https://").or_else(|| place.strip_prefix("http://")).unwrap_or(place);
     let place = place.trim_end_matches('/');

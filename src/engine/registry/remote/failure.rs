@@ -1,4 +1,4 @@
-//! What went wrong, in our words. URLs and headers stay out: a URL may be signed, a header may be a password.
+//! Error messages of our own, without URLs and headers: a URL may be signed, a header may contain a password.
 
 use reqwest::StatusCode;
 
@@ -7,13 +7,13 @@ use super::http::Ask;
 use super::mirrors::Place;
 use crate::base::hint::chain;
 
-/// Whether the same request may well be answered a little later.
+/// Whether the same request may succeed a little later.
 pub(super) fn is_busy(status: StatusCode) -> bool {
     status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
         || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(&status)
 }
 
-/// An answer that says no.
+/// An error response.
 pub(super) fn answer(ask: &Ask<'_>, place: &Place, status: StatusCode, shown: bool) -> RegistryError {
     let image = ask.image.to_owned();
     match status {
@@ -31,12 +31,12 @@ pub(super) fn answer(ask: &Ask<'_>, place: &Place, status: StatusCode, shown: bo
             place: place.registry.clone(),
             reason: format!("it answers {status}"),
             advice: (status == StatusCode::TOO_MANY_REQUESTS)
-                .then(|| "it limits how much it serves: wait, or use a mirror".to_owned()),
+                .then(|| "it limits the request rate: wait, or use a mirror".to_owned()),
         },
     }
 }
 
-/// No answer at all, and whether another try makes sense.
+/// A failed connection, and whether to retry.
 pub(super) fn transport(ask: &Ask<'_>, place: &Place, error: reqwest::Error) -> (RegistryError, bool) {
     let timeout = error.is_timeout();
     let text = chain(&error.without_url());
@@ -47,7 +47,7 @@ pub(super) fn transport(ask: &Ask<'_>, place: &Place, error: reqwest::Error) -> 
     let reason = match () {
         () if unknown => "its certificate is signed by an unknown authority".to_owned(),
         () if no_tls => "it does not speak TLS".to_owned(),
-        () if timeout => "it does not answer in time".to_owned(),
+        () if timeout => "it did not answer in time".to_owned(),
         () => text,
     };
     let advice = unknown.then(|| format!("add the certificate authority of {registry} to the trust bundle"));

@@ -1,4 +1,4 @@
-//! One request: with credentials if the registry asks for them, again if it was busy or the connection broke.
+//! Sends one request: with credentials if the registry asks for them, again if it was busy or the connection broke.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,19 +15,19 @@ use super::credentials::Credentials;
 use super::mirrors::Place;
 use super::{Access, authorize, client, failure};
 
-/// What is asked of a place, for which image.
+/// A request to a registry, for an image.
 pub(super) struct Ask<'a> {
-    /// The image, as its user knows it.
+    /// As the user knows it.
     pub(super) image: &'a str,
-    /// What of it, for errors.
+    /// The requested object, for errors.
     pub(super) what: &'a str,
     pub(super) method: Method,
     /// Below the repository: `manifests/…`, `blobs/…`.
     pub(super) path: String,
     pub(super) offset: u64,
-    /// What to send, and its type.
+    /// Content type and content.
     pub(super) body: Option<(HeaderValue, Bytes)>,
-    /// Whether another place can be asked, so that one known to be down is not waited for.
+    /// Whether another place can be asked, so that there is no need to wait for one that is down.
     pub(super) elsewhere: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Authorization of a repository, for reading or for writing.
+/// Authorization per repository, for reading or for writing.
 pub(super) type Tokens = BTreeMap<(Place, bool), HeaderValue>;
 
 /// The connections to all registries.
@@ -52,11 +52,11 @@ pub(super) struct Http {
     tokens: Mutex<Tokens>,
     /// oci-client's clients, by entry of the pull secret.
     theirs: Mutex<BTreeMap<String, oci_client::Client>>,
-    /// Registries that failed after all tries: asked after the others, and then once.
+    /// Registries that failed after all attempts: asked last, and then only once.
     down: Mutex<BTreeSet<String>>,
 }
 
-/// Nothing is left half-done under these locks, so a panic elsewhere does not matter.
+/// No state is left half-changed under these locks, so a panic elsewhere does not matter.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -70,14 +70,14 @@ impl Http {
         Ok(Self { access, credentials, client, tokens, theirs, down })
     }
 
-    /// The places in the order in which it makes sense to ask them.
+    /// The places in the best order to ask them.
     pub(super) fn order(&self, mut places: Vec<Place>) -> Vec<Place> {
         let down = lock(&self.down);
         places.sort_by_key(|place| down.contains(&place.registry));
         places
     }
 
-    /// oci-client for this place.
+    /// The oci-client for this place.
     pub(super) fn theirs(&self, place: &Place) -> Result<oci_client::Client> {
         let entry = self.credentials.of(&place.registry, &place.repository);
         let entry = entry.map(|(entry, _)| entry).unwrap_or_default();
@@ -90,7 +90,7 @@ impl Http {
         Ok(client)
     }
 
-    /// A response that says yes, or why there is none.
+    /// A successful response, or the error.
     pub(super) async fn send(&self, place: &Place, ask: &Ask<'_>) -> Result<Response> {
         let hurry = ask.elsewhere && lock(&self.down).contains(&place.registry);
         let mut delays = self.access.patience.delays.iter().take(if hurry { 0 } else { usize::MAX });
@@ -157,7 +157,7 @@ impl Http {
         Reference::with_tag(place.registry.clone(), place.repository.clone(), "latest".to_owned())
     }
 
-    /// Gets authorization for the next request; without any, that request will be refused and say so.
+    /// Gets authorization for the next request; without any, that request will be refused.
     async fn renew(&self, place: &Place, ask: &Ask<'_>) -> Result<()> {
         let key = (place.clone(), ask.writes());
         lock(&self.tokens).remove(&key);
@@ -168,7 +168,7 @@ impl Http {
         Ok(())
     }
 
-    /// A small answer, whole; one that breaks off is asked for again.
+    /// A small response, complete; requested again if the connection breaks.
     pub(super) async fn whole(&self, place: &Place, ask: &Ask<'_>) -> Result<(Option<String>, Vec<u8>)> {
         let mut delays = self.access.patience.delays.iter();
         loop {
@@ -202,7 +202,7 @@ async fn body(mut response: Response) -> std::result::Result<Option<Vec<u8>>, re
     Ok(Some(bytes))
 }
 
-/// Seconds only: a date would need a clock, and the usual wait is as good.
+/// Only seconds: a date would require a clock, and the default delay is as good.
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))

@@ -1,4 +1,4 @@
-//! Where an image can be had: its mirrors in order, then its source if that may be asked.
+//! Where to get an image: its mirrors in order, then its source if allowed.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// Where the image's own name points.
+    /// The place that the image's own name refers to.
     pub(super) fn of(image: &ImageName) -> Self {
         Self { registry: image.registry.clone(), repository: image.repository.clone() }
     }
@@ -30,7 +30,7 @@ impl Place {
     }
 }
 
-/// All places of an image by digest, in the order in which they are asked. Of several rules the longest source counts.
+/// All places of an image by digest, in the order to ask them. The rule with the longest matching source counts.
 pub(super) fn places(rules: &[MirrorRule], image: &ImageName) -> Vec<Place> {
     let source = Place::of(image);
     let name = source.to_string();
@@ -53,7 +53,7 @@ pub(super) fn places(rules: &[MirrorRule], image: &ImageName) -> Vec<Place> {
     places
 }
 
-/// What is left of `name` below `source`, with its slash; none if it is not below.
+/// The part of `name` below `source`, with its slash; none if it is not below.
 fn rest_below<'a>(source: &str, name: &'a str) -> Option<&'a str> {
     if let Some(domain) = source.strip_prefix("*.") {
         let (host, _) = name.split_once('/')?;

@@ -1,17 +1,17 @@
-//! Registries, over the network. Asynchronous code stays in here, as it does in `api` and nowhere else: a small
-//! runtime belongs to every [`Remote`], and what is asked of it blocks the caller.
+//! Registries over the network. Only this module and `api` contain asynchronous code: every [`Remote`] owns a small
+//! runtime, and its calls block.
 //!
-//! Tokens and uploads are oci-client's work. Reads go through the HTTP client that oci-client itself uses, because its own
-//! reads hide what we need: how long a busy registry asks to wait (Retry-After), the media type of a manifest, where a
-//! partial response begins; and they hash every blob once more.
+//! oci-client handles tokens and uploads. Reads use the HTTP client that oci-client itself uses, because its own reads
+//! hide what we need: Retry-After, the media type of a manifest, the offset of a partial response; and they hash every
+//! blob once more.
 //!
 //! | question | answer |
 //! |---|---|
-//! | which credentials | the pull secret's entry with the longest match of `registry/repository`; shown only when asked |
-//! | which place | of a digest: its mirrors in order, then its source unless the policy says never. Of a tag: its source |
-//! | what is tried again | 5xx, 429 and 408, connections that cannot be made or that break; never a wrong certificate |
+//! | which credentials | the pull secret's entry with the longest match of `registry/repository`; sent only when asked |
+//! | which place | for a digest: its mirrors in order, then its source unless the policy forbids it; for a tag: its source |
+//! | what is retried | 5xx, 429 and 408, failed or broken connections; never a wrong certificate |
 //! | plain http | only for the registries that [`Access::plain_http`] lists, loopback included |
-//! | environment | none is read: proxies are values in [`Access`] |
+//! | environment | never read: proxies are values in [`Access`] |
 
 mod access;
 mod authorize;
@@ -44,7 +44,7 @@ const THREADS: usize = 2;
 /// All registries that an [`Access`] opens.
 pub struct Remote {
     http: Arc<Http>,
-    /// Taken out when dropped, and nowhere else.
+    /// Taken only on drop.
     runtime: Option<tokio::runtime::Runtime>,
     handle: tokio::runtime::Handle,
 }
@@ -55,7 +55,7 @@ impl fmt::Debug for Remote {
     }
 }
 
-/// Readers may be given up in the middle of a blob; nobody waits for them.
+/// Readers may be abandoned in the middle of a blob; do not wait for them.
 impl Drop for Remote {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
@@ -65,7 +65,7 @@ impl Drop for Remote {
 }
 
 impl Remote {
-    /// Prepares everything, and connects to nothing yet.
+    /// Prepares everything, but does not connect yet.
     pub fn new(access: Access) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -73,7 +73,7 @@ impl Remote {
             .enable_all()
             .build()
             .map_err(|error| RegistryError::Access {
-                problem: format!("no threads for the network: {error}"),
+                problem: format!("cannot start network threads: {error}"),
             })?;
         let handle = runtime.handle().clone();
         Ok(Self { http: Arc::new(Http::new(access)?), runtime: Some(runtime), handle })
@@ -88,7 +88,7 @@ impl Remote {
     }
 }
 
-/// What the places said that could not give what they were asked for.
+/// The errors of places that failed to answer a request.
 struct Refusals<'a> {
     image: &'a str,
     said: Vec<(&'a Place, RegistryError)>,
@@ -99,7 +99,7 @@ impl<'a> Refusals<'a> {
         Self { image, said: Vec::new() }
     }
 
-    /// Of several places, every answer is told; of one, its own error is enough.
+    /// For several places, reports every error; for one, its own error is enough.
     fn into_error(mut self) -> RegistryError {
         if self.said.len() == 1 {
             return self.said.remove(0).1;
@@ -125,7 +125,7 @@ impl Images for Remote {
         let name = image.to_string();
         let what = format!("the tag `{tag}`");
         let ask = Ask::get(&name, &what, format!("manifests/{tag}"));
-        // The bytes decide, not what a header says about them.
+        // The bytes decide, not a header.
         let (_, bytes) = self.runtime().block_on(self.http.whole(&Place::of(image), &ask))?;
         Ok(Sha256::of(&bytes))
     }

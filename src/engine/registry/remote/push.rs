@@ -1,4 +1,4 @@
-//! Images to a registry. Blobs are streamed up in one request each, by oci-client.
+//! Pushes images to a registry. Blobs are streamed in one request each, by oci-client.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::http::{Ask, Http};
 use super::mirrors::Place;
 use super::{Remote, failure};
 
-/// How much is read at once for an upload.
+/// How much to read at once for an upload.
 const CHUNK: usize = 256 * 1024;
 
 impl Target for Remote {
@@ -46,12 +46,12 @@ impl Target for Remote {
                 Ok(0) => break,
                 Ok(count) => {
                     if sender.blocking_send(Ok(Bytes::copy_from_slice(&buffer[..count]))).is_err() {
-                        break; // the upload ended early and says why
+                        break; // the upload ended early and reports why
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Breaks the upload off: a registry keeps nothing of it.
+                    // Aborts the upload: a registry keeps nothing of it.
                     let _ = sender.blocking_send(Err(OciDistributionError::PushNoDataError));
                     drop(sender);
                     let _ = self.runtime().block_on(upload);
@@ -65,7 +65,7 @@ impl Target for Remote {
             }
         }
         drop(sender);
-        self.runtime().block_on(upload).unwrap_or_else(|_| Err(stopped(image, "the upload was given up")))
+        self.runtime().block_on(upload).unwrap_or_else(|_| Err(stopped(image, "the upload was aborted")))
     }
 
     fn put_manifest(
@@ -108,12 +108,12 @@ async fn upload(
     let reference = http.reference(&place);
     let name = image.to_string();
     let ask = Ask::get(&name, "its repository", String::new());
-    // Beforehand, with tries: oci-client would pass over a login that fails, and send the blob without.
+    // In advance, with retries: oci-client would ignore a failed login and send the blob without it.
     authorize(&http, &place, &ask, RegistryOperation::Push).await?;
     let taken = Arc::new(AtomicU64::new(0));
     let counter = taken.clone();
     let stream = stream::unfold((chunks, counter), |(mut chunks, counter)| async move {
-        counter.fetch_add(1, Ordering::Relaxed); // odd: it is the source that we wait for
+        counter.fetch_add(1, Ordering::Relaxed); // odd: waiting for the source
         let chunk = chunks.recv().await;
         counter.fetch_add(1, Ordering::Relaxed);
         chunk.map(|chunk| (chunk, (chunks, counter)))
@@ -122,7 +122,7 @@ async fn upload(
     let push = client.push_blob_stream(&reference, stream, &digest, Some(blob.size));
     let done = match select(Box::pin(push), Box::pin(stall(&taken, http.access.patience.idle))).await {
         Either::Left((done, _)) => done,
-        Either::Right(_) => return Err(stopped(&image, "it takes no more of an upload")),
+        Either::Right(_) => return Err(stopped(&image, "the upload stalled")),
     };
     match done {
         Ok(_) => Ok(()),
@@ -131,12 +131,12 @@ async fn upload(
             let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             Err(failure::answer(&ask, &place, status, shown))
         }
-        // Other messages may quote URLs.
-        Err(_) => Err(stopped(&image, "it answers to an upload as no registry should")),
+        // Other messages may contain URLs.
+        Err(_) => Err(stopped(&image, "it sent an unexpected response to an upload")),
     }
 }
 
-/// Ends when nothing was taken for that long although something was there.
+/// Returns when nothing was accepted for that long although data was available.
 async fn stall(taken: &AtomicU64, idle: Duration) {
     let mut before = u64::MAX;
     loop {

@@ -1,7 +1,7 @@
-//! A blob on its way from the runtime to a synchronous reader, through a channel that holds a few chunks and no more.
+//! Streams a blob from the runtime to a synchronous reader, through a bounded channel.
 //!
-//! A connection that breaks off is made again from where it broke (Range). A registry that knows no Range sends the whole
-//! blob again, and what was read before is skipped.
+//! A broken connection is resumed where it broke (Range). If the registry ignores Range and sends the whole blob again,
+//! the part that was already read is skipped.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -19,7 +19,6 @@ use super::{Refusals, failure};
 /// Chunks between the network and a slow reader.
 const CHUNKS: usize = 8;
 
-/// A blob that is being read.
 pub(super) struct Download {
     pub(super) http: Arc<Http>,
     pub(super) places: Vec<Place>,
@@ -28,7 +27,7 @@ pub(super) struct Download {
 }
 
 impl Download {
-    /// A response that begins at `offset`, or at the beginning, from the first place that has one.
+    /// A response that starts at `offset`, or at the beginning, from the first place that has one.
     pub(super) async fn open(&self, offset: u64) -> Result<(Place, Response)> {
         let what = format!("blob {}", self.blob.digest);
         let mut ask = Ask::get(&self.image, &what, format!("blobs/{}", self.blob.digest));
@@ -44,12 +43,12 @@ impl Download {
         Err(refusals.into_error())
     }
 
-    /// Starts to read on. The first response is there already, so that a missing blob is known before the first byte.
+    /// Starts reading. The first response already exists, so that a missing blob is known before the first byte.
     pub(super) fn start(mut self, runtime: &tokio::runtime::Handle, first: (Place, Response)) -> Pipe {
         let (sender, chunks) = channel(CHUNKS);
         runtime.spawn(async move {
             if let Err(error) = self.pump(first, &sender).await {
-                let _ = sender.send(Err(error)).await; // nobody reads any more
+                let _ = sender.send(Err(error)).await; // the reader may be gone
             }
         });
         Pipe { chunks, now: Bytes::new() }
@@ -63,7 +62,7 @@ impl Download {
             let before = offset;
             let Some(error) = self.pour(response, &mut offset, to).await else { return Ok(()) };
             if offset > before {
-                tries = 0; // it goes on, if slowly
+                tries = 0; // there is progress
             } else {
                 self.places.sort_by_key(|other| *other == place); // the others first
             }
@@ -73,7 +72,7 @@ impl Download {
                 return Err(match failure::transport(&ask, &place, error).0 {
                     RegistryError::Unreachable { image, place, reason, advice } => {
                         let reason =
-                            format!("{what} breaks off after {offset} of {} bytes: {reason}", self.blob.size);
+                            format!("{what} broke off after {offset} of {} bytes: {reason}", self.blob.size);
                         RegistryError::Unreachable { image, place, reason, advice }
                     }
                     other => other,
@@ -85,7 +84,8 @@ impl Download {
         }
     }
 
-    /// Passes a response on from `offset`; gives back what broke it off, and none when it is over or nobody listens.
+    /// Forwards a response from `offset`; returns the error that interrupted it, none if it is complete or nobody
+    /// listens.
     async fn pour(
         &self,
         mut response: Response,
@@ -115,7 +115,7 @@ impl Download {
     }
 }
 
-/// Where a partial response begins.
+/// The offset of a partial response.
 fn begin(response: &Response) -> Option<u64> {
     let text = response.headers().get(CONTENT_RANGE)?.to_str().ok()?;
     text.strip_prefix("bytes ")?.split('-').next()?.parse().ok()

@@ -1,5 +1,5 @@
-//! The shared libraries of this process, as its loader has them. Not from `/proc/self/maps`: there a file stands under its
-//! own name (`libc-2.28.so`), which is not always the one that others ask for it by (`libc.so.6`).
+//! The shared libraries of this process, from its loader. `/proc/self/maps` has file names (`libc-2.28.so`), which may
+//! differ from the names that dependents ask for (`libc.so.6`).
 
 #![expect(unsafe_code, reason = "the loader calls back, with pointers")]
 
@@ -17,24 +17,24 @@ pub(in crate::engine::sandbox) struct Object {
 /// The name of an object and where it is in memory.
 type Found = Vec<(CString, u64)>;
 
-/// All of them; none if this executable is static.
+/// All of them; empty if this executable is static.
 pub(in crate::engine::sandbox) fn loaded() -> Vec<Object> {
     let mut found = Found::new();
-    // SAFETY: `note` gets this very list, and only while this call lasts.
+    // SAFETY: `note` receives this very list, and only during this call.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
     // SAFETY: always; 0 where there is no loader.
     let loader = unsafe { libc::getauxval(libc::AT_BASE) };
     let path = |name: &CString| PathBuf::from(OsStr::from_bytes(name.to_bytes()));
-    // The executable has no name here, and what the kernel adds has no path.
+    // The executable has no name here, and the kernel's objects have no path.
     let files = found.iter().filter(|(name, _)| name.to_bytes().starts_with(b"/"));
     files.map(|(name, at)| Object { path: path(name), is_loader: *at == loader }).collect()
 }
 
 unsafe extern "C" fn note(object: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-    // SAFETY: both are what `loaded` and the C library say they are, and nobody else has them during this call.
+    // SAFETY: both are what `loaded` and the C library pass, and nobody else uses them during this call.
     let (object, found) = unsafe { (&*object, &mut *found.cast::<Found>()) };
     if !object.dlpi_name.is_null() {
-        // SAFETY: a name that the loader made, with its zero byte.
+        // SAFETY: a NUL-terminated name from the loader.
         found.push((unsafe { CStr::from_ptr(object.dlpi_name) }.to_owned(), object.dlpi_addr));
     }
     0

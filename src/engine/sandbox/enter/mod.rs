@@ -1,16 +1,16 @@
-//! Into the sandbox: one `clone` with all namespaces, then everything that was laid out, then the program.
+//! Enters the sandbox: one `clone` with all namespaces, then the prepared layout, then the program.
 //!
 //! ```text
 //! tinderbox ──clone──▶ first process of the namespaces ──clone──▶ the program
-//!     │                  makes the root, waits, reports          execve
-//!     └── reads pipes, waits for the first process; kills it, and the kernel kills everything in there
+//!     │                  sets up the root, waits, reports        execve
+//!     └── reads pipes, waits for the first process; killing it makes the kernel kill everything inside
 //! ```
 //!
-//! This is the one module with `unsafe` code (`loaded` needs some for the C library). What must hold: tinderbox has threads, so the child of a `clone` may make
-//! system calls on memory that was ready before and nothing else. It does not allocate, lock, panic or drop. Everything
-//! it needs is in [`Ready`], all of it made by the parent; it ends in `_exit` or `execve`.
+//! This is the one module with `unsafe` code (`loaded` needs some for the C library). The rule: tinderbox has threads,
+//! so the child of a `clone` may only make system calls on memory that was prepared before. It does not allocate,
+//! lock, panic or drop. Everything it needs is in [`Ready`], created by the parent; it ends in `_exit` or `execve`.
 
-#![expect(unsafe_code, reason = "the child of a clone; see the module's text")]
+#![expect(unsafe_code, reason = "the child of a clone; see the module docs")]
 
 mod loaded;
 mod network;
@@ -32,38 +32,38 @@ use super::watch::Begun;
 use super::{HOST, Isolation, Limits, Program, SandboxError, USER, obstacle};
 use crate::base::fs;
 
-/// What the child says before it is ready, each with a number: a stage that failed, a note, or the end.
+/// Messages from the child, each with a number: a failed step, a note, or the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Word {
     /// The program ended; the value is its wait status.
     Ended,
-    /// There is no `/proc`.
+    /// `/proc` could not be mounted.
     NoProc,
     Leash,
-    /// The users of the new namespace.
+    /// User mapping.
     Users,
     Host,
     Network,
-    /// Mounts that nobody else sees.
+    /// Private mount propagation.
     Private,
-    /// The new root's own file system.
+    /// Mounting the new root.
     Root,
-    /// The new root takes the place of the old.
+    /// `pivot_root`.
     Pivot,
     Privileges,
     Fork,
     Limits,
     Directory,
     Execute,
-    /// A step of the layout: this number and those above.
+    /// A step of the layout: this number plus its index.
     Step,
 }
 
-/// One message: a word, and a number that goes with it.
+/// Size of a message: a word and a number.
 pub(super) const MESSAGE: usize = 8;
 
-/// All that the child needs, in memory that is there before it is.
+/// Everything that the child needs, in memory allocated before the clone.
 struct Ready<'a> {
     isolation: Isolation,
     steps: &'a [Step],
@@ -79,7 +79,7 @@ struct Ready<'a> {
     leash: BorrowedFd<'a>,
     printed: BorrowedFd<'a>,
     nothing: BorrowedFd<'a>,
-    /// The outside: the program runs in the host's own root, with nothing but limits.
+    /// The program runs in the host's own root, only with limits.
     bare: bool,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn start(
     begin.start(&argv, &strings(environment)?)
 }
 
-/// Starts a program of the host with limits and nothing else: one that makes a sandbox by itself.
+/// Starts a program of the host with nothing but limits: one that sets up a sandbox by itself.
 pub(super) fn start_bare(
     isolation: Isolation,
     program: &Program<'_>,
@@ -135,9 +135,9 @@ impl Begin<'_> {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
                 .map_err(|errno| SandboxError::Failed { what: what.to_owned(), source: errno.into() })
         };
-        let (status, status_end) = pipe("no pipe for its status")?;
-        let (printed, printed_end) = pipe("no pipe for its output")?;
-        let (leash_end, leash) = pipe("no pipe to hold it by")?;
+        let (status, status_end) = pipe("no status pipe")?;
+        let (printed, printed_end) = pipe("no output pipe")?;
+        let (leash_end, leash) = pipe("no parent-death pipe")?;
         let nothing: OwnedFd = fs::open(std::path::Path::new("/dev/null"))?.into();
         let base = self.program.scratch.join("root");
         if !self.bare {
@@ -164,7 +164,7 @@ impl Begin<'_> {
             nothing: borrow(&nothing),
             bare: self.bare,
         };
-        // SAFETY: the child shares no memory with us and keeps to the rules that this module's text gives.
+        // SAFETY: the child shares no memory with us and follows the rules in the module docs.
         let pid = unsafe { clone(self.flags) };
         match pid {
             Ok(None) => first_process(&ready),
@@ -192,15 +192,15 @@ fn strings(list: impl Iterator<Item = String>) -> Result<Vec<CString>, SandboxEr
     .collect()
 }
 
-/// As the system wants lists: with a null at the end.
+/// A null-terminated list for the system.
 fn pointers(list: &[CString]) -> Vec<*const c_char> {
     list.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-/// `fork` with flags, without what the C library does around it: handlers of other threads' locks, which the child must
+/// `fork` with flags, without the C library's at-fork handlers, which take locks of other threads that the child must
 /// not need.
 unsafe fn clone(flags: c_int) -> Result<Option<Pid>, Errno> {
-    // SAFETY: no stack is given, so the child goes on with a copy of ours.
+    // SAFETY: without a stack argument, the child continues on a copy of ours.
     let pid = unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags), 0, 0, 0, 0) };
     match pid {
         -1 => Err(last_error()),
@@ -210,21 +210,21 @@ unsafe fn clone(flags: c_int) -> Result<Option<Pid>, Errno> {
 }
 
 fn last_error() -> Errno {
-    // SAFETY: the C library's errno is a thread's own.
+    // SAFETY: the C library's errno is per thread.
     Errno::from_raw_os_error(unsafe { *libc::__errno_location() })
 }
 
-/// The first process of the namespaces: makes the root, starts the program, waits for it, says how it ended.
+/// The first process of the namespaces: sets up the root, starts the program, waits for it, reports its end.
 fn first_process(ready: &Ready<'_>) -> ! {
     match prepare(ready).and_then(|()| run(ready)) {
         Ok(status) => say(ready, Word::Ended as u32, status),
         Err((word, errno)) => say(ready, word, errno.raw_os_error()),
     }
-    // SAFETY: always; nothing of the parent's is run or flushed.
+    // SAFETY: always; runs and flushes nothing of the parent.
     unsafe { libc::_exit(0) }
 }
 
-/// Tells the parent. It may be gone: then nobody needs to know.
+/// Reports to the parent. If it is gone, nobody needs to know.
 fn say(ready: &Ready<'_>, word: u32, value: i32) {
     let mut message = [0; MESSAGE];
     message[..4].copy_from_slice(&word.to_le_bytes());
@@ -252,12 +252,12 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
     let options = c"mode=0755,size=16m";
     at(Word::Root, rustix::mount::mount(c"tinderbox", &*ready.base, c"tmpfs", flags, options))?;
     at(Word::Root, rustix::process::chdir(&*ready.base))?;
-    // No mode is to be narrowed by whatever the user's is.
+    // The user's umask must not affect modes.
     rustix::process::umask(Mode::empty());
     for (number, step) in ready.steps.iter().enumerate() {
         if let Err(errno) = root::make(step) {
             match step {
-                // A container that hides parts of its own /proc gets none of ours.
+                // A container that hides parts of its own /proc does not allow a new one.
                 Step::Proc { .. } if errno == Errno::PERM || errno == Errno::ACCESS => {
                     say(ready, Word::NoProc as u32, 0);
                 }
@@ -268,13 +268,13 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
     at(Word::Pivot, root::pivot())
 }
 
-/// Dies with tinderbox, also if that is already gone.
+/// Makes this process die with tinderbox, also if that is already gone.
 fn leash(ready: &Ready<'_>) -> Result<(), Errno> {
     rustix::process::setsid()?;
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let mut fds = [rustix::event::PollFd::new(&ready.leash, rustix::event::PollFlags::IN)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    // The other end is in this process too, as a copy: it is closed before looking.
+    // This process has a copy of the other end: close it before checking.
     close_all_but(&[ready.status, ready.leash, ready.printed, ready.nothing]);
     match rustix::event::poll(&mut fds, Some(&now))? {
         0 => Ok(()),
@@ -282,7 +282,7 @@ fn leash(ready: &Ready<'_>) -> Result<(), Errno> {
     }
 }
 
-/// Closes everything that we inherited but these: other threads' files, and what the user's shell left open.
+/// Closes all inherited files but these: those of other threads, and what the user's shell left open.
 fn close_all_but(keep: &[BorrowedFd<'_>; 4]) {
     let mut numbers = [0u32; 4];
     for (number, fd) in numbers.iter_mut().zip(keep) {
@@ -300,7 +300,7 @@ fn close_all_but(keep: &[BorrowedFd<'_>; 4]) {
 }
 
 fn close_range(first: u32, last: u32) {
-    // SAFETY: the child owns copies of all of them, and uses none of those.
+    // SAFETY: the child owns copies of all of them, and does not use those.
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if done == -1 {
         // Before Linux 5.9: one by one, as many as a process usually has.
@@ -322,7 +322,7 @@ fn put(path: &CStr, text: &CStr) -> Result<(), Errno> {
     rustix::io::write(&file, text.to_bytes()).map(drop)
 }
 
-/// Starts the program and waits until it is done; whatever else is left then ends with us.
+/// Starts the program and waits for it; all other processes end with us.
 fn run(ready: &Ready<'_>) -> Result<i32, Stop> {
     at(Word::Privileges, rustix::thread::set_no_new_privs(true))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
@@ -344,12 +344,12 @@ fn run(ready: &Ready<'_>) -> Result<i32, Stop> {
             -1 if last_error() == Errno::INTR => {}
             -1 => return Err((Word::Fork as u32, last_error())),
             pid if pid == program => return Ok(status),
-            _ => {} // an orphan of the program's
+            _ => {} // an orphan of the program
         }
     }
 }
 
-/// Becomes the program. Comes back only with the reason why not.
+/// Becomes the program. Only returns on failure.
 fn execute(ready: &Ready<'_>) -> Stop {
     let prepared = limit(ready)
         .map_err(|errno| (Word::Limits as u32, errno))
@@ -358,7 +358,7 @@ fn execute(ready: &Ready<'_>) -> Stop {
     if let Err(stop) = prepared {
         return stop;
     }
-    // SAFETY: both lists end with a null, and live in the parent's memory, of which this process has a copy.
+    // SAFETY: both lists are null-terminated, in this process's copy of the parent's memory.
     unsafe { libc::execve(ready.argv[0], ready.argv.as_ptr(), ready.environment.as_ptr()) };
     (Word::Execute as u32, last_error())
 }
@@ -366,7 +366,7 @@ fn execute(ready: &Ready<'_>) -> Stop {
 fn limit(ready: &Ready<'_>) -> Result<(), Errno> {
     let Limits { memory, output, processes, .. } = ready.limits;
     for (resource, most) in [
-        // One byte: a core file is not written, and unlike at zero, no program is started to take it.
+        // One byte: no core file is written, and, unlike with zero, no core handler is started.
         (Resource::Core, 1),
         (Resource::Data, memory),
         (Resource::Fsize, output),
@@ -377,8 +377,8 @@ fn limit(ready: &Ready<'_>) -> Result<(), Errno> {
         let most = had.maximum.map_or(most, |maximum| maximum.min(most));
         rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
-    // SAFETY: only this process is changed: signals that Rust's runtime ignores get their usual effect, and in place
-    // of root's powers the program has none.
+    // SAFETY: only affects this process: signals that Rust's runtime ignores get their default action, and the program
+    // loses root's capabilities.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         let mut none: libc::sigset_t = std::mem::zeroed();
@@ -396,7 +396,7 @@ fn limit(ready: &Ready<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Nothing to read, and one pipe for all that it prints.
+/// Empty stdin, and one pipe for stdout and stderr.
 fn connect(ready: &Ready<'_>) -> Result<(), Errno> {
     rustix::stdio::dup2_stdin(ready.nothing)?;
     rustix::stdio::dup2_stdout(ready.printed)?;

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::last_error;
 
-/// Brings the loopback interface up if it is to have addresses, and gives it those.
+/// Brings the loopback interface up and assigns the addresses, if there are any.
 pub(super) fn addresses(addresses: &[IpAddr]) -> Result<(), Errno> {
     if addresses.is_empty() {
         return Ok(());
@@ -24,7 +24,7 @@ pub(super) fn addresses(addresses: &[IpAddr]) -> Result<(), Errno> {
 }
 
 fn request(alias: Option<u8>) -> libc::ifreq {
-    // SAFETY: an interface request is plain numbers; all zero is a valid one.
+    // SAFETY: an interface request is plain data; all zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
         *to = *from as c_char;
@@ -37,7 +37,7 @@ fn request(alias: Option<u8>) -> libc::ifreq {
 }
 
 fn control(family: c_int, name: libc::c_ulong, request: *mut libc::c_void) -> Result<(), Errno> {
-    // SAFETY: a new socket, closed below; the request is of the kind that the name says, and outlives the call.
+    // SAFETY: a new socket, closed below; the request has the type that the ioctl expects, and outlives the call.
     unsafe {
         let socket = libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {
@@ -60,7 +60,7 @@ fn add_v4(alias: u8, octets: [u8; 4]) -> Result<(), Errno> {
         sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(octets) },
         sin_zero: [0; 8],
     };
-    // SAFETY: both are 16 bytes of plain numbers.
+    // SAFETY: both are 16 bytes of plain data.
     add.ifr_ifru.ifru_addr = unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address) };
     control(libc::AF_INET, libc::SIOCSIFADDR, (&raw mut add).cast())
 }
@@ -75,7 +75,7 @@ fn add_v6(octets: [u8; 16]) -> Result<(), Errno> {
     let mut up = request(None);
     up.ifr_ifru.ifru_flags = libc::IFF_UP as i16;
     control(libc::AF_INET, libc::SIOCSIFFLAGS, (&raw mut up).cast())?;
-    // The loopback interface of a network namespace is always its first.
+    // The loopback interface of a network namespace always has index 1.
     let mut add = Request { address: octets, prefix: 128, interface: 1 };
     control(libc::AF_INET6, libc::SIOCSIFADDR, (&raw mut add).cast())
 }

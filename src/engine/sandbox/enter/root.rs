@@ -1,4 +1,4 @@
-//! The new root, step by step, in the child of a clone: system calls on what is there, and nothing else.
+//! Sets up the new root, step by step, in the child of a clone: only system calls on prepared data.
 
 use std::ffi::CStr;
 
@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::engine::sandbox::layout::{Access, Step};
 
-/// Makes one step of the layout, below the current directory.
+/// Executes one step of the layout, below the current directory.
 pub(super) fn make(step: &Step) -> Result<(), Errno> {
     match step {
         Step::Dir { at } => rustix::fs::mkdir(&**at, Mode::from_raw_mode(0o755)),
@@ -30,9 +30,9 @@ pub(super) fn make(step: &Step) -> Result<(), Errno> {
 }
 
 fn bind(at: &CStr, source: &CStr, access: Access) -> Result<(), Errno> {
-    // With everything below: without it, a mount that the host has in there would be refused.
+    // Recursive: otherwise the kernel refuses if the host has mounts below the source.
     rustix::mount::mount_bind_recursive(source, at)?;
-    // What the host forbids on it stays forbidden: taking that away is not allowed.
+    // Keep the host's restrictions: the kernel does not allow removing them.
     let kept = rustix::fs::statvfs(at)?.f_flag;
     let mut flags = MountFlags::NOSUID | MountFlags::BIND;
     for (had, flag) in [
@@ -55,7 +55,7 @@ fn bind(at: &CStr, source: &CStr, access: Access) -> Result<(), Errno> {
     rustix::mount::mount_remount(at, flags, c"")
 }
 
-/// The current directory becomes the root, and the old root is gone.
+/// Makes the current directory the root, and detaches the old root.
 pub(super) fn pivot() -> Result<(), Errno> {
     rustix::process::pivot_root(c".", c".")?;
     rustix::mount::unmount(c".", UnmountFlags::DETACH)?;

@@ -1,7 +1,7 @@
-//! The search for secrets where none belong: every file that is not secret, for everything that secret files hold.
+//! Searches for secrets where they do not belong: in every public file, for everything that secret files contain.
 //!
-//! What is searched for is decided in [`crate::base::redact`], in which forms, and how they are found. Hits say which
-//! secret and where, never what; everything that holds a part of a secret is wiped when the search is done.
+//! [`crate::base::redact`] defines the patterns, their encodings and the matcher. Hits name the secret and its
+//! location, never its value; everything that contains part of a secret is wiped after the search.
 
 mod search;
 mod walk;
@@ -23,65 +23,61 @@ use crate::base::fs;
 use crate::base::redact::patterns;
 use crate::base::secret::Secret;
 
-/// Larger secret files hold what is public (a disk image) around secrets that smaller ones hold as well.
+/// Larger secret files (disk images) are mostly public, and smaller files contain the same secrets.
 const LARGEST: u64 = 16 << 20;
 
-/// A secret that is not in the store.
+/// A secret outside the store.
 #[derive(Debug)]
 pub struct KnownSecret {
-    /// What it is called in the outcome.
+    /// Its name in the result.
     pub name: String,
     pub value: Secret,
-    /// Whether all of it is secret. Otherwise it is a text with secrets in it.
+    /// Whether all of it is secret, as opposed to a text that contains secrets.
     pub whole: bool,
 }
 
-/// What to search beside the store.
+/// What to search in addition to the store.
 #[derive(Debug, Default)]
-pub struct Beside {
+pub struct ScanPaths {
     /// Files and directories in which nothing may be secret.
     pub public: Vec<PathBuf>,
-    /// Trees in which what only its owner can read may be secret.
+    /// Trees in which files that only their owner can read may be secret.
     pub mixed: Vec<PathBuf>,
 }
 
-/// A secret in a file that is not secret.
+/// A secret in a public file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Hit {
     pub path: PathBuf,
-    /// At which byte it begins, the first time.
+    /// Byte offset of the first match.
     pub offset: u64,
-    /// Which secret: the object's name and the path in it, or the field.
+    /// The object's name and the path in it, or the field.
     pub secret: String,
     pub encoding: Encoding,
-    /// How many parts of it were found in this file.
+    /// Number of matches in this file.
     pub count: usize,
 }
 
-/// A file that could not be searched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Unread {
     pub path: PathBuf,
     pub reason: String,
 }
 
-/// What the search found.
 #[derive(Debug, Default, Serialize)]
 pub struct Scan {
-    /// Secrets that were searched for.
     pub secrets: usize,
-    /// Parts of them, each in all its forms.
-    #[serde(rename = "needles")] // what scripts read
+    /// Their patterns, each counted once for all encodings.
+    #[serde(rename = "needles")] // the key that scripts read
     pub patterns: usize,
-    /// Files that were searched (files that share their bytes once).
+    /// Files searched (hard links once).
     pub files: usize,
-    /// Bytes that were searched.
     pub bytes: u64,
-    /// Every secret in every file that has it, by path.
+    /// All hits, by path.
     pub hits: Vec<Hit>,
-    /// Secret files that are too large to be taken apart: what is in them was searched for only if others have it too.
+    /// Secret files that are too large to extract patterns from: their secrets are only found if other files have them.
     pub too_large: Vec<String>,
-    /// What could not be read. Nobody can say that it is clean.
+    /// Unreadable files, which cannot be called clean.
     pub unread: Vec<Unread>,
 }
 
@@ -93,18 +89,23 @@ impl Scan {
 }
 
 impl Store {
-    /// Searches everything but secret files and keys. None if it was cancelled.
-    pub fn scan(&self, known: &[KnownSecret], beside: &Beside, cancel: &AtomicBool) -> Result<Option<Scan>> {
-        // What a killed process left half-done is finished first. Where nothing can be written, nothing was left.
+    /// Searches everything but secret files and keys. None if cancelled.
+    pub fn scan(
+        &self,
+        known: &[KnownSecret],
+        paths: &ScanPaths,
+        cancel: &AtomicBool,
+    ) -> Result<Option<Scan>> {
+        // Complete what killed processes left half-done. In a read-only store there is nothing to complete.
         let _ = self.clean_up();
         let mut walk = ScanWalk::default();
         self.walk(&mut walk)?;
-        beside.public.iter().for_each(|path| walk.add(path, &|_, _| true));
-        beside.mixed.iter().for_each(|path| walk.add(path, &|_, mode| mode & 0o077 != 0));
+        paths.public.iter().for_each(|path| walk.add(path, &|_, _| true));
+        paths.mixed.iter().for_each(|path| walk.add(path, &|_, mode| mode & 0o077 != 0));
         let ScanWalk { mut public, secret, unread, .. } = walk;
         let mut scan = Scan { unread, ..Scan::default() };
         let search = Search::new(self.collect(known, &secret, &mut scan)?);
-        public.sort_by_key(|(_, size)| std::cmp::Reverse(*size)); // the large ones first, so that none is left for the end
+        public.sort_by_key(|(_, size)| std::cmp::Reverse(*size)); // large files first, for an even load
         let found: Vec<_> = public
             .par_iter()
             .filter(|_| !cancel.load(Ordering::Relaxed))
@@ -122,7 +123,7 @@ impl Store {
                     scan.bytes += bytes;
                     scan.hits.extend(hits);
                 }
-                Ok(None) => {} // collected this moment
+                Ok(None) => {} // just collected
                 Err(error) => scan.unread.push(Unread::new(path, &error)),
             }
         }
@@ -131,14 +132,14 @@ impl Store {
         Ok(Some(scan))
     }
 
-    /// What would give the store's secrets and these away, by the secret that has it: for whoever masks them.
+    /// The patterns of the store's secrets and of these, by secret, for a redactor.
     pub fn patterns(&self, known: &[KnownSecret]) -> Result<Vec<(String, Vec<Secret>)>> {
         let mut walk = ScanWalk::default();
         self.walk(&mut walk)?;
         self.collect(known, &walk.secret, &mut Scan::default())
     }
 
-    /// All patterns, by the secret that has them.
+    /// All patterns, by secret.
     fn collect(
         &self,
         known: &[KnownSecret],
@@ -173,7 +174,7 @@ impl Unread {
     }
 }
 
-/// The patterns of one secret file; none if it is too large to look.
+/// The patterns of one secret file; none if it is too large.
 fn in_file(path: &Path) -> fs::Result<Option<Vec<Secret>>> {
     if fs::metadata(path)?.len() > LARGEST {
         return Ok(None);

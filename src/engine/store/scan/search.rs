@@ -1,4 +1,4 @@
-//! One pass over a file for all forms of all patterns, on all cores.
+//! Searches a file for all encodings of all patterns in one pass, on all cores.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -12,20 +12,20 @@ use crate::base::fs::{self, At};
 use crate::base::redact::{self, Encoding, Matcher, SHORTEST};
 use crate::base::secret::Secret;
 
-/// As much of a file is searched at once.
+/// How much of a file to search at once.
 const PIECE: u64 = 1 << 20;
 
-/// All forms of all patterns.
+/// All encodings of all patterns.
 pub(super) struct Search {
     matcher: Matcher,
-    /// By pattern: which secret, in which form.
+    /// The secret and encoding of each pattern.
     meanings: Vec<(usize, Encoding)>,
     names: Vec<String>,
     pub(super) patterns: usize,
 }
 
 impl Search {
-    /// Takes the patterns of every secret. A pattern that several have counts for the first.
+    /// Takes the patterns of every secret. A pattern that several share counts for the first.
     pub(super) fn new(secrets: Vec<(String, Vec<Secret>)>) -> Self {
         let mut all: Vec<(Secret, usize)> = Vec::new();
         let mut names = Vec::new();
@@ -55,7 +55,7 @@ impl Search {
         self.names.len()
     }
 
-    /// How much of a file was searched, and what is in it; none if it is gone.
+    /// How much of a file was searched, and the hits in it; none if it is gone.
     pub(super) fn file(&self, path: &Path, cancel: &AtomicBool) -> fs::Result<Option<(u64, Vec<Hit>)>> {
         let Some(file) = fs::optional(fs::open(path))? else { return Ok(None) };
         let size = file.metadata().at("look at", path)?.len();
@@ -69,7 +69,7 @@ impl Search {
         Ok(Some((searched, self.hits(path, found))))
     }
 
-    /// What begins in one piece of a file: where, and which pattern.
+    /// The matches that start in one piece of a file: offset and pattern.
     fn piece(
         &self,
         file: &std::fs::File,
@@ -95,7 +95,7 @@ impl Search {
         Ok((PIECE.min(filled as u64), found))
     }
 
-    /// Matches as hits: of those that overlap the simplest, and one for each secret and form.
+    /// Turns matches into hits: the simplest of those that overlap, and one for each secret and encoding.
     fn hits(&self, path: &Path, mut found: Vec<(u64, usize)>) -> Vec<Hit> {
         found.sort_by_key(|(at, pattern)| {
             (*at, self.meanings[*pattern].1, std::cmp::Reverse(self.matcher.length(*pattern)))

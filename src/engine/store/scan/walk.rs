@@ -1,4 +1,4 @@
-//! Which files of the store are public, and which are secret. What nothing vouches for is public.
+//! Classifies the files of the store as public or secret. Files without a manifest are public.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -8,20 +8,20 @@ use super::Unread;
 use crate::base::fs;
 use crate::engine::store::{ObjectName, Result, Store};
 
-/// What there is to search, and what for.
+/// The files to search, and the files with secrets.
 #[derive(Default)]
 pub(super) struct ScanWalk {
     /// Files to search, with their sizes.
     pub(super) public: Vec<(PathBuf, u64)>,
-    /// Files to search for, with their names.
+    /// Files whose secrets to search for, with their names.
     pub(super) secret: Vec<(String, PathBuf)>,
-    /// Files and directories that cannot be looked at.
+    /// Files and directories that cannot be read.
     pub(super) unread: Vec<Unread>,
     seen: BTreeSet<(u64, u64)>,
 }
 
 impl Store {
-    /// Everything in the store but `keys/`, as public or secret.
+    /// Classifies everything in the store but `keys/`.
     pub(super) fn walk(&self, walk: &mut ScanWalk) -> Result<()> {
         for name in fs::list(self.root())? {
             let path = self.root().join(&name);
@@ -50,7 +50,7 @@ impl Store {
             let path = self.part("").join(&part);
             match part.to_str() {
                 Some("keys") => {}
-                // The other name of an object's file, and outputs on their way: secret ones are for their owner only.
+                // Shared file contents and outputs in progress: secret ones are readable by their owner only.
                 Some("links" | "tmp") => walk.add(&path, &|file, mode| {
                     mode & 0o077 != 0 && !fs::metadata(file).is_ok_and(|found| secret.contains(&found.ino()))
                 }),
@@ -62,7 +62,7 @@ impl Store {
 }
 
 impl ScanWalk {
-    /// Adds the files at or below a path that are wanted, by path and mode. Each inode once; links are not followed.
+    /// Adds the wanted files at or below a path, by path and mode. Each inode once; does not follow links.
     pub(super) fn add(&mut self, path: &Path, wanted: &dyn Fn(&Path, u32) -> bool) {
         let found = match fs::optional(fs::metadata(path)) {
             Ok(Some(found)) => found,

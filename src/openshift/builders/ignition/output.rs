@@ -166,7 +166,7 @@ impl Output<'_> {
 
 fn put(out: &TreeWriter<'_>, path: &str, bytes: &[u8], exec: bool, secret: bool) -> Result<(), BuildError> {
     if !path.starts_with('/') {
-        let problem = "it is no absolute path".to_owned();
+        let problem = "it is not an absolute path".to_owned();
         return Err(JobError::Entry { name: path.to_owned(), problem }.into());
     }
     match secret {

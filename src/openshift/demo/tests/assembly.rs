@@ -70,8 +70,8 @@ fn assembling_again_gives_the_same_bytes() {
     assert!(open("4.17").is_none());
 }
 
-/// The same on every machine, by every compiler. To change one of these is to change the ids of whatever is built on the
-/// demo: CHANGELOG says so.
+/// The same on every machine, by every compiler. To change one of these is to change the ids of whatever is built on
+/// the demo: CHANGELOG says so.
 #[test]
 fn the_digests_are_pinned() {
     let digests = demos().iter().map(|demo| demo.release().1.to_string()).collect::<Vec<_>>();
@@ -108,7 +108,7 @@ fn a_component_without_content_says_so() {
     let digest = demo.resolve(&etcd).unwrap();
     let error = demo.manifest(&etcd, &digest).unwrap_err().to_string();
     assert!(
-        error.ends_with("is not there (the demo release has no content for this component, etcd)"),
+        error.ends_with("not found (the demo release has no content for this component, etcd)"),
         "{error}"
     );
     let other = Sha256::of(b"something else");

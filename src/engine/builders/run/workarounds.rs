@@ -1,4 +1,4 @@
-//! What programs accept and should not, and what they make in another order each time.
+//! Workarounds for programs that accept missing input, or write lists in random order.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
 use crate::engine::tree::EntryKind;
 
-/// Files that a recipe requires are there, and something is in them.
+/// Checks that required files exist and are not empty.
 pub(super) fn inputs(job: &Job<'_>, spec: &Spec<'_>) -> Result<(), BuildError> {
     for (alias, files) in &spec.require {
         let input = job.input(alias)?;
@@ -19,9 +19,9 @@ pub(super) fn inputs(job: &Job<'_>, spec: &Spec<'_>) -> Result<(), BuildError> {
             let problem = match entry {
                 Some(EntryKind::File { size: 1.., .. }) => continue,
                 Some(_) => {
-                    format!("has an empty `{file}`: the program would take it, and make something useless")
+                    format!("has an empty `{file}`: the program would accept it and write useless output")
                 }
-                None => format!("has no `{file}`: the program would go on without it"),
+                None => format!("has no `{file}`: the program would continue without it"),
             };
             return Err(JobError::Input { alias: input.derivation.clone(), problem }.into());
         }
@@ -29,7 +29,7 @@ pub(super) fn inputs(job: &Job<'_>, spec: &Spec<'_>) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Sorts lists of a YAML file by a key of their items. What is in order stays as it is, byte for byte.
+/// Sorts lists of a YAML file by a key of their items. A sorted list keeps its bytes.
 pub(super) fn sort(place: &Path, lists: &BTreeMap<&str, &str>) -> Result<(), BuildError> {
     let text = fs::read_text(place)?;
     let name = place.display().to_string();
@@ -42,7 +42,7 @@ pub(super) fn sort(place: &Path, lists: &BTreeMap<&str, &str>) -> Result<(), Bui
             lists.iter().fold(false, |changed, (list, key)| sort_in(&mut document, list, key) || changed);
         if changed {
             sorted = yaml::edit(&name, &sorted, &documents, at, &document);
-            // Every edit moves what comes after it.
+            // Every edit moves the text after it.
             documents = read(&sorted);
         }
     }
@@ -52,7 +52,7 @@ pub(super) fn sort(place: &Path, lists: &BTreeMap<&str, &str>) -> Result<(), Bui
     Ok(())
 }
 
-/// Sorts one list, `spec.configuration.source`; says whether that changed anything.
+/// Sorts one list, such as `spec.configuration.source`; returns whether it changed.
 fn sort_in(node: &mut YamlNode, list: &str, key: &str) -> bool {
     let (first, rest) = list.split_once('.').map_or((list, None), |(first, rest)| (first, Some(rest)));
     let YamlData::Map(entries) = &mut node.data else { return false };
