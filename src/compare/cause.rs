@@ -1,5 +1,5 @@
-//! What changed first: the config field with its lines, the file of a recipe, the builder, the release. `why`, `diff` and
-//! reports show the same causes, each in its own words.
+//! Root causes of a difference: the config field with its lines, the file of a recipe, the builder, the release. `why`,
+//! `diff` and reports show the same causes, each in its own format.
 
 use std::cmp::Ordering;
 
@@ -11,46 +11,45 @@ use crate::engine::exec::SEED;
 use crate::engine::fields::Fields;
 use crate::engine::recipe::GraphNode;
 
-/// One thing that changed first.
+/// A root cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cause {
     pub kind: CauseKind,
-    /// Its name: a config field, a file, a parameter, an alias.
+    /// The name of a config field, file, parameter or alias.
     pub what: String,
-    /// Before; none if it was not there.
+    /// None if it was added.
     pub from: Option<String>,
-    /// After; none if it is gone.
+    /// None if it was removed.
     pub to: Option<String>,
-    /// The lines that decide it.
+    /// The lines that set it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Place>,
-    /// The derivations that name it.
+    /// The derivations that read it.
     pub read_by: Vec<String>,
 }
 
-/// What kind of thing changed. As data, the parts of a recipe are one kind.
+/// What changed. In serialised form, all parts of a recipe are one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseKind {
-    /// The release, or the node OS that belongs to it.
+    /// The release, or its node OS.
     Release,
     /// A field of the configuration or the lock.
     Config,
-    /// The point in time that certificates see.
+    /// The start of certificate validity.
     Epoch,
     Seed,
-    /// A text file of a recipe.
     #[serde(rename = "recipe")]
     File,
-    /// A parameter of a recipe, or the recipe itself, where only one side has it.
+    /// A parameter of a recipe, or the recipe itself if only one side has it.
     #[serde(rename = "recipe")]
     Parameter,
-    /// Which inputs a recipe names.
+    /// The inputs that a recipe names.
     #[serde(rename = "recipe")]
     Inputs,
     /// A builder, or its version.
     Builder,
-    /// The trace of one side is not there.
+    /// One side has no trace.
     Unknown,
 }
 
@@ -63,7 +62,7 @@ impl CauseKind {
         }
     }
 
-    /// The kind by which causes are sorted: parts of a recipe are not told apart.
+    /// The sort key: does not distinguish the parts of a recipe.
     fn group(self) -> Self {
         match self {
             Self::File | Self::Parameter | Self::Inputs => Self::File,
@@ -89,19 +88,19 @@ impl PartialOrd for Cause {
 }
 
 impl Cause {
-    /// Something that has no values to compare.
+    /// A cause without values to compare.
     pub(crate) fn new(kind: CauseKind, what: impl Into<String>) -> Self {
         Self { kind, what: what.into(), from: None, to: None, places: Vec::new(), read_by: Vec::new() }
     }
 
-    /// A difference between two identities of a derivation whose recipe is not known.
+    /// A difference between two identities of a derivation whose recipe is unknown.
     pub fn unnamed(change: &Change) -> Self {
         let kind = if change.path == "builder" { CauseKind::Builder } else { CauseKind::Parameter };
         let show = |fact: &Option<Fact>| fact.as_ref().map(ToString::to_string);
         Self { from: show(&change.from), to: show(&change.to), ..Self::new(kind, &change.path) }
     }
 
-    /// A difference between two identities of a derivation, by the names that its recipe and the configuration give.
+    /// A difference between two identities of a derivation, with the names from its recipe and the configuration.
     pub(crate) fn named(fields: &Fields, node: &GraphNode, change: &Change) -> Self {
         let mut cause = Self::unnamed(change);
         let path = change.path.as_str();
@@ -126,7 +125,7 @@ impl Cause {
         cause
     }
 
-    /// The same cause for all fields of the model that one line decides.
+    /// Merges all fields of the model that one line sets.
     pub(crate) fn by_line(mut self) -> Self {
         if let (CauseKind::Release | CauseKind::Config | CauseKind::Epoch, [place]) =
             (self.kind, self.places.as_slice())
@@ -139,12 +138,12 @@ impl Cause {
     }
 }
 
-/// A key of a path without the quotes that one with a dot has.
+/// A path key without the quotes around keys with a dot.
 fn unquoted(key: &str) -> &str {
     key.trim_matches('"')
 }
 
-/// The config field behind `alias[1].ip`, with the lines that decide it.
+/// The config field behind `alias[1].ip`, with the lines that set it.
 fn field(fields: &Fields, node: &GraphNode, rest: &str) -> (String, Vec<Place>) {
     let (alias, steps) = match rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
         Some(quoted) => quoted,
@@ -166,7 +165,7 @@ fn field(fields: &Fields, node: &GraphNode, rest: &str) -> (String, Vec<Place>) 
     (what, places)
 }
 
-/// The pattern of a projection with the steps of a result filled in: `workers.*.{name,ip}` and `[1].ip` give `workers.1.ip`.
+/// A projection pattern with the steps of a result filled in: `workers.*.{name,ip}` and `[1].ip` yield `workers.1.ip`.
 fn concrete(pattern: &str, steps: &str) -> String {
     let mut steps = steps.replace('[', ".").replace(']', "");
     let mut parts = Vec::new();
@@ -189,7 +188,7 @@ fn concrete(pattern: &str, steps: &str) -> String {
     parts.join(".")
 }
 
-/// Of two texts, the first line that differs.
+/// The first line that differs between two texts.
 fn first_difference(from: Option<String>, to: Option<String>) -> (Option<String>, Option<String>) {
     let (Some(one), Some(other)) = (&from, &to) else { return (from, to) };
     let same = one.lines().zip(other.lines()).take_while(|(a, b)| a == b).count();

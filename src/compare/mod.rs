@@ -1,13 +1,13 @@
-//! From closures to what people read: what differs between two builds, by meaning, and why.
+//! From closures to what people read: the differences between two builds, by meaning, and why.
 //!
 //! Uses `openshift`, `engine` and `base`; data in, data and text out, nothing printed.
 //!
-//! | module | what it owns |
+//! | module | responsibility |
 //! |---|---|
-//! | `cause` | what changed first, by the names that people know |
-//! | `delta` | two files compared by meaning: what is in them decides how, down to the leaf |
-//! | `diff` | two closures compared: what differs, why, what follows for running nodes |
-//! | `report` | outcomes as rows, Markdown and pages |
+//! | `cause` | root causes, by the names that people know |
+//! | `delta` | compares two files by meaning, down to the leaf |
+//! | `diff` | compares two closures: what differs, why, and the effect on running nodes |
+//! | `report` | results as rows, Markdown and pages |
 
 pub(crate) mod cause;
 pub(crate) mod delta;

@@ -79,7 +79,7 @@ fn an_edit_is_told_once_with_its_cause() {
     insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
     result → cluster
     artifacts: 7 changed, 157 the same
-    nodes, if they run already
+    running nodes
       worker-0: re-install (/etc/NetworkManager/system-connections/tinderbox.nmconnection)
     causes
       [1] config field nodes.worker-0.ip: 192.168.126.110 → 192.168.126.120 (cluster.yaml:30: nodes.worker-0.ip)
@@ -222,7 +222,7 @@ fn the_page_of_a_release() {
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
     artifacts: 39 changed, 125 the same
-    nodes, if they run already
+    running nodes
       bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/images.env, /etc/kubernetes/manifests/cluster-version-operator.yaml and 10 more)
       master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)
         units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
@@ -254,9 +254,9 @@ fn the_page_of_a_release() {
       + ShortCertRotation disabled
       - VSphereStaticIPs enabled
     API fields that our own objects use
-      networks.operator.openshift.io spec now asks for x-kubernetes-validations message: "routeAdvertisements needs provider FRR"⏎rule: "(has(self.additionalRoutingCapabilities) && ('FRR' in self.additionalRoutingCapabilities.providers)) || !has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig) || !has(self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements) || self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements != 'Enabled'"; used by Network cluster
+      networks.operator.openshift.io spec now requires x-kubernetes-validations message: "routeAdvertisements needs provider FRR"⏎rule: "(has(self.additionalRoutingCapabilities) && ('FRR' in self.additionalRoutingCapabilities.providers)) || !has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig) || !has(self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements) || self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements != 'Enabled'"; used by Network cluster
     API fields that refuse more
-      nodes.config.openshift.io spec.cgroupMode enum has no v1 any more
+      nodes.config.openshift.io spec.cgroupMode enum no longer has v1
     causes
       [1] release image lock.release: 4.18.0-demo → 4.19.0-demo (cluster.lock)
     [exit 1]

@@ -1,4 +1,4 @@
-//! Certificates by field: who, from whom, for what and how long; of the key whether it is another one.
+//! Certificates by field: subject, issuer, uses and validity; for the key, whether it changed.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,11 @@ use time::format_description::well_known::Rfc3339;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{ChangeKind, Into};
+use super::{ChangeKind, StepKind};
 use crate::base::pki::{Certificate, KeyUsage};
 
-/// Certificates of two files, none of them in both. One of each is a pair; else subjects decide.
+/// Pairs the certificates of two files, none of which is in both. One on each side is a pair; else subjects decide.
 pub(super) fn bundles(walk: &mut Walk<'_>, old: Vec<Certificate>, mut new: Vec<Certificate>) {
-    // A certificate is public.
     let masked = std::mem::replace(&mut walk.masked, false);
     if let ([one], [two]) = (&old[..], &new[..]) {
         fields(walk, one, two);
@@ -21,17 +20,17 @@ pub(super) fn bundles(walk: &mut Walk<'_>, old: Vec<Certificate>, mut new: Vec<C
     for one in old {
         let subject = one.subject();
         let same = |two: &Certificate| two.subject() == subject;
-        // Of several with the subject, rather the one with the same key.
+        // Among several with this subject, prefer the one with the same key.
         let key = |two: &Certificate| same(two) && two.public_pem() == one.public_pem();
         let at = new.iter().position(key).or_else(|| new.iter().position(same));
         let two = at.map(|at| new.remove(at));
-        walk.step(Into::Certificate, &subject, |walk| match &two {
+        walk.step(StepKind::Certificate, &subject, |walk| match &two {
             Some(two) => fields(walk, &one, two),
             None => walk.texts(ChangeKind::Certificate, Some(&summary(&one)), None),
         });
     }
     for two in new {
-        walk.step(Into::Certificate, &two.subject(), |walk| {
+        walk.step(StepKind::Certificate, &two.subject(), |walk| {
             walk.texts(ChangeKind::Certificate, None, Some(&summary(&two)));
         });
     }
@@ -58,7 +57,7 @@ fn fields(walk: &mut Walk<'_>, old: &Certificate, new: &Certificate) {
     let text = |walk: &mut Walk<'_>, name: &str, read: &dyn Fn(&Certificate) -> Option<String>| {
         let (old, new) = (read(old), read(new));
         if old != new {
-            // Not through the mask of fields: serial numbers and key ids look random, and are public.
+            // Bypass the field mask: serial numbers and key ids look random, but are public.
             walk.field(name, |walk| walk.public(ChangeKind::Certificate, old, new));
         }
     };
@@ -83,11 +82,11 @@ fn fields(walk: &mut Walk<'_>, old: &Certificate, new: &Certificate) {
         };
         walk.field("public-key", |walk| walk.public(ChangeKind::Key, id(old), id(new)));
     } else {
-        // Else it follows from the key.
+        // Otherwise it follows from the key.
         text(walk, "subject-key-id", &Certificate::subject_key_id);
     }
     if walk.count() == before {
-        // Something that is not read here, or only the signature.
+        // A field that is not compared here, or only the signature.
         text(walk, "fingerprint", &|one| Some(one.fingerprint()));
     }
 }

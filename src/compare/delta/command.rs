@@ -1,15 +1,15 @@
-//! Command lines flag by flag, wherever one stands: a container's `command` and `args`, a unit's `ExecStart`.
+//! Command lines flag by flag: a container's `command` and `args`, a unit's `ExecStart`.
 //!
-//! `--flag=value` and `--flag value` are the same, flags may stand in any order, other words not. A value of several
-//! parts (`a,b,c`) is compared by part. What a shell is given with `-c` is a text.
+//! `--flag=value` and `--flag value` are equal; the order of flags does not matter, that of other words does. A value
+//! with several parts (`a,b,c`) is compared by part. The argument of a shell's `-c` is a text.
 
 use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{ChangeKind, Into, fields, image, lists, open};
+use super::{ChangeKind, StepKind, fields, image, lists, open};
 
-/// A command line, read.
+/// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Command {
     words: Vec<String>,
@@ -52,20 +52,22 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
     names.dedup();
     for name in names.into_iter().filter(|name| old.flags.get(*name) != new.flags.get(*name)) {
         let values = |side: &Command| side.flags.get(name).cloned().unwrap_or_default();
-        walk.step(Into::Flag, name, |walk| flag(walk, name, &values(&old), &values(&new)));
+        walk.step(StepKind::Flag, name, |walk| flag(walk, name, &values(&old), &values(&new)));
     }
     match (&old.script, &new.script) {
-        (Some(one), Some(two)) if one != two => walk.step(Into::Flag, "-c", |walk| {
+        (Some(one), Some(two)) if one != two => walk.step(StepKind::Flag, "-c", |walk| {
             open::content(walk, "script.sh", one.as_bytes(), two.as_bytes());
         }),
         (one, two) if one != two => {
-            walk.step(Into::Flag, "-c", |walk| walk.texts(ChangeKind::Flag, one.as_deref(), two.as_deref()));
+            walk.step(StepKind::Flag, "-c", |walk| {
+                walk.texts(ChangeKind::Flag, one.as_deref(), two.as_deref())
+            });
         }
         _ => {}
     }
 }
 
-/// The values of one flag.
+/// Compares the values of one flag.
 fn flag(walk: &mut Walk<'_>, name: &str, old: &[Option<String>], new: &[Option<String>]) {
     let gate = name.trim_start_matches('-') == "feature-gates";
     let parts = |values: &[Option<String>]| -> Vec<String> {
@@ -97,7 +99,7 @@ fn flag(walk: &mut Walk<'_>, name: &str, old: &[Option<String>], new: &[Option<S
     }
 }
 
-/// Parts of values: those of the form `key=value` by key, others as a set.
+/// Compares parts of values: those of the form `key=value` by key, others as a set.
 fn each(walk: &mut Walk<'_>, gate: bool, old: &[String], new: &[String]) {
     let kind = if gate { ChangeKind::Gate } else { ChangeKind::Flag };
     let pairs = |parts: &[String]| -> Option<BTreeMap<String, Data>> {
@@ -135,7 +137,7 @@ impl Command {
             if in_shell && is_c {
                 command.words.push(word.clone());
                 command.script = left.next().cloned();
-                // What follows are the script's arguments.
+                // The rest are the script's arguments.
                 command.words.extend(left.by_ref().cloned());
                 break;
             }
@@ -159,7 +161,7 @@ impl Command {
     }
 }
 
-/// `--name`, or `-n`: the flag without its value.
+/// `--name` or `-n`, without its value.
 fn flag_name(word: &str) -> Option<&str> {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     let bare = name.strip_prefix("--").or_else(|| name.strip_prefix('-'))?;
@@ -167,7 +169,7 @@ fn flag_name(word: &str) -> Option<&str> {
     (!bare.is_empty() && bare.len() < 64 && bare.chars().all(fits)).then_some(name)
 }
 
-/// A line in words, as systemd splits it: at white space outside of quotes.
+/// Splits a line like systemd: at white space outside quotes.
 pub(super) fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,8 +1,8 @@
-//! YAML and JSON as one kind of data, made to be compared: numbers keep their text, maps are sorted, and what is secret
-//! has a variant of its own that nothing can show.
+//! YAML and JSON as one data type for comparison: numbers keep their text, maps are sorted, and secrets have a variant
+//! of their own that nothing can show.
 //!
-//! A type of its own: neither [`Value`](crate::base::value::Value), which has no floats and is part of ids, nor a [`YamlNode`],
-//! whose lines and spans would cost a comparison of large files twice the memory, could hide a value.
+//! A separate type: [`Value`](crate::base::value::Value) has no floats and is part of ids, the lines and spans of a
+//! [`YamlNode`] would double the memory for large files, and neither could hide a value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ pub(super) enum Data {
 pub(super) type Map = BTreeMap<String, Data>;
 
 impl Data {
-    /// Plain scalars are what the API server takes them for.
+    /// Converts a node. Plain scalars get the type that the API server gives them.
     pub(super) fn of(node: YamlNode) -> Self {
         match node.data {
             yaml::YamlData::Scalar { text, plain: false } => Self::Text(text),
@@ -47,7 +47,7 @@ impl Data {
         self.map().and_then(|map| map.get(key))
     }
 
-    /// The value at the end of a way through maps.
+    /// The value at a path through maps.
     pub(super) fn at(&self, way: &[&str]) -> Option<&Data> {
         way.iter().try_fold(self, |data, key| data.get(key))
     }
@@ -87,7 +87,7 @@ impl Data {
         !matches!(self, Self::List(_) | Self::Map(_))
     }
 
-    /// Whether both are the same data; `1` and `1.0` are.
+    /// Whether both are the same data; `1` equals `1.0`.
     pub(super) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
@@ -108,7 +108,7 @@ impl Data {
     }
 }
 
-/// What a number is, as one text.
+/// The canonical text of a number.
 pub(super) fn number(text: &str) -> String {
     match yaml::resolve(text) {
         Scalar::Int(number) => number.to_string(),
@@ -171,9 +171,9 @@ impl<'de> Visitor<'de> for Read {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Data, A::Error> {
         let mut map = Map::new();
         while let Some((key, value)) = entries.next_entry::<String, Data>()? {
-            // Readers disagree about which one counts, so this is no data.
+            // Parsers disagree about duplicates, so this is not valid data.
             if map.insert(key, value).is_some() {
-                return Err(A::Error::custom("a key is there twice"));
+                return Err(A::Error::custom("duplicate key"));
             }
         }
         Ok(Data::Map(map))

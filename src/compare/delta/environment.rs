@@ -6,9 +6,9 @@ use super::data::Data;
 use super::walk::Walk;
 use super::{ChangeKind, command, fields};
 
-/// Whether every line of a text is an assignment or a comment. Scripts are programs, whatever they look like.
+/// Whether every line of a text is an assignment or a comment. Scripts do not count.
 pub(super) fn is_environment(walk: &Walk<'_>, path: &str, text: &str) -> bool {
-    // A secret word with `=` at its end looks like one: there only the name tells.
+    // A secret word that ends with `=` looks like one: in secret files only the name decides.
     if walk.masked && !path.ends_with(".env") && !path.contains("/sysconfig/") {
         return false;
     }
@@ -27,7 +27,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) {
     variables(walk, read(old), read(new));
 }
 
-/// Variables of two sides; the last of one name counts.
+/// Compares variables; the last of each name counts.
 pub(super) fn variables(walk: &mut Walk<'_>, old: Vec<(String, String)>, new: Vec<(String, String)>) {
     let map = |variables: Vec<(String, String)>| -> BTreeMap<String, Data> {
         variables.into_iter().map(|(key, value)| (key, Data::Text(value))).collect()
@@ -37,7 +37,7 @@ pub(super) fn variables(walk: &mut Walk<'_>, old: Vec<(String, String)>, new: Ve
     fields::maps(walk, &old, &new);
 }
 
-/// Variables of a unit's `Environment=`, where words are quoted as in a command line.
+/// The variables of a unit's `Environment=`, quoted like a command line.
 pub(super) fn assignments(text: &str) -> Vec<(String, String)> {
     let words = command::words(text);
     words

@@ -1,10 +1,10 @@
-//! Data by field: maps by key, lists by what tells their items apart, scalars by what is in them.
+//! Data by field: maps by key, lists by the key of their items, scalars by their content.
 
 use super::data::{Data, Map};
 use super::walk::Walk;
 use super::{ChangeKind, ShownValue, command, image, lists, open};
 
-/// Compares two values at the walk's place; at least one is there.
+/// Compares two values at the current place; at least one exists.
 pub(super) fn compare(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     let (Some(one), Some(two)) = (old, new) else {
         return lone(walk, old, new);
@@ -32,7 +32,7 @@ pub(super) fn maps(walk: &mut Walk<'_>, old: &Map, new: &Map) {
             continue;
         }
         walk.field(key, |walk| {
-            // Of requests: the place for credentials.
+            // Headers of requests may contain credentials.
             walk.masked |= key == "httpHeaders";
             if key == "featureGates" || key == "feature-gates" {
                 return gates(walk, old.get(key), new.get(key));
@@ -45,7 +45,7 @@ pub(super) fn maps(walk: &mut Walk<'_>, old: &Map, new: &Map) {
     }
 }
 
-/// Keys of either, in order.
+/// The keys of both, in order.
 pub(super) fn keys<'m>(old: &'m Map, new: &'m Map) -> Vec<&'m str> {
     let mut keys: Vec<&str> = old.keys().chain(new.keys()).map(String::as_str).collect();
     keys.sort_unstable();
@@ -53,7 +53,7 @@ pub(super) fn keys<'m>(old: &'m Map, new: &'m Map) -> Vec<&'m str> {
     keys
 }
 
-/// A value that is on one side only: a map or list of images is told one by one.
+/// A value on one side only: the images of a map or list are reported one by one.
 fn lone(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     let kind = match old.or(new) {
         Some(Data::Text(text)) if image::is_reference(text) => {
@@ -68,7 +68,7 @@ fn lone(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     walk.edit(kind, old, new);
 }
 
-/// Two texts that differ: images, files in a field, or just texts.
+/// Two different texts: images, embedded files, or plain texts.
 fn texts(walk: &mut Walk<'_>, old: &str, new: &str, hidden: bool) {
     if !hidden && !walk.masked && image::is_reference(old) && image::is_reference(new) {
         return image::compare(walk, old, new);
@@ -83,7 +83,7 @@ fn texts(walk: &mut Walk<'_>, old: &str, new: &str, hidden: bool) {
     walk.texts(walk.kind, Some(old), Some(new));
 }
 
-/// Feature gates in a map of booleans, or a list of `Name=true`; anything else is compared as it is.
+/// Feature gates in a map of booleans or a list of `Name=true`; anything else is compared as data.
 fn gates(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     let read = |data: Option<&Data>| -> Option<Map> {
         match data {

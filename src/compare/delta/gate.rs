@@ -1,4 +1,4 @@
-//! Feature gates of a FeatureGate's status: by name, on or off.
+//! Feature gates in a FeatureGate's status: by name, enabled or disabled.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &Data, new: &Data) {
         walk.field("featureGates", |walk| {
             if let ([from], [to]) = (&one.keys().collect::<Vec<_>>()[..], &two.keys().collect::<Vec<_>>()[..])
             {
-                // One release each: its version is not what is compared.
+                // One release each: the version itself is not compared.
                 if from != to {
                     let (from, to) = ((*from).clone(), (*to).clone());
                     walk.field("version", |walk| walk.texts(ChangeKind::Object, Some(&from), Some(&to)));
@@ -45,7 +45,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &Data, new: &Data) {
 
 type Gates = BTreeMap<String, &'static str>;
 
-/// Gates by version; none if the status is of another shape.
+/// Gates by version; none if the status has another shape.
 fn versions(data: &Data) -> Option<BTreeMap<String, Gates>> {
     let mut found = BTreeMap::new();
     let Some(list) = data.at(&["status", "featureGates"]) else { return Some(found) };

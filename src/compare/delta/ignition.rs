@@ -1,17 +1,18 @@
-//! Ignition configs: files by path with their decoded contents, units with their drop-ins, users, and the rest by field.
+//! Ignition configs: files by path with their decoded contents, units with their drop-ins, users, and the rest by
+//! field.
 //!
-//! What is in a config is judged file by file: paths, modes and units are public, contents are unless the file is secret.
+//! Each file is judged separately: paths, modes and units are public, and so is the content unless the file is secret.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::data::{Data, Map};
 use super::walk::Walk;
-use super::{ChangeKind, Edit, File, Into, ShownValue, fields, node, open, rename, show, walk};
+use super::{ChangeKind, Edit, File, ShownValue, StepKind, fields, node, open, rename, show, walk};
 use crate::base::redact::patterns;
 use crate::openshift::ignition::{decode, unit_path};
 
-/// Two MachineConfigs: an Ignition config is a field of each.
+/// Two MachineConfigs, each with an Ignition config in a field.
 pub(super) fn machine_config(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     let way = ["spec", "config"];
     let (Some(one @ Data::Map(_)), Some(two @ Data::Map(_))) = (old.at(&way), new.at(&way)) else {
@@ -41,20 +42,20 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &Data, new: &Data) {
         let (one, two) = (named(old, &["storage", list], key), named(new, &["storage", list], key));
         for path in keys(&one, &two) {
             let (one, two) = (one.get(path).copied(), two.get(path).copied());
-            walk.step(Into::File, path, |walk| node::entry(walk, one, two));
+            walk.step(StepKind::File, path, |walk| node::entry(walk, one, two));
         }
     }
     node::rest(walk, old, new);
 }
 
-/// Items of a list by path or name.
+/// List items by path or name.
 pub(super) fn named<'d>(data: &'d Data, way: &[&str], key: &str) -> BTreeMap<String, &'d Map> {
     let items = data.at(way).and_then(Data::list).unwrap_or_default();
     let pair = |item: &'d Data| Some((item.get(key)?.word()?.to_owned(), item.map()?));
     items.iter().filter_map(pair).collect()
 }
 
-/// Names of either, in order.
+/// The names of both, in order.
 pub(super) fn keys<'m, T>(old: &'m BTreeMap<String, T>, new: &'m BTreeMap<String, T>) -> Vec<&'m str> {
     let mut keys: Vec<&str> = old.keys().chain(new.keys()).map(String::as_str).collect();
     keys.sort_unstable();
@@ -66,7 +67,9 @@ fn files(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<Strin
     let (mut gone, mut come) = (Vec::new(), Vec::new());
     for path in keys(old, new) {
         match (old.get(path), new.get(path)) {
-            (Some(one), Some(two)) => walk.step(Into::File, path, |walk| pair(walk, path, path, one, two)),
+            (Some(one), Some(two)) => {
+                walk.step(StepKind::File, path, |walk| pair(walk, path, path, one, two))
+            }
             (Some(one), None) => gone.push((path, *one)),
             (None, Some(two)) => come.push((path, *two)),
             (None, None) => {}
@@ -81,7 +84,7 @@ fn files(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<Strin
     let pairs = rename::renames(&one, &two);
     for (from, to) in &pairs {
         let ((was, one), (is, two)) = (gone[*from], come[*to]);
-        walk.step(Into::File, is, |walk| {
+        walk.step(StepKind::File, is, |walk| {
             walk.push(ChangeKind::File, Edit::Renamed { old: was.to_owned(), new: is.to_owned() });
             pair(walk, was, is, one, two);
         });
@@ -90,11 +93,11 @@ fn files(walk: &mut Walk<'_>, old: &BTreeMap<String, &Map>, new: &BTreeMap<Strin
         gone.iter().enumerate().filter(|(at, _)| !pairs.iter().any(|(from, _)| from == at))
     {
         let shown = alone(path, &gone_read[at].1, map);
-        walk.step(Into::File, path, |walk| walk.push(ChangeKind::File, Edit::Removed { old: shown }));
+        walk.step(StepKind::File, path, |walk| walk.push(ChangeKind::File, Edit::Removed { old: shown }));
     }
     for (at, (path, map)) in come.iter().enumerate().filter(|(at, _)| !pairs.iter().any(|(_, to)| to == at)) {
         let shown = alone(path, &come_read[at].1, map);
-        walk.step(Into::File, path, |walk| walk.push(ChangeKind::File, Edit::Added { new: shown }));
+        walk.step(StepKind::File, path, |walk| walk.push(ChangeKind::File, Edit::Added { new: shown }));
     }
 }
 
@@ -102,12 +105,12 @@ fn views(files: &[(String, Vec<u8>)]) -> Vec<File<'_>> {
     files.iter().map(|(path, content)| File { path, content, secret: false, executable: false }).collect()
 }
 
-/// A file that is on one side only, as it may be shown.
+/// A file on one side only, as it may be shown.
 fn alone(path: &str, content: &[u8], map: &Map) -> ShownValue {
     open::shown(path, content, is_secret(path, content, map))
 }
 
-/// One file of both sides: its mode and owner, then what is in it.
+/// Compares one file: its mode and owner, then its content.
 fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
     walk.kind = ChangeKind::File;
     for key in fields::keys(old, new).into_iter().filter(|key| !matches!(*key, "path" | "contents")) {
@@ -124,7 +127,7 @@ fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
         return;
     }
     walk.field("contents", |walk| {
-        // Who says what the content must be, and how it is fetched; how it is packed does not count.
+        // Compare verification and fetching, but not the encoding.
         let rest = |map: &Map| -> Map {
             let fields = map.get("contents").and_then(Data::map).cloned().unwrap_or_default();
             fields.into_iter().filter(|(key, _)| key != "source" && key != "compression").collect()
@@ -134,7 +137,7 @@ fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
     match (contents(old), contents(new)) {
         (Some(one), Some(two)) => {
             let secret = is_secret(was, &one, old) || is_secret(is, &two, new);
-            // Judged by itself: the config around it may be secret for another file's sake.
+            // Judged by itself: the config may be secret because of another file.
             walk.masked = secret;
             open::content(walk, is, &one, &two);
         }
@@ -150,7 +153,7 @@ fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
     }
 }
 
-/// What a file holds, if it is in the config.
+/// The content of a file, if it is embedded in the config.
 fn contents(map: &Map) -> Option<Cow<'_, [u8]>> {
     let Some(contents) = map.get("contents") else { return Some(Cow::Borrowed(&[])) };
     match contents.get("source").map(|source| source.text().unwrap_or_default()) {
@@ -163,7 +166,7 @@ fn contents(map: &Map) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// Whether a file of a config is secret: for its owner only, or with something in it that gives a secret away.
+/// Whether a file of a config is secret: readable by its owner only, or containing a secret.
 fn is_secret(path: &str, content: &[u8], map: &Map) -> bool {
     let mode =
         map.get("mode").and_then(Data::word).and_then(|mode| super::data::number(mode).parse::<u32>().ok());
@@ -171,7 +174,7 @@ fn is_secret(path: &str, content: &[u8], map: &Map) -> bool {
     if mode.is_some_and(|mode| mode & 0o077 == 0) {
         return true;
     }
-    // Types have no values, and are long.
+    // API types are long and contain no values.
     let head = &content[..content.len().min(256)];
     let kind: &[u8] = b"\nkind: CustomResourceDefinition\n";
     let plain = open::unpacked(content);
@@ -203,7 +206,7 @@ fn whole(unit: Option<&Map>) -> Option<&str> {
 
 /// A unit or a drop-in.
 fn unit(walk: &mut Walk<'_>, path: &str, old: Option<&Map>, new: Option<&Map>) {
-    walk.step(Into::File, path, |walk| {
+    walk.step(StepKind::File, path, |walk| {
         walk.kind = ChangeKind::Unit;
         let empty = Map::new();
         let (one, two) = (whole(old), whole(new));

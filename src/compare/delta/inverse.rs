@@ -1,11 +1,11 @@
-//! Differences seen from the other side.
+//! Inverts differences.
 
 use std::collections::BTreeMap;
 
 use super::{Change, Edit, Hunk, HunkLine, PlaceStep, Tone};
 
 impl Change {
-    /// The same difference, seen from the other side. Of several, [`inverse`] knows which were renamed.
+    /// The inverse difference. For several changes, [`inverse`] tracks renames.
     pub fn inverse(mut self) -> Self {
         if let (Edit::Renamed { old, new }, Some(last)) = (&self.edit, self.place.last_mut())
             && last.name == *new
@@ -40,7 +40,7 @@ impl Hunk {
             HunkLine { sign, ..line }
         };
         let mut lines: Vec<HunkLine> = self.lines.into_iter().map(swap).collect();
-        // What goes stands before what comes.
+        // Removed lines come before added lines.
         for run in lines.chunk_by_mut(|a, b| (a.sign == ' ') == (b.sign == ' ')) {
             run.sort_by_key(|line| line.sign == '+');
         }
@@ -48,7 +48,7 @@ impl Hunk {
     }
 }
 
-/// The same differences, seen from the other side: what was renamed is under its other name.
+/// The inverse differences, with renamed files under their other name.
 pub(crate) fn inverse(changes: Vec<Change>) -> Vec<Change> {
     let mut renamed: BTreeMap<Vec<PlaceStep>, String> = BTreeMap::new();
     for change in &changes {
@@ -57,7 +57,7 @@ pub(crate) fn inverse(changes: Vec<Change>) -> Vec<Change> {
         }
     }
     let back = |mut change: Change| {
-        // The longest first: the way to what is inside is still under the new names.
+        // The longest first: the steps inside still use the new names.
         for end in (1..=change.place.len()).rev() {
             if let Some(old) = renamed.get(&change.place[..end])
                 && !(matches!(change.edit, Edit::Renamed { .. }) && end == change.place.len())

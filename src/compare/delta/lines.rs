@@ -1,14 +1,13 @@
-//! A block of YAML by lines and their indentation, read once: entries of mappings and items of lists are ranges of lines.
+//! Indexes a YAML block by lines and indentation: mapping entries and list items are line ranges.
 
 use std::ops::Range;
 
-/// The indentation of a line without content: empty, or a comment.
+/// The indentation of an empty line or a comment.
 const NOTHING: u32 = u32::MAX;
 
-/// A text by lines.
 pub(super) struct Lines<'t> {
     text: &'t str,
-    /// Start of a line, and how far its content is indented. The last one is the end of the text.
+    /// Start of each line, and its indentation. The last entry is the end of the text.
     lines: Vec<(u32, u32)>,
 }
 
@@ -16,23 +15,23 @@ pub(super) struct Lines<'t> {
 pub(super) struct BlockEntry<'t> {
     pub(super) key: &'t str,
     pub(super) indent: usize,
-    /// Whether nothing stands behind the colon.
+    /// Whether nothing follows the colon.
     pub(super) is_block: bool,
     /// From its key to its end.
     pub(super) text: &'t str,
-    /// Its lines but for the first.
+    /// All its lines but the first.
     pub(super) body: Range<usize>,
 }
 
 impl BlockEntry<'_> {
-    /// Whether it is a text of several lines, as `|` begins one.
+    /// Whether it is a literal block (`|`).
     pub(super) fn is_literal(&self) -> bool {
         self.text[self.key.len() + 1..].trim_start().starts_with(['|', '>'])
     }
 }
 
 impl<'t> Lines<'t> {
-    /// None if the text is too large for this.
+    /// None if the text is too large.
     pub(super) fn of(text: &'t str) -> Option<Self> {
         u32::try_from(text.len()).ok()?;
         let bytes = text.as_bytes();
@@ -59,19 +58,19 @@ impl<'t> Lines<'t> {
         &self.text[self.lines[lines.start].0 as usize..self.lines[lines.end].0 as usize]
     }
 
-    /// How far a block is indented, and whether it is a list.
+    /// The indentation of a block, and whether it is a list.
     pub(super) fn shape(&self, block: &Range<usize>) -> Option<(usize, bool)> {
         let first = block.clone().find(|line| self.lines[*line].1 != NOTHING)?;
         let indent = self.lines[first].1 as usize;
         Some((indent, self.slice(first..first + 1)[indent..].starts_with("- ")))
     }
 
-    /// The entries of a mapping at this indentation; none if it is not one, or has a key twice.
+    /// The entries of a mapping at this indentation; none if it is not a mapping or has duplicate keys.
     pub(super) fn entries(&self, block: Range<usize>, indent: usize) -> Option<Vec<BlockEntry<'t>>> {
         self.mapping(block, indent, false)
     }
 
-    /// The items of a list at this indentation, each of them a mapping.
+    /// The items of a list at this indentation, if all are mappings.
     pub(super) fn items(&self, block: Range<usize>, indent: usize) -> Option<Vec<Vec<BlockEntry<'t>>>> {
         let mut starts = Vec::new();
         for line in block.clone() {
@@ -88,7 +87,7 @@ impl<'t> Lines<'t> {
         starts.iter().zip(ends).map(|(start, end)| self.mapping(*start..end, indent + 2, true)).collect()
     }
 
-    /// `dash`: the first line is an item's, whose dash stands where it would be indented.
+    /// `dash`: the first line starts an item, with a dash in place of its indentation.
     fn mapping(&self, block: Range<usize>, indent: usize, dash: bool) -> Option<Vec<BlockEntry<'t>>> {
         // Line, key, and whether it is a block.
         let mut found: Vec<(usize, &'t str, bool)> = Vec::new();
@@ -126,7 +125,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// A plain key, and whether nothing stands behind its colon; none if it is something else.
+/// A plain key, and whether nothing follows its colon; none for anything else.
 fn key_of(content: &str) -> Option<(&str, bool)> {
     let (key, value) = content.split_once(':')?;
     let plain = |c: u8| c.is_ascii_alphanumeric() || b"_./$-".contains(&c);

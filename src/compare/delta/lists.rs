@@ -1,4 +1,4 @@
-//! Lists: items that have a key by it, whatever their order; others in order, those that are alike paired.
+//! Lists: items with a key are paired by it, in any order; others in order, similar items paired.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::fields;
 use super::walk::Walk;
 use crate::base::redact;
 
-/// What tells items of Kubernetes' lists apart, most telling first. A second key may be missing.
+/// Keys of items in Kubernetes lists, most specific first. The second key may be absent.
 const KEYS: [&[&str]; 17] = [
     &["kind", "namespace", "name"],
     &["name"],
@@ -29,9 +29,9 @@ const KEYS: [&[&str]; 17] = [
     &["source"],
     &["version"],
 ];
-/// More pairs of items are not looked at to find those that are alike.
+/// Maximum number of pairs to compare when searching for similar items.
 const PAIRS: usize = 10_000;
-/// Longer scalars are no names of items, and no keys.
+/// Longer scalars are neither item names nor keys.
 const NAME: usize = 80;
 const LONG: usize = 512;
 
@@ -49,7 +49,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &[Data], new: &[Data]) {
     }
 }
 
-/// Items by their key; none if one has no key, or two have the same.
+/// Items by their key; none if an item has no key, or two have the same.
 fn keyed<'d>(items: &'d [Data], keys: &[&str]) -> Option<BTreeMap<String, &'d Data>> {
     let mut found = BTreeMap::new();
     for item in items {
@@ -70,7 +70,7 @@ fn keyed<'d>(items: &'d [Data], keys: &[&str]) -> Option<BTreeMap<String, &'d Da
     Some(found)
 }
 
-/// Items in their order: what is equal stays, and of the rest what is alike belongs together.
+/// Compares items in order: equal ones stay, similar ones are paired.
 pub(super) fn ordered(walk: &mut Walk<'_>, old: &[Data], new: &[Data]) {
     for (gone, come) in gaps(old, new) {
         let mut come: Vec<(usize, &Data)> = come.map(|at| (at, &new[at])).collect();
@@ -89,7 +89,7 @@ pub(super) fn ordered(walk: &mut Walk<'_>, old: &[Data], new: &[Data]) {
             match best.flatten() {
                 Some((_, std::cmp::Reverse(index))) => {
                     let (to, two) = come.remove(index);
-                    // Not the index of either side: the way is the same, whichever side one looks from.
+                    // Independent of direction, so that the path is the same from either side.
                     let name = at.min(to).to_string();
                     walk.item(&name, |walk| fields::compare(walk, Some(one), Some(two)));
                 }
@@ -102,7 +102,7 @@ pub(super) fn ordered(walk: &mut Walk<'_>, old: &[Data], new: &[Data]) {
     }
 }
 
-/// Where two lists differ.
+/// The ranges in which two lists differ.
 fn gaps(old: &[Data], new: &[Data]) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> {
     let mut input = InternedInput::default();
     let print = |data: &Data| format!("{data:?}");
@@ -113,14 +113,14 @@ fn gaps(old: &[Data], new: &[Data]) -> Vec<(std::ops::Range<usize>, std::ops::Ra
     diff.hunks().map(|hunk| (range(hunk.before), range(hunk.after))).collect()
 }
 
-/// How much two items have in common; none if they are not the same thing changed.
+/// How similar two items are; none if they are unrelated.
 fn alike(one: &Data, two: &Data) -> Option<usize> {
     let (one, two) = (one.map()?, two.map()?);
     let same = one.iter().filter(|(key, value)| two.get(*key).is_some_and(|two| two.same(value))).count();
     (same > 0).then_some(same)
 }
 
-/// An item by its value if that is short and public, else by its index.
+/// An item's value if it is short and public, else its index.
 fn name(walk: &Walk<'_>, data: &Data, at: usize) -> String {
     match data.word() {
         Some(word) if !walk.masked && word.len() <= NAME && !word.contains('\n') => {

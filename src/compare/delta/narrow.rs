@@ -1,17 +1,17 @@
-//! Two objects in YAML without what both have word for word, so that only what differs is read.
+//! Removes common blocks from two YAML objects, so that only the differences are parsed.
 //!
-//! Works on lines and their indentation, as programs write YAML, and gives up on anything else: then the whole is read.
-//! Invariant: what is left differs by exactly what the whole differs by. So only whole blocks go, from both sides and from
-//! the same place, and what tells objects and items apart stays: `apiVersion`, `kind`, `metadata`, names, short values.
+//! Works on lines and indentation, as programs write YAML, and gives up on anything else: then the whole is parsed.
+//! Invariant: the rest differs in exactly the same way as the whole. So only whole blocks are removed, from both sides
+//! and from the same place, and identifying fields stay: `apiVersion`, `kind`, `metadata`, names, short values.
 
 use super::lines::{BlockEntry, Lines};
 
-/// Deeper nesting is left as it is.
+/// Deeper nesting is kept.
 const DEPTH: usize = 48;
 
 type Out = (String, String);
 
-/// Both without their common blocks; none if they are no plain objects.
+/// Both texts without their common blocks; none if they are not plain objects.
 pub(super) fn narrow(old: &str, new: &str) -> Option<Out> {
     let (one, two) = (Lines::of(start(old))?, Lines::of(start(new))?);
     let both = Both { old: &one, new: &two };
@@ -27,7 +27,7 @@ pub(super) fn narrow(old: &str, new: &str) -> Option<Out> {
     Some(out)
 }
 
-/// Group, kind, namespace and name of the one object of a text, if it says them in the plainest way; else none.
+/// Group, kind, namespace and name of the only object of a text, if written in the simplest form.
 pub(super) fn identity(text: &str) -> Option<(String, String, String, String)> {
     let lines = Lines::of(start(text))?;
     let entries = lines.entries(lines.all(), 0)?;
@@ -50,7 +50,7 @@ pub(super) fn identity(text: &str) -> Option<(String, String, String, String)> {
     Some((group, word(&entries, "kind")?, namespace, word(&inner, "name")?))
 }
 
-/// The text behind the line that starts the document.
+/// The text after the document start line.
 fn start(text: &str) -> &str {
     match text.strip_prefix("---").map(|rest| rest.trim_start_matches([' ', '\r'])) {
         Some(rest) => rest.strip_prefix('\n').unwrap_or(text),
@@ -66,7 +66,7 @@ struct Both<'l, 't> {
 impl Both<'_, '_> {
     fn mappings(&self, old: &[BlockEntry<'_>], new: &[BlockEntry<'_>], depth: usize, out: &mut Out) {
         for (at, one) in old.iter().enumerate() {
-            // Most often both sides have the same keys in the same order.
+            // Usually both sides have the same keys in the same order.
             let same = new.get(at).filter(|two| two.key == one.key);
             match same.or_else(|| new.iter().find(|two| two.key == one.key)) {
                 None => push(&mut out.0, one, one.text),
@@ -86,7 +86,7 @@ impl Both<'_, '_> {
         }
     }
 
-    /// One key of both sides, with something different behind it.
+    /// Handles a key with different values.
     fn pair(&self, one: &BlockEntry<'_>, two: &BlockEntry<'_>, depth: usize, out: &mut Out) {
         let mut inner = Out::default();
         let may = one.is_block && two.is_block && depth < DEPTH && !(depth == 0 && one.key == "metadata");
@@ -106,7 +106,7 @@ impl Both<'_, '_> {
         }
     }
 
-    /// What stands below a key: mappings, or lists of as many items with the same names. False if it is something else.
+    /// Handles the values below a key: mappings, or lists with the same item names. False for anything else.
     fn bodies(&self, old: &BlockEntry<'_>, new: &BlockEntry<'_>, depth: usize, out: &mut Out) -> bool {
         let shapes = (self.old.shape(&old.body), self.new.shape(&new.body));
         let (Some((indent, list)), Some(other)) = shapes else { return false };

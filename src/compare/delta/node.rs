@@ -1,4 +1,4 @@
-//! What else an Ignition config says about a node: users, groups, directories, links, kernel arguments, other configs.
+//! The rest of an Ignition config: users, groups, directories, links, kernel arguments, other configs.
 
 use super::data::{Data, Map, number};
 use super::ignition::{keys, named};
@@ -61,7 +61,7 @@ pub(super) fn entry(walk: &mut Walk<'_>, old: Option<&Map>, new: Option<&Map>) {
     }
 }
 
-/// A mode, in octal.
+/// Modes are shown in octal.
 pub(super) fn mode(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     let octal = |data: Option<&Data>| {
         let value = data?.word()?;
@@ -70,7 +70,7 @@ pub(super) fn mode(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) 
     walk.texts(ChangeKind::File, octal(old).as_deref(), octal(new).as_deref());
 }
 
-/// Everything that has no path or name, by field.
+/// Everything without a path or name, by field.
 pub(super) fn rest(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     let known = |way: &[&str]| {
         matches!(

@@ -1,15 +1,15 @@
-//! Kubernetes objects: which is which, and what is special about some kinds.
+//! Kubernetes objects: how they are paired, and special kinds.
 
 use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{ChangeKind, Edit, Into, fields, gate, ignition, schema, secret_fields};
+use super::{ChangeKind, Edit, StepKind, fields, gate, ignition, schema, secret_fields};
 
-/// Group, kind, namespace, name: what one object has in all its versions.
+/// Group, kind, namespace and name: independent of the version.
 type Identity = (String, String, String, String);
 
-/// Documents of two files; what both have word for word may be missing.
+/// Compares the documents of two files, from which identical documents may be missing.
 pub(super) fn documents(walk: &mut Walk<'_>, old: Vec<Data>, new: Vec<Data>) {
     let masked = walk.masked;
     let prepare = |documents: Vec<Data>| -> (BTreeMap<Identity, Vec<Data>>, Vec<Data>) {
@@ -54,7 +54,7 @@ fn objects(
         loop {
             match (one.next(), two.next()) {
                 (Some(one), Some(two)) => {
-                    walk.step(Into::Object, &show(&name), |walk| object(walk, &one, &two));
+                    walk.step(StepKind::Object, &show(&name), |walk| object(walk, &one, &two));
                 }
                 (Some(one), None) => gone.push((name.clone(), one)),
                 (None, Some(two)) => come.push((name.clone(), two)),
@@ -68,14 +68,14 @@ fn objects(
         return renamed(walk, (&show(was), one), (&show(is), two));
     }
     for (name, one) in &gone {
-        walk.step(Into::Object, &show(name), |walk| walk.edit(ChangeKind::Object, Some(one), None));
+        walk.step(StepKind::Object, &show(name), |walk| walk.edit(ChangeKind::Object, Some(one), None));
     }
     for (name, two) in &come {
-        walk.step(Into::Object, &show(name), |walk| walk.edit(ChangeKind::Object, None, Some(two)));
+        walk.step(StepKind::Object, &show(name), |walk| walk.edit(ChangeKind::Object, None, Some(two)));
     }
 }
 
-/// The only object of its kind, under another name: what else is different is told under the new one.
+/// The only object of its kind, renamed: other changes are reported under the new name.
 fn renamed(walk: &mut Walk<'_>, (was, one): (&str, &Data), (is, two): (&str, &Data)) {
     let nameless = |data: &Data| {
         let mut data = data.clone();
@@ -86,13 +86,12 @@ fn renamed(walk: &mut Walk<'_>, (was, one): (&str, &Data), (is, two): (&str, &Da
         }
         data
     };
-    walk.step(Into::Object, is, |walk| {
+    walk.step(StepKind::Object, is, |walk| {
         walk.push(ChangeKind::Object, Edit::Renamed { old: was.to_owned(), new: is.to_owned() });
         object(walk, &nameless(one), &nameless(two));
     });
 }
 
-/// One object of both sides.
 fn object(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     walk.kind = ChangeKind::Object;
     match old.get("kind").and_then(Data::text) {
@@ -103,7 +102,7 @@ fn object(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     }
 }
 
-/// A document that is no object.
+/// A document that is not an object.
 fn other(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     walk.kind = ChangeKind::Data;
     if let (Some(old), Some(new)) = (old, new) {
@@ -117,7 +116,7 @@ fn other(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>) {
     fields::compare(walk, old, new);
 }
 
-/// A `List` as its items.
+/// The items of a `List`.
 fn flattened(document: Data) -> Vec<Data> {
     let is_list = document.get("kind").and_then(Data::text) == Some("List");
     match document {
@@ -131,7 +130,7 @@ fn flattened(document: Data) -> Vec<Data> {
     }
 }
 
-/// Which object a document is; none if it does not say.
+/// The identity of a document; none if it has none.
 pub(super) fn identity(document: &Data) -> Option<Identity> {
     let text = |way: &[&str]| document.at(way).and_then(Data::word).map(str::to_owned);
     let version = text(&["apiVersion"])?;

@@ -1,4 +1,4 @@
-//! What a content is, and who compares it. Contents are in files, and in fields: then they are decoded first.
+//! Detects the type of a content and picks its comparer. Contents are files, or fields, which are decoded first.
 
 use std::borrow::Cow;
 use std::io::Read as _;
@@ -11,11 +11,11 @@ use super::walk::Walk;
 use super::{ChangeKind, Edit, ShownValue, environment, image, object, pem, read, show, text, unit};
 use crate::openshift::ignition;
 
-/// Larger contents stay compressed.
+/// Maximum size of decompressed content.
 const UNPACKED: u64 = 128 << 20;
-/// What says what a text is stands near its beginning.
+/// How much of a text to inspect to detect its type.
 const HEAD: usize = 64 << 10;
-/// Shorter texts are no base64 of something.
+/// Minimum length of base64-encoded content.
 const ENCODED: usize = 16;
 
 /// Two contents of one path.
@@ -54,7 +54,7 @@ fn texts(walk: &mut Walk<'_>, path: &str, old: &str, new: &str) {
     } else if unit::is_unit(path, old) && unit::is_unit(path, new) {
         match unit::compare(walk, old, new) {
             true => return,
-            false if unit::is_named(path) => note = Some("compared as text: no valid unit".into()),
+            false if unit::is_named(path) => note = Some("compared as text: not a valid unit".into()),
             false => {}
         }
     } else if environment::is_environment(walk, path, old) && environment::is_environment(walk, path, new) {
@@ -70,7 +70,7 @@ fn is_data(walk: &Walk<'_>, path: &str, text: &str) -> bool {
         let has = |key: &str| head.starts_with(key) || head.contains(&format!("\n{key}"));
         has("apiVersion:") && has("kind:")
     };
-    // A file of one word is YAML too, but that is no reason to take it for it.
+    // A single word is valid YAML too, but that does not make it YAML.
     (is_named(path) && (!walk.masked || text.contains(':')))
         || (read::is_json(text) && text.trim_end().ends_with(['}', ']']))
         || object()
@@ -80,7 +80,7 @@ fn is_named(path: &str) -> bool {
     [".yaml", ".yml", ".json", ".ign", ".dockerconfigjson"].iter().any(|end| path.ends_with(end))
 }
 
-/// As much of a text as is looked at to see what it is.
+/// The part of a text to inspect.
 pub(super) fn head(text: &str) -> &str {
     let mut end = text.len().min(HEAD);
     while !text.is_char_boundary(end) {
@@ -89,7 +89,7 @@ pub(super) fn head(text: &str) -> &str {
     &text[..end]
 }
 
-/// Two texts of a field that differ: if they hold something, that is compared. False if they are just texts.
+/// Compares the contents embedded in two different texts of a field. False if they are plain texts.
 pub(super) fn embedded(walk: &mut Walk<'_>, old: &str, new: &str, hidden: bool) -> bool {
     if !walk.may_open() {
         return false;
@@ -109,7 +109,7 @@ pub(super) fn embedded(walk: &mut Walk<'_>, old: &str, new: &str, hidden: bool) 
     true
 }
 
-/// The bytes of a data URL, or of base64 of a text or something compressed.
+/// The bytes of a data URL, or of base64-encoded text or compressed data.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     if text.starts_with("data:") {
         return ignition::decode(text);
@@ -133,7 +133,7 @@ fn plain(content: &[u8]) -> Option<&str> {
     (!content.contains(&0)).then_some(text)
 }
 
-/// What is inside gzip; none if it is not gzip, or too much.
+/// Decompressed gzip; none if it is not gzip, or too large.
 pub(super) fn unpacked(content: &[u8]) -> Option<Vec<u8>> {
     if !content.starts_with(&[0x1f, 0x8b]) {
         return None;
@@ -160,7 +160,7 @@ fn is_key(content: &[u8]) -> bool {
         && !crate::base::redact::patterns("", content).is_empty()
 }
 
-/// A content that is on one side only, as it may be shown.
+/// A content on one side only, as it may be shown.
 pub(super) fn shown(path: &str, content: &[u8], secret: bool) -> ShownValue {
     if secret {
         return ShownValue::Secret;
@@ -173,7 +173,7 @@ pub(super) fn shown(path: &str, content: &[u8], secret: bool) -> ShownValue {
     }
 }
 
-/// A change of something secret.
+/// Reports a change of something secret.
 pub(super) fn secret(walk: &mut Walk<'_>, kind: ChangeKind) {
     walk.push(kind, Edit::Changed { old: ShownValue::Secret, new: ShownValue::Secret });
 }

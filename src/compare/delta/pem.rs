@@ -1,16 +1,16 @@
-//! PEM files: certificates paired and compared by field, keys only for whether they are the same.
+//! PEM files: certificates are paired and compared by field, keys only for equality.
 
 use super::walk::Walk;
-use super::{ChangeKind, Edit, Into, ShownValue, certificate, open, walk};
+use super::{ChangeKind, Edit, ShownValue, StepKind, certificate, open, walk};
 use crate::base::pki::Certificate;
 
-/// One block: what its first line says, and its lines without white space.
+/// One block: its label, and its lines without white space.
 struct Block {
     label: String,
     body: String,
 }
 
-/// Whether a text is PEM and nothing else. Files that are named so may have other text around the blocks.
+/// Whether a text is PEM and nothing else. Files with a PEM extension may have text around the blocks.
 pub(super) fn is_pem(path: &str, text: &str) -> bool {
     let head = open::head(text);
     if !head.contains("-----BEGIN ") {
@@ -27,7 +27,7 @@ pub(super) fn is_pem(path: &str, text: &str) -> bool {
         })
 }
 
-/// Two PEM texts. What is around the blocks, and their order, does not count.
+/// Compares two PEM texts. Text around the blocks and their order do not count.
 pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) {
     let (Some(old), Some(new)) = (blocks(old), blocks(new)) else {
         return open::secret(walk, ChangeKind::Key);
@@ -61,7 +61,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) {
     }
 }
 
-/// Blocks of one label that are no certificates.
+/// Compares blocks of one label that are not certificates.
 fn keys(walk: &mut Walk<'_>, label: &str, old: &[String], new: &[String]) {
     let public =
         label.ends_with("PUBLIC KEY") || label.ends_with("CERTIFICATE") || label.ends_with("REQUEST");
@@ -75,11 +75,11 @@ fn keys(walk: &mut Walk<'_>, label: &str, old: &[String], new: &[String]) {
     while let Some(edit) = walk::edit(old.next(), new.next()) {
         edits.push(edit);
     }
-    let into = Into::Field;
+    let into = StepKind::Field;
     edits.into_iter().for_each(|edit: Edit| walk.step(into, &name, |walk| walk.push(ChangeKind::Key, edit)));
 }
 
-/// The blocks of a text; none if one does not end.
+/// The blocks of a text; none if one is unterminated.
 fn blocks(text: &str) -> Option<Vec<Block>> {
     let mut found = Vec::new();
     let mut left = text;
@@ -96,7 +96,7 @@ fn blocks(text: &str) -> Option<Vec<Block>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Blocks that are not on both sides.
+/// Blocks on one side only.
 fn without_shared(old: Vec<Block>, mut new: Vec<Block>) -> (Vec<Block>, Vec<Block>) {
     let mut gone = Vec::new();
     for block in old {

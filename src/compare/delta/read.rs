@@ -1,4 +1,4 @@
-//! Text to data: JSON with a fast reader, YAML one document at a time, and only those that are not on both sides.
+//! Parses text: JSON with a fast parser, YAML one document at a time, and only documents on one side.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,22 @@ use super::{narrow, sparse};
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source};
 
-/// Larger texts are compared by line: their trees would take too much memory.
+/// Maximum size; larger texts are compared by line, since their trees would take too much memory.
 const MOST: usize = 64 << 20;
-/// The same for YAML, which is slower to read.
+/// The same for YAML, which parses more slowly.
 const MOST_YAML: usize = 16 << 20;
 
-/// Why a text is no data.
+/// Why a text was not parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is not valid.
     Invalid {
         /// From 1, in the document.
         line: usize,
     },
-    /// It is too large.
     Large,
 }
 
-/// Documents of either side that the other one does not have, word for word. An error says on how many sides.
+/// Documents of each side that the other side lacks. An error says how many sides are invalid.
 pub(super) fn documents(old: &str, new: &str) -> Result<[Vec<Data>; 2], String> {
     if old.len().max(new.len()) > MOST {
         return Err(why(Some(Refused::Large), None));
@@ -72,7 +70,7 @@ pub(super) fn documents(old: &str, new: &str) -> Result<[Vec<Data>; 2], String> 
     }
 }
 
-/// The one value of a JSON text.
+/// The only value of a JSON text.
 pub(super) fn json(text: &str) -> Result<Data, Refused> {
     if text.len() > MOST {
         return Err(Refused::Large);
@@ -84,10 +82,10 @@ pub(super) fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// The same words whichever side it is.
+/// The message is independent of the side.
 fn why(one: Option<Refused>, two: Option<Refused>) -> String {
     let reason = match (one, two) {
-        (Some(Refused::Large), _) | (_, Some(Refused::Large)) => "it is too large to be read as YAML".into(),
+        (Some(Refused::Large), _) | (_, Some(Refused::Large)) => "it is too large to parse".into(),
         (Some(Refused::Invalid { line }), None) | (None, Some(Refused::Invalid { line })) => {
             format!("one side is not valid YAML (line {line})")
         }
@@ -103,7 +101,7 @@ fn why(one: Option<Refused>, two: Option<Refused>) -> String {
     format!("compared as text: {reason}")
 }
 
-/// Documents with the lines before them, split where `---` stands at the start of a line.
+/// Documents with the number of lines before them, split at `---`.
 fn split(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let (mut start, mut lines, mut before) = (0, 0, 0);

@@ -1,17 +1,17 @@
-//! Files that are the same under another name.
+//! Detects renamed files.
 
 use super::File;
 use super::data::Data;
 use super::{narrow, object, open, read};
 
-/// Texts are alike from here on, in percent.
+/// Minimum similarity of renamed texts, in percent.
 const ALIKE: usize = 60;
-/// Pairs that are looked at, and the size of what is read of them.
+/// Maximum number of pairs to compare, and maximum size of a file.
 const PAIRS: usize = 4096;
 const SIZE: usize = 1 << 20;
 
-/// Pairs of a removed and an added file that are one, renamed: the same content first, then the same Kubernetes object,
-/// then text that is mostly the same.
+/// Pairs of a removed and an added file that are the same file, renamed: equal content first, then the same Kubernetes
+/// object, then similar text.
 pub(crate) fn renames(removed: &[File<'_>], added: &[File<'_>]) -> Vec<(usize, usize)> {
     let mut found =
         Pairing { pairs: Vec::new(), removed: vec![false; removed.len()], added: vec![false; added.len()] };
@@ -41,7 +41,7 @@ impl Pairing {
     fn equal(&mut self, removed: &[File<'_>], added: &[File<'_>]) {
         for (from, file) in removed.iter().enumerate() {
             let content = file.content;
-            // Of several with that content, rather the one of that name.
+            // Among several with this content, prefer the same base name.
             let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
             let fits = |to: &usize| !self.added[*to] && !content.is_empty() && added[*to].content == content;
             let all: Vec<usize> = (0..added.len()).filter(fits).collect();
@@ -95,7 +95,7 @@ impl Pairing {
     }
 }
 
-/// The one object of a file.
+/// The only object of a file.
 fn only(file: &File<'_>) -> Option<(String, String, String, String)> {
     let text = std::str::from_utf8(file.content).ok().filter(|text| text.len() <= SIZE)?;
     if !crate::base::yaml::is_manifest(file.path) || !open::head(text).contains("kind") {
@@ -111,7 +111,7 @@ fn only(file: &File<'_>) -> Option<(String, String, String, String)> {
     }
 }
 
-/// Hashes of a text's lines, sorted; none of what is no text, too short or too long to say something.
+/// Sorted hashes of a text's lines; none for binary, very short or very long content.
 fn lines(content: &[u8]) -> Option<Vec<blake3::Hash>> {
     let text = std::str::from_utf8(content).ok().filter(|text| text.len() <= SIZE && !text.contains('\0'))?;
     let mut lines: Vec<blake3::Hash> = text
@@ -124,7 +124,7 @@ fn lines(content: &[u8]) -> Option<Vec<blake3::Hash>> {
     (lines.len() >= 3).then_some(lines)
 }
 
-/// How many lines two texts share, in percent of all.
+/// The share of common lines, in percent.
 fn alike(one: &[blake3::Hash], two: &[blake3::Hash]) -> usize {
     let (mut left, mut right, mut shared) = (one.iter().peekable(), two.iter().peekable(), 0);
     while let (Some(one), Some(two)) = (left.peek(), right.peek()) {

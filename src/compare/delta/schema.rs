@@ -1,19 +1,19 @@
 //! CustomResourceDefinitions: versions, then the schema by path, and whether it allows more or less now.
 //!
-//! A place is `Object / version / fields … / rule`: a step into a field is a field of the objects that the schema is for,
-//! `[]` stands for the items of a list and `{}` for the values of a map, and what is said about it is a rule.
+//! A place is `Object / version / fields … / rule`: fields are those of the described objects, `[]` stands for list
+//! items and `{}` for map values, and constraints are rules.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::data::{Data, Map};
 use super::walk::{self, Walk};
-use super::{ChangeKind, Into, Tone, fields};
+use super::{ChangeKind, StepKind, Tone, fields};
 
-/// Longer rules are cut where they are names.
+/// Longer rules are truncated when used as names.
 const NAME: usize = 80;
 
-/// Two definitions of one name.
+/// Compares two definitions of the same name.
 pub(super) fn definition(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     let (Some(one), Some(two)) = (versions(old), versions(new)) else {
         return fields::compare(walk, Some(old), Some(new));
@@ -88,7 +88,7 @@ fn schema(map: &Map) -> Option<&Map> {
     map.get("openAPIV3Schema").and_then(Data::map)
 }
 
-/// What is said about one value.
+/// Compares the rules for one value.
 fn rules(walk: &mut Walk<'_>, old: &Map, new: &Map) {
     for key in fields::keys(old, new) {
         let (one, two) = (old.get(key), new.get(key));
@@ -117,7 +117,7 @@ fn rules(walk: &mut Walk<'_>, old: &Map, new: &Map) {
             }
             ("x-kubernetes-validations", None | Some(Data::List(_)), None | Some(Data::List(_))) => {
                 let list = |data: Option<&Data>| data.and_then(Data::list).unwrap_or_default().to_vec();
-                walk.step(Into::Rule, key, |walk| validations(walk, &list(one), &list(two)));
+                walk.step(StepKind::Rule, key, |walk| validations(walk, &list(one), &list(two)));
             }
             _ => rule(walk, key, one, two, tone(key, one, two)),
         }
@@ -132,14 +132,14 @@ fn properties(walk: &mut Walk<'_>, old: Option<&Map>, new: Option<&Map>) {
         match (one, two) {
             (Some(one), Some(two)) if one.same(two) => {}
             (Some(Data::Map(one)), Some(Data::Map(two))) => walk.field(key, |walk| rules(walk, one, two)),
-            // A field that there was not may be set now; one that is gone may not.
+            // A new field may be set now; a removed field may not.
             _ => walk.field(key, |walk| tell(walk, one, two, more(two.is_some(), one.is_some()))),
         }
     }
 }
 
 fn rule(walk: &mut Walk<'_>, name: &str, old: Option<&Data>, new: Option<&Data>, tone: Option<Tone>) {
-    walk.step(Into::Rule, name, |walk| tell(walk, old, new, tone));
+    walk.step(StepKind::Rule, name, |walk| tell(walk, old, new, tone));
 }
 
 fn tell(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>, tone: Option<Tone>) {
@@ -149,13 +149,13 @@ fn tell(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>, tone: Optio
     }
 }
 
-/// Values of which each is told; `added` is what one more means.
+/// Reports values one by one; `added` is the meaning of an additional value.
 fn set(walk: &mut Walk<'_>, name: &str, old: &[Data], new: &[Data], added: Tone) {
     let less = if added == Tone::Loosened { Tone::Tightened } else { Tone::Loosened };
     let only = |from: &'_ [Data], other: &[Data]| -> Vec<Data> {
         from.iter().filter(|one| !other.iter().any(|two| two.same(one))).cloned().collect()
     };
-    walk.step(Into::Rule, name, |walk| {
+    walk.step(StepKind::Rule, name, |walk| {
         for one in only(old, new) {
             walk.item(one.word().unwrap_or("null"), |walk| tell(walk, Some(&one), None, Some(less)));
         }
@@ -165,7 +165,7 @@ fn set(walk: &mut Walk<'_>, name: &str, old: &[Data], new: &[Data], added: Tone)
     });
 }
 
-/// CEL rules, by their text.
+/// Compares CEL rules, by their text.
 fn validations(walk: &mut Walk<'_>, old: &[Data], new: &[Data]) {
     let read = |list: &[Data]| -> Map {
         list.iter()
@@ -221,7 +221,7 @@ fn tone(rule: &str, old: Option<&Data>, new: Option<&Data>) -> Option<Tone> {
     }
 }
 
-/// Less before than after is more room.
+/// `Less` means that the limit grew.
 fn ordered(order: Option<Ordering>) -> Option<Tone> {
     match order? {
         Ordering::Less => Some(Tone::Loosened),
@@ -230,7 +230,7 @@ fn ordered(order: Option<Ordering>) -> Option<Tone> {
     }
 }
 
-/// `wide` and not `narrow`: more is allowed; the other way round less; else it is not known.
+/// `wide` and not `narrow`: more is allowed; the other way round less; else unknown.
 fn more(wide: bool, narrow: bool) -> Option<Tone> {
     match (wide, narrow) {
         (true, false) => Some(Tone::Loosened),

@@ -1,10 +1,10 @@
-//! Which values of an object are secret, by what it is. They become [`Data::Hidden`], which nothing can show.
+//! Hides the secret values of an object as [`Data::Hidden`], which nothing can show.
 
 use super::data::{Data, Map};
 
-/// Annotation in which a whole object may stand once more.
+/// This annotation may contain a copy of the whole object.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Fields of a kubeconfig's user that are no secrets.
+/// Fields of a kubeconfig's user that are not secret.
 const USER: [&str; 7] = [
     "client-certificate",
     "client-certificate-data",
@@ -15,7 +15,7 @@ const USER: [&str; 7] = [
     "as-groups",
 ];
 
-/// Hides what is secret. `masked`: everything that is not known to be public.
+/// Hides secrets. `masked`: everything that is not known to be public.
 pub(super) fn hide_secrets(data: &mut Data, masked: bool) {
     if is_ignition(data) {
         return;
@@ -33,20 +33,18 @@ pub(super) fn hide_secrets(data: &mut Data, masked: bool) {
     auths(data);
 }
 
-/// Whether it is an Ignition config.
 pub(super) fn is_ignition(data: &Data) -> bool {
     data.at(&["ignition", "version"]).is_some_and(|version| version.text().is_some())
         && data.get("kind").is_none()
 }
 
-/// Whether it is a kubeconfig.
 pub(super) fn is_kubeconfig(data: &Data) -> bool {
     data.get("kind").and_then(Data::text) == Some("Config")
         && data.get("apiVersion").and_then(Data::text) == Some("v1")
         && (data.get("clusters").is_some() || data.get("users").is_some())
 }
 
-/// A Secret: its values, and the annotation that repeats them.
+/// Hides the values of a Secret, and the annotation that repeats them.
 fn secret(data: &mut Data) {
     let Data::Map(map) = data else { return };
     for key in ["data", "stringData"] {
@@ -59,7 +57,7 @@ fn secret(data: &mut Data) {
     }
 }
 
-/// An object in a secret file: what it is called stays, and a MachineConfig's files are judged one by one.
+/// Handles an object in a secret file: its identity stays, and a MachineConfig's files are judged one by one.
 fn object(data: &mut Data, kind: &str) {
     let Data::Map(map) = data else { return hide(data) };
     let is_object = map.contains_key("apiVersion") && !kind.is_empty();
@@ -110,7 +108,7 @@ fn kubeconfig(data: &mut Data) {
     }
 }
 
-/// Registries' credentials, at any depth.
+/// Hides registry credentials, at any depth.
 fn auths(data: &mut Data) {
     match data {
         Data::Map(map) => {
@@ -133,7 +131,7 @@ fn hide(data: &mut Data) {
         Data::Map(map) => map.values_mut().for_each(hide),
         Data::List(items) => items.iter_mut().for_each(hide),
         Data::Text(text) => *data = Data::Hidden(std::mem::take(text)),
-        // A number is not the text that looks like it.
+        // A number differs from the text that looks like it.
         Data::Number(number) => *data = Data::Hidden(format!("\0{}", super::data::number(number))),
         Data::Bool(value) => *data = Data::Hidden(format!("\0{value}")),
         Data::Null | Data::Hidden(_) => {}

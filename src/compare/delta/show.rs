@@ -1,4 +1,4 @@
-//! Data as text that may be shown: the only place where a [`ShownValue`] is made of something's value.
+//! Data as text that may be shown: the only place that creates a [`ShownValue`] from a value.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::base::yaml;
 /// Larger values are shown by size and hash.
 pub(super) const MOST: usize = 16 << 10;
 
-/// A value under its key. `masked`: nothing of it is public.
+/// A value under its key. `masked`: all of it is secret.
 pub(super) fn shown(key: &str, data: &Data, masked: bool) -> ShownValue {
     match data {
         Data::Hidden(_) => ShownValue::Secret,

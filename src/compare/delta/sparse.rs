@@ -1,6 +1,6 @@
-//! Two Ignition configs in JSON without the files and units that both have word for word, so that only the others are read.
+//! Removes common files and units from two Ignition configs in JSON, so that only the others are parsed.
 //!
-//! Invariant: as of [`super::narrow`]. A config of another shape is read as a whole.
+//! Invariant: as in [`super::narrow`]. A config of another shape is parsed as a whole.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ struct Systemd<'t> {
     units: Vec<&'t RawValue>,
 }
 
-/// Both configs without what they share; none if they are no plain configs.
+/// Both configs without common parts; none if they are not plain configs.
 pub(super) fn configs(old: &str, new: &str) -> Option<[Data; 2]> {
     let read = |text: &str| text.trim_start().starts_with('{') && text.contains("\"ignition\"");
     if !read(old) || !read(new) {

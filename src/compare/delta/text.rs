@@ -1,8 +1,9 @@
-//! Texts by line, as `diff -u`, with three lines around.
+//! Texts by line, like `diff -u`, with three lines of context.
 //!
-//! Invariant: time and memory are bounded, whatever the texts. What is equal is skipped in blocks; where they differ, a
-//! window of lines is compared, and the next one begins where both sides meet again. So a large text with a few
-//! differences costs little more than reading it, and of one with many the first are shown, and the rest is said to be.
+//! Invariant: time and memory are bounded for all inputs. Equal parts are skipped in blocks; where texts differ, a
+//! window of lines is compared, and the next window starts where both sides meet again. So a large text with a few
+//! differences costs little more than reading it; of many differences the first are shown, and a note says that there
+//! are more.
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
@@ -10,21 +11,21 @@ use super::walk::Walk;
 use super::{ChangeKind, Edit, Hunk, HunkLine, open};
 use crate::base::redact;
 
-/// Lines around a difference.
+/// Lines of context.
 const AROUND: usize = 3;
-/// Bytes of a window; texts that are no larger are compared as a whole.
+/// Bytes per window; smaller texts are compared as a whole.
 const WINDOW: usize = 4 << 20;
-/// Windows that are looked at.
+/// Maximum number of windows.
 const WINDOWS: usize = 64;
-/// Lines that are shown of one text, and of one hunk.
+/// Maximum number of lines to show, per text and per hunk.
 const LINES: usize = 4000;
-/// Longer lines are cut.
+/// Longer lines are truncated.
 const LINE: usize = 2000;
-/// A private key is not longer.
+/// Maximum length of a private key.
 const KEY: usize = 16 << 10;
 const BLOCK: usize = 64 << 10;
 
-/// Two texts that differ.
+/// Compares two different texts.
 pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str, note: Option<&str>) {
     if walk.masked || has_secret(old) || has_secret(new) {
         return open::secret(walk, ChangeKind::Text);
@@ -37,25 +38,25 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str, note: Option<&s
             break;
         }
         if window == WINDOWS {
-            found.say("more differs than was looked at");
+            found.add_note("there are more differences than were compared");
             break;
         }
         match found.window(old, new, at) {
             Some(next) => at = next,
             None => {
-                found.say("from there on nothing is alike");
+                found.add_note("there are no common lines after that");
                 break;
             }
         }
     }
     if !old.ends_with('\n') ^ !new.ends_with('\n') && !old.is_empty() && !new.is_empty() {
-        found.say("one side does not end with a newline");
+        found.add_note("one side does not end with a newline");
     }
     let edit = Edit::Lines { hunks: found.hunks, cut: found.cut };
     walk.tell(ChangeKind::Text, edit, None, found.note.as_deref());
 }
 
-/// Whether a text that could not be read as objects has a Secret in it.
+/// Whether a text that could not be parsed as objects contains a Secret.
 fn has_secret(text: &str) -> bool {
     let head = open::head(text);
     let words =
@@ -63,7 +64,7 @@ fn has_secret(text: &str) -> bool {
     words.iter().any(|word| head.contains(word))
 }
 
-/// A place at the start of a line.
+/// A position at the start of a line.
 #[derive(Debug, Default, Clone, Copy)]
 struct Mark {
     byte: usize,
@@ -71,7 +72,7 @@ struct Mark {
     line: usize,
 }
 
-/// Over what is equal, to the start of the first line that is not; a few lines less if there are.
+/// Skips equal text to the start of the first different line, minus some context.
 fn skip(old: &str, new: &str, (mut one, mut two): (Mark, Mark)) -> (Mark, Mark) {
     let (left, right) = (&old.as_bytes()[one.byte..], &new.as_bytes()[two.byte..]);
     let blocks = left.chunks(BLOCK).zip(right.chunks(BLOCK));
@@ -99,7 +100,7 @@ struct Hunks {
     note: Option<String>,
 }
 
-/// Lines of a window, and whether it goes to the end.
+/// The lines of a window, and whether it reaches the end.
 fn lines(text: &str, from: usize) -> (Vec<&str>, bool) {
     let (mut size, mut all) = (0, true);
     let mut found = Vec::new();
@@ -117,7 +118,7 @@ fn lines(text: &str, from: usize) -> (Vec<&str>, bool) {
 type Span = (std::ops::Range<usize>, std::ops::Range<usize>);
 
 impl Hunks {
-    fn say(&mut self, words: &str) {
+    fn add_note(&mut self, words: &str) {
         match &mut self.note {
             Some(note) => {
                 note.push_str("; ");
@@ -127,7 +128,7 @@ impl Hunks {
         }
     }
 
-    /// Compares one window; gives the place where both sides meet again, or none if they do not.
+    /// Compares one window; returns the position where both sides meet again, if they do.
     fn window(&mut self, old: &str, new: &str, at: (Mark, Mark)) -> Option<(Mark, Mark)> {
         let ((one, one_all), (two, two_all)) = (lines(old, at.0.byte), lines(new, at.1.byte));
         let mut spans = differences(&one, &two);
@@ -139,7 +140,7 @@ impl Hunks {
         let mut meet = (last.0.end, last.1.end);
         let mut lost = false;
         if !all && open(meet) {
-            // The last one may be half of something; it is looked at again from its start, unless that is where we are.
+            // The last difference may be incomplete; the next window starts with it, unless this one did too.
             meet = (last.0.start, last.1.start);
             lost = spans.len() == 1;
             if !lost {
@@ -162,7 +163,7 @@ impl Hunks {
         Some((next(at.0, &one, meet.0), next(at.1, &two, meet.1)))
     }
 
-    /// One hunk of differences that are near each other.
+    /// One hunk of nearby differences.
     fn hunk(&mut self, one: &[&str], two: &[&str], at: (Mark, Mark), spans: &[Span], texts: (&str, &str)) {
         let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return };
         if self.lines >= LINES {
@@ -193,7 +194,7 @@ impl Hunks {
         hunk.lines.extend(one[here..end].iter().map(|text| line(' ', text, &mut inside.0)));
         if hunk.lines.len() > LINES {
             shorten(&mut hunk.lines);
-            self.say("long runs of lines are cut");
+            self.add_note("long runs of lines are truncated");
         }
         self.lines += hunk.lines.len();
         self.hunks.push(hunk);
@@ -224,12 +225,12 @@ fn differences(old: &[&str], new: &[&str]) -> Vec<Span> {
     diff.hunks().map(|hunk| (range(hunk.before), range(hunk.after))).collect()
 }
 
-/// Differences that share the lines around them.
+/// Groups differences whose context overlaps.
 fn groups(spans: &[Span]) -> impl Iterator<Item = &[Span]> {
     spans.chunk_by(|one, two| two.0.start - one.0.end <= 2 * AROUND)
 }
 
-/// Whether a place stands inside a private key.
+/// Whether a position is inside a private key.
 fn in_key(text: &str, byte: usize) -> bool {
     let mut start = byte.saturating_sub(KEY);
     while !text.is_char_boundary(start) {

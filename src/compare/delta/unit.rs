@@ -1,10 +1,10 @@
-//! Units of systemd by section and key. Keys that take several values have them compared one by one.
+//! systemd units by section and key. Keys with several values are compared value by value.
 
 use std::collections::BTreeMap;
 
 use super::data::Data;
 use super::walk::Walk;
-use super::{ChangeKind, Into, command, environment, lists};
+use super::{ChangeKind, StepKind, command, environment, lists};
 use crate::openshift::ignition::{Unit, unit};
 
 const ENDINGS: [&str; 15] = [
@@ -45,7 +45,7 @@ const SETS: [&str; 15] = [
 
 type Sections = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
-/// Whether a file is a unit by its name.
+/// Whether a file name denotes a unit.
 pub(super) fn is_named(path: &str) -> bool {
     ENDINGS.iter().any(|end| path.ends_with(end))
 }
@@ -59,7 +59,7 @@ pub(super) fn is_unit(path: &str, text: &str) -> bool {
     is_named(path) || (path.ends_with(".conf") && head.len() == text.len() && section)
 }
 
-/// Two units; false if one is none.
+/// Compares two units; false if one is invalid.
 pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) -> bool {
     let (old, new) = (unit(old), unit(new));
     if !old.faults.is_empty() || !new.faults.is_empty() {
@@ -72,7 +72,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str) -> bool {
     names.dedup();
     for name in names {
         let (one, two) = (old.get(name).unwrap_or(&empty), new.get(name).unwrap_or(&empty));
-        walk.step(Into::Section, name, |walk| {
+        walk.step(StepKind::Section, name, |walk| {
             walk.kind = ChangeKind::Unit;
             let mut keys: Vec<&String> = one.keys().chain(two.keys()).collect();
             keys.sort_unstable();
@@ -98,7 +98,7 @@ fn sections(unit: Unit) -> Sections {
     sections
 }
 
-/// The values of one key.
+/// Compares the values of one key.
 fn value(walk: &mut Walk<'_>, key: &str, old: &[String], new: &[String]) {
     let resets = || old.iter().chain(new).any(String::is_empty);
     if key == "Environment" && !resets() {
@@ -135,7 +135,7 @@ fn sets(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
     }
 }
 
-/// Several command lines in order: those that run the same program belong together.
+/// Compares several command lines in order, pairing those that run the same program.
 fn commands(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
     let before = walk.count();
     let mut left: Vec<(usize, &String)> =
@@ -155,7 +155,7 @@ fn commands(walk: &mut Walk<'_>, old: &[String], new: &[String]) {
     }
     let same = old.len() == new.len() && old.iter().zip(new).all(|(one, two)| command::same(one, two));
     if walk.count() == before && !same {
-        // Only their order, or how often one runs.
+        // Only their order or number differs.
         walk.texts(ChangeKind::Unit, Some(&old.join("\n")), Some(&new.join("\n")));
     }
 }

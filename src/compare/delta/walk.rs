@@ -1,20 +1,20 @@
-//! Where a comparison is, and what it has found so far.
+//! The position of a comparison, and its findings so far.
 
 use super::data::Data;
-use super::{CHANGES, Change, ChangeKind, DeltaContext, Edit, Into, PlaceStep, ShownValue, Tone, show};
+use super::{CHANGES, Change, ChangeKind, DeltaContext, Edit, PlaceStep, ShownValue, StepKind, Tone, show};
 use crate::base::redact;
 
-/// How deep files may be in files: an Ignition config holds a MachineConfig, which holds a ConfigMap, which holds YAML.
+/// Maximum nesting of files: an Ignition config holds a MachineConfig, which holds a ConfigMap, which holds YAML.
 const DEPTH: usize = 8;
 
 /// One comparison on its way down.
 pub(super) struct Walk<'c> {
     pub(super) context: &'c DeltaContext,
-    /// Nothing is shown but what is known to be public.
+    /// Only show what is known to be public.
     pub(super) masked: bool,
-    /// What plain fields are of, at this place.
+    /// The change kind of plain fields here.
     pub(super) kind: ChangeKind,
-    /// Files around this place.
+    /// Nesting of files.
     pub(super) depth: usize,
     place: Vec<PlaceStep>,
     found: Vec<Change>,
@@ -34,8 +34,8 @@ impl<'c> Walk<'c> {
         }
     }
 
-    /// Goes one step down, and back.
-    pub(super) fn step<R>(&mut self, into: Into, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
+    /// Goes one step down and back.
+    pub(super) fn step<R>(&mut self, into: StepKind, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
         self.place.push(PlaceStep { into, name: redact::name(name).into_owned() });
         let (masked, kind, depth) = (self.masked, self.kind, self.depth);
         let result = inside(self);
@@ -45,11 +45,11 @@ impl<'c> Walk<'c> {
     }
 
     pub(super) fn field<R>(&mut self, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
-        self.step(Into::Field, name, inside)
+        self.step(StepKind::Field, name, inside)
     }
 
     pub(super) fn item<R>(&mut self, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
-        self.step(Into::Item, name, inside)
+        self.step(StepKind::Item, name, inside)
     }
 
     /// The name of the last step.
@@ -57,7 +57,7 @@ impl<'c> Walk<'c> {
         self.place.last().map(|step| step.name.clone()).unwrap_or_default()
     }
 
-    /// Whether files may be opened at this depth.
+    /// Whether embedded files may be opened at this depth.
     pub(super) fn may_open(&self) -> bool {
         self.depth < DEPTH
     }
@@ -66,7 +66,7 @@ impl<'c> Walk<'c> {
         self.tell(kind, edit, None, None);
     }
 
-    /// Adds a change at this place.
+    /// Records a change here.
     pub(super) fn tell(&mut self, kind: ChangeKind, edit: Edit, tone: Option<Tone>, note: Option<&str>) {
         let limit = if self.context.limit == 0 { CHANGES } else { self.context.limit };
         if self.found.len() >= limit {
@@ -77,7 +77,7 @@ impl<'c> Walk<'c> {
         self.found.push(Change { place: self.place.clone(), kind, edit, tone, note });
     }
 
-    /// A value of this place that is on one side only, or differs.
+    /// Records a value that differs or is on one side only.
     pub(super) fn edit(&mut self, kind: ChangeKind, old: Option<&Data>, new: Option<&Data>) {
         let shown = |data: Option<&Data>| data.map(|data| self.shown(data));
         if let Some(edit) = edit(shown(old), shown(new)) {
@@ -85,7 +85,7 @@ impl<'c> Walk<'c> {
         }
     }
 
-    /// The same of texts.
+    /// The same for texts.
     pub(super) fn texts(&mut self, kind: ChangeKind, old: Option<&str>, new: Option<&str>) {
         if old == new {
             return;
@@ -94,25 +94,23 @@ impl<'c> Walk<'c> {
         self.edit(kind, data(old).as_ref(), data(new).as_ref());
     }
 
-    /// The same of texts that are public, however they look.
+    /// The same for texts that are public even if they look secret.
     pub(super) fn public(&mut self, kind: ChangeKind, old: Option<String>, new: Option<String>) {
         if let Some(edit) = edit(old.map(ShownValue::Text), new.map(ShownValue::Text)) {
             self.push(kind, edit);
         }
     }
 
-    /// How many changes there are so far.
     pub(super) fn count(&self) -> usize {
         self.found.len() + self.more
     }
 
-    /// A value of this place as it may be shown.
     pub(super) fn shown(&self, data: &Data) -> ShownValue {
-        let key = self.place.iter().rev().find(|step| step.into != Into::Item);
+        let key = self.place.iter().rev().find(|step| step.into != StepKind::Item);
         show::shown(key.map(|step| step.name.as_str()).unwrap_or_default(), data, self.masked)
     }
 
-    /// What was found. The last one says how many there are beside.
+    /// All findings. The last one says how many were omitted.
     pub(super) fn finish(mut self) -> Vec<Change> {
         if self.more > 0 {
             let (place, more) = (self.found.first().map(|first| first.place[..1].to_vec()), self.more);
@@ -128,7 +126,7 @@ impl<'c> Walk<'c> {
     }
 }
 
-/// The difference between two values, of which one may not be there. What is secret on one side is secret on both.
+/// The edit between two values, one of which may be absent. Secret on one side means secret on both.
 pub(super) fn edit(old: Option<ShownValue>, new: Option<ShownValue>) -> Option<Edit> {
     Some(match (old, new) {
         (None, None) => return None,

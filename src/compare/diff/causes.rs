@@ -1,5 +1,5 @@
-//! What changed first. The trace of an artifact says everything that went into it; what differs between the traces of
-//! two builds is a cause, unless it is an input that differs itself: then its causes are the causes.
+//! Root causes. The trace of an artifact lists everything that went into it; a difference between the traces of two
+//! builds is a cause, unless it is an input that differs itself: then the input's causes count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::drv;
 use crate::engine::store::Trace;
 
-/// Builders of what is downloaded and not made.
+/// Builders whose output is downloaded.
 const SOURCES: [&str; 2] = ["image@", "payload@"];
 
-/// What people call a difference between two traces of an artifact.
+/// Turns a difference between two traces of an artifact into a cause.
 pub(crate) type Naming<'a> = &'a dyn Fn(&str, &drv::Change) -> Cause;
 
-/// Where an artifact's differences come from: causes by index, and inputs that differ too.
+/// The origin of an artifact's differences: causes by index, and inputs that differ too.
 pub(super) type Roots = (Vec<usize>, Vec<String>);
 
-/// Everything that is known about how the artifacts that differ were built.
+/// How the artifacts that differ were built.
 pub(super) struct History<'a> {
     of: BTreeMap<&'a str, TracePair>,
 }
@@ -26,13 +26,13 @@ pub(super) struct History<'a> {
 struct TracePair {
     old: Option<Trace>,
     new: Option<Trace>,
-    /// Whether each side was built at all: files on disk have no causes.
+    /// Whether both sides were built: files on disk have no causes.
     built: bool,
     lone: bool,
 }
 
 impl TracePair {
-    /// Inputs by the name of who made them, of either side.
+    /// Inputs by the name of their derivation, of both sides.
     fn inputs(&self) -> BTreeSet<&str> {
         let traces = self.old.iter().chain(&self.new);
         traces.flat_map(|trace| trace.inputs.values()).map(|input| input.from.as_str()).collect()
@@ -40,7 +40,7 @@ impl TracePair {
 }
 
 impl<'a> History<'a> {
-    /// Reads the traces of what differs, and of nothing else.
+    /// Reads only the traces of artifacts that differ.
     pub(super) fn read([old, new]: [&Side; 2], paired: &BTreeMap<&'a str, Paired<'a>>) -> Result<Self> {
         let mut of = BTreeMap::new();
         for (name, pair) in paired {
@@ -49,7 +49,7 @@ impl<'a> History<'a> {
                 let (Some(drv), Some(object)) = (part.drv, part.tree.object()) else { return Ok(None) };
                 let outputs = store.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
                 let at = outputs.iter().position(|output| output.object == object);
-                // A trace that cannot be read is one that is not there: the comparison goes on without causes.
+                // An unreadable trace counts as missing: the comparison continues without causes.
                 Ok(at.and_then(|at| store.traces(drv).ok()?.into_iter().nth(at)))
             };
             let built = [pair.old, pair.new].into_iter().flatten().all(|part| part.drv.is_some());
@@ -62,11 +62,10 @@ impl<'a> History<'a> {
         Ok(Self { of })
     }
 
-    /// Names, inputs before what is made from them; but what was downloaded comes last, so that a difference is told where
-    /// this cluster has it.
+    /// Names in dependency order, but downloads last, so that a difference is reported where this cluster has it.
     pub(super) fn order(&self) -> Vec<&'a str> {
         let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
-        // Each round settles at least the artifacts whose inputs are settled; a loop in damaged traces ends it.
+        // Each round settles at least the artifacts whose inputs are settled; a cycle in damaged traces ends it.
         let mut open: BTreeSet<&'a str> = self.of.keys().copied().collect();
         for depth in 0.. {
             let waits = |name: &&str| {
@@ -86,14 +85,14 @@ impl<'a> History<'a> {
         names
     }
 
-    /// Whether an artifact is what was downloaded, of which the others take what this cluster needs.
+    /// Whether an artifact is a download, of which others take what this cluster needs.
     pub(super) fn is_source(&self, name: &str) -> bool {
         let trace = self.of.get(name).and_then(|known| known.new.as_ref().or(known.old.as_ref()));
         let builder = trace.and_then(|trace| trace.identity.0.get("builder")).map(ToString::to_string);
         builder.is_some_and(|builder| SOURCES.iter().any(|source| builder.starts_with(source)))
     }
 
-    /// The causes of the artifacts that are told, and which of them each has.
+    /// The causes of the reported artifacts, and which of them each has.
     pub(super) fn causes(
         &self,
         naming: Naming<'_>,
@@ -141,7 +140,7 @@ impl<'a> History<'a> {
         (causes.into_iter().map(named).collect(), of)
     }
 
-    /// What changed first in one artifact, and which of its inputs differ.
+    /// The root causes of one artifact, and its inputs that differ.
     fn of_one<'k>(
         &'k self,
         name: &str,
@@ -154,7 +153,7 @@ impl<'a> History<'a> {
             return (BTreeSet::from([Cause::new(CauseKind::Parameter, what)]), inputs);
         }
         let (Some(old), Some(new)) = (&known.old, &known.new) else {
-            let unknown = Cause::new(CauseKind::Unknown, "how it was built is not known any more");
+            let unknown = Cause::new(CauseKind::Unknown, "its build record is gone");
             return (BTreeSet::from([unknown]), BTreeSet::new());
         };
         let (mut causes, mut inputs) = (BTreeSet::new(), BTreeSet::new());
@@ -169,17 +168,17 @@ impl<'a> History<'a> {
             }
         }
         if causes.is_empty() && inputs.is_empty() {
-            causes.insert(Cause::new(CauseKind::Unknown, "the same build gave different bytes"));
+            causes.insert(Cause::new(CauseKind::Unknown, "the same build produced different bytes"));
         }
         (causes, inputs)
     }
 }
 
-/// Causes that stand for others.
+/// Causes that subsume others.
 struct Merged {
-    /// The release, whichever of its fields artifacts name: by version, or by image if that is the same.
+    /// The release, whichever of its fields artifacts read: by version, or by image if the version is the same.
     release: Option<Cause>,
-    /// The seed: digests of secrets are keyed with it, so with another one every secret looks like another.
+    /// The seed: it keys the digests of secrets, so with another seed every secret looks different.
     seed: Option<Cause>,
 }
 
@@ -195,7 +194,7 @@ impl Merged {
     fn one(&self, cause: Cause) -> Cause {
         let stands = match cause.kind {
             CauseKind::Release => self.release.clone(),
-            // Before and after are shown alike: only their digests differ.
+            // Before and after look alike: only their digests differ.
             CauseKind::Config if cause.from.is_some() && cause.from == cause.to => self.seed.clone(),
             _ => None,
         };

@@ -1,21 +1,21 @@
-//! Parts of API types that refuse more than before, and which of our own objects have them.
+//! Parts of API types that became stricter, and which of our own objects they affect.
 //!
-//! A field that is gone, or a value that is not allowed any more, breaks an object that has it. Of other rules only the API
-//! server (and `check/schemas`, which has passed if there is a new side) knows: objects with the field are named.
+//! A removed field or value breaks an object that has it. Other rules are up to the API server (and `check/schemas`,
+//! which has passed if there is a new side): objects with the field are named.
 
 use std::collections::BTreeMap;
 
-use super::{Artifact, Result, SchemaMove, Severity, Side};
+use super::{Artifact, Result, SchemaChange, Severity, Side};
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
-use crate::compare::delta::{Change, ChangeKind, Edit, Into, PlaceStep, ShownValue, Tone};
+use crate::compare::delta::{Change, ChangeKind, Edit, PlaceStep, ShownValue, StepKind, Tone};
 use crate::openshift::patch::Identity;
 
-/// The artifact with all manifests, as they are applied.
+/// The artifact with all manifests, as applied.
 const MANIFESTS: &str = "patched";
 
-/// Everything that is tightened. What breaks one of our objects is [`Severity::Breaking`].
-pub(super) fn schemas(old: &Side, artifacts: &mut [&mut Artifact]) -> Result<Vec<SchemaMove>> {
+/// Everything that became stricter. If it breaks one of our objects, it is [`Severity::Breaking`].
+pub(super) fn schemas(old: &Side, artifacts: &mut [&mut Artifact]) -> Result<Vec<SchemaChange>> {
     let mut objects: Option<Vec<YamlNode>> = None;
     let mut moves = Vec::new();
     for difference in artifacts.iter_mut().flat_map(|artifact| &mut artifact.differences) {
@@ -29,20 +29,20 @@ pub(super) fn schemas(old: &Side, artifacts: &mut [&mut Artifact]) -> Result<Vec
             difference.severity = Severity::Breaking;
         }
         let Tightened { crd, path, what, value: _, breaks: _ } = tightened;
-        moves.push(SchemaMove { crd, field: path.join("."), what, used_by });
+        moves.push(SchemaChange { crd, field: path.join("."), what, used_by });
     }
     Ok(moves)
 }
 
-/// A change of a schema, taken apart.
+/// A tightened schema, decomposed.
 struct Tightened {
     crd: String,
-    /// Fields from the object's root on; `[]` for items of a list.
+    /// Fields from the object's root; `[]` for list items.
     path: Vec<String>,
     what: String,
-    /// A value that is not allowed any more.
+    /// A value that is no longer allowed.
     value: Option<String>,
-    /// Whether an object that has it is refused for sure.
+    /// Whether an object that has it is certainly rejected.
     breaks: bool,
 }
 
@@ -50,13 +50,13 @@ fn tightened(change: &Change) -> Option<Tightened> {
     if change.kind != ChangeKind::Schema || change.tone != Some(Tone::Tightened) {
         return None;
     }
-    let at = change.place.iter().position(|step| step.into == Into::Object)?;
+    let at = change.place.iter().position(|step| step.into == StepKind::Object)?;
     let crd = change.place[at].name.rsplit(' ').next()?.to_owned();
-    // Behind the object comes the version, then the field, then perhaps the rule and what it names.
-    let steps = change.place[at + 1..].iter().skip_while(|step| step.into == Into::Item);
+    // After the object come the version, the field, and possibly the rule and what it names.
+    let steps = change.place[at + 1..].iter().skip_while(|step| step.into == StepKind::Item);
     let path =
-        steps.clone().take_while(|step| step.into != Into::Rule).map(|step| step.name.clone()).collect();
-    let rule = steps.clone().find(|step| step.into == Into::Rule);
+        steps.clone().take_while(|step| step.into != StepKind::Rule).map(|step| step.name.clone()).collect();
+    let rule = steps.clone().find(|step| step.into == StepKind::Rule);
     let is_enum = rule.is_some_and(|step| step.name == "enum");
     let rule = rule.map(|step: &PlaceStep| format!("{} ", step.name)).unwrap_or_default();
     let text = |shown: &ShownValue| match shown {
@@ -65,8 +65,8 @@ fn tightened(change: &Change) -> Option<Tightened> {
     };
     let what = match &change.edit {
         Edit::Removed { .. } if rule.is_empty() => "is gone".to_owned(),
-        Edit::Removed { old } => format!("{rule}has no {} any more", text(old)),
-        Edit::Added { new } => format!("now asks for {rule}{}", text(new)),
+        Edit::Removed { old } => format!("{rule}no longer has {}", text(old)),
+        Edit::Added { new } => format!("now requires {rule}{}", text(new)),
         Edit::Changed { old, new } => format!("{rule}{} became {}", text(old), text(new)),
         Edit::Renamed { .. } | Edit::Lines { .. } => "changed".to_owned(),
     };
@@ -79,7 +79,7 @@ fn tightened(change: &Change) -> Option<Tightened> {
 }
 
 impl Tightened {
-    /// Whether an object is of this type and has the field.
+    /// Whether an object has this type and field.
     fn is_in(&self, object: &YamlNode) -> bool {
         let (plural, group) = self.crd.split_once('.').unwrap_or((&self.crd, ""));
         let identity = Identity::of(object);
@@ -92,7 +92,7 @@ impl Tightened {
     }
 }
 
-/// Whether an object has a field, in any item of the lists on the way; with this value, if one is asked for.
+/// Whether an object has a field, in any item of the lists on its path; with this value, if given.
 fn has(node: &YamlNode, path: &[String], value: Option<&str>) -> bool {
     match (&node.data, path) {
         (YamlData::List(items), []) => value.is_none() || items.iter().any(|item| has(item, path, value)),

@@ -1,13 +1,13 @@
-//! Two closures compared by meaning: which artifacts differ, in what, why, and what follows for the nodes.
+//! Compares two closures by meaning: which artifacts differ, how, why, and the effect on nodes.
 //!
-//! 1. `side`: a side is artifacts by name; each is an object of the store, or files somewhere on disk.
-//! 2. `walk`: artifacts are paired by name, and equal ones skipped by their ids. Of the others, files are paired by path and
-//!    skipped by their digests; only what is left is read and given to [`delta`](crate::compare::delta). A difference that an
-//!    artifact has from its inputs is told once, where it is first, and counted where it is again.
-//! 3. `causes`: the traces of both builds say what changed first.
+//! 1. `side`: a side has artifacts by name; each is an object in the store, or files on disk.
+//! 2. `walk`: pairs artifacts by name and skips equal ones by id. Of the others, pairs files by path and skips them by
+//!    digest; only the rest is read and passed to [`delta`](crate::compare::delta). A difference that an artifact has from
+//!    its inputs is reported once, where it occurs first, and only counted afterwards.
+//! 3. `causes`: finds the root causes in the traces of both builds.
 //! 4. `summary`, `nodes`: what the differences mean, on one page.
 //!
-//! Invariant: the cost follows what differs, not what there is.
+//! Invariant: the cost depends on the size of the differences, not of the closures.
 
 mod causes;
 mod fields;
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 pub(crate) use nodes::NodeImpact;
 pub use side::{Part, Side, Tree};
-pub(crate) use summary::{FlagMove, ImageMove, SchemaMove, Summary};
+pub(crate) use summary::{FlagChange, ImageChange, SchemaChange, Summary};
 pub use walk::compare;
 
 use crate::base::digest::ObjectId;
@@ -30,23 +30,22 @@ use crate::compare::cause::Cause;
 use crate::compare::delta::Change;
 use crate::engine::store::StoreError;
 
-/// Names the shape of the JSON document.
+/// Identifies the format of the JSON document.
 pub(crate) const SHAPE: &str = "tinderbox-diff/1";
 
-/// What differs between two sides; the document of `diff --format json`.
+/// The differences between two sides; the document of `diff --format json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Diff {
     /// [`SHAPE`].
     pub shape: &'static str,
-    /// What the old side is called.
+    /// Title of the old side.
     pub old: String,
-    /// What the new side is called.
+    /// Title of the new side.
     pub new: String,
-    /// What it means, on one page.
     pub summary: Summary,
-    /// What changed first; artifacts name these by index.
+    /// Root causes; artifacts refer to them by index.
     pub causes: Vec<Cause>,
-    /// Artifacts that differ; inputs before what is made from them.
+    /// Artifacts that differ, in dependency order.
     pub artifacts: Vec<Artifact>,
 }
 
@@ -56,41 +55,35 @@ impl Diff {
     }
 }
 
-/// An artifact that differs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Artifact {
-    /// Its name; of one that is renamed, the new one.
+    /// If renamed, the new name.
     pub name: String,
-    /// What became of it.
     pub state: ArtifactState,
-    /// Its name before, if it is renamed.
+    /// The old name, if renamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<ObjectId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<ObjectId>,
-    /// What changed first, by index.
+    /// Root causes, by index.
     pub causes: Vec<usize>,
-    /// Inputs of it that differ too.
+    /// Inputs that differ too.
     pub via: Vec<String>,
-    /// What differs in it, and is not told elsewhere.
+    /// Differences that are not reported elsewhere.
     pub differences: Vec<Difference>,
-    /// What differs in it as it does in an artifact before.
+    /// Differences that an earlier artifact has too.
     pub same: Vec<Same>,
 }
 
-/// What became of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArtifactState {
-    /// Only on the new side.
     Added,
-    /// Only on the old side.
     Removed,
     /// The same content under another name.
     Renamed,
-    /// On both sides, and not the same.
     Changed,
 }
 
@@ -98,37 +91,33 @@ pub enum ArtifactState {
 pub struct Difference {
     #[serde(flatten)]
     pub change: Change,
-    /// How much it should be looked at.
     pub severity: Severity,
 }
 
-/// Differences that are told elsewhere.
+/// Differences that are reported elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Same {
-    /// The artifact that has them first.
+    /// The first artifact that has them.
     pub artifact: String,
-    /// How many files of this one they are in.
+    /// The number of files of this artifact that have them.
     pub files: usize,
 }
 
-/// How much a difference should be looked at.
+/// How much attention a difference deserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     Info,
-    /// Something behaves differently: flags, images, gates, units, files of a node.
+    /// Changes behaviour: flags, images, gates, units, files of a node.
     Notable,
-    /// Something that worked may not work any more.
+    /// May break something that worked.
     Breaking,
 }
 
-/// Why sides cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
-    /// The store does not have it.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It cannot be read.
     #[error(transparent)]
     Fs(#[from] fs::Error),
 }
@@ -142,5 +131,4 @@ impl Hint for DiffError {
     }
 }
 
-/// Result of a comparison.
 pub(crate) type Result<T> = std::result::Result<T, DiffError>;

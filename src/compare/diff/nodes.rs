@@ -1,11 +1,11 @@
-//! What differs on a node, and what that means for a node that runs already.
+//! What differs on a node, and the effect on a running node.
 //!
-//! A node's object has the config, every file of it in `tree/`, and `tree.json` with modes and origins. The files are
-//! compared, by their digests; of the config only what is no file.
+//! A node's object contains the config, all its files in `tree/`, and `tree.json` with modes and origins. Files are
+//! compared by their digests; of the config, only the rest is compared.
 //!
-//! What the node would do follows the machine-config operator's own rules, the table `node-disruption.toml`: some files are
-//! just written, some make a service load them, everything else that a pool's rendered config has means a reboot. What is not from the pool (a
-//! static address, the host's name) nobody changes on a running node: it is installed again.
+//! The effect follows the machine-config operator's own rules, the table `node-disruption.toml`: some files are just
+//! written, some make a service reload, everything else in a pool's rendered config means a reboot. Nobody changes
+//! per-node settings (a static address, the host name) on a running node: it has to be reinstalled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::Result;
 use super::side::{Leaf, Leaves};
 use crate::compare::delta::{
-    self, Change, ChangeKind, DeltaContext, Edit, File, Into, PlaceStep, ShownValue,
+    self, Change, ChangeKind, DeltaContext, Edit, File, PlaceStep, ShownValue, StepKind,
 };
 use crate::openshift::ignition::{ENCAPSULATED_PATH, Manifest, OriginKind, UNITS, Written, unit_path};
 use crate::openshift::knowledge::{Disruption, Effect};
@@ -25,28 +25,33 @@ const FILES: &str = "tree/";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeImpact {
     pub node: String,
-    /// What it would do; none if it is only on one side.
+    /// None if the node is on one side only.
     pub effect: Option<Effect>,
-    /// What makes it do that: paths on the node.
+    /// Paths on the node that cause the effect.
     pub because: Vec<String>,
-    /// Files, links and directories that are new.
+    /// Files, links and directories.
     pub added: Vec<String>,
-    /// Those that are gone.
+    /// Files, links and directories.
     pub removed: Vec<String>,
-    /// Those that are not the same.
+    /// Files, links and directories.
     pub changed: Vec<String>,
-    /// Units that are new, gone or not the same: they restart.
+    /// Units that were added, removed or changed: they restart.
     pub units: Vec<String>,
 }
 
-/// Leaves that are compared: of a node its files, and neither the config that holds them nor their list.
-pub(super) fn told(leaves: &Leaves) -> BTreeMap<&str, &Leaf> {
+/// The leaves to compare: for a node its files, but not the config that contains them or their list.
+pub(super) fn compared(leaves: &Leaves) -> BTreeMap<&str, &Leaf> {
     let is_node = leaves.by_path.contains_key(Manifest::FILE);
-    let told = |path: &str| !is_node || path.starts_with(FILES);
-    leaves.by_path.iter().filter(|(path, _)| told(path)).map(|(path, leaf)| (path.as_str(), leaf)).collect()
+    let compared = |path: &str| !is_node || path.starts_with(FILES);
+    leaves
+        .by_path
+        .iter()
+        .filter(|(path, _)| compared(path))
+        .map(|(path, leaf)| (path.as_str(), leaf))
+        .collect()
 }
 
-/// A path as it is shown: of a node's files, the path on the node.
+/// A path as shown: for a node's files, the path on the node.
 pub(super) fn shown(leaves: &Leaves, path: &str) -> String {
     match path.strip_prefix(FILES) {
         Some(rest) if leaves.by_path.contains_key(Manifest::FILE) => format!("/{rest}"),
@@ -54,7 +59,7 @@ pub(super) fn shown(leaves: &Leaves, path: &str) -> String {
     }
 }
 
-/// The lists of a node's entries, on both sides; none for an artifact that is no node's.
+/// The entries of a node, on both sides; none if the artifact does not belong to a node.
 pub(super) type Lists = [Option<Manifest>; 2];
 
 pub(super) fn lists(old: &Leaves, new: &Leaves) -> Result<Lists> {
@@ -63,13 +68,13 @@ pub(super) fn lists(old: &Leaves, new: &Leaves) -> Result<Lists> {
 
 fn list(leaves: &Leaves) -> Result<Option<Manifest>> {
     match leaves.by_path.contains_key(Manifest::FILE) {
-        // One that cannot be read is of another version of tinderbox: then there is nothing to say about it.
+        // An unreadable list comes from another version of tinderbox and is ignored.
         true => Ok(serde_json::from_slice(&leaves.read(Manifest::FILE)?).ok()),
         false => Ok(None),
     }
 }
 
-/// What differs on a node beside the contents of files: modes, owners, states of units; users and arguments of the kernel.
+/// Differences on a node besides file contents: modes, owners, unit states; users and kernel arguments.
 pub(super) fn attributes(
     lists: &Lists,
     old: &Leaves,
@@ -90,8 +95,8 @@ pub(super) fn attributes(
                 (Some(old), None) => Edit::Removed { old: text(old) },
                 (None, Some(new)) => Edit::Added { new: text(new) },
             };
-            let file = PlaceStep { into: Into::File, name: path.clone() };
-            let place = vec![file, PlaceStep { into: Into::Field, name: field.to_owned() }];
+            let file = PlaceStep { into: StepKind::File, name: path.clone() };
+            let place = vec![file, PlaceStep { into: StepKind::Field, name: field.to_owned() }];
             let kind = if *is_unit { ChangeKind::Unit } else { ChangeKind::File };
             changes.push(Change { place, kind, edit, tone: None, note: None });
         };
@@ -106,7 +111,7 @@ pub(super) fn attributes(
     Ok(changes)
 }
 
-/// The config itself: name and content.
+/// Name and content of the config itself.
 fn config(leaves: &Leaves) -> Result<Option<(String, Vec<u8>)>> {
     let path = leaves.by_path.keys().find(|path| path.ends_with(".ign") && !path.contains('/'));
     path.map(|path| Ok((path.clone(), leaves.read(path)?))).transpose()
@@ -116,7 +121,7 @@ fn file((path, content): &(String, Vec<u8>)) -> File<'_> {
     File { path, content, secret: true, executable: false }
 }
 
-/// Entries by their path on the node, and whether each is a unit.
+/// Entries by path on the node, and whether each is a unit.
 struct Entries<'m>(BTreeMap<String, (bool, &'m Written)>);
 
 impl<'m> Entries<'m> {
@@ -129,7 +134,7 @@ impl<'m> Entries<'m> {
     }
 }
 
-/// The same as a function of the object: what would happen to the node `ignition/<node>`.
+/// The effect on the node of `ignition/<node>`.
 pub(super) fn impact(
     name: &str,
     lists: &Lists,
@@ -171,9 +176,9 @@ pub(super) fn impact(
         effects.entry(effect(path, entry, policy)).or_default().push(path.clone());
     }
     impact.units.dedup();
-    let beside = beside(old, new)?;
-    if !beside.is_empty() {
-        effects.entry(Effect::Reboot).or_default().extend(beside);
+    let other = other_changes(old, new)?;
+    if !other.is_empty() {
+        effects.entry(Effect::Reboot).or_default().extend(other);
     }
     if let Some((effect, because)) = effects.pop_last() {
         impact.because = because;
@@ -182,17 +187,17 @@ pub(super) fn impact(
     Ok((!impact.because.is_empty()).then_some(impact))
 }
 
-/// Whether two entries are the same but for what they hold.
+/// Whether two entries are equal except for their content.
 fn is_same(one: &Written, other: &Written) -> bool {
     (&one.mode, &one.owner, &one.state) == (&other.mode, &other.owner, &other.state)
 }
 
-/// What an entry holds, by digest.
+/// The digest of an entry's content.
 fn content<'l>(leaves: &'l Leaves, path: &str) -> Option<&'l Leaf> {
     leaves.by_path.get(&format!("{}{}", FILES, path.trim_start_matches('/')))
 }
 
-/// What one entry that differs makes a running node do.
+/// The effect of one changed entry on a running node.
 fn effect(path: &str, entry: &Written, policy: &[&Disruption]) -> Effect {
     if let Some(row) = policy.iter().find(|row| row.covers(path)) {
         return row.effect;
@@ -204,8 +209,8 @@ fn effect(path: &str, entry: &Written, policy: &[&Disruption]) -> Effect {
     }
 }
 
-/// What stands beside the files in a pool's config and differs: the operating system, arguments of the kernel and the like.
-fn beside(old: &Leaves, new: &Leaves) -> Result<Vec<String>> {
+/// Changes of a pool's config besides files: the operating system, kernel arguments and the like.
+fn other_changes(old: &Leaves, new: &Leaves) -> Result<Vec<String>> {
     let spec = |leaves: &Leaves| -> Result<Option<serde_json::Value>> {
         let path = format!("{}{}", FILES, ENCAPSULATED_PATH.trim_start_matches('/'));
         if !leaves.by_path.contains_key(&path) {

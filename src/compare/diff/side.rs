@@ -1,4 +1,4 @@
-//! A side of a comparison: artifacts by name, each a tree of files that are listed with their digests.
+//! A side of a comparison: artifacts by name, each a tree of files with their digests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,19 @@ use crate::engine::tree::EntryKind;
 
 #[derive(Debug, Clone, Default)]
 pub struct Side {
-    /// What it is called.
     pub title: String,
-    /// Where its objects are.
+    /// The store with its objects.
     pub store: Option<Store>,
-    /// Its artifacts, by name.
     pub parts: BTreeMap<String, Part>,
 }
 
 impl Side {
-    /// Only the artifacts that `select` wants.
+    /// Keeps only the artifacts that `select` accepts.
     pub fn narrow(&mut self, select: impl Fn(&str) -> bool) {
         self.parts.retain(|name, _| select(name));
     }
 
-    /// The files of one artifact; none if it is not there.
+    /// The files of one artifact; none if it does not exist.
     pub(super) fn leaves(&self, name: &str) -> Result<Option<Leaves>> {
         self.parts.get(name).map(|part| part.tree.leaves(self.store.as_ref())).transpose()
     }
@@ -33,9 +31,8 @@ impl Side {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// What it was built from, if it was built.
+    /// Set if it was built.
     pub drv: Option<DrvId>,
-    /// What is in it.
     pub tree: Tree,
 }
 
@@ -43,7 +40,7 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tree {
     Object(ObjectId),
-    /// Anywhere: a file or a directory.
+    /// A file or directory outside a store.
     Loose(PathBuf),
 }
 
@@ -53,7 +50,7 @@ pub(super) struct Leaf {
     pub(super) digest: Digest,
     pub(super) secret: bool,
     pub(super) executable: bool,
-    /// Of a link, what it says.
+    /// The target of a link.
     pub(super) link: Option<String>,
 }
 
@@ -61,14 +58,14 @@ pub(super) struct Leaf {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Leaves {
     root: PathBuf,
-    /// By path; the one file of a side that is a file has its name.
+    /// By path; if the side is a single file, by its name.
     pub(super) by_path: BTreeMap<String, Leaf>,
     /// Whether `root` is the file itself.
     is_file: bool,
 }
 
 impl Leaves {
-    /// Gives the one file of each side one name, so that `a.ign` and `b.ign` are compared with each other.
+    /// Gives the only file of each side the same name, so that `a.ign` and `b.ign` are compared with each other.
     pub(super) fn align(&mut self, new: &Self) {
         if let (true, true, Some(name)) = (self.is_file, new.is_file, new.by_path.keys().next()) {
             self.by_path =
@@ -76,17 +73,17 @@ impl Leaves {
         }
     }
 
-    /// Digest of a file; none if there is none.
+    /// Digest of a file, if it exists.
     pub(super) fn digest(&self, path: &Option<String>) -> Option<Digest> {
         self.by_path.get(path.as_ref()?).map(|leaf| leaf.digest)
     }
 
-    /// Where a file is on disk.
+    /// The path of a file on disk.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         if self.is_file { self.root.clone() } else { self.root.join(path) }
     }
 
-    /// What a file holds; of a link, what it says.
+    /// The content of a file, or the target of a link.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u8>> {
         match self.by_path.get(path).and_then(|leaf| leaf.link.as_ref()) {
             Some(target) => Ok(format!("link to {target}\n").into_bytes()),
@@ -96,7 +93,7 @@ impl Leaves {
 }
 
 impl Tree {
-    /// Its id, if it has one.
+    /// Its id, if it is in a store.
     pub(super) fn object(&self) -> Option<ObjectId> {
         match self {
             Self::Object(id) => Some(*id),
@@ -104,7 +101,7 @@ impl Tree {
         }
     }
 
-    /// Lists its files. Objects are not read: their listing has the digests.
+    /// Lists its files. Does not read objects: their listing has the digests.
     pub(super) fn leaves(&self, store: Option<&Store>) -> Result<Leaves> {
         match (self, store) {
             (Self::Object(id), Some(store)) => {
@@ -127,7 +124,7 @@ impl Tree {
     }
 }
 
-/// Lists files that are not in a store; their digests are of what they hold now.
+/// Lists files outside a store with their current digests.
 fn loose(root: &Path) -> Result<Leaves> {
     let name = root.file_name().map_or_else(|| "file".into(), |name| name.to_string_lossy().into_owned());
     let root = fs::canonical(root)?;
@@ -153,7 +150,7 @@ fn loose(root: &Path) -> Result<Leaves> {
     Ok(leaves)
 }
 
-/// A file or link; none if it is a device, a socket or a pipe, of which there is nothing to compare.
+/// A file or link; none for a device, socket or pipe, which have nothing to compare.
 fn leaf(path: &Path) -> Result<Option<Leaf>> {
     use std::os::unix::fs::PermissionsExt;
     let metadata = fs::metadata(path)?;
@@ -168,7 +165,7 @@ fn leaf(path: &Path) -> Result<Option<Leaf>> {
         Some(target) => Digest::of(target.as_bytes()),
         None => Digest::of(&fs::read(path)?),
     };
-    // Modes of files on disk are as `export` makes them: a secret is for its owner only.
+    // `export` makes secret files readable by their owner only.
     let secret = link.is_none() && metadata.permissions().mode() & 0o077 == 0;
     let executable = link.is_none() && metadata.permissions().mode() & 0o100 != 0;
     Ok(Some(Leaf { digest, secret, executable, link }))

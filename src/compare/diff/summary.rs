@@ -5,95 +5,85 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{Artifact, ArtifactState, Difference, NodeImpact, Result, Severity, Side};
-use crate::compare::delta::{Change, ChangeKind, Edit, Into, PlaceStep, ShownValue, Tone};
+use crate::compare::delta::{Change, ChangeKind, Edit, PlaceStep, ShownValue, StepKind, Tone};
 use crate::openshift::knowledge::Release;
 
-/// The artifact that lists the images of a release.
 const IMAGES: &str = "release/images";
-/// The file of these in which the release says what it is called.
+/// The file that contains the name of the release.
 const VERSION: &str = "release";
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// How many artifacts there are of each state.
+    /// The number of artifacts in each state.
     pub counts: Counts,
-    /// Nodes that would notice.
+    /// Affected nodes.
     pub nodes: Vec<NodeImpact>,
-    pub images: Vec<ImageMove>,
-    pub flags: Vec<FlagMove>,
+    pub images: Vec<ImageChange>,
+    pub flags: Vec<FlagChange>,
     pub gates: Vec<GateFlip>,
-    /// Parts of API types that refuse more than before.
-    pub schemas: Vec<SchemaMove>,
+    /// Parts of API types that became stricter.
+    pub schemas: Vec<SchemaChange>,
     pub certificates: Vec<Renewed>,
 }
 
-/// Artifacts by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Only on the new side.
     pub added: usize,
-    /// Only on the old side.
     pub removed: usize,
     pub renamed: usize,
     pub changed: usize,
-    /// The same, in meaning.
+    /// Equal in meaning.
     pub same: usize,
 }
 
-/// An image of a release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ImageMove {
-    /// Its name in the release.
+pub struct ImageChange {
     pub component: String,
     pub old: Option<String>,
     pub new: Option<String>,
 }
 
-/// A flag of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FlagMove {
+pub struct FlagChange {
     pub artifact: String,
-    /// The program: the object and the container, or the unit.
+    /// The object and its container, or the unit.
     pub program: String,
     pub flag: String,
-    /// Before; none if it was not there.
+    /// None if it was added.
     pub old: Option<ShownValue>,
-    /// After; none if it is gone.
+    /// None if it was removed.
     pub new: Option<ShownValue>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct GateFlip {
     pub gate: String,
-    /// Before; none if it was not there.
+    /// None if it was added.
     pub old: Option<String>,
-    /// After; none if it is gone.
+    /// None if it was removed.
     pub new: Option<String>,
 }
 
-/// A part of an API type that refuses more than before.
+/// A part of an API type that became stricter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SchemaMove {
-    /// The type: the CRD's name.
+pub struct SchemaChange {
+    /// The CRD's name.
     pub crd: String,
     pub field: String,
-    /// What happened to it.
     pub what: String,
-    /// Our own objects that set it.
     pub used_by: Vec<String>,
 }
 
-/// A certificate or key that is not the same.
+/// A certificate or key that changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Renewed {
     pub artifact: String,
     /// The fields that differ.
     pub fields: Vec<String>,
-    /// Whether its key is another one.
     pub rekeyed: bool,
 }
 
-/// How much a difference should be looked at, before anything is known about who uses it.
+/// The severity of a difference, before considering who uses it.
 pub(super) fn weigh(change: &Change) -> Severity {
     match (change.kind, change.tone, &change.edit) {
         (ChangeKind::Schema, Some(Tone::Tightened), _) => Severity::Notable,
@@ -131,7 +121,7 @@ pub(super) fn summary(
     }
     let all: BTreeSet<&String> = old.parts.keys().chain(new.parts.keys()).filter(|name| only(name)).collect();
     counts.same = all.len() - counts.added - counts.removed - 2 * counts.renamed - counts.changed;
-    // What was downloaded has much that this cluster does not use.
+    // Downloads contain much that this cluster does not use.
     let mut used: Vec<&mut Artifact> =
         artifacts.iter_mut().filter(|artifact| !is_source(&artifact.name)).collect();
     let schemas = super::fields::schemas(old, &mut used)?;
@@ -160,7 +150,7 @@ fn pulled(side: &Side) -> Result<BTreeMap<String, String>> {
     Ok(serde_json::from_slice(&leaves.read(path)?).unwrap_or_default())
 }
 
-/// The release of a side, by what its images say they are.
+/// The release of a side, from its images.
 pub(super) fn release(side: &Side) -> Result<Option<Release>> {
     let Some(leaves) = side.leaves(IMAGES)?.filter(|leaves| leaves.by_path.contains_key(VERSION)) else {
         return Ok(None);
@@ -168,7 +158,7 @@ pub(super) fn release(side: &Side) -> Result<Option<Release>> {
     Ok(Release::parse(&String::from_utf8_lossy(&leaves.read(VERSION)?)))
 }
 
-/// Names of images by their digest, of both sides.
+/// Image names by digest, of both sides.
 pub(super) fn components(old: &Side, new: &Side) -> Result<BTreeMap<String, String>> {
     let mut names = BTreeMap::new();
     let same = old.parts.get(IMAGES) == new.parts.get(IMAGES);
@@ -182,13 +172,13 @@ pub(super) fn components(old: &Side, new: &Side) -> Result<BTreeMap<String, Stri
     Ok(names)
 }
 
-fn images(old: &Side, new: &Side) -> Result<Vec<ImageMove>> {
+fn images(old: &Side, new: &Side) -> Result<Vec<ImageChange>> {
     if old.parts.get(IMAGES) == new.parts.get(IMAGES) {
         return Ok(Vec::new());
     }
     let (old, new) = (pulled(old)?, pulled(new)?);
     let components: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let moved = components.into_iter().map(|component| ImageMove {
+    let moved = components.into_iter().map(|component| ImageChange {
         component: component.clone(),
         old: old.get(component).cloned(),
         new: new.get(component).cloned(),
@@ -196,7 +186,7 @@ fn images(old: &Side, new: &Side) -> Result<Vec<ImageMove>> {
     Ok(moved.filter(|one| one.old != one.new).collect())
 }
 
-/// Both values of a difference; none if it is of lines or a name.
+/// Both values of a difference; none for lines and renames.
 fn values(edit: &Edit) -> Option<(Option<ShownValue>, Option<ShownValue>)> {
     match edit {
         Edit::Added { new } => Some((None, Some(new.clone()))),
@@ -206,11 +196,12 @@ fn values(edit: &Edit) -> Option<(Option<ShownValue>, Option<ShownValue>)> {
     }
 }
 
-/// Flags, each once: pools and nodes have many in common.
-fn flags<'c>(changes: impl Iterator<Item = (&'c str, &'c Change)>) -> Vec<FlagMove> {
-    let mut flags: Vec<FlagMove> = Vec::new();
+/// Flags, each once: pools and nodes share many.
+fn flags<'c>(changes: impl Iterator<Item = (&'c str, &'c Change)>) -> Vec<FlagChange> {
+    let mut flags: Vec<FlagChange> = Vec::new();
     for one in changes.filter_map(|(artifact, change)| flag(artifact, change)) {
-        let same = |known: &FlagMove| *known == FlagMove { artifact: known.artifact.clone(), ..one.clone() };
+        let same =
+            |known: &FlagChange| *known == FlagChange { artifact: known.artifact.clone(), ..one.clone() };
         if !flags.iter().any(same) {
             flags.push(one);
         }
@@ -218,21 +209,21 @@ fn flags<'c>(changes: impl Iterator<Item = (&'c str, &'c Change)>) -> Vec<FlagMo
     flags
 }
 
-fn flag(artifact: &str, change: &Change) -> Option<FlagMove> {
-    let at = change.place.iter().position(|step| step.into == Into::Flag)?;
+fn flag(artifact: &str, change: &Change) -> Option<FlagChange> {
+    let at = change.place.iter().position(|step| step.into == StepKind::Flag)?;
     let (old, new) = values(&change.edit)?;
     let flag = change.place[at..].iter().map(|step| step.name.as_str()).collect::<Vec<_>>().join(" ");
-    Some(FlagMove { artifact: artifact.to_owned(), program: program(&change.place[..at]), flag, old, new })
+    Some(FlagChange { artifact: artifact.to_owned(), program: program(&change.place[..at]), flag, old, new })
 }
 
-/// The unit, or the object and its container, that a command line is in.
+/// The unit, or the object and its container, that contains a command line.
 fn program(place: &[PlaceStep]) -> String {
-    let unit = place.iter().rfind(|step| step.into == Into::File && step.name.ends_with(".service"));
+    let unit = place.iter().rfind(|step| step.into == StepKind::File && step.name.ends_with(".service"));
     if let Some(unit) = unit {
         return crate::engine::tree::leaf(&unit.name).to_owned();
     }
-    let object = place.iter().rfind(|step| step.into == Into::Object);
-    let container = place.iter().rfind(|step| step.into == Into::Item);
+    let object = place.iter().rfind(|step| step.into == StepKind::Object);
+    let container = place.iter().rfind(|step| step.into == StepKind::Item);
     let container = container.map(|step| step.name.strip_prefix("name=").unwrap_or(&step.name));
     let words: Vec<&str> = object.map(|step| step.name.as_str()).into_iter().chain(container).collect();
     match words.as_slice() {
@@ -242,7 +233,7 @@ fn program(place: &[PlaceStep]) -> String {
 }
 
 fn gates<'c>(changes: impl Iterator<Item = &'c Change>) -> Vec<GateFlip> {
-    // A gate is on in a FeatureGate and true in a program's configuration.
+    // A gate is enabled in a FeatureGate and true in a program's configuration.
     let text = |shown: Option<ShownValue>| match shown {
         Some(ShownValue::Text(text)) if text == "true" => Some("enabled".to_owned()),
         Some(ShownValue::Text(text)) if text == "false" => Some("disabled".to_owned()),
@@ -265,7 +256,7 @@ fn certificates(artifacts: &[&Artifact]) -> Vec<Renewed> {
             .differences
             .iter()
             .filter(is_certificate)
-            .filter_map(|one| one.change.place.iter().find(|step| step.into == Into::Field))
+            .filter_map(|one| one.change.place.iter().find(|step| step.into == StepKind::Field))
             .map(|step| step.name.clone())
             .collect();
         let rekeyed = artifact.differences.iter().any(|one| is_key(&one)) || fields.contains("key");

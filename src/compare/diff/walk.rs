@@ -1,4 +1,4 @@
-//! The walk over both sides: pairs, skips what is equal, and reads only what is left.
+//! Walks over both sides: pairs them, skips equal parts, and reads only the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use super::side::Leaves;
 use super::summary::{self, weigh};
 use super::{Artifact, ArtifactState, Diff, Difference, Part, Result, SHAPE, Same, Side, nodes};
 use crate::base::digest::Digest;
-use crate::compare::delta::{self, Change, ChangeKind, DeltaContext, Edit, File, Into, PlaceStep};
+use crate::compare::delta::{self, Change, ChangeKind, DeltaContext, Edit, File, PlaceStep, StepKind};
 use crate::openshift::knowledge::{Disruption, Table};
 
-/// Compares two sides. `only` says of which artifacts to tell: causes may lie in others. `naming` says what people call a
-/// cause, `disruption` what a changed file makes a node do.
+/// Compares two sides. `only` selects the artifacts to report: causes may lie in others. `naming` names causes,
+/// `disruption` determines the effect of a changed file on a node.
 pub fn compare(
     old: &Side,
     new: &Side,
@@ -42,13 +42,13 @@ pub fn compare(
             Ok(read)
         })
         .collect::<Result<_>>()?;
-    let mut told = Told::default();
+    let mut reported = Reported::default();
     let (causes, of) = history.causes(naming, only);
     let mut artifacts = Vec::new();
     let mut impacts = Vec::new();
     let policy: Vec<&Disruption> = disruption.select(summary::release(new)?).collect();
     for (work, read) in works.iter().zip(read) {
-        let (artifact, files) = told.artifact(work, read);
+        let (artifact, files) = reported.artifact(work, read);
         impacts.extend(nodes::impact(work.name, &work.lists, &work.old, &work.new, &policy)?);
         let (causes, via) = of.get(work.name).cloned().unwrap_or_default();
         if artifact.state != ArtifactState::Changed || files > 0 {
@@ -73,11 +73,11 @@ pub fn compare(
 pub(super) struct Paired<'a> {
     pub(super) old: Option<&'a Part>,
     pub(super) new: Option<&'a Part>,
-    /// Its name on the old side, if that is another.
+    /// Its name on the old side, if different.
     pub(super) before: Option<&'a str>,
 }
 
-/// Pairs by name, without what is equal; what is left over on both sides by content.
+/// Pairs by name, without equal ones; the remaining artifacts are paired by content.
 fn pair<'a>(old: &'a Side, new: &'a Side) -> BTreeMap<&'a str, Paired<'a>> {
     let names: BTreeSet<&str> = old.parts.keys().chain(new.parts.keys()).map(String::as_str).collect();
     let mut pairs = BTreeMap::new();
@@ -105,22 +105,22 @@ fn pair<'a>(old: &'a Side, new: &'a Side) -> BTreeMap<&'a str, Paired<'a>> {
     pairs
 }
 
-/// Contents that differ, on both sides.
+/// The digests of two different contents.
 type Contents = (Option<Digest>, Option<Digest>);
 
-/// The path of a file on either side.
+/// The path of a file on each side.
 type Paths = (Option<String>, Option<String>);
 
-/// What is to be looked at in one artifact.
+/// What to compare in one artifact.
 struct Work<'a> {
     name: &'a str,
     paired: Paired<'a>,
     old: Leaves,
     new: Leaves,
-    /// What is on a node, if it is a node's.
+    /// The entries of a node, if it belongs to one.
     lists: nodes::Lists,
     pairs: Vec<Paths>,
-    /// Artifacts that have files whose contents differ as some here do.
+    /// Artifacts that contain some of the same differences.
     elsewhere: Vec<&'a str>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Work<'a> {
                 work.elsewhere.push(first);
             }
         }
-        // A node's config is not told, because its files are: copies of it need no telling either.
+        // A node's config is not reported, because its files are: neither are copies of it.
         for path in work.old.by_path.keys().filter(|path| work.new.by_path.contains_key(*path)) {
             let path = Some(path.clone());
             seen.entry((work.old.digest(&path), work.new.digest(&path))).or_insert(name);
@@ -156,9 +156,9 @@ impl<'a> Work<'a> {
         Ok(work)
     }
 
-    /// Pairs of paths whose leaves differ; files that only moved are paired.
+    /// Pairs of paths whose leaves differ, including moved files.
     fn changed(&self) -> Result<Vec<Paths>> {
-        let (old, new) = (nodes::told(&self.old), nodes::told(&self.new));
+        let (old, new) = (nodes::compared(&self.old), nodes::compared(&self.new));
         let paths: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
         let (mut pairs, mut gone, mut come) = (Vec::new(), Vec::new(), Vec::new());
         for path in paths {
@@ -184,7 +184,7 @@ impl<'a> Work<'a> {
         Ok(pairs)
     }
 
-    /// Which of the files that are gone came back under another name.
+    /// Which removed files came back under another name.
     fn moved(&self, gone: &[&str], come: &[&str]) -> Result<Vec<(usize, usize)>> {
         if gone.is_empty() || come.is_empty() {
             return Ok(Vec::new());
@@ -208,9 +208,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// A file that was read.
 struct Loaded {
-    /// As it is shown.
+    /// As shown.
     path: String,
     content: Vec<u8>,
     secret: bool,
@@ -234,14 +233,14 @@ impl Loaded {
     }
 }
 
-/// Differences that were told, and the artifact that has them first.
+/// Reported differences, and the first artifact that has them.
 #[derive(Default)]
-struct Told<'a> {
+struct Reported<'a> {
     by: BTreeMap<(Vec<PlaceStep>, ChangeKind, Edit), &'a str>,
 }
 
-impl<'a> Told<'a> {
-    /// The artifact with what is new in it, and how many of its files differ in meaning.
+impl<'a> Reported<'a> {
+    /// The artifact with its new differences, and how many of its files differ in meaning.
     fn artifact(&mut self, work: &Work<'a>, read: Vec<Vec<Change>>) -> (Artifact, usize) {
         let mut same: BTreeMap<&str, usize> = BTreeMap::new();
         work.elsewhere.iter().for_each(|first| *same.entry(first).or_default() += 1);
@@ -284,13 +283,13 @@ impl<'a> Told<'a> {
     }
 }
 
-/// The way from the innermost file on, by that file's own name: the same for a file in an artifact, in the tree that it is
-/// copied to, and on a node.
+/// The path from the innermost file on, by that file's own name: the same for a file in an artifact, in the tree that
+/// it is copied to, and on a node.
 fn tail(place: &[PlaceStep]) -> Vec<PlaceStep> {
-    let at = place.iter().rposition(|step| step.into == Into::File).unwrap_or(0);
+    let at = place.iter().rposition(|step| step.into == StepKind::File).unwrap_or(0);
     let mut tail = place[at..].to_vec();
     if let Some(first) =
-        tail.first_mut().filter(|first| first.into == Into::File && !first.name.starts_with('/'))
+        tail.first_mut().filter(|first| first.into == StepKind::File && !first.name.starts_with('/'))
     {
         first.name = crate::engine::tree::leaf(&first.name).to_owned();
     }

@@ -1,7 +1,7 @@
-//! A document as a page: one file that asks nothing of any network, with the document inside as JSON.
+//! Renders a document as a page: one self-contained file, with the document embedded as JSON.
 //!
-//! What artifacts hold stays data: the JSON has no character that could end its element, the page makes text nodes out of
-//! it and parses none of it, and the content security policy lets exactly our script and our style run.
+//! Artifact content stays data: the JSON cannot end its element, the page creates text nodes from it and parses none of
+//! it, and the content security policy only allows our script and our style.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use crate::compare::diff::Diff;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-/// What every page has.
+/// The common part of every page.
 const SHELL: &str = concat!(
     include_str!("page/page.js"),
     include_str!("page/tree.js"),
@@ -42,18 +42,17 @@ pub(crate) fn build(title: &str, document: &impl Serialize, fallback: &[Row]) ->
     page(&Page { kind: "report", title, script: &script, fallback: &plain(fallback) }, document)
 }
 
-/// What is not the same on every page.
+/// The variable part of a page.
 struct Page<'p> {
-    /// What it is a page of, in one word.
+    /// In one word.
     kind: &'p str,
-    /// What it is called.
     title: &'p str,
     script: &'p str,
-    /// What is there where no script runs; markup.
+    /// Markup for readers without scripts.
     fallback: &'p str,
 }
 
-/// Fills the page. One pass: what is filled in is not looked at again.
+/// Fills the page in one pass, so that inserted text is not expanded again.
 fn page(page: &Page<'_>, document: &impl Serialize) -> String {
     let document = serde_json::to_string(document).map(|json| inert(&json)).unwrap_or_default();
     let (style_hash, script_hash, title) = (hash(STYLE), hash(page.script), escape(page.title));
@@ -81,12 +80,12 @@ fn page(page: &Page<'_>, document: &impl Serialize) -> String {
     filled
 }
 
-/// The source that a content security policy lets through: exactly this text.
+/// The source expression that makes a content security policy allow exactly this text.
 fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// JSON that no parser of HTML or of scripts takes for anything else; as JSON it says the same.
+/// Equivalent JSON that no HTML or script parser can misread.
 fn inert(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
@@ -102,12 +101,11 @@ fn inert(json: &str) -> String {
     safe
 }
 
-/// Text that HTML takes for text.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Rows for a reader without scripts: the page first, then what can be unfolded, artifact by artifact.
+/// Rows for readers without scripts: the page first, then foldable details, artifact by artifact.
 fn plain(rows: &[Row]) -> String {
     let mut parts = rows.split(|row| row.text.is_empty());
     let text = |rows: &[Row]| -> String {

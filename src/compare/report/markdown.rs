@@ -1,11 +1,11 @@
-//! A comparison as Markdown for a pull request: the page as lists, details folded.
+//! A comparison as Markdown for a pull request: the page as lists, with foldable details.
 
 use super::rows::{Mark, Row, rows};
-use super::{edit, way};
+use super::{edit, location};
 use crate::compare::delta::Edit;
 use crate::compare::diff::{Artifact, ArtifactState, Diff};
 
-/// Longer details are cut: a comment on a pull request has a limit.
+/// Longer details are truncated: comments on a pull request have a size limit.
 const LINES: usize = 200;
 
 pub(crate) fn markdown(diff: &Diff) -> String {
@@ -31,7 +31,6 @@ fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Text that Markdown and HTML take for text.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -73,12 +72,12 @@ fn artifact(text: &mut String, artifact: &Artifact) {
     text.push_str(&format!("{fence}\n\n</details>\n"));
 }
 
-/// Details as `diff` has them, which sites colour.
+/// Details in `diff` syntax, which sites colour.
 fn lines(artifact: &Artifact) -> Vec<String> {
     let mut lines = Vec::new();
     let mut last = Vec::new();
     for difference in &artifact.differences {
-        let (inside, field) = way(&difference.change);
+        let (inside, field) = location(&difference.change);
         if inside != last {
             lines.push(format!("@@ {} @@", inside.join(" › ")));
             last = inside;

@@ -1,4 +1,5 @@
-//! Outcomes for people: rows for a terminal, Markdown for a pull request, a page for a browser. Data in, text out; nothing here prints.
+//! Results for people: rows for a terminal, Markdown for a pull request, a page for a browser. Data in, text out;
+//! nothing here prints.
 
 mod html;
 mod markdown;
@@ -10,8 +11,8 @@ pub(crate) use rows::{Mark, Row, rows};
 
 use crate::base::secret::MASK;
 use crate::compare::cause::{Cause, CauseKind};
-use crate::compare::delta::{Change, Edit, Into, ShownValue};
-use crate::compare::diff::{FlagMove, SchemaMove};
+use crate::compare::delta::{Change, Edit, ShownValue, StepKind};
+use crate::compare::diff::{FlagChange, SchemaChange};
 use crate::openshift::knowledge::Effect;
 
 /// The schema of the document of `diff --format json`.
@@ -19,7 +20,6 @@ pub(crate) const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
 /// The schema of the document of `report --json`.
 pub(crate) const REPORT_SCHEMA: &str = include_str!("schema.json");
 
-/// A value, in one line.
 fn value(shown: &ShownValue) -> String {
     match shown {
         ShownValue::Text(text) => text.trim_end().replace('\n', "⏎"),
@@ -30,7 +30,7 @@ fn value(shown: &ShownValue) -> String {
     }
 }
 
-/// What happened, in one line: `a → b`, `+ b`, `- a`.
+/// The edit on one line: `a → b`, `+ b`, `- a`.
 fn edit(edit: &Edit) -> String {
     match edit {
         Edit::Added { new } => value(new),
@@ -45,32 +45,32 @@ fn edit(edit: &Edit) -> String {
     }
 }
 
-/// The way to a difference: what it is in (files and objects), and the field there.
-fn way(change: &Change) -> (Vec<String>, String) {
+/// The location of a difference: the containing files and objects, and the field.
+fn location(change: &Change) -> (Vec<String>, String) {
     let (mut inside, mut field) = (Vec::new(), String::new());
     for step in &change.place {
         let name = step.name.as_str();
         match step.into {
-            Into::File | Into::Object | Into::Certificate => {
+            StepKind::File | StepKind::Object | StepKind::Certificate => {
                 if !field.is_empty() {
                     inside.push(std::mem::take(&mut field));
                 }
                 inside.push(name.to_owned());
             }
-            Into::Item => field.push_str(&format!("[{name}]")),
-            Into::Section => field.push_str(&format!("[{name}] ")),
-            Into::Flag | Into::Rule => field.push_str(&format!(" {name}")),
-            Into::Field if name.is_empty() || name.contains(['.', '/', '[']) => {
+            StepKind::Item => field.push_str(&format!("[{name}]")),
+            StepKind::Section => field.push_str(&format!("[{name}] ")),
+            StepKind::Flag | StepKind::Rule => field.push_str(&format!(" {name}")),
+            StepKind::Field if name.is_empty() || name.contains(['.', '/', '[']) => {
                 field.push_str(&format!("[{name:?}]"))
             }
-            Into::Field if field.is_empty() || field.ends_with(' ') => field.push_str(name),
-            Into::Field => field.push_str(&format!(".{name}")),
+            StepKind::Field if field.is_empty() || field.ends_with(' ') => field.push_str(name),
+            StepKind::Field => field.push_str(&format!(".{name}")),
         }
     }
     (inside, field.trim().to_owned())
 }
 
-/// What a running node would do.
+/// The effect on a running node.
 fn effect(effect: Option<Effect>) -> &'static str {
     match effect {
         None => "on one side only",
@@ -83,7 +83,6 @@ fn effect(effect: Option<Effect>) -> &'static str {
     }
 }
 
-/// A cause, in one line.
 fn cause(cause: &Cause) -> String {
     let kind = match cause.kind {
         CauseKind::Release => "release image",
@@ -106,8 +105,7 @@ fn cause(cause: &Cause) -> String {
     format!("{kind} {}{values}{places}", cause.what)
 }
 
-/// A flag, in one line.
-fn flag(one: &FlagMove) -> (char, String) {
+fn flag(one: &FlagChange) -> (char, String) {
     let name = &one.flag;
     match (&one.old, &one.new) {
         (None, Some(new)) => ('+', format!("{name} {}", value(new))),
@@ -117,8 +115,7 @@ fn flag(one: &FlagMove) -> (char, String) {
     }
 }
 
-/// A part of an API type, in one line.
-fn schema(one: &SchemaMove) -> String {
+fn schema(one: &SchemaChange) -> String {
     let used = match one.used_by.as_slice() {
         [] => String::new(),
         some => format!("; used by {}", some.join(", ")),
@@ -126,12 +123,12 @@ fn schema(one: &SchemaMove) -> String {
     format!("{} {} {}{used}", one.crd, one.field, one.what.replace('\n', "⏎"))
 }
 
-/// The part of a digest or image reference that tells it from others.
+/// The distinctive part of a digest or image reference.
 fn short(image: &str) -> &str {
     image.rsplit_once("sha256:").and_then(|(_, digest)| digest.get(..12)).unwrap_or(image)
 }
 
-/// Several nodes with one fate, as one.
+/// Several nodes with the same effect, as one name.
 fn together<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }

@@ -1,35 +1,34 @@
 //! A comparison as rows for a terminal: one page first, details below.
 
-use super::{cause, edit, effect, flag, schema, short, together, way};
+use super::{cause, edit, effect, flag, location, schema, short, together};
 use crate::compare::delta::Edit;
-use crate::compare::diff::{Artifact, ArtifactState, Diff, Difference, ImageMove, NodeImpact, Severity};
+use crate::compare::diff::{Artifact, ArtifactState, Diff, Difference, ImageChange, NodeImpact, Severity};
 
-/// How many of a kind the page lists; the details have all.
+/// How many entries of a kind the page lists; the details have all.
 const LISTED: usize = 12;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub mark: Mark,
-    /// Without colours, without an end.
+    /// Without colours and newline.
     pub text: String,
 }
 
-/// What a row is, for whoever paints it.
+/// The role of a row, for colouring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Title,
-    /// What something is in.
+    /// What contains a difference.
     Place,
     Plain,
     Added,
     Removed,
     Changed,
-    /// Something that may break.
     Breaking,
     Dim,
 }
 
-/// The whole comparison. Without `details`, the page alone.
+/// The whole comparison; without `details`, only the page.
 pub(crate) fn rows(diff: &Diff, details: bool) -> Vec<Row> {
     let mut page = Page::default();
     page.row(Mark::Title, format!("{} → {}", diff.old, diff.new));
@@ -47,7 +46,7 @@ pub(crate) fn rows(diff: &Diff, details: bool) -> Vec<Row> {
 struct Page(Vec<Row>);
 
 impl Page {
-    fn row(&mut self, mark: Mark, text: impl std::convert::Into<String>) {
+    fn row(&mut self, mark: Mark, text: impl Into<String>) {
         self.0.push(Row { mark, text: text.into() });
     }
 
@@ -84,7 +83,7 @@ impl Page {
     }
 
     fn nodes(&mut self, diff: &Diff) {
-        // Nodes that do the same because of the same are one line; those that do most come first.
+        // Nodes with the same effect and cause share a line; the strongest effects come first.
         let mut groups: Vec<Vec<&NodeImpact>> = Vec::new();
         for node in &diff.summary.nodes {
             let same = |one: &NodeImpact| {
@@ -108,7 +107,7 @@ impl Page {
                 rows.push((Mark::Plain, format!("  units: {}", units.join(", "))));
             }
         }
-        self.list("nodes, if they run already", rows);
+        self.list("running nodes", rows);
     }
 
     fn changes(&mut self, diff: &Diff) {
@@ -175,7 +174,7 @@ impl Page {
         self.row(mark, format!("{sign} {name} {causes}").trim_end().to_owned());
         let mut last = Vec::new();
         for difference in &artifact.differences {
-            let (inside, field) = way(&difference.change);
+            let (inside, field) = location(&difference.change);
             if inside != last {
                 self.row(Mark::Place, format!("    {}", inside.join(" › ")));
                 last = inside;
@@ -220,8 +219,8 @@ impl Page {
     }
 }
 
-fn image(one: &ImageMove) -> (Mark, String) {
-    let ImageMove { component, old, new } = one;
+fn image(one: &ImageChange) -> (Mark, String) {
+    let ImageChange { component, old, new } = one;
     match (old, new) {
         (None, Some(new)) => (Mark::Added, format!("+ {component} {}", short(new))),
         (Some(old), None) => (Mark::Removed, format!("- {component} {}", short(old))),

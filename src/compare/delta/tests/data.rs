@@ -1,4 +1,4 @@
-//! YAML and JSON that are no objects.
+//! YAML and JSON that are not objects.
 
 use super::diff;
 
@@ -131,6 +131,6 @@ fn a_large_json_is_read_and_a_large_yaml_is_compared_as_text() {
        - a: 99999
        - a: 100000
       -- 1
-      +- 2 [compared as text: it is too large to be read as YAML]
+      +- 2 [compared as text: it is too large to parse]
     ");
 }

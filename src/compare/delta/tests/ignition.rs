@@ -43,7 +43,7 @@ fn files_by_path_with_what_is_in_them() {
     file: /etc/gone: - gone⏎
     file: /etc/come: + come⏎
     ");
-    // Another encoding of the same content, another order: nothing.
+    // Another encoding of the same content in another order is not a change.
     new = config(vec![
         entry("/etc/gone", 0o644, "gone\n"),
         json!({"path": "/etc/b.sh", "mode": 0o644, "contents": {"source": "data:;base64,IyEvYmluL3NoCmVjaG8gYQo="}}),

@@ -1,4 +1,5 @@
-//! Golden tests of every leaf, each in both directions: of a thing with itself nothing differs, and backwards is the inverse.
+//! Golden tests of every leaf, each in both directions: a file does not differ from itself, and backwards is the
+//! inverse.
 
 mod commands;
 mod data;
@@ -19,7 +20,7 @@ pub(super) fn file<'a>(path: &'a str, content: &'a [u8]) -> File<'a> {
     File { path, content, secret: false, executable: false }
 }
 
-/// What differs, after the invariants have been looked at.
+/// The changes, after checking the invariants.
 pub(super) fn changes(old: File<'_>, new: File<'_>, context: &DeltaContext) -> Vec<Change> {
     let found = files(Some(old), Some(new), context);
     for side in [old, new] {
@@ -33,12 +34,12 @@ pub(super) fn changes(old: File<'_>, new: File<'_>, context: &DeltaContext) -> V
     found
 }
 
-/// The same as text.
+/// The changes as text.
 pub(super) fn diff(path: &str, old: &str, new: &str) -> String {
     render(&changes(file(path, old.as_bytes()), file(path, new.as_bytes()), &DeltaContext::default()))
 }
 
-/// The same of secret files.
+/// The changes of secret files as text.
 pub(super) fn diff_secret(path: &str, old: &str, new: &str) -> String {
     let (old, new) = (
         File { secret: true, ..file(path, old.as_bytes()) },
@@ -47,7 +48,7 @@ pub(super) fn diff_secret(path: &str, old: &str, new: &str) -> String {
     render(&changes(old, new, &DeltaContext::default()))
 }
 
-/// One change per line; `(none)` for no change. The file that all are in is left out.
+/// One change per line; `(none)` for no change. Omits the common file.
 pub(super) fn render(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "(none)".into();

@@ -1,4 +1,4 @@
-//! What is left out before reading makes no difference to what is found.
+//! Removing common parts before parsing does not change the result.
 
 use proptest::prelude::*;
 
@@ -61,7 +61,7 @@ fn what_is_no_plain_object_is_left_alone() {
     }
 }
 
-/// A comment behind the line that tells an item from others does not make it a block.
+/// A comment after the line that identifies an item does not make it a block.
 #[test]
 fn what_tells_an_item_stays_with_its_comment() {
     let text = |image: &str| {
@@ -73,7 +73,7 @@ fn what_tells_an_item_stays_with_its_comment() {
     assert!(old.contains("- name: one\n"), "{old}");
 }
 
-/// Blocks of YAML, as programs write them.
+/// YAML blocks as programs write them.
 fn block() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just(" 1\n".to_owned()),
@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-/// Files and units of a config: a path, and one of few contents.
+/// Files and units of a config: a path, and one of a few contents.
 fn config() -> impl Strategy<Value = String> {
     let files = prop::collection::vec(("/[a-c]", 0..3u8, any::<bool>()), 0..5);
     let units = prop::collection::vec(("[a-b].service", 0..2u8), 0..3);
@@ -155,7 +155,7 @@ proptest! {
             };
             names(&value["storage"]["files"], "path") && names(&value["systemd"]["units"], "name")
         };
-        // What has a path twice is no config; which of both counts is not for us to say.
+        // A config with duplicate paths is invalid; which entry counts is undefined.
         if unique(&old) && unique(&new) {
             prop_assert_eq!(found(vec![one], vec![two]), found(whole(&old), whole(&new)), "{}\n{}", old, new);
         }

@@ -1,4 +1,4 @@
-//! Kubernetes objects: identity, images, feature gates, what is inside of fields.
+//! Kubernetes objects: identity, images, feature gates, contents of fields.
 
 use super::{DeltaContext, changes, diff, file, render};
 

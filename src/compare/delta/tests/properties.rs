@@ -1,11 +1,11 @@
-//! What holds for all files.
+//! Properties of all comparisons.
 
 use proptest::prelude::*;
 
 use super::super::renames;
 use super::{DeltaContext, File, changes, file, files};
 
-/// A value with keys, items and texts that mean something to one comparer or another.
+/// A value with keys, items and texts that are special to some comparer.
 fn value() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::{Value, json};
     let word = prop_oneof![
@@ -63,7 +63,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// A value in which every order counts.
+/// A value in which all order is significant.
 fn plain() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::Value;
     let leaf = prop_oneof![
@@ -95,7 +95,7 @@ fn path() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// Something secret that is nowhere else, and that nothing takes for a path or a switch.
+/// A unique secret that does not look like a path or a switch.
 fn word() -> impl Strategy<Value = String> {
     "[A-Z][a-z0-9]{3}[A-Z][0-9][a-z]{2}[A-Z]{2}[0-9]{4}[a-z][A-Z]"
 }
@@ -127,7 +127,7 @@ proptest! {
         changes(one, file(path, new.as_bytes()), &DeltaContext::default());
     }
 
-    /// Different data is different, and the same is not: nothing is lost on the way.
+    /// Different data differs, equal data does not: nothing is lost.
     #[test]
     fn different_data_differs(old in plain(), new in plain(), secret: bool) {
         let (one, two) = (old.to_string(), new.to_string());

@@ -1,4 +1,4 @@
-//! Files that are the same under another name.
+//! Renamed files.
 
 use super::super::renames;
 use super::file;

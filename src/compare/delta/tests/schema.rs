@@ -1,4 +1,4 @@
-//! CRDs: what a schema allows or refuses now.
+//! CRDs: what a schema newly allows or rejects.
 
 use super::diff;
 

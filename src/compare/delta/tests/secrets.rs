@@ -1,4 +1,4 @@
-//! What is secret is never in a change, and that it changed always is.
+//! A change never contains a secret, but always says that it changed.
 
 use super::{DeltaContext, File, changes, diff, diff_secret, file, render};
 
@@ -75,7 +75,7 @@ fn secrets_in_public_files() {
     data: pullSecret / auths / a / auth: (secret) -> (secret)
     data: pullSecret / auths / b: + auth: (secret)
     ");
-    // Invalid, but a Secret all the same.
+    // Invalid, but still a Secret.
     insta::assert_snapshot!(diff("a.yaml", "kind: Secret\ndata: [\n  a: b25l\n", "kind: Secret\ndata: [\n  a: dHdv\n"), @"text: : (secret) -> (secret)");
 }
 

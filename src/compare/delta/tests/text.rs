@@ -87,7 +87,7 @@ fn a_file_as_a_whole() {
     assert_eq!(files(None, None, &context), []);
 }
 
-/// 100 MB with a few lines that differ: about as long as it takes to read them, and nothing of that size in memory.
+/// 100 MB with a few different lines: takes about as long as reading them, with bounded memory.
 #[test]
 fn a_hundred_megabytes_are_bounded() {
     let line = "a line of text that is neither short nor very long, like those of a log\n";
@@ -132,7 +132,7 @@ fn a_hundred_megabytes_are_bounded() {
     ");
 }
 
-/// Nothing in common: what is shown is bounded, and that there is more is said.
+/// Without common lines, the output is bounded and says so.
 #[test]
 fn what_has_nothing_in_common_is_cut() {
     let text = |word: &str| {
@@ -147,7 +147,7 @@ fn what_has_nothing_in_common_is_cut() {
     let [change] = &found[..] else { panic!("{}", found.len()) };
     let Edit::Lines { hunks, .. } = &change.edit else { panic!("{:?}", change.edit) };
     assert!(hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>() < 10_000);
-    insta::assert_snapshot!(change.note.as_deref().unwrap_or_default(), @"long runs of lines are cut; from there on nothing is alike");
+    insta::assert_snapshot!(change.note.as_deref().unwrap_or_default(), @"long runs of lines are truncated; there are no common lines after that");
 }
 
 #[test]

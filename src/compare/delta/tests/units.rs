@@ -67,7 +67,7 @@ fn drop_ins_are_units_and_what_is_none_is_text() {
       @@ -1 +1 @@
       -[Service]
       +[Service
-       Restart=no [compared as text: no valid unit]
+       Restart=no [compared as text: not a valid unit]
     ");
     insta::assert_snapshot!(diff("crio.conf", "[crio.runtime]\na_b = \"x\"\n", "[crio.runtime]\na_b = \"y\"\n"), @r#"
     text: : 
