@@ -1,20 +1,20 @@
-//! What OpenShift is: the user's configuration, releases, manifests, Ignition, checks, trust, and the builders of all that.
+//! OpenShift: the user's configuration, releases, manifests, Ignition, checks, trust, and the builders for all of them.
 //!
 //! Uses `engine` and `base`. Nothing here prints or runs a program of the host.
 //!
-//! | module | what it owns |
+//! | module | responsibility |
 //! |---|---|
-//! | `knowledge` | tables of what is known about OpenShift's releases: hand-over objects, trust, node disruption, component names |
+//! | `knowledge` | tables about OpenShift's releases: hand-over objects, trust, node disruption, component names |
 //! | `config` | install-config.yaml and cluster.yaml: one row per field, and the tree that recipes see |
-//! | `lock` | what comes from outside, pinned; which certificates were renewed |
-//! | `release`, `demo` | from `release:` to a source of images; the built-in demo release |
-//! | `builders` | the builders that know what they build, and the set of all |
+//! | `lock` | what is pinned from outside; which certificates were renewed |
+//! | `release`, `demo` | from `release:` to an image source; the built-in demo release |
+//! | `builders` | the OpenShift builders, and the set of all builders |
 //! | `ignition`, `iso` | node configurations, and the live ISO's reserved areas |
 //! | `patch` | patches of Kubernetes objects |
-//! | `pod` | a static pod's flags, and where the files that they name are on the node |
-//! | `schema` | objects against OpenAPI schemas and Kubernetes' types, as the API server does it |
-//! | `trust` | who shows what to whom, and who trusts it before and after the pivot |
-//! | `workspace` | a cluster directory, read and understood; the store that it builds into |
+//! | `pod` | a static pod's flags, and the node paths of the files that they name |
+//! | `schema` | validates objects against OpenAPI schemas and Kubernetes' types, like the API server |
+//! | `trust` | who presents which credential to whom, and who accepts it before and after the pivot |
+//! | `workspace` | a parsed cluster directory, and the store that it builds into |
 
 pub(crate) mod builders;
 pub(crate) mod config;

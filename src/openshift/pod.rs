@@ -1,41 +1,37 @@
-//! A static pod as its file says it: programs, their flags with the comments above them, and where on the node a file
-//! that a flag names comes from.
+//! A static pod as written: programs, their flags with the comments above them, and the node paths of the files that
+//! flags name.
 //!
-//! Works on the text and not on a typed Pod, because a typed one has lost what we tell: lines and comments. Lenient:
-//! what is not there is empty. Whether a pod is a valid one is for checks to say.
+//! Works on the text and not on a typed Pod, which would lose lines and comments. Lenient: missing parts are empty.
+//! Checks decide whether a pod is valid.
 
 use std::collections::BTreeMap;
 
 use crate::base::yaml::YamlNode;
 
-/// One container of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     pub name: String,
     pub image: String,
-    /// The words of the command and the arguments that are no flags: `hyperkube`, `kube-apiserver`.
+    /// The words of command and arguments that are not flags: `hyperkube`, `kube-apiserver`.
     pub program: Vec<String>,
-    /// Its flags, in order.
     pub flags: Vec<Flag>,
-    /// Where the node's files are inside: the path in the container, and the path on the node. Volumes that are not of
-    /// the node are left out.
+    /// Host path mounts: the path in the container, and the path on the node.
     pub mounts: Vec<(String, String)>,
 }
 
-/// One flag of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
-    /// Its name, without dashes.
+    /// Without dashes.
     pub name: String,
-    /// What follows `=`, if there is one.
+    /// The text after `=`, if any.
     pub value: Option<String>,
-    /// Its line in the file, from 1.
+    /// From 1.
     pub line: usize,
-    /// The comment directly above it, as one text; empty if there is none.
+    /// The comment directly above it, as one text; may be empty.
     pub comment: String,
 }
 
-/// The containers of a pod, those that run first included. `text` is the file that `root` was read from.
+/// The containers of a pod, init containers included. `text` is the file that `root` was parsed from.
 pub fn containers(root: &YamlNode, text: &str) -> Vec<Container> {
     let Some(spec) = root.get("spec") else { return Vec::new() };
     let lines: Vec<&str> = text.lines().collect();
@@ -68,7 +64,7 @@ pub fn containers(root: &YamlNode, text: &str) -> Vec<Container> {
     items(spec, "initContainers").chain(items(spec, "containers")).map(of).collect()
 }
 
-/// The comment directly above a line (from 1), without its marks: no empty line between them.
+/// The comment directly above a line (from 1), without comment marks and without an empty line between.
 pub(crate) fn comment_above(lines: &[&str], line: usize) -> String {
     let above = lines[..line.saturating_sub(1).min(lines.len())].iter().rev();
     let mut found: Vec<&str> = above.map_while(|line| line.trim().strip_prefix('#')).map(str::trim).collect();
@@ -90,7 +86,7 @@ impl Flag {
 }
 
 impl Container {
-    /// Where on the node a path of the container is; none if it is in no mount. The innermost mount decides.
+    /// The node path of a path in the container; none if it is not in a mount. The innermost mount counts.
     pub fn on_node(&self, path: &str) -> Option<String> {
         let below = |(mount, host): &(String, String)| {
             let rest = path.strip_prefix(mount.trim_end_matches('/'))?;

@@ -1,4 +1,4 @@
-//! From `release:` in cluster.yaml to a source of images and the release's name in it.
+//! From `release:` in cluster.yaml to an image source and the release's name in it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use crate::engine::registry::{
     Access, DEMO, ImageName, LAYOUT, Layout, NameError, Opened, Reference, RegistryError, Remote, Result,
 };
 
-/// Opens the source that a release names. Nothing is asked of a registry yet.
+/// Opens the source that a release names. Does not contact a registry yet.
 ///
-/// A layout's path is relative to `directory`. An `Access` is needed for registries only.
+/// A layout's path is relative to `directory`. Only registries need the `Access`.
 pub fn open(release: &Release, directory: &Path, access: Access) -> Result<Opened> {
     match release {
         Release::Registry { repository, reference } => {

@@ -379,7 +379,7 @@ fn a_base_that_is_not_the_pinned_one_is_refused() {
     insta::assert_snapshot!(failure(&ws), @r"
     error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
     caused by: `[DIR]/live.iso` cannot be used
-    caused by: it is cut short: it has [SIZE] bytes of [SIZE]
+    caused by: it is truncated: it has [SIZE] of [SIZE] bytes
     hint: download it again
     [exit 1]
     ");
@@ -409,7 +409,7 @@ fn an_image_without_room_is_refused() {
     insta::assert_snapshot!(small, @r"
     error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
     caused by: `[DIR]/live.iso` cannot be used
-    caused by: its area for the Ignition config has 64 bytes, and [SIZE] are needed
+    caused by: its area for the Ignition config has 64 bytes, but [SIZE] are needed
     hint: this node's Ignition is too large for the ISO; boot the node from the QEMU image with `fw_cfg` instead
     [exit 1]
     ");
@@ -418,15 +418,15 @@ fn an_image_without_room_is_refused() {
     error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
     caused by: `[DIR]/live.iso` cannot be used
     caused by: it is not a RHCOS live ISO: it has no `images/ignition.img`
-    hint: `rhcos.iso` in cluster.yaml is the live ISO of the release, `rhcos-…-live…iso`
+    hint: set `rhcos.iso` in cluster.yaml to the live ISO of the release, `rhcos-…-live…iso`
     [exit 1]
     ");
     let used = failure(&|files| files.get_mut("images/ignition.img").unwrap()[100] = 1).unwrap();
     insta::assert_snapshot!(used, @r"
     error: `iso/master-0` cannot be built (built-in recipes/67-iso/nodes.toml)
     caused by: `[DIR]/live.iso` cannot be used
-    caused by: it is not as it was published: its area for the Ignition config is in use
-    hint: name the image as it was downloaded; `coreos-installer iso reset` gives it back
+    caused by: it is customized: its area for the Ignition config is in use
+    hint: use the image as downloaded; `coreos-installer iso reset` restores it
     [exit 1]
     ");
 }

@@ -286,7 +286,7 @@ fn an_object_of_ours_is_patched_and_not_replaced() {
     [stderr]
     error: `assembled` cannot be built (built-in recipes/57-assembled.toml)
     caused by: DNS `cluster` is in both manifests/cluster-dns-02-config.yml:1 (manifest/cluster-dns-02-config) and manifests/dns.yaml:7 (user/manifests)
-    hint: keep one of them; what a built-in recipe makes is changed with a patch in `patches/`
+    hint: keep one of them; to change the output of a built-in recipe, add a patch to `patches/`
     [exit 1]
     ");
     insta::assert_snapshot!(build(&[("manifests/cluster-dns-02-config.yml", MINE)]), @r"
@@ -354,28 +354,28 @@ fn a_patch_without_effect_is_an_error() {
     insta::assert_snapshot!(patch("# one\n- target: {kind: DNS, name: clster}\n  patch: {spec: {a: b}}\n"), @r"
     [stderr]
     error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:2: the patch is for DNS `clster`, which is not there
+    caused by: patches/10-x.yaml:2: the patch targets DNS `clster`, which does not exist
     hint: of that kind, there is DNS `cluster` (manifests/cluster-dns-02-config.yml)
     [exit 1]
     ");
     insta::assert_snapshot!(patch("target: {kind: DSN}\npatch: {spec: {a: b}}\n"), @r"
     [stderr]
     error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: the patch is for DSN, which is not there
+    caused by: patches/10-x.yaml:1: the patch targets DSN, which does not exist
     hint: did you mean `DNS`?
     [exit 1]
     ");
     insta::assert_snapshot!(patch("target: {name: pull-secre, namespace: openshift-config}\npatch: {spec: {a: b}}\n"), @r"
     [stderr]
     error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: the patch is for object `pull-secre` in namespace `openshift-config`, which is not there
+    caused by: patches/10-x.yaml:1: the patch targets object `pull-secre` in namespace `openshift-config`, which does not exist
     hint: did you mean `pull-secret`?
     [exit 1]
     ");
     insta::assert_snapshot!(patch("target: {file: manifests/cluster-dns-02-config.yaml}\npatch: {spec: {a: b}}\n"), @r"
     [stderr]
     error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: the patch is for manifests/cluster-dns-02-config.yaml, which is not there
+    caused by: patches/10-x.yaml:1: the patch targets manifests/cluster-dns-02-config.yaml, which does not exist
     hint: did you mean `manifests/cluster-dns-02-config.yml`?
     [exit 1]
     ");
@@ -383,7 +383,7 @@ fn a_patch_without_effect_is_an_error() {
     [stderr]
     error: `patch/10-x` cannot be built (patches/10-x.yaml)
     caused by: patches/10-x.yaml:4: DNS `cluster` (manifests/cluster-dns-02-config.yml): the test of `/spec/baseDomain` fails: it is `ocp4.example.com`, not `example.com`
-    hint: look whether the patch is still right, then change what it tests
+    hint: check whether the patch is still right, then update its test
     [exit 1]
     ");
     insta::assert_snapshot!(patch("target: {kind: DNS}\npatch:\n- {op: add, path: /spec/x, value: 1}\n- {op: remove, path: /spec/baseDomian}\n"), @r"
@@ -402,21 +402,21 @@ fn a_patch_without_effect_is_an_error() {
     insta::assert_snapshot!(patch("target: {kind: DNS}\npatch: {spec: {baseDomain: ocp4.example.com, none: null}}\n"), @r"
     [stderr]
     error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: DNS `cluster` (manifests/cluster-dns-02-config.yml): the patch changes nothing: it is so already
-    hint: delete the patch, or look whether it still does what it is for
+    caused by: patches/10-x.yaml:1: DNS `cluster` (manifests/cluster-dns-02-config.yml): the patch changes nothing
+    hint: delete the patch, or check whether it still serves its purpose
     [exit 1]
     ");
     insta::assert_snapshot!(patch("target: {kind: DNS}\npatch: [{op: remove, path: /metadata/name}]\n"), @r"
     [stderr]
     error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: DNS `cluster` (manifests/cluster-dns-02-config.yml): without `metadata.name`, what the patch leaves is no object
+    caused by: patches/10-x.yaml:1: DNS `cluster` (manifests/cluster-dns-02-config.yml): without `metadata.name`, the patched document is not an object
     [exit 1]
     ");
     insta::assert_snapshot!(patch("target: {kind: Network}\npatch: {spec: {a: b}}\n"), @r"
     [stderr]
     error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: Network is not one object, but Network `cluster` (manifests/cluster-network-02-config.yml), Network `cluster` (manifests/cluster-network-03-config.yml)
-    hint: say more about the one that is meant, or `all: true` in `target`
+    caused by: patches/10-x.yaml:1: Network matches several objects: Network `cluster` (manifests/cluster-network-02-config.yml), Network `cluster` (manifests/cluster-network-03-config.yml)
+    hint: be more specific, or set `all: true` in `target`
     [exit 1]
     ");
     insta::assert_snapshot!(patch("target: {kind: Network, group: operator.openshift.io}\npatch: {apiVersion: config.openshift.io/v1}\n"), @r"
@@ -446,7 +446,7 @@ patch:
     [stderr]
     error: `patch/10-gates` cannot be built (patches/10-gates.yaml)
     caused by: patches/10-gates.yaml:3: FeatureGate `cluster` (manifests/99_feature-gate.yaml): the test of `/status/featureGates/0/version` fails: it is `4.19.0-demo`, not `4.18.0-demo`
-    hint: look whether the patch is still right, then change what it tests
+    hint: check whether the patch is still right, then update its test
     [exit 1]
     ");
 }
@@ -529,8 +529,8 @@ fn a_secret_stays_one() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "patched"]), @r"
     [stderr]
     error: `patch/10-label` cannot be built (patches/10-label.yaml)
-    caused by: patches/10-label.yaml:2: Secret `openshift-config/htpasswd` (manifests/ht passwd.yaml): the test of `/stringData/htpasswd` fails: it is something else, and secret
-    hint: look whether the patch is still right, then change what it tests
+    caused by: patches/10-label.yaml:2: Secret `openshift-config/htpasswd` (manifests/ht passwd.yaml): the test of `/stringData/htpasswd` fails: it has another value, which is secret
+    hint: check whether the patch is still right, then update its test
     [exit 1]
     ");
     ws.write(

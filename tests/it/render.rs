@@ -338,7 +338,7 @@ fn what_the_programs_accept_and_should_not() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "render/kube-apiserver"]), @r"
     [stderr]
     error: `render/kube-apiserver` cannot be built (built-in recipes/62-render/kube-apiserver.toml)
-    caused by: `/usr/bin/cluster-kube-apiserver-operator` made `manifests/signer.yaml`, a Secret whose `tls.key` is empty; it printed nothing
+    caused by: `/usr/bin/cluster-kube-apiserver-operator` wrote `manifests/signer.yaml`, a Secret whose `tls.key` is empty; it printed nothing
     [exit 1]
     ");
     ws.edit("install-config.yaml", "baseDomain:", "capabilities: {baselineCapabilitySet: None}\nbaseDomain:");

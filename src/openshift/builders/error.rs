@@ -1,4 +1,4 @@
-//! Why an artifact could not be made, in the words of those who will boot it.
+//! Errors of the OpenShift builders.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -10,49 +10,34 @@ use crate::engine::builders::BuilderError;
 use crate::openshift::ignition::IgnitionError;
 use crate::openshift::iso::IsoError;
 
-/// Why an artifact could not be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArtifactError {
-    /// A live ISO that cannot be used.
     #[error("`{}` cannot be used", path.display())]
     Iso { path: std::path::PathBuf, source: IsoError },
-    /// A key or certificate that cannot be read or made.
     #[error("{what}")]
     Pki { what: String, source: PkiError },
-    /// An authority of the user's that cannot do the work.
+    /// An authority that the user provided does not qualify.
     #[error("your certificate of `{name}` {problem}")]
-    Brought {
-        name: String,
-        /// What is wrong with it.
-        problem: String,
-        advice: String,
-    },
-    /// A certificate whose issuer is no longer valid.
-    #[error("`{name}` cannot be issued: its issuer `{issuer}` ended {}", until.date())]
+    UserCertificate { name: String, problem: String, advice: String },
+    #[error("`{name}` cannot be issued: its issuer `{issuer}` expired {}", until.date())]
     IssuerEnded {
         name: String,
-        /// The subject of its issuer.
+        /// A subject.
         issuer: String,
         until: time::OffsetDateTime,
     },
-    /// A config that is none, or that something does not fit into.
+    /// An invalid config, or one that conflicts with an addition.
     #[error("{what}")]
     Ignition { what: String, source: IgnitionError },
-    /// Two files that describe one Kubernetes object.
     #[error("{object} is in both {one} and {other}")]
     Twice {
         object: String,
-        /// One file, with its line and where it is from.
+        /// With its line and origin.
         one: String,
         other: String,
     },
-    /// Checks that do not hold.
     #[error("{} of {checked} checks failed{}", failed(findings), validate::list(findings))]
-    Checks {
-        /// How many were made.
-        checked: usize,
-        findings: Vec<Finding>,
-    },
+    Checks { checked: usize, findings: Vec<Finding> },
 }
 
 fn failed(findings: &[Finding]) -> usize {
@@ -81,10 +66,13 @@ impl Hint for ArtifactError {
             Self::Iso { source, .. } => source.hint(),
             Self::Pki { source, .. } => source.hint(),
             Self::Ignition { source, .. } => source.hint(),
-            Self::Brought { advice, .. } => Some(advice.clone()),
-            Self::IssuerEnded { .. } => Some("`tinderbox renew` the issuer too, or bring another".into()),
+            Self::UserCertificate { advice, .. } => Some(advice.clone()),
+            Self::IssuerEnded { .. } => {
+                Some("run `tinderbox renew` for the issuer too, or provide another".into())
+            }
             Self::Twice { .. } => Some(
-                "keep one of them; what a built-in recipe makes is changed with a patch in `patches/`".into(),
+                "keep one of them; to change the output of a built-in recipe, add a patch to `patches/`"
+                    .into(),
             ),
             Self::Checks { .. } => None,
         }

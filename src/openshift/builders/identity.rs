@@ -1,8 +1,8 @@
-//! `identity`: one named value from the seed. Public, but for the password and its hash.
+//! `identity`: one named value from the seed. Public, except for the password and its hash.
 //!
-//! `kind` says what it is: `infra-id` (`<cluster>-xxxxx`, as the installer makes it), `uuid`, `password` (the shape of the
-//! installer's), `bcrypt` (of the input `password`) or `mac` (the one that the user gave the node, or one out of QEMU's
-//! range). The file has the name of the last part of `name`, and no newline.
+//! `kind` is one of `infra-id` (`<cluster>-xxxxx`, as the installer generates it), `uuid`, `password` (in the
+//! installer's format), `bcrypt` (of the input `password`) or `mac` (the node's configured address, or one from QEMU's
+//! range). The file is named after the last component of `name`, and has no newline.
 
 use zeroize::Zeroizing;
 
@@ -14,11 +14,11 @@ use crate::engine::tree::{TreeWriter, leaf};
 
 pub(super) struct Identity;
 
-/// The cost that Go's bcrypt has by default, and the installer uses.
+/// The default cost of Go's bcrypt, which the installer uses.
 const COST: u32 = 10;
-/// Letters of Kubernetes' generated names: no vowels, so no words.
+/// Characters of Kubernetes' generated names: without vowels, so that they form no words.
 const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
-/// Letters of the installer's passwords: none that looks like another.
+/// Characters of the installer's passwords: without look-alikes.
 const PASSWORD: &str = "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Builder for Identity {
                 let hash = bcrypt::hash_with_salt(password.as_bytes(), COST, *stream.take::<16>());
                 let wrong =
                     |_| JobError::Input { alias: "password".into(), problem: "cannot be hashed".into() };
-                // The prefix that Go's bcrypt writes; the hash is the same.
+                // Go's bcrypt writes this prefix; the hash is the same.
                 Zeroizing::new(hash.map_err(wrong)?.format_for_version(bcrypt::Version::TwoA))
             }
         };
@@ -107,14 +107,13 @@ fn kind(job: &Job<'_>) -> Result<Kind, JobError> {
     }
 }
 
-/// At most 27 characters, as the installer cuts it: cloud resources are named after it.
+/// At most 27 characters, like the installer: cloud resources are named after it.
 fn infra_id(cluster: &str, stream: &mut Stream) -> Zeroizing<String> {
     let plain: String =
         cluster.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(21).collect();
     Zeroizing::new(format!("{}-{}", plain.trim_end_matches('-'), stream.text(SUFFIX, 5).as_str()))
 }
 
-/// A random UUID, version 4.
 fn uuid(stream: &mut Stream) -> Zeroizing<String> {
     let mut bytes = stream.take::<16>();
     bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -123,13 +122,13 @@ fn uuid(stream: &mut Stream) -> Zeroizing<String> {
     Zeroizing::new([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
 }
 
-/// An address with QEMU's prefix, which no card that is sold has.
+/// An address with QEMU's prefix, which no real card has.
 fn mac(stream: &mut Stream) -> Zeroizing<String> {
     let [a, b, c] = *stream.take::<3>();
     Zeroizing::new(format!("52:54:00:{a:02x}:{b:02x}:{c:02x}"))
 }
 
-/// Four groups of five: 23 characters, the least that the OAuth server accepts.
+/// Four groups of five: 23 characters, the minimum of the OAuth server.
 fn password(stream: &mut Stream) -> Zeroizing<String> {
     let groups: Vec<Zeroizing<String>> = (0..4).map(|_| stream.text(PASSWORD, 5)).collect();
     Zeroizing::new(groups.iter().map(|group| group.as_str()).collect::<Vec<_>>().join("-"))
@@ -144,7 +143,7 @@ mod tests {
         Seed::new(Zeroizing::new([7; 32])).stream("test", &[])
     }
 
-    /// Literal values: a change here gives every cluster another identity. Decide it, and say so in the commit.
+    /// Literal values: changing one gives every cluster another identity. Decide it, and say so in the commit.
     #[test]
     fn values_have_the_installers_shapes() {
         insta::assert_snapshot!(infra_id("ocp4", &mut stream()).as_str(), @"ocp4-5lgb5");

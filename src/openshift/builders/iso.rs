@@ -1,13 +1,14 @@
-//! `iso`: a node's live ISO. It boots, installs the node with its Ignition onto its disk, and reboots; nobody is asked.
+//! `iso`: a node's live ISO. It boots, installs the node with its Ignition config onto its disk, and reboots,
+//! unattended.
 //!
-//! Inputs: `ignition`, the node's config, a file. Config values: `sha256` of the base image, which is pinned by the lock and
-//! found by that wherever it is; `device`, the disk. Parameters: `file`, what the output is called; `kargs`, more kernel
-//! arguments for the live system, if any.
+//! Inputs: `ignition`, the node's config, a file. Config values: `sha256` of the base image, which the lock pins and
+//! which is found by content; `device`, the disk. Parameters: `file`, the name of the output; `kargs`, additional
+//! kernel arguments for the live system, if any.
 //!
-//! The output is the whole image, ready to boot. It is the base with a few kilobytes written over ([`crate::openshift::iso`]): blocks
-//! are shared with the base where the file system can, and nothing of it is held in memory. The base is never an object of
-//! its own: it is read where it is, and verified while it is copied, so that the bytes which were checked are those that
-//! were used. The image is as secret as the Ignition config in it.
+//! The output is the whole image, ready to boot. It is the base with a few kilobytes overwritten
+//! ([`crate::openshift::iso`]): it shares blocks with the base where the file system supports it, and is never held in
+//! memory. The base is not an object of its own: it is read in place and verified while it is copied, so that the bytes
+//! that were checked are those that were used. The image is as secret as the Ignition config in it.
 
 use sha2::Digest as _;
 
@@ -59,7 +60,7 @@ impl Builder for Iso {
     }
 }
 
-/// What is wrong with the base. One that is not the pinned one is just that, whatever else is wrong with it.
+/// What is wrong with the base. If it is not the pinned file, nothing else matters.
 fn explain(base: &Pinned, source: IsoError) -> BuildError {
     match base.verify() {
         Err(error) => error.into(),

@@ -1,11 +1,11 @@
-//! `machineconfig`: one pool's rendered MachineConfig, taken apart and checked.
+//! `machineconfig`: one pool's rendered MachineConfig, extracted and checked.
 //!
-//! The input is `rendered`, what MCO's programs made; `pool` says whose it is. MCO names a rendered config by the md5 of
-//! an 80-byte constant and the YAML of its spec. The name is computed again and compared: what was cut short, edited or
-//! made by something else is found here, and not by a machine-config daemon that looks for it in vain.
+//! Inputs: `rendered`, the output of MCO's programs; `pool` selects the pool. MCO names a rendered config by the md5
+//! of an 80-byte constant and the YAML of its spec. We recompute and compare the name: a config that was truncated,
+//! edited or written by something else is detected here, not by a machine-config daemon that looks for it in vain.
 //!
 //! ```text
-//! machine-config.json    all of it, secret: the pull secret is in there
+//! machine-config.json    the whole object, secret: it contains the pull secret
 //! config.ign             its Ignition config, secret too
 //! name                   rendered-master-<md5>
 //! version                of the Ignition spec: 3.4.0
@@ -22,7 +22,7 @@ use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
 use crate::openshift::schema;
 
-/// What stands before the spec in the hash, the same in every release.
+/// Precedes the spec in the hash, the same in every release.
 pub(crate) const SALT: [u8; 80] = [
     16, 124, 206, 228, 139, 56, 175, 175, 79, 229, 134, 118, 157, 154, 211, 110, 25, 93, 47, 253, 172, 106,
     37, 7, 174, 13, 160, 185, 110, 17, 87, 52, 219, 131, 12, 206, 218, 141, 116, 135, 188, 181, 192, 151,
@@ -37,7 +37,7 @@ impl Builder for MachineConfig {
         BuilderId::new("machineconfig", 1)
     }
 
-    /// A name and a number are no secrets; the rest is written as one.
+    /// Name and version are public; the rest is written as secret.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }
@@ -56,9 +56,7 @@ impl Builder for MachineConfig {
         let input = job.input("rendered")?;
         let found: Vec<&str> = input.leaves().map(|(path, ..)| path).filter(is_it).collect();
         let [path] = found.as_slice() else {
-            return Err(
-                wrong(format!("has {} files `{prefix}…`, where there should be one", found.len())).into()
-            );
+            return Err(wrong(format!("has {} files `{prefix}…` instead of one", found.len())).into());
         };
         let text = input.text("rendered", path)?;
         let name = crate::engine::tree::leaf(path).trim_end_matches(".yaml");
@@ -72,9 +70,9 @@ impl Builder for MachineConfig {
         }
         let document = yaml::parse(Source { name: path, text: &text }, &mut Problems::default());
         let config =
-            document.map(|node| schema::json(&node)).ok_or_else(|| wrong(format!("`{path}` is no YAML")))?;
+            document.map(|node| schema::json(&node)).ok_or_else(|| wrong(format!("`{path}` is not YAML")))?;
         if config["metadata"]["name"].as_str() != Some(name) {
-            return Err(wrong(format!("`{path}` has another name inside")).into());
+            return Err(wrong(format!("`{path}` contains another name")).into());
         }
         let ignition = &config["spec"]["config"];
         let version = ignition["ignition"]["version"].as_str();
@@ -100,8 +98,8 @@ fn pool<'a>(job: &'a Job<'_>) -> Result<&'a str, JobError> {
     pool.ok_or(JobError::Expected { name: "pool".into(), expected: "the name of a pool" })
 }
 
-/// The hash in a rendered config's name. Its file is the YAML of the whole, in which the spec is indented by two: without
-/// these two, it is the YAML of the spec.
+/// The hash in a rendered config's name. The file is the YAML of the whole object, in which the spec is indented by
+/// two: without the indentation, it is the YAML of the spec.
 fn hash(text: &str) -> Option<String> {
     let (_, spec) = text.split_once("\nspec:\n")?;
     let mut hasher = md5::Md5::new();

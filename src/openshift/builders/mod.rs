@@ -1,6 +1,6 @@
-//! The builders that know what they build: releases, keys and certificates, manifests, Ignition, checks, media.
+//! The OpenShift builders: releases, keys and certificates, manifests, Ignition, checks, media.
 //!
-//! [`ALL`] is the whole set that recipes can name, those of the engine among them.
+//! [`ALL`] is the set that recipes can name, including the engine's.
 
 mod error;
 mod identity;
@@ -8,9 +8,9 @@ mod ignition;
 mod iso;
 mod machine_config;
 mod objects;
-mod only;
 mod patch;
 mod pki;
+mod projection;
 mod release;
 mod secrets;
 mod tree;
@@ -19,7 +19,7 @@ pub(crate) mod validate;
 pub(crate) use error::ArtifactError;
 pub(crate) use machine_config::SALT as RENDERED_SALT;
 
-// What every builder here works with.
+// Used by every builder here.
 use crate::engine::builders::{
     BuildError, Builder, Builders, DigestOf, Grants, Image, InputTree, Job, JobError, Run, Template,
 };

@@ -1,4 +1,4 @@
-//! The Kubernetes objects of a tree: every document of every YAML or JSON file, with the file and line that it is from.
+//! The Kubernetes objects of a tree: every document of every YAML or JSON file, with its file and line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::base::yaml::{self, Source, YamlNode};
 use crate::engine::tree::EntryKind;
 use crate::openshift::patch::Identity;
 
-/// All of them. A file that is no YAML is not among them: a check says so.
+/// All of them. Excludes files that are not YAML: a check reports those.
 #[derive(Default)]
 pub(super) struct Objects {
     files: BTreeMap<String, File>,
@@ -23,11 +23,11 @@ struct File {
 
 pub(super) struct Found<'a> {
     pub(super) file: &'a str,
-    /// Its number in the file, from 0.
+    /// Index in the file.
     pub(super) at: usize,
     pub(super) identity: Identity,
     pub(super) document: &'a YamlNode,
-    /// Whether no message may show what it says.
+    /// Whether messages must not show its values.
     pub(super) secret: bool,
 }
 
@@ -68,7 +68,7 @@ impl Objects {
         self.files.keys().map(String::as_str)
     }
 
-    /// Changes one document, and gives the new text of its file.
+    /// Replaces one document, and returns the new text of its file.
     pub(super) fn replace(&mut self, path: &str, at: usize, new: &YamlNode) -> String {
         let Some(File { text, documents, secret }) = self.files.remove(path) else { return String::new() };
         let text = yaml::edit(path, &text, &documents, at, new);

@@ -1,8 +1,9 @@
-//! `patch`: Kubernetes objects of one tree, changed. Files that no patch is for are shared; in the others, lines that a
-//! patch does not change stay as they are, with their comments.
+//! `patch`: patches Kubernetes objects of one tree. Files without a patch are shared; in the others, unchanged lines
+//! stay as they are, with their comments.
 //!
-//! The input is `tree`, `files` holds patch files; the format is in [`crate::openshift::patch`]. A patch that matches nothing, more
-//! than it says, or changes nothing is an error: after an update of what it was written for, nobody would notice.
+//! The input is `tree`, `files` contains patch files; [`crate::openshift::patch`] documents the format. A patch that
+//! matches nothing, matches more than it says, or changes nothing is an error: after an update of its target, nobody
+//! would notice.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ impl Builder for Patches {
         BuilderId::new("patch", 1)
     }
 
-    /// Every file stays what it was, public or secret.
+    /// Every file keeps its classification.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }
@@ -91,7 +92,7 @@ fn in_file(file: &str, fault: Fault) -> BuildError {
     BuildError::Text { file: file.to_owned(), line, message, hint }
 }
 
-/// One patch at work: file, number and new content of every document that it changes.
+/// Applies one patch: returns file, index and new content of every changed document.
 fn run(objects: &Objects, patch: &Patch) -> Result<Vec<(String, usize, YamlNode)>, Fault> {
     let fault = |message: String, hint: Option<String>| Fault { line: patch.line, message, hint };
     let found: Vec<Found<'_>> =
@@ -100,8 +101,8 @@ fn run(objects: &Objects, patch: &Patch) -> Result<Vec<(String, usize, YamlNode)
         [] => return Err(nothing(objects, patch)),
         [_, _, ..] if !patch.target.all => {
             let list: Vec<String> = found.iter().map(ToString::to_string).collect();
-            let message = format!("{} is not one object, but {}", patch.target, list.join(", "));
-            let hint = "say more about the one that is meant, or `all: true` in `target`".to_owned();
+            let message = format!("{} matches several objects: {}", patch.target, list.join(", "));
+            let hint = "be more specific, or set `all: true` in `target`".to_owned();
             return Err(fault(message, Some(hint)));
         }
         _ => {}
@@ -115,7 +116,7 @@ fn run(objects: &Objects, patch: &Patch) -> Result<Vec<(String, usize, YamlNode)
         }
         let identity = Identity::of(&new);
         if let Some(field) = identity.missing() {
-            let message = format!("{one}: without `{field}`, what the patch leaves is no object");
+            let message = format!("{one}: without `{field}`, the patched document is not an object");
             return Err(fault(message, None));
         }
         let twin =
@@ -127,24 +128,24 @@ fn run(objects: &Objects, patch: &Patch) -> Result<Vec<(String, usize, YamlNode)
     }
     if changed.is_empty() {
         let all: Vec<String> = found.iter().map(ToString::to_string).collect();
-        let message = format!("{}: the patch changes nothing: it is so already", all.join(", "));
+        let message = format!("{}: the patch changes nothing", all.join(", "));
         return Err(fault(
             message,
-            Some("delete the patch, or look whether it still does what it is for".into()),
+            Some("delete the patch, or check whether it still serves its purpose".into()),
         ));
     }
     Ok(changed)
 }
 
-/// What is there instead of what a patch is for.
+/// The error for a patch without a target, with a hint about similar objects.
 fn nothing(objects: &Objects, patch: &Patch) -> Fault {
     let target = &patch.target;
     let kinds: Vec<String> = objects.iter().map(|found| found.identity.kind).collect();
     let names: Vec<String> = objects.iter().map(|found| found.identity.name).collect();
-    let message = format!("the patch is for {target}, which is not there");
+    let message = format!("the patch targets {target}, which does not exist");
     let hint = match target {
         Target { file: Some(file), .. } => did_you_mean(file, objects.files())
-            .or_else(|| Some("the files are those of `tinderbox show assembled`".into())),
+            .or_else(|| Some("`tinderbox show assembled` lists the files".into())),
         Target { kind: Some(kind), .. } => {
             let same: Vec<Found<'_>> = objects.iter().filter(|found| found.identity.kind == *kind).collect();
             let list: Vec<String> = same.iter().map(ToString::to_string).collect();

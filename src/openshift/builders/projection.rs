@@ -1,5 +1,5 @@
-//! Of a tree of manifests, only some objects, and of these only some fields: so that what is made of them depends on
-//! nothing else. Comments and the files that they stood in are left behind, every object is a file of its own.
+//! Selects objects and fields from a tree of manifests, so that derived artifacts depend on nothing else. Drops
+//! comments and the original files: every object becomes a file of its own.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::base::value::Value;
 use crate::base::yaml::{self, YamlData, YamlNode};
 use crate::openshift::patch::Identity;
 
-/// What a recipe wants: `Kind.group` or `Kind.group/name` → fields, `status.platform`; `*` is the whole object.
+/// A recipe's selection: `Kind.group` or `Kind.group/name` → fields, `status.platform`; `*` is the whole object.
 pub(super) type Wanted<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
 pub(super) struct Alone {
@@ -19,7 +19,7 @@ pub(super) struct Alone {
     pub(super) secret: bool,
 }
 
-/// The parameter `only`: what is wanted of which input.
+/// The parameter `only`: the selection from each input.
 pub(super) fn wanted<'a>(job: &'a Job<'_>) -> Result<BTreeMap<&'a str, Wanted<'a>>, JobError> {
     let wrong = || JobError::Expected {
         name: "only".into(),
@@ -45,7 +45,7 @@ pub(super) fn wanted<'a>(job: &'a Job<'_>) -> Result<BTreeMap<&'a str, Wanted<'a
     }
 }
 
-/// The objects of an input that are wanted.
+/// The selected objects of an input.
 pub(super) fn select(alias: &str, input: &InputTree, wanted: &Wanted<'_>) -> Result<Vec<Alone>, JobError> {
     let objects = Objects::read(alias, input)?;
     let mut found = Vec::new();
@@ -66,20 +66,20 @@ pub(super) fn select(alias: &str, input: &InputTree, wanted: &Wanted<'_>) -> Res
     Ok(found)
 }
 
-/// Whether `Kind.group/name` means this object.
+/// Whether `Kind.group/name` selects this object.
 fn is_meant(wanted: &str, identity: &Identity) -> bool {
     let (kind, name) = wanted.split_once('/').map_or((wanted, None), |(kind, name)| (kind, Some(name)));
     let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
     identity.kind == kind && identity.group() == group && name.is_none_or(|name| identity.name == name)
 }
 
-/// The object with what makes it the one that it is, and these fields.
+/// The object's identity and these fields.
 fn project(document: &YamlNode, fields: &[&str]) -> YamlNode {
     let always = ["apiVersion", "kind", "metadata.name", "metadata.namespace"];
     keep(document, &always.iter().chain(fields).map(|field| field.split('.').collect()).collect::<Vec<_>>())
 }
 
-/// What of a node is on one of the paths.
+/// The parts of a node on one of the paths.
 fn keep(node: &YamlNode, paths: &[Vec<&str>]) -> YamlNode {
     let YamlData::Map(entries) = &node.data else { return node.clone() };
     if paths.iter().any(Vec::is_empty) {

@@ -1,4 +1,4 @@
-//! A Secret that holds nothing: operators' renders end with 0 and write one when an input was not what they wanted.
+//! Detects empty Secrets: operators' renders exit with 0 and write one when an input is not what they expect.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::base::fs;
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
 
-/// What is wrong with a file that a program made: a Secret that holds nothing.
+/// What is wrong with a file that a program wrote: an empty Secret.
 pub(super) fn empty(path: &str, place: &Path) -> Result<Option<String>, BuildError> {
     if !yaml::is_manifest(path) {
         return Ok(None);
@@ -21,7 +21,7 @@ pub(super) fn empty(path: &str, place: &Path) -> Result<Option<String>, BuildErr
         .iter()
         .filter(|document| document.get("kind").and_then(YamlNode::text) == Some("Secret"))
         .find_map(nothing);
-    Ok(empty.map(|what| format!("made `{path}`, a Secret {what}")))
+    Ok(empty.map(|what| format!("wrote `{path}`, a Secret {what}")))
 }
 
 /// What a Secret lacks.
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_secret_that_holds_nothing_is_found() {
-        let says = |problem: &str| Some(format!("made `secret.yaml`, a Secret {problem}"));
+        let says = |problem: &str| Some(format!("wrote `secret.yaml`, a Secret {problem}"));
         assert_eq!(secret("kind: Secret\ndata:\n  tls.crt: YQ==\n"), None);
         assert_eq!(secret("kind: Secret\nstringData:\n  tls.crt: a\n"), None);
         assert_eq!(secret("kind: ConfigMap\ndata: {Secret: ''}\n"), None);

@@ -1,17 +1,17 @@
 //! `tree`: composes other outputs into one directory, by hard links. Nothing is read or hashed again.
 //!
-//! `place` says where each input goes: an input that is a directory is merged into that directory (`""`: the root), a
-//! file becomes that path, and the files of a group keep their names below it. `join` makes one JSON document of an input
-//! group: `{"<member>": <its only file>, …}`. Texts of the recipe (`files`, and secret config values) are written as they
-//! are, under their alias. Below the directories that `once` lists, every Kubernetes object is there once. Of an input that `only` names, only the objects and fields that it
-//! lists are placed, each object in a file of its own.
+//! `place` says where each input goes: a directory is merged into that directory (`""`: the root), a file becomes that
+//! path, and the files of a group keep their names below it. `join` makes one JSON document from an input group:
+//! `{"<member>": <its only file>, …}`. Texts of the recipe (`files`, and secret config values) are written verbatim
+//! under their alias. Below the directories in `once`, every Kubernetes object may occur only once. `only` selects
+//! objects and fields of an input; each selected object becomes a file of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
 use super::objects::Objects;
-use super::{ArtifactError, BuildError, Builder, Job, JobError, only};
+use super::{ArtifactError, BuildError, Builder, Job, JobError, projection};
 use crate::base::yaml;
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::{TreeWriter, leaf};
@@ -23,7 +23,7 @@ impl Builder for Tree {
         BuilderId::new("tree", 1)
     }
 
-    /// Every file stays what it was, public or secret.
+    /// Every file keeps its classification.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }
@@ -34,7 +34,7 @@ impl Builder for Tree {
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
         job.only(&["place", "join", "files", "once", "only"])?;
-        let only = only::wanted(job)?;
+        let only = projection::wanted(job)?;
         job.text_map("files")?;
         job.text_list("once")?;
         let place = job.text_map("place")?;
@@ -57,14 +57,14 @@ impl Builder for Tree {
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
         let mut taken: BTreeMap<String, String> = BTreeMap::new();
         let (once, mut objects) = (job.text_list("once")?, Objects::default());
-        let only = only::wanted(job)?;
+        let only = projection::wanted(job)?;
         for (alias, destination) in job.text_map("place")? {
             for (member, input) in job.members(alias) {
                 if let Some(wanted) = only.get(alias) {
                     if !destination.is_empty() {
-                        out.dir(destination)?; // also if none is wanted
+                        out.dir(destination)?; // even if nothing is selected
                     }
-                    for object in only::select(alias, input, wanted)? {
+                    for object in projection::select(alias, input, wanted)? {
                         let to = below(destination, &object.file);
                         match object.secret {
                             true => out.write_secret(&to, object.text.as_bytes(), false)?,
@@ -121,7 +121,7 @@ fn below(destination: &str, path: &str) -> String {
     }
 }
 
-/// Refuses an object that two documents describe: the one that is applied later would win.
+/// Rejects an object that two documents describe: the later one would win.
 fn each_once(objects: &Objects, from: &BTreeMap<String, String>) -> Result<(), BuildError> {
     let mut seen = BTreeMap::new();
     for found in objects.iter().filter(|found| found.identity.missing().is_none()) {
@@ -136,7 +136,7 @@ fn each_once(objects: &Objects, from: &BTreeMap<String, String>) -> Result<(), B
     Ok(())
 }
 
-/// One JSON document of all members of a group.
+/// One JSON document from all members of a group.
 fn join(job: &Job<'_>, alias: &str) -> Result<String, JobError> {
     let wrong = |problem: &str| JobError::Input { alias: alias.to_owned(), problem: problem.to_owned() };
     let mut joined: BTreeMap<String, Box<RawValue>> = BTreeMap::new();

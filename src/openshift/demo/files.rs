@@ -1,4 +1,4 @@
-//! The demo's source files: what stands in a version's folder wins over the common one.
+//! The demo's source files: a file in a version's folder overrides the common one.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use include_dir::{Dir, include_dir};
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/src/openshift/demo/files");
 
-/// The files below a folder, by their path in it.
+/// The files below a folder, by relative path.
 pub(super) fn of(version: &str, folder: &str) -> BTreeMap<String, &'static [u8]> {
     let mut files = BTreeMap::new();
     for root in ["common", version] {

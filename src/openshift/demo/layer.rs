@@ -1,7 +1,7 @@
-//! Layers and manifests from files: the same files always give the same bytes.
+//! Builds layers and manifests from files, deterministically.
 //!
-//! Entries are sorted, belong to root, carry the time 0; directories come before what is in them. Layers are not compressed:
-//! what a compressor makes of the same bytes may change with its version, and the digest with it.
+//! Entries are sorted, owned by root, with time 0; directories precede their content. Layers are not compressed: the
+//! output of a compressor may change with its version, and the digest with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,32 +15,29 @@ pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
-/// Bytes that a digest names.
 pub(super) type Blob = Vec<u8>;
 
-/// What stands at a path of a layer.
 pub(super) enum Entry {
-    /// A file and its mode.
+    /// Content and mode.
     File(Vec<u8>, u32),
-    /// Another name of a file in this layer.
+    /// A hard link to a file in this layer.
     Link(&'static str),
 }
 
 /// A layer: a tar archive.
 pub(super) type Layer = Blob;
 
-/// An image: its manifest, its config and its layers.
 pub(super) struct Image {
     pub(super) manifest: Vec<u8>,
     pub(super) blobs: Vec<(Sha256, Blob)>,
 }
 
-/// What the images say that they are for. There is nothing but text in them, so they are the same on every machine.
+/// The architecture that the images declare. They contain only text, so they are the same on every machine.
 pub(super) const ARCHITECTURE: &str = "amd64";
 
-/// A layer of these files, with the directories that they need (mode 0755, or what `directories` says).
+/// A layer of these files, with the directories that they need (mode 0755 unless `directories` says otherwise).
 pub(super) fn layer(entries: &BTreeMap<String, Entry>, directories: &BTreeMap<&str, u32>) -> Layer {
-    // Writing to memory cannot fail, and the paths are our own.
+    // Writing to memory cannot fail, and the paths are ours.
     archive(entries, directories).unwrap_or_default()
 }
 

@@ -1,16 +1,16 @@
-//! The demo release: two versions, assembled in memory from this project's own files, so that everything can be tried
-//! without a network, a pull secret or root. Real shapes, small content; it says that it is a demo wherever it is shown.
+//! The demo release: two versions, assembled in memory from this project's own files, so that everything works without
+//! a network, a pull secret or root. Real shapes, small content; it declares itself a demo wherever it is shown.
 //!
 //! ```text
-//! files/common, files/<version>      a version's file wins over the common one
+//! files/common, files/<version>      a version's file overrides the common one
 //! ├── release/                       the release image's own base layer: the cluster-version operator's manifests
-//! ├── payload/                       manifests that stand in the payload alone
-//! ├── cluster-config-api/            that image; its manifests stand in the payload too
-//! └── machine-config-operator/       that image's templates; its programs are in mco/, and scripts that name them in the image
+//! ├── payload/                       manifests that only the payload contains
+//! ├── cluster-config-api/            that image; the payload contains its manifests too
+//! └── machine-config-operator/       that image's templates; its programs are in mco/, with scripts in the image
 //! ```
 //!
-//! Assembly is deterministic: fixed times and owners, sorted entries, no compression. The digests depend on these files and
-//! on nothing else, neither compiler nor machine; a test pins them.
+//! Assembly is deterministic: fixed times and owners, sorted entries, no compression. The digests depend only on these
+//! files, not on compiler or machine; a test pins them.
 
 mod files;
 mod layer;
@@ -29,22 +29,20 @@ use crate::engine::registry::{
 use layer::{Blob, Image};
 pub(crate) use mco::{Call, run};
 
-/// One of the demo's versions.
 #[derive(Clone, Copy)]
 pub struct Demo {
     about: &'static Version,
 }
 
-/// What a version is, and its images once somebody asked for them.
+/// A version, and its images once they are needed.
 struct Version {
     name: &'static str,
     content: &'static LazyLock<Content>,
 }
 
-/// All images of one version.
 struct Content {
     release: Sha256,
-    /// Every component, also those without content.
+    /// Every component, including those without content.
     components: BTreeMap<&'static str, Sha256>,
     manifests: BTreeMap<Sha256, Vec<u8>>,
     blobs: BTreeMap<Sha256, Blob>,
@@ -57,23 +55,23 @@ static SECOND: LazyLock<Content> = LazyLock::new(|| payload::assemble(&VERSIONS[
 static VERSIONS: [Version; 2] =
     [Version { name: NAMES[0], content: &FIRST }, Version { name: NAMES[1], content: &SECOND }];
 
-/// The versions there are, as `demo:VERSION` names them.
+/// The available versions, as in `demo:VERSION`.
 pub fn versions() -> &'static [&'static str] {
     &NAMES
 }
 
-/// The demo release of this version (`4.18`), if there is one. Nothing is assembled yet.
+/// The demo release of this version (`4.18`), if it exists. Assembles nothing yet.
 pub fn open(version: &str) -> Option<Demo> {
     VERSIONS.iter().find(|known| known.name == version).map(|about| Demo { about })
 }
 
 impl Version {
-    /// As the release calls itself.
+    /// The release's own name.
     fn full(&self) -> String {
         format!("{}.0-demo", self.name)
     }
 
-    /// The repository of a component; `release` is the release itself. The registry exists nowhere, by RFC 2606.
+    /// The image of a component, or of the release. The registry does not exist, by RFC 2606.
     fn image(&self, component: &str, digest: Sha256) -> ImageName {
         let repository = if component == "release" { "release" } else { "components" };
         ImageName {
@@ -85,7 +83,7 @@ impl Version {
 }
 
 impl Demo {
-    /// Which version this is: `4.18`.
+    /// For example `4.18`.
     pub fn version(&self) -> &'static str {
         self.about.name
     }
@@ -95,7 +93,7 @@ impl Demo {
         (self.about.image("release", digest), digest)
     }
 
-    /// Every image that has content, `release` first: what a copy of this release is made of.
+    /// Every image that has content, `release` first: what a copy of this release contains.
     pub fn images(&self) -> Vec<(String, ImageName, Sha256)> {
         let content = self.content();
         let components =
@@ -115,10 +113,10 @@ impl Demo {
             .collect()
     }
 
-    /// Copies every image that has content; the release gets its version as its tag, components their name.
+    /// Copies every image that has content; tags the release with its version, components with their name.
     pub fn copy_to(&self, target: &dyn Target) -> Result<()> {
         let mut images = self.images();
-        // The release names the others, so it comes last.
+        // The release refers to the others, so it comes last.
         images.rotate_left(1);
         for (component, name, digest) in images {
             let manifest = registry::image(self, &name, &digest, layer::ARCHITECTURE)?;
@@ -144,9 +142,9 @@ impl Demo {
             what: what.to_owned(),
             place: match component {
                 Some((name, _)) => format!("the demo release has no content for this component, {name}"),
-                // The demo is part of the program: another version of it may have another demo.
+                // The demo is part of the program: another version of the program may have another demo.
                 None => format!(
-                    "the demo release of this tinderbox is another; `tinderbox lock --update release=demo:{}` takes it",
+                    "this tinderbox has another demo release; to use it, run `tinderbox lock --update release=demo:{}`",
                     self.about.name
                 ),
             },
@@ -179,7 +177,7 @@ impl Images for Demo {
 
     fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>> {
         match self.content().blobs.get(&blob.digest) {
-            // Verified by construction: it is kept under the digest of these very bytes.
+            // Verified by construction: stored under the digest of these very bytes.
             Some(bytes) => Ok(Box::new(bytes.as_slice())),
             None => Err(self.missing(image, &blob.digest, &format!("blob {}", blob.digest))),
         }

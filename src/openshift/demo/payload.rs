@@ -8,7 +8,7 @@ use super::layer::{Entry, Layer, image, layer};
 use super::{Content, Version, files, mco};
 use crate::engine::registry::Sha256;
 
-/// Components of both versions. What has content is put in place of its digest here.
+/// Components of both versions. Those with content get their real digest.
 const COMPONENTS: [&str; 29] = [
     "baremetal-runtimecfg",
     "cli",
@@ -41,7 +41,7 @@ const COMPONENTS: [&str; 29] = [
     "rhel-coreos-extensions",
 ];
 
-/// Renamed between the versions, as it happens.
+/// Renamed between the versions, as happens in real releases.
 fn renamed(version: &Version) -> &'static str {
     if version.name == "4.18" { "olm-rukpak" } else { "olm-operator-controller" }
 }
@@ -95,7 +95,7 @@ fn plain(files: &BTreeMap<String, &'static [u8]>) -> Layer {
     layer(&entries.collect(), &BTreeMap::new())
 }
 
-/// The cluster-version operator's image: what the release image stands on.
+/// The cluster-version operator's image, the base of the release image.
 fn base(version: &Version) -> Layer {
     let entries = files::of(version.name, "release").into_iter().map(|(path, bytes)| {
         let text = String::from_utf8_lossy(bytes).replace(SNAPSHOT, &version.full());
@@ -116,10 +116,10 @@ fn machine_config(version: &Version) -> Layer {
     layer(&entries, &BTreeMap::new())
 }
 
-/// Stands for the version in source files, as in those of real operators.
+/// The placeholder for the version in source files, as in real operators.
 const SNAPSHOT: &str = "0.0.1-snapshot";
 
-/// `release-manifests/`: modes and directory as the real tool leaves them.
+/// `release-manifests/`: modes and directory as left by the real tool.
 fn payload(
     version: &Version,
     api: &BTreeMap<String, &'static [u8]>,
@@ -147,7 +147,7 @@ fn payload(
     layer(&entries, &BTreeMap::from([("release-manifests", 0o777)]))
 }
 
-/// A manifest with the version and the images filled in. The longest name goes first: some begin like others.
+/// Fills the version and the images into a manifest. Longest names first: some are prefixes of others.
 fn fill(bytes: &[u8], version: &Version, components: &BTreeMap<&'static str, Sha256>) -> String {
     let mut text = String::from_utf8_lossy(bytes).replace(SNAPSHOT, &version.full());
     let mut names: Vec<_> = components.iter().collect();
@@ -202,7 +202,7 @@ fn image_references(version: &Version, components: &BTreeMap<&'static str, Sha25
     })
 }
 
-/// What a component says that it holds.
+/// The versions that a component declares.
 fn versions(version: &Version, component: &str) -> Option<(String, &'static str)> {
     let first = version.name == "4.18";
     match component {

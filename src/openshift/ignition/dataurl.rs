@@ -1,8 +1,8 @@
-//! Contents of files: data URLs, percent-encoded or base64, perhaps compressed.
+//! File contents: data URLs, percent-encoded or base64, possibly compressed.
 //!
-//! One form for every content: text is percent-encoded with the letters that the machine-config operator's library
-//! leaves as they are, so that what it wrote stays as it was, people can read it, and a config compresses well as a whole
-//! (base64 hides repetition, and an ISO has room for 256 KiB). What is no text is base64.
+//! One form for every content: text is percent-encoded, with the same unescaped characters as the machine-config
+//! operator's library, so that its output stays unchanged, people can read it, and a config compresses well as a whole
+//! (base64 hides repetition, and an ISO has room for 256 KiB). Binary data is base64.
 
 use std::io::{Read, Write};
 
@@ -14,31 +14,30 @@ use flate2::{Compression as Level, GzBuilder};
 use super::IgnitionError;
 use super::spec::{File, Resource};
 
-/// The largest content that is unpacked: more than any node has, less than fills the memory.
+/// Maximum size of decompressed content: more than any node has, less than fills the memory.
 const LIMIT: u64 = 256 << 20;
 
-/// How contents are kept in the config.
+/// How contents are stored in the config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
     #[default]
     None,
-    /// gzip, which Ignition unpacks.
+    /// gzip, which Ignition supports.
     Gzip,
 }
 
-/// What a file of a config holds.
+/// The content of a file in a config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Contents {
-    /// Nothing is said: what is on the node stays, or the file is empty.
+    /// Not specified: the file on the node stays, or is empty.
     Unset,
-    /// These bytes.
     Bytes(Vec<u8>),
-    /// What is fetched from elsewhere, or put together on the node.
+    /// Fetched from elsewhere, or assembled on the node.
     Elsewhere,
 }
 
 impl Contents {
-    /// What a file holds, unpacked.
+    /// The decompressed content of a file.
     pub(crate) fn of(file: &File) -> Result<Self, IgnitionError> {
         if file.append.is_some() {
             return Ok(Self::Elsewhere);
@@ -52,7 +51,7 @@ impl Contents {
         if !source.starts_with("data:") {
             return Ok(Self::Elsewhere);
         }
-        let bytes = decode(source).ok_or_else(|| fail("are no data URL"))?;
+        let bytes = decode(source).ok_or_else(|| fail("are not a data URL"))?;
         match resource.compression.as_deref() {
             None | Some("") => Ok(Self::Bytes(bytes)),
             Some("gzip") => {
@@ -64,7 +63,7 @@ impl Contents {
                     Err(_) => Err(fail("are not gzip")),
                 }
             }
-            Some(_) => Err(fail("are compressed in a way that Ignition does not know")),
+            Some(_) => Err(fail("use a compression that Ignition does not support")),
         }
     }
 }
@@ -101,15 +100,15 @@ pub(crate) fn decode(url: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Bytes in gzip's form, the same every time: no name and no time in it.
+/// Deterministic gzip: without name and time.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = GzBuilder::new().write(Vec::new(), Level::best());
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = packed.write_all(bytes);
     packed.finish().unwrap_or_default()
 }
 
-/// The contents of a file that has these bytes.
+/// The contents field for these bytes.
 pub(super) fn resource(bytes: &[u8], compression: Compression) -> Resource {
     let (source, compression) = match compression {
         Compression::None => (encode(bytes), None),
@@ -118,7 +117,7 @@ pub(super) fn resource(bytes: &[u8], compression: Compression) -> Resource {
     Resource { source: Some(source), compression, ..Resource::default() }
 }
 
-/// The same resource with its data in the canonical form. What is compressed stays compressed.
+/// Rewrites the data in canonical form. Compressed data stays compressed.
 pub(super) fn canonical(resource: &mut Resource) -> Option<()> {
     if let Some(source) = resource.source.as_mut().filter(|source| source.starts_with("data:")) {
         *source = encode(&decode(source)?);
@@ -136,7 +135,7 @@ fn is_text(bytes: &[u8]) -> bool {
 
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let text = text.as_bytes();
-    // Not longer than the text, and written without looking at the length at every byte: this is most of a large config.
+    // Not longer than the text, and written without length checks per byte: this is most of a large config.
     let mut bytes = vec![0; text.len()];
     let (mut from, mut to) = (0, 0);
     while let Some(byte) = text.get(from) {

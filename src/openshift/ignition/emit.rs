@@ -1,4 +1,4 @@
-//! A config to its one text.
+//! Writes a config in canonical form.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ impl Config {
             users: Some(users.values().cloned().collect()),
             groups: Some(groups.values().cloned().collect()),
         });
-        // Plain data with text keys: it always is JSON.
+        // Plain data with text keys is always valid JSON.
         let value = serde_json::to_value(&whole).ok().and_then(prune).unwrap_or_default();
         let mut text = canonical(&value);
         text.push('\n');
@@ -30,7 +30,7 @@ impl Config {
     }
 }
 
-/// JSON with sorted keys and no spaces, whatever order the value keeps.
+/// JSON with sorted keys and no spaces, regardless of the value's order.
 pub(crate) fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);

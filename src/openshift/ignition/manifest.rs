@@ -1,4 +1,4 @@
-//! What stands beside a config, for people and for checks: every entry with its mode and where it is from.
+//! Describes a config for people and checks: every entry with its mode and origin.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// What it is called, beside the config.
+    /// Its file name, next to the config.
     pub(crate) const FILE: &str = "tree.json";
 }
 
-/// Where systemd looks for units that an administrator made.
+/// Where systemd looks for an administrator's units.
 pub(crate) const UNITS: &str = "/etc/systemd/system";
 
-/// Where a unit, or a drop-in (`x.service/10-y.conf`), is on a node.
+/// The path on a node of a unit or drop-in (`x.service/10-y.conf`).
 pub(crate) fn unit_path(name: &str) -> String {
     match name.split_once('/') {
         Some((unit, drop_in)) => format!("{UNITS}/{unit}.d/{drop_in}"),
@@ -30,35 +30,32 @@ pub(crate) fn unit_path(name: &str) -> String {
     }
 }
 
-/// One entry of a config.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Written {
-    /// Its path, or the name of a unit or user.
+    /// A path, or the name of a unit or user.
     pub path: String,
     /// Permission bits, as `0600`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Owner, as `user:group`, if it is not root.
+    /// As `user:group`, if it is not root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Bytes; not of secrets.
+    /// In bytes; absent for secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// `enabled`, `disabled` or `masked`, of a unit; the target, of a link.
+    /// For a unit `enabled`, `disabled` or `masked`; for a link its target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Whether it is for root's eyes only.
+    /// Whether only root may read it.
     pub secret: bool,
-    /// Where it is from; of a unit or user, all that it is put together from.
+    /// Its origin; for a unit or user, all its sources.
     pub from: Vec<Origin>,
 }
 
-/// Where an entry is from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// What kind of thing it is.
     pub kind: OriginKind,
-    /// Its name in the recipe; empty for what the recipe itself says.
+    /// Its name in the recipe; empty for the recipe itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The file in it, if it is a directory.
@@ -67,16 +64,16 @@ pub(crate) struct Origin {
     /// Why it is on the node.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// Why it may replace what the base has, if the base has it.
+    /// Why it may replace the base's entry, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
 }
 
-/// What an entry is made from.
+/// The source of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OriginKind {
-    /// The config that this one is based on.
+    /// The base config.
     Base,
     /// The output of another derivation.
     Input,

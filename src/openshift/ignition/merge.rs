@@ -1,8 +1,8 @@
-//! Two configs become one.
+//! Merges two configs.
 //!
-//! What both have at one path is an error, unless it is replaced knowingly; then the second one's is kept. A directory
-//! that both have in the same way is no contradiction. Units, users and groups of one name become one: drop-ins, keys
-//! and group memberships of both, and every other field from the one that has it.
+//! A path that both have is an error, unless the caller allows replacing it; then the second config wins. Identical
+//! directories do not conflict. Units, users and groups of the same name are merged: drop-ins, keys and group
+//! memberships of both, and every other field from the config that has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use super::parse::sort;
 use super::{Config, IgnitionError, spec};
 
 impl Config {
-    /// This config with all of another in it. `replace` has the paths, units (`x.service`) and drop-ins
-    /// (`x.service/10-y.conf`) of which the other's is kept.
+    /// Merges another config into this one. `replace` lists the paths, units (`x.service`) and drop-ins
+    /// (`x.service/10-y.conf`) for which the other config wins.
     pub fn merge(mut self, other: Self, replace: &BTreeSet<String>) -> Result<Self, IgnitionError> {
         if self.version != other.version {
             return Err(IgnitionError::Both { what: "ignition.version" });
@@ -64,7 +64,7 @@ fn either<T: PartialEq>(what: &str, one: Option<T>, two: Option<T>) -> Result<Op
     }
 }
 
-/// All of both, sorted.
+/// The union, sorted.
 fn both(one: Option<Vec<String>>, two: Option<Vec<String>>) -> Option<Vec<String>> {
     let mut all: Vec<String> = one.into_iter().chain(two).flatten().collect();
     sort(&mut all);
@@ -129,7 +129,7 @@ fn group(name: &str, one: spec::Group, two: spec::Group) -> Result<spec::Group, 
     })
 }
 
-/// What has no names to merge by: at most one config has it.
+/// Parts without names to merge by: at most one config may have each.
 fn rest(one: spec::Config, two: spec::Config) -> Result<spec::Config, IgnitionError> {
     fn only<T>(what: &'static str, one: Option<T>, two: Option<T>) -> Result<Option<T>, IgnitionError> {
         if one.is_some() && two.is_some() { Err(IgnitionError::Both { what }) } else { Ok(one.or(two)) }

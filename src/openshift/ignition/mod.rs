@@ -1,15 +1,15 @@
-//! Ignition configs: read strictly, merged by meaning, written in one canonical form.
+//! Ignition configs: parsed strictly, merged by meaning, written in one canonical form.
 //!
 //! | part | rule |
 //! |---|---|
-//! | reading | specs 3.0 to 3.5; a key that the spec does not have is an error, and so is a path or name twice |
-//! | inside | the types of spec 3.5, which has every field of the older ones; null and empty things are not there |
+//! | reading | specs 3.0 to 3.5; a key that the spec lacks is an error, and so is a duplicate path or name |
+//! | in memory | the types of spec 3.5, which has every field of the older ones; without nulls and empty values |
 //! | contents | text is a percent-encoded data URL as the machine-config operator writes it, anything else base64 |
 //! | merging | files, directories and links by path, units and their drop-ins by name, users and groups by name |
 //! | writing | keys sorted, lists sorted by path or name, no spaces, one newline at the end |
 //!
-//! Invariant: of two configs that mean the same there is one text, and `parse(emit(x)) = x`. Errors name places and
-//! never values, because configs hold secrets.
+//! Invariant: configs with the same meaning have the same text, and `parse(emit(x)) = x`. Errors contain places and
+//! never values, because configs contain secrets.
 
 mod dataurl;
 mod emit;
@@ -37,7 +37,7 @@ pub(crate) use unit::{Unit, unit};
 
 use crate::base::hint::Hint;
 
-/// A version of the spec that we know.
+/// A supported version of the spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     minor: u8,
@@ -63,17 +63,16 @@ impl FromStr for Version {
     }
 }
 
-/// A config. What has a path or a name is found by it, so nothing can be there twice.
+/// A config. Entries with a path or name are indexed by it, so there are no duplicates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// The spec that it is written for.
     pub version: Version,
     pub files: BTreeMap<String, spec::File>,
     pub directories: BTreeMap<String, spec::Directory>,
     pub links: BTreeMap<String, spec::Link>,
-    /// Units by name; their drop-ins are sorted.
+    /// By name; their drop-ins are sorted.
     pub units: BTreeMap<String, spec::Unit>,
-    /// Users by name; their keys and groups are sorted.
+    /// By name; their keys and groups are sorted.
     pub users: BTreeMap<String, spec::User>,
     pub groups: BTreeMap<String, spec::Group>,
     /// Everything else: other configs to fetch, kernel arguments, disks, file systems.
@@ -81,7 +80,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// A config with nothing in it.
     pub fn new(version: Version) -> Self {
         Self {
             version,
@@ -95,7 +93,7 @@ impl Config {
         }
     }
 
-    /// Adds a file with these bytes, which takes the place of what is at that path on the node.
+    /// Adds a file with these bytes, which overwrites the file on the node.
     pub fn write(
         &mut self,
         path: &str,
@@ -119,7 +117,6 @@ impl Config {
         Ok(())
     }
 
-    /// Adds a symbolic link.
     pub fn link(&mut self, path: &str, target: &str) -> Result<(), IgnitionError> {
         let mut link = spec::Link::new(path.to_owned());
         link.target = Some(target.to_owned());
@@ -129,7 +126,7 @@ impl Config {
         Ok(())
     }
 
-    /// Whether a file, directory or link of that path is in it.
+    /// Whether it has a file, directory or link at that path.
     pub fn has(&self, path: &str) -> bool {
         self.files.contains_key(path) || self.directories.contains_key(path) || self.links.contains_key(path)
     }
@@ -142,60 +139,44 @@ impl Config {
     }
 }
 
-/// Why something is not a config, or two are not one. No message has a value of a config in it.
+/// Why a config is invalid, or two cannot be merged. No message contains a value of a config.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IgnitionError {
-    /// Not JSON, or not of the spec's shape.
-    #[error("line {line}, column {column}: this is not what spec {version} has there")]
+    /// Not JSON, or not valid in the spec.
+    #[error("line {line}, column {column}: not valid in spec {version}")]
     Shape {
-        /// The spec, or `3.x` while it is not known.
+        /// `3.x` while it is unknown.
         version: String,
-        /// Line, from 1.
+        /// From 1.
         line: usize,
-        /// Column, from 1.
+        /// From 1.
         column: usize,
     },
-    /// A spec that we do not know.
-    #[error("there is no spec version `{}` that is known here", found.escape_debug())]
-    Version {
-        /// What the config says.
-        found: String,
-    },
-    /// A key that the spec does not have.
+    #[error("unknown spec version `{}`", found.escape_debug())]
+    Version { found: String },
     #[error("spec {version} has no `{}`", field.escape_debug())]
     Unknown { field: String, version: Version },
-    /// A path or name that is there twice.
-    #[error("`{}` is there twice", what.escape_debug())]
+    #[error("`{}` occurs twice", what.escape_debug())]
     Twice {
-        /// The path, or the unit's or user's name.
+        /// A path, or the name of a unit or user.
         what: String,
     },
     /// A part that only one of two merged configs can have.
     #[error("both configs have `{what}`")]
     Both { what: &'static str },
-    /// Contents that cannot be read.
     #[error("the contents of `{}` {problem}", path.escape_debug())]
-    Contents {
-        path: String,
-        /// What is wrong with them.
-        problem: &'static str,
-    },
-    /// A MachineConfig that is none.
+    Contents { path: String, problem: &'static str },
     #[error("the MachineConfig {problem}")]
-    MachineConfig {
-        /// What is wrong with it.
-        problem: &'static str,
-    },
+    MachineConfig { problem: &'static str },
 }
 
 impl Hint for IgnitionError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Version { .. } => Some(format!("known: 3.0.0 to {}", Version::LAST)),
-            Self::Twice { .. } => Some(
-                "keep one of them; a recipe that means to replace what its base has says so with `replace`"
-                    .into(),
-            ),
+            Self::Twice { .. } => {
+                Some("keep one of them; to replace an entry of the base, set `replace` in the recipe".into())
+            }
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Text to a config, strictly.
+//! Parses a config, strictly.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct HeadIgnition {
 }
 
 impl Config {
-    /// Reads a config of any version that we know. Its own spec decides which keys there are.
+    /// Parses a config of any supported version. Its own spec decides which keys are valid.
     pub fn parse(text: &str) -> Result<Self, IgnitionError> {
         let shape = |version: &str, error: &serde_json::Error| IgnitionError::Shape {
             version: version.to_owned(),
@@ -44,15 +44,15 @@ impl Config {
         Self::from_spec(version, config)
     }
 
-    /// The same config for another version of the spec. An older one may lack a field that it uses.
+    /// Converts the config to another version of the spec. An older version may lack a field that it uses.
     pub fn to_version(&self, version: Version) -> Result<Self, IgnitionError> {
         let mut config = self.clone();
         config.version = version;
-        // What the other spec says of it: its own types read it.
+        // The other spec's own types validate it.
         Self::parse(&config.emit())
     }
 
-    /// Takes the lists apart. A path or name twice is an error, also across kinds.
+    /// Indexes the lists. A duplicate path or name is an error, also across kinds.
     fn from_spec(version: Version, mut rest: spec::Config) -> Result<Self, IgnitionError> {
         let mut config = Self::new(version);
         let mut storage = rest.storage.take().unwrap_or_default();
@@ -60,7 +60,7 @@ impl Config {
             let path = file.path.clone();
             let resources = file.contents.iter_mut().chain(file.append.iter_mut().flatten());
             for resource in resources {
-                let problem = "are no data URL";
+                let problem = "are not a data URL";
                 let fail = || IgnitionError::Contents { path: path.clone(), problem };
                 dataurl::canonical(resource).ok_or_else(fail)?;
             }
@@ -112,13 +112,13 @@ fn insert<T>(map: &mut BTreeMap<String, T>, name: String, item: T) -> Result<(),
     }
 }
 
-/// Sorts, and keeps one of equal ones.
+/// Sorts and removes duplicates.
 pub(super) fn sort(list: &mut Vec<String>) {
     list.sort();
     list.dedup();
 }
 
-/// The value without nulls, empty lists and empty maps, none of which says anything; none if nothing is left.
+/// The value without nulls, empty lists and empty maps, which mean nothing; none if nothing is left.
 pub(super) fn prune(value: Value) -> Option<Value> {
     match value {
         Value::Null => None,

@@ -1,5 +1,5 @@
-//! What the Machine Config Server makes out of a MachineConfig when it serves a node (`pkg/server/server.go` of the
-//! machine-config operator). There is no server before there is a cluster, so a node gets it from us.
+//! What the Machine Config Server adds to a MachineConfig when it serves a node (`pkg/server/server.go` of the
+//! machine-config operator). There is no server before there is a cluster, so we add it.
 
 use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
@@ -7,27 +7,27 @@ use serde_json::{Value, json};
 
 use super::{IgnitionError, Version, canonical};
 
-/// Where the MachineConfig is, as it was served: a debugging aid of the machine-config daemon.
+/// The MachineConfig as served: a debugging aid of the machine-config daemon.
 pub(crate) const CONTENT_PATH: &str = "/etc/mcs-machine-config-content.json";
-/// Where it is with its Ignition emptied: kernel arguments, kernel type and OS image, for the first boot.
+/// The MachineConfig with an empty Ignition config: kernel arguments, kernel type and OS image, for the first boot.
 pub(crate) const ENCAPSULATED_PATH: &str = "/etc/ignition-machine-config-encapsulated.json";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// What is at [`CONTENT_PATH`]; it has all that the config has, secrets too.
+    /// The file at [`CONTENT_PATH`]; contains the whole config, including secrets.
     pub content: String,
-    /// What is at [`ENCAPSULATED_PATH`]; it has nothing of the config.
+    /// The file at [`ENCAPSULATED_PATH`]; contains nothing of the config.
     pub encapsulated: String,
 }
 
-/// Makes them from a rendered MachineConfig, for configs of that version.
+/// Creates both from a rendered MachineConfig, for configs of that version.
 pub(crate) fn served(machine_config: &str, version: Version) -> Result<Served, IgnitionError> {
     let fail = |problem| IgnitionError::MachineConfig { problem };
     let mut value: Value = serde_json::from_str(machine_config).map_err(|_| fail("is not JSON"))?;
     if value.get("kind").and_then(Value::as_str) != Some("MachineConfig") {
         return Err(fail("is of another kind"));
     }
-    // Four spaces, as the server's.
+    // Four spaces, like the server.
     let mut content = Vec::new();
     let mut writer = Serializer::with_formatter(&mut content, PrettyFormatter::with_indent(b"    "));
     sorted(&value).serialize(&mut writer).map_err(|_| fail("is not JSON"))?;
@@ -38,7 +38,7 @@ pub(crate) fn served(machine_config: &str, version: Version) -> Result<Served, I
     Ok(Served { content, encapsulated: canonical(&value) })
 }
 
-/// The same with the keys of every map in order.
+/// The value with sorted keys.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

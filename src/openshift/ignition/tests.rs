@@ -1,4 +1,4 @@
-//! Properties: one text for one meaning, nothing lost, and the order of merging does not matter.
+//! Properties: one text per meaning, nothing lost, and the order of merging does not matter.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Configs over few names, so that two of them often meet.
+/// Configs over few names, so that collisions are frequent.
 fn config() -> impl Strategy<Value = Config> {
     let file = ("/f/[a-e]", 0u32..0o7777, bytes(), any::<bool>());
     let unit = ("[a-c]\\.service", proptest::option::of("[a-b]{1,2}"), proptest::option::of(any::<bool>()));
@@ -71,7 +71,7 @@ fn names(config: &Config) -> BTreeSet<String> {
     named.chain(dropins).chain(keys).collect()
 }
 
-/// Replaces everything that can be met twice.
+/// Allows replacing everything that can collide.
 fn replaced(configs: &[&Config]) -> BTreeSet<String> {
     configs.iter().flat_map(|config| names(config)).collect()
 }
@@ -140,12 +140,12 @@ fn what_the_spec_does_not_have_is_refused() {
     let refused = |text: &str| parse(text).unwrap_err();
     insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a","moed":384}]}}"#), @"spec 3.4.0 has no `storage.files.0.moed`");
     insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.2.0"},"kernelArguments":{"shouldExist":["a"]}}"#), @"spec 3.2.0 has no `kernelArguments`");
-    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.6.0"}}"#), @"there is no spec version `3.6.0` that is known here");
-    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"2.2.0"}}"#), @"there is no spec version `2.2.0` that is known here");
-    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a"}],"links":[{"path":"/a","target":"/b"}]}}"#), @"`/a` is there twice");
-    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,%4"}}]}}"#), @"the contents of `/a` are no data URL");
-    // What stands there may be a secret.
-    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a","mode":"hunter2"}]}}"#), @"line 1, column 81: this is not what spec 3.4.0 has there");
+    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.6.0"}}"#), @"unknown spec version `3.6.0`");
+    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"2.2.0"}}"#), @"unknown spec version `2.2.0`");
+    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a"}],"links":[{"path":"/a","target":"/b"}]}}"#), @"`/a` occurs twice");
+    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,%4"}}]}}"#), @"the contents of `/a` are not a data URL");
+    // The value may be a secret.
+    insta::assert_snapshot!(refused(r#"{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a","mode":"hunter2"}]}}"#), @"line 1, column 81: not valid in spec 3.4.0");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn an_older_spec_may_lack_a_field() {
     assert_eq!(error, "spec 3.3.0 has no `storage.luks.0.openOptions`");
 }
 
-/// As Go's library writes it, which the machine-config operator uses.
+/// Like the Go library that the machine-config operator uses.
 #[test]
 fn text_is_encoded_as_the_operator_does() {
     assert_eq!(
@@ -206,6 +206,6 @@ fn units_are_read_as_systemd_does() {
     assert_eq!(found.values("Service", "ExecStart").collect::<Vec<_>>(), ["/bin/a  --b"]);
     assert_eq!(found.values("Service", "Type").collect::<Vec<_>>(), ["oneshot"]);
     let faults: Vec<_> = found.faults.iter().map(|fault| (fault.line, fault.problem)).collect();
-    assert_eq!(faults, [(7, "it is no section"), (9, "it is no assignment")]);
+    assert_eq!(faults, [(7, "it is not a section"), (9, "it is not an assignment")]);
     assert!(!unit("A=b").faults.is_empty() && !unit("[S]\nA=b\\").faults.is_empty());
 }

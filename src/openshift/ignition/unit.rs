@@ -1,19 +1,18 @@
-//! Unit files of systemd, as far as their syntax goes: sections, assignments, comments, lines that go on.
+//! The syntax of systemd unit files: sections, assignments, comments, continuation lines.
 
-/// A unit file, read.
+/// A parsed unit file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// Sections with their assignments, in order. A section may be there several times, and so may a key.
+    /// Sections with their assignments, in order. Sections and keys may repeat.
     pub sections: Vec<(String, Vec<(String, String)>)>,
     pub faults: Vec<Fault>,
 }
 
-/// Something that systemd would ignore or refuse.
+/// A line that systemd would ignore or reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Line, from 1.
+    /// From 1.
     pub line: usize,
-    /// What is wrong with it.
     pub problem: &'static str,
 }
 
@@ -25,13 +24,12 @@ impl Unit {
         entries.filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether there is such a section.
     pub(crate) fn has(&self, section: &str) -> bool {
         self.sections.iter().any(|(name, _)| name == section)
     }
 }
 
-/// Reads a unit file. Lines that end with a backslash go on; comments between them are left out.
+/// Parses a unit file. Lines that end with a backslash continue; comments between them are dropped.
 pub(crate) fn unit(text: &str) -> Unit {
     let mut unit = Unit::default();
     let mut lines = text.lines().enumerate();
@@ -46,7 +44,7 @@ pub(crate) fn unit(text: &str) -> Unit {
             match lines.by_ref().map(|(_, next)| next.trim()).find(|next| !is_comment(next)) {
                 Some(next) => whole = format!("{head} {next}"),
                 None => {
-                    unit.faults.push(Fault { line, problem: "it goes on after the end of the file" });
+                    unit.faults.push(Fault { line, problem: "it continues after the end of the file" });
                     whole = head;
                 }
             }
@@ -63,7 +61,7 @@ fn read(unit: &mut Unit, line: usize, text: &str) {
             Some(name) if !name.is_empty() && !name.contains(['[', ']']) => {
                 unit.sections.push((name.to_owned(), Vec::new()));
             }
-            _ => fault("it is no section"),
+            _ => fault("it is not a section"),
         }
         return;
     }
@@ -71,8 +69,8 @@ fn read(unit: &mut Unit, line: usize, text: &str) {
         (Some((key, value)), Some((_, entries))) if is_key(key.trim()) => {
             entries.push((key.trim().to_owned(), value.trim().to_owned()));
         }
-        (Some(_), None) => fault("it is in no section"),
-        _ => fault("it is no assignment"),
+        (Some(_), None) => fault("it is outside any section"),
+        _ => fault("it is not an assignment"),
     }
 }
 

@@ -1,8 +1,8 @@
-//! The initrd that a live ISO takes: an archive (cpio, newc) with one file, compressed with xz. Same file, same bytes:
-//! there is no time, owner or inode in it.
+//! The initrd that a live ISO accepts: a cpio archive (newc) with one file, compressed with xz. Deterministic: without
+//! time, owner or inode.
 //!
-//! xz and not gzip, as coreos-installer does: the area is 256 KiB, and a bootstrap node's config has megabytes. The kernel
-//! reads it, if its checksum is CRC32.
+//! xz and not gzip, like coreos-installer: the area has 256 KiB, and a bootstrap node's config has megabytes. The
+//! kernel can read it if its checksum is CRC32.
 
 use std::io::{self, Write};
 
@@ -12,11 +12,11 @@ use super::{IsoError, Result};
 
 /// The file in which the live system looks for its Ignition config.
 const CONFIG: &str = "config.ign";
-/// A plain file, for its owner only.
+/// A regular file, readable by its owner only.
 const MODE: u32 = 0o100_600;
-/// What ends an archive.
+/// Ends an archive.
 const TRAILER: &str = "TRAILER!!!";
-/// Effort of the compressor. It looks 8 MiB back: more than there is.
+/// Compression level. Its window of 8 MiB exceeds any config.
 const PRESET: u32 = 6;
 
 /// The initrd with this Ignition config for the live system.
@@ -24,13 +24,13 @@ pub(crate) fn initrd(config: &str) -> Result<Vec<u8>> {
     let mut archive = Vec::with_capacity(config.len() + 512);
     entry(&mut archive, CONFIG, MODE, 1, config.as_bytes());
     entry(&mut archive, TRAILER, 0, 1, &[]);
-    compress(&archive).map_err(|source| IsoError::Read { what: "what was compressed".into(), source })
+    compress(&archive).map_err(|source| IsoError::Read { what: "the compressed initrd".into(), source })
 }
 
 /// One entry: a header of hexadecimal numbers, the name, the content; each padded to four bytes.
 fn entry(archive: &mut Vec<u8>, name: &str, mode: u32, links: u32, content: &[u8]) {
     let (inode, user, group, time, device) = (0, 0, 0, 0, 0);
-    let size = content.len() as u32; // an area for four gigabytes has not been seen
+    let size = content.len() as u32; // no area has four gigabytes
     let name_size = name.len() as u32 + 1;
     archive.extend_from_slice(b"070701");
     for number in [

@@ -1,18 +1,18 @@
-//! The live system's own Ignition config: it carries the node's, and has the installer run by itself.
+//! The live system's own Ignition config: it contains the node's config, and makes the installer run unattended.
 //!
-//! The way of `coreos-installer iso customize --dest-ignition`: the node's config is a file of the live system, and a file
-//! in `/etc/coreos/installer.d` both starts the installer and tells it of that config. Two things differ. The disk is not
-//! in that file but in the kernel argument `coreos.inst.install_dev`, where whoever stands before the machine can change it
-//! (never in both: the installer refuses two disks). And the node's config is not compressed by itself: percent-encoded it
-//! is text, of which xz makes half of what it makes of gzip in base64.
+//! Works like `coreos-installer iso customize --dest-ignition`: the node's config is a file of the live system, and a
+//! file in `/etc/coreos/installer.d` both starts the installer and points it to that config. Two things differ. The
+//! disk is not in that file but in the kernel argument `coreos.inst.install_dev`, where a person at the console can
+//! change it (never in both: the installer rejects two disks). And the node's config is not compressed separately:
+//! percent-encoded it is text, which xz compresses to half the size of base64-encoded gzip.
 
 use serde_json::json;
 
-/// Where the live system has the node's Ignition config.
+/// The node's Ignition config on the live system.
 pub(crate) const DEST: &str = "/etc/coreos/dest.ign";
-/// Where the installer is told of it.
+/// The installer's configuration file that names it.
 const INSTALLER: &str = "/etc/coreos/installer.d/0000-tinderbox.yaml";
-/// A version that every live system since 4.10 knows.
+/// Supported by every live system since 4.10.
 const VERSION: &str = "3.3.0";
 
 /// The Ignition config of a live system that installs a node with the config `dest`.
@@ -29,7 +29,7 @@ pub(crate) fn unattended(dest: &str) -> String {
     format!("{config}\n")
 }
 
-/// A text of which only letters, digits and `-._~` are left as they are.
+/// Escapes everything but letters, digits and `-._~`.
 fn percent_encoded(text: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(text.len() * 3 / 2);

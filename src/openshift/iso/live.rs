@@ -1,4 +1,4 @@
-//! The reserved areas of one image, found and found empty; and what to write there.
+//! Finds the reserved areas of an image, checks that they are empty, and computes what to write there.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -9,28 +9,27 @@ use serde::de::DeserializeOwned;
 use super::volume::{Extent, Volume, malformed};
 use super::{IsoError, Result};
 
-/// The area for an initrd, as messages call it.
+/// The area for an initrd, in messages.
 pub(super) const IGNITION: &str = "the Ignition config";
-/// The areas for kernel arguments.
+/// The areas for kernel arguments, in messages.
 const ARGUMENTS: &str = "kernel arguments";
 
-/// The largest description of areas that is read.
+/// Maximum size of a description of areas.
 const LARGEST_INFO: u64 = 64 << 10;
-/// The largest area for an initrd that is believed: it is read to see that it is empty.
+/// Maximum size of the area for an initrd, which is read to check that it is empty.
 const LARGEST_AREA: u64 = 64 << 20;
-/// The largest area for kernel arguments: the kernel takes no more.
+/// Maximum size of an area for kernel arguments: the kernel accepts no more.
 const LARGEST_ARGUMENTS: u64 = 2048;
 
-/// A live ISO as it was published.
+/// A live ISO as published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Live {
     initrd: Extent,
-    /// Kernel arguments that it boots with.
+    /// Its own kernel arguments.
     pub(super) arguments: String,
     areas: Vec<Area>,
 }
 
-/// One place for kernel arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Area {
     place: Extent,
@@ -70,7 +69,7 @@ struct Features {
 }
 
 impl Live {
-    /// Looks at an image. One that is no live ISO, too old, or written to already, is refused.
+    /// Inspects an image. Rejects an image that is not a live ISO, too old, or customized.
     pub(crate) fn read(image: &mut (impl Read + Seek)) -> Result<Self> {
         let mut volume = Volume::open(image)?;
         let initrd = initrd(&mut volume)?;
@@ -83,12 +82,12 @@ impl Live {
         }
         let (arguments, areas) = arguments(&mut volume)?;
         match areas.iter().any(|area| area.place.overlaps(initrd)) {
-            true => Err(malformed("`coreos/kargs.json`", "an area lies in that for the Ignition config")),
+            true => Err(malformed("`coreos/kargs.json`", "an area overlaps that of the Ignition config")),
             false => Ok(Self { initrd, arguments, areas }),
         }
     }
 
-    /// What to write where, so that this initrd is booted with, and these kernel arguments come after its own.
+    /// What to write where, to boot with this initrd and append these kernel arguments.
     pub(crate) fn patches(&self, initrd: Vec<u8>, arguments: &[String]) -> Result<BTreeMap<u64, Vec<u8>>> {
         let needed = initrd.len() as u64;
         if needed > self.initrd.size {
@@ -117,7 +116,7 @@ impl Live {
     }
 }
 
-/// Where the area for an initrd is.
+/// The area for an initrd.
 fn initrd(volume: &mut Volume<'_, impl Read + Seek>) -> Result<Extent> {
     let found = info(volume, "coreos/igninfo.json")?;
     let file = "images/ignition.img".to_owned();
@@ -126,10 +125,10 @@ fn initrd(volume: &mut Volume<'_, impl Read + Seek>) -> Result<Extent> {
     let whole = volume.find(&file)?.ok_or_else(|| IsoError::NotLive { missing: format!("`{file}`") })?;
     let offset = offset.unwrap_or(0);
     part(whole, offset, length.unwrap_or(whole.size.saturating_sub(offset)))
-        .ok_or_else(|| malformed("`coreos/igninfo.json`", &format!("`{file}` has no such part")))
+        .ok_or_else(|| malformed("`coreos/igninfo.json`", &format!("`{file}` has no such range")))
 }
 
-/// The kernel arguments, and where they are.
+/// The kernel arguments, and their areas.
 fn arguments(volume: &mut Volume<'_, impl Read + Seek>) -> Result<(String, Vec<Area>)> {
     const INFO: &str = "coreos/kargs.json";
     let wrong = |problem: &str| malformed(&format!("`{INFO}`"), problem);
@@ -139,7 +138,7 @@ fn arguments(volume: &mut Volume<'_, impl Read + Seek>) -> Result<(String, Vec<A
     let mut areas = Vec::new();
     for ArgumentsFile { path, offset, pad, end } in files {
         let whole = volume.find(&path)?.ok_or_else(|| wrong(&format!("there is no `{path}`")))?;
-        let place = part(whole, offset, size).ok_or_else(|| wrong(&format!("`{path}` has no such part")))?;
+        let place = part(whole, offset, size).ok_or_else(|| wrong(&format!("`{path}` has no such range")))?;
         let byte = |letter: Option<char>, usual: char| {
             u8::try_from(letter.unwrap_or(usual)).map_err(|_| wrong("its padding is not ASCII"))
         };
@@ -152,13 +151,13 @@ fn arguments(volume: &mut Volume<'_, impl Read + Seek>) -> Result<(String, Vec<A
     }
     areas.sort_by_key(|area| area.place.offset);
     match areas.is_empty() || areas.windows(2).any(|pair| pair[0].place.overlaps(pair[1].place)) {
-        true => Err(wrong("its areas are none, or lie over each other")),
+        true => Err(wrong("its areas are missing or overlap")),
         false => Ok((default, areas)),
     }
 }
 
 impl Area {
-    /// What the area says, without what fills it up.
+    /// The content of the area, without padding.
     fn text<'a>(&self, held: &'a [u8]) -> &'a [u8] {
         let without = |bytes: &'a [u8], last: u8| {
             let length = bytes.iter().rposition(|byte| *byte != last).map_or(0, |at| at + 1);
@@ -168,7 +167,7 @@ impl Area {
     }
 }
 
-/// A part of an extent, if it has one there.
+/// A part of an extent, if it lies within it.
 fn part(of: Extent, offset: u64, size: u64) -> Option<Extent> {
     let within = offset.checked_add(size).is_some_and(|end| end <= of.size);
     within.then(|| Extent { offset: of.offset + offset, size })

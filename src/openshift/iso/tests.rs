@@ -1,4 +1,4 @@
-//! On an image made here, byte by byte; `tests/it/iso.rs` has one of xorriso's, and the real coreos-installer.
+//! Uses an image built here, byte by byte; `tests/it/iso.rs` uses one from xorriso, and the real coreos-installer.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -93,7 +93,7 @@ fn read(image: Vec<u8>) -> Result<Live> {
     Live::read(&mut Cursor::new(image))
 }
 
-/// What is wrong with an image whose files were changed like this, and what to do.
+/// The error and hint for an image with these changes.
 fn problem(change: impl FnOnce(&mut BTreeMap<&'static str, Vec<u8>>)) -> String {
     let mut files = files();
     change(&mut files);
@@ -122,8 +122,8 @@ fn areas_are_found_and_filled_and_nothing_else_is() {
     expected.get_mut("IMAGES/IGNITION.IMG").unwrap()[..6].copy_from_slice(b"INITRD");
     assert!(after == image(&expected));
     insta::assert_snapshot!(explain(read(after).unwrap_err()), @r"
-    it is not as it was published: its area for the Ignition config is in use
-    hint: name the image as it was downloaded; `coreos-installer iso reset` gives it back
+    it is customized: its area for the Ignition config is in use
+    hint: use the image as downloaded; `coreos-installer iso reset` restores it
     ");
 }
 
@@ -138,7 +138,7 @@ fn an_area_may_be_a_part_of_a_file() {
     let live = read(before).unwrap();
     assert_eq!(live.patches(b"1234567".to_vec(), &[]).unwrap()[&at], b"1234567");
     insta::assert_snapshot!(explain(live.patches(b"12345678".to_vec(), &[]).unwrap_err()), @r"
-    its area for the Ignition config has 7 bytes, and 8 are needed
+    its area for the Ignition config has 7 bytes, but 8 are needed
     hint: this node's Ignition is too large for the ISO; boot the node from the QEMU image with `fw_cfg` instead
     ");
 }
@@ -147,23 +147,23 @@ fn an_area_may_be_a_part_of_a_file() {
 fn what_is_no_fresh_live_iso_is_refused() {
     insta::assert_snapshot!(problem(|files| drop(files.remove("IMAGES/IGNITION.IMG"))), @r"
     it is not a RHCOS live ISO: it has no `images/ignition.img`
-    hint: `rhcos.iso` in cluster.yaml is the live ISO of the release, `rhcos-…-live…iso`
+    hint: set `rhcos.iso` in cluster.yaml to the live ISO of the release, `rhcos-…-live…iso`
     ");
     insta::assert_snapshot!(problem(|files| drop(files.remove("COREOS/KARGS.JSO"))), @r"
     it is not a RHCOS live ISO: it has no `coreos/kargs.json`
-    hint: `rhcos.iso` in cluster.yaml is the live ISO of the release, `rhcos-…-live…iso`
+    hint: set `rhcos.iso` in cluster.yaml to the live ISO of the release, `rhcos-…-live…iso`
     ");
     insta::assert_snapshot!(problem(|files| drop(files.remove("COREOS/FEATURES.JSO"))), @r"
     it is too old: its installer reads no configuration file
-    hint: use the live ISO of the release: those of 4.10 and later will do
+    hint: use the live ISO of the release, 4.10 or later
     ");
     insta::assert_snapshot!(problem(|files| files.get_mut("EFI/REDHAT/GRUB.CFG").unwrap()[6] = b'C'), @r"
-    it is not as it was published: its area for kernel arguments is in use
-    hint: name the image as it was downloaded; `coreos-installer iso reset` gives it back
+    it is customized: its area for kernel arguments is in use
+    hint: use the image as downloaded; `coreos-installer iso reset` restores it
     ");
     insta::assert_snapshot!(explain(read(vec![0; 100_000]).unwrap_err()), @r"
     it is not an ISO image
-    hint: `rhcos.iso` in cluster.yaml is the live ISO of the release, `rhcos-…-live…iso`
+    hint: set `rhcos.iso` in cluster.yaml to the live ISO of the release, `rhcos-…-live…iso`
     ");
     assert!(matches!(read(Vec::new()), Err(IsoError::NotIso)));
 }
@@ -173,31 +173,31 @@ fn what_cannot_be_is_said() {
     let mut cut = image(&files());
     cut.truncate(cut.len() - SECTOR);
     insta::assert_snapshot!(explain(read(cut).unwrap_err()), @r"
-    it is cut short: it has 61440 bytes of 63488
+    it is truncated: it has 61440 of 63488 bytes
     hint: download it again
     ");
     let kargs =
         |text: &str| problem(|files| drop(files.insert("COREOS/KARGS.JSO", text.as_bytes().to_vec())));
     insta::assert_snapshot!(kargs(r#"{"default": "", "size": 9}"#), @r"
-    its `coreos/kargs.json` cannot be understood: missing field `files` at line 1 column 26
+    its `coreos/kargs.json` is malformed: missing field `files` at line 1 column 26
     hint: download it again
     ");
     insta::assert_snapshot!(kargs(r#"{"default": "", "size": 9, "files": []}"#), @r"
-    its `coreos/kargs.json` cannot be understood: its areas are none, or lie over each other
+    its `coreos/kargs.json` is malformed: its areas are missing or overlap
     hint: download it again
     ");
     insta::assert_snapshot!(kargs(r#"{"default": "", "size": 9, "files": [{"path": "no/where", "offset": 0}]}"#), @r"
-    its `coreos/kargs.json` cannot be understood: there is no `no/where`
+    its `coreos/kargs.json` is malformed: there is no `no/where`
     hint: download it again
     ");
     let far = r#"{"default": "", "size": 9, "files": [{"path": "isolinux/isolinux.cfg", "offset": 18446744073709551610}]}"#;
     insta::assert_snapshot!(kargs(far), @r"
-    its `coreos/kargs.json` cannot be understood: `isolinux/isolinux.cfg` has no such part
+    its `coreos/kargs.json` is malformed: `isolinux/isolinux.cfg` has no such range
     hint: download it again
     ");
     let within = r#"{"default": "", "size": 9, "files": [{"path": "images/ignition.img", "offset": 0, "pad": "\u0000"}]}"#;
     insta::assert_snapshot!(kargs(within), @r"
-    its `coreos/kargs.json` cannot be understood: an area lies in that for the Ignition config
+    its `coreos/kargs.json` is malformed: an area overlaps that of the Ignition config
     hint: download it again
     ");
 }
@@ -212,7 +212,7 @@ fn arguments_are_words_and_have_room() {
     let fits = "x".repeat(120 - DEFAULT.len() - 2);
     live.patches(Vec::new(), std::slice::from_ref(&fits)).unwrap();
     let error = live.patches(Vec::new(), &[fits + "x"]).unwrap_err();
-    assert_eq!(error.to_string(), "its area for kernel arguments has 120 bytes, and 121 are needed");
+    assert_eq!(error.to_string(), "its area for kernel arguments has 120 bytes, but 121 are needed");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn the_live_config_carries_the_nodes_and_starts_the_installer() {
     insta::assert_snapshot!(unattended("{\"é\": 1}\n"), @r#"{"ignition":{"version":"3.3.0"},"storage":{"files":[{"contents":{"source":"data:,%7B%22%C3%A9%22%3A%201%7D%0A"},"mode":384,"path":"/etc/coreos/dest.ign"},{"contents":{"source":"data:,ignition-file%3A%20%2Fetc%2Fcoreos%2Fdest.ign%0A"},"mode":384,"path":"/etc/coreos/installer.d/0000-tinderbox.yaml"}]}}"#);
 }
 
-/// A change of these bytes is a change of every ISO: it needs a new version of the builder.
+/// Changing these bytes changes every ISO: it requires a new version of the builder.
 #[test]
 fn the_initrd_is_these_bytes() {
     let initrd = initrd(&unattended("{}")).unwrap();
@@ -231,7 +231,7 @@ fn the_initrd_is_these_bytes() {
 }
 
 proptest! {
-    /// Whatever is broken in an image, it is an error or an image: no panic, and no patch outside of it.
+    /// A corrupt image is rejected or accepted, without a panic or a patch outside of it.
     #[test]
     fn broken_images_are_survived(changes in prop::collection::vec((0usize..14_000, any::<u8>()), 1..8), cut in 0usize..70_000) {
         let mut image = image(&files());

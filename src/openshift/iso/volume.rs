@@ -1,22 +1,22 @@
-//! ISO 9660, as much of it as it takes to find a file: the primary volume's directories. No extension is needed, because
-//! boot loaders need none.
+//! ISO 9660, as far as necessary to find a file: the primary volume's directories. Needs no extension, because boot
+//! loaders need none.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use super::{IsoError, Result};
 
-/// The only size of a sector that there is.
+/// The only sector size in use.
 const SECTOR: u64 = 2048;
-/// Where descriptors begin, in sectors: behind the system area.
+/// The first sector of the descriptors, after the system area.
 const DESCRIPTORS: u64 = 16;
-/// More than any image has, so that a broken one comes to an end.
+/// More than any image has, so that reading a corrupt image ends.
 const MOST_DESCRIPTORS: u64 = 32;
-/// The largest directory that is read: far more than a live ISO's.
+/// Maximum size of a directory: far more than in a live ISO.
 const LARGEST_DIRECTORY: u64 = 1 << 20;
 /// The flag of a directory in its record.
 const IS_DIRECTORY: u8 = 2;
 
-/// A run of bytes of the image.
+/// A byte range of the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) offset: u64,
@@ -24,13 +24,13 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Whether some byte is in both.
+    /// Whether they share a byte.
     pub(super) fn overlaps(self, other: Self) -> bool {
         self.offset < other.offset + other.size && other.offset < self.offset + self.size
     }
 }
 
-/// An image that can be looked into.
+/// An opened image.
 pub(super) struct Volume<'a, R> {
     image: &'a mut R,
     size: u64,
@@ -45,7 +45,7 @@ struct Record<'a> {
 }
 
 impl<'a, R: Read + Seek> Volume<'a, R> {
-    /// Finds the primary volume, and makes sure that all of it is there.
+    /// Finds the primary volume, and checks that it is complete.
     pub(super) fn open(image: &'a mut R) -> Result<Self> {
         let size = image.seek(SeekFrom::End(0)).map_err(|source| read("its end", source))?;
         let mut volume = Self { image, size, root: Extent { offset: 0, size: 0 } };
@@ -77,7 +77,7 @@ impl<'a, R: Read + Seek> Volume<'a, R> {
         Ok(self)
     }
 
-    /// Where the content of a file is; none if there is no such file.
+    /// The content of a file; none if it does not exist.
     pub(super) fn find(&mut self, path: &str) -> Result<Option<Extent>> {
         let mut at = self.root;
         let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
@@ -93,14 +93,14 @@ impl<'a, R: Read + Seek> Volume<'a, R> {
         Ok(Some(at))
     }
 
-    /// The bytes of an extent, which must lie within the image and have no more than `limit`.
+    /// The bytes of an extent, which must lie within the image and be at most `limit` long.
     pub(super) fn read(&mut self, extent: Extent, limit: u64, what: &str) -> Result<Vec<u8>> {
         let Extent { offset, size } = extent;
         if offset.checked_add(size).is_none_or(|end| end > self.size) {
-            return Err(malformed(what, "it lies behind the end of the image"));
+            return Err(malformed(what, "it is beyond the end of the image"));
         }
         if size > limit {
-            return Err(malformed(what, &format!("it has {size} bytes, and {limit} at most are expected")));
+            return Err(malformed(what, &format!("it has {size} bytes, but at most {limit} are expected")));
         }
         let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
         self.image
@@ -111,7 +111,7 @@ impl<'a, R: Read + Seek> Volume<'a, R> {
     }
 }
 
-/// Entries of a directory. A record does not cross sectors: zeros fill the rest of one.
+/// Entries of a directory. Records do not cross sectors: zeros fill the rest of a sector.
 fn records(directory: &[u8]) -> impl Iterator<Item = Record<'_>> {
     directory.chunks(SECTOR as usize).flat_map(|mut sector| {
         std::iter::from_fn(move || {
@@ -122,7 +122,7 @@ fn records(directory: &[u8]) -> impl Iterator<Item = Record<'_>> {
     })
 }
 
-/// The record at the beginning of these bytes, if there is a whole one.
+/// The record at the start of these bytes, if it is complete.
 fn record(bytes: &[u8]) -> Option<Record<'_>> {
     let bytes = bytes.get(..usize::from(*bytes.first()?))?;
     let name = bytes.get(33..33 + usize::from(*bytes.get(32)?))?;
@@ -130,7 +130,7 @@ fn record(bytes: &[u8]) -> Option<Record<'_>> {
     Some(Record { name, directory: bytes[25] & IS_DIRECTORY != 0, extent })
 }
 
-/// Whether a record's name stands for this one: case and version aside, whole or cut down to eight letters and three.
+/// Whether a record has this name, ignoring case and version, in full or shortened to 8.3.
 fn is_named(name: &[u8], wanted: &str) -> bool {
     let name = name.strip_suffix(b";1").unwrap_or(name);
     let name = name.strip_suffix(b".").unwrap_or(name);
@@ -143,7 +143,7 @@ fn is_named(name: &[u8], wanted: &str) -> bool {
     name.eq_ignore_ascii_case(wanted.as_bytes()) || name.eq_ignore_ascii_case(shortened.as_bytes())
 }
 
-/// A number of four bytes, the little-endian one of the two that are there.
+/// A four-byte number; of the two encodings, the little-endian one.
 fn number(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_le_bytes)
 }

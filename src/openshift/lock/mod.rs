@@ -1,15 +1,15 @@
-//! `cluster.lock`: what the outside world said, pinned. Written by `tinderbox lock`, never by hand; pure in here.
+//! `cluster.lock`: pins everything from outside. Written by `tinderbox lock`, never by hand; this module is pure.
 //!
 //! | field | what it pins |
 //! |---|---|
 //! | `version` | the format of this file |
-//! | `epoch` | the one point in time that a derivation may see |
-//! | `release.asked` | what cluster.yaml said when this was pinned: a build notices when it says something else |
-//! | `release.reference` | where the release comes from; the same, unless `lock --update release=…` moved on |
+//! | `epoch` | the only time that a derivation may see |
+//! | `release.asked` | the release in cluster.yaml when this was pinned: a build notices when it changes |
+//! | `release.reference` | where the release comes from; the same, unless `lock --update release=…` changed it |
 //! | `release.image` | the release image by digest |
-//! | `release.version`, `release.architecture` | what that image says it is |
-//! | `rhcos.iso`, `rhcos.qcow2` | the node OS that goes with it: where it is, and its sha256 |
-//! | `certificates.NAME` | a certificate that was renewed by itself: its own epoch, and how many keys it has had |
+//! | `release.version`, `release.architecture` | what that image declares |
+//! | `rhcos.iso`, `rhcos.qcow2` | the matching node OS: its location and sha256 |
+//! | `certificates.NAME` | an individually renewed certificate: its epoch, and the number of its keys so far |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,26 +24,25 @@ use crate::base::time::rfc3339;
 use crate::base::value::Value;
 use crate::openshift::knowledge::Flavor;
 
-/// The format that this program reads and writes.
 const VERSION: i64 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lock {
-    /// The one point in time that a derivation may see, in whole seconds, UTC.
+    /// The only time that a derivation may see, in whole seconds, UTC.
     pub epoch: OffsetDateTime,
-    /// The release; none in a lock that was made before there was one.
+    /// None in a lock that predates the release.
     pub release: Option<LockedRelease>,
     pub rhcos: Rhcos,
-    /// Certificates that were renewed by themselves, by name.
+    /// Individually renewed certificates, by name.
     pub certificates: BTreeMap<String, Renewed>,
 }
 
-/// What is special about one certificate.
+/// Overrides for one certificate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Renewed {
-    /// From when on it is valid, if not from the epoch of all.
+    /// Start of its validity, if not the common epoch.
     pub epoch: Option<OffsetDateTime>,
-    /// Which key it has, counted from 1: every generation is another key.
+    /// Number of its key, from 1: every generation has another key.
     pub generation: Option<u32>,
 }
 
@@ -54,16 +53,16 @@ struct RawRenewed {
     generation: Option<u32>,
 }
 
-/// The node OS, pinned: each image is optional.
+/// The pinned node OS; each image is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rhcos {
     pub iso: Option<Artifact>,
-    /// The image for QEMU.
+    /// For QEMU.
     pub qcow2: Option<Artifact>,
 }
 
-/// A file outside of the store, pinned.
+/// A pinned file outside the store.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Artifact {
@@ -74,7 +73,7 @@ pub(crate) struct Artifact {
 }
 
 impl Artifact {
-    /// Its path, relative to the cluster directory; none if it is at a URL.
+    /// Its path relative to the cluster directory; none if it is a URL.
     pub(crate) fn path(&self) -> Option<&str> {
         (!self.location.contains("://")).then_some(self.location.as_str())
     }
@@ -83,15 +82,15 @@ impl Artifact {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LockedRelease {
-    /// What cluster.yaml said when this was pinned.
+    /// The release in cluster.yaml when this was pinned.
     pub asked: String,
     /// Where the release comes from.
     pub reference: String,
-    /// The image by digest.
+    /// By digest.
     pub image: String,
-    /// The version that it says it is.
+    /// As declared by the image.
     pub version: String,
-    /// Whose images of it are used: `amd64`.
+    /// For example `amd64`.
     pub architecture: String,
 }
 
@@ -108,26 +107,26 @@ struct Raw {
 }
 
 impl Lock {
-    /// A lock that pins nothing but the time.
+    /// A lock that pins only the time.
     pub(crate) fn new(epoch: OffsetDateTime) -> Self {
         Self { epoch, release: None, rhcos: Rhcos::default(), certificates: BTreeMap::new() }
     }
 
-    /// Reads the file's text; `name` is the file as the user knows it.
+    /// Parses the file; `name` is the file as the user knows it.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Problems> {
         let place = |offset: Option<usize>, field: &str| {
             let line = offset.map(|offset| line_of(text, offset));
             Place { file: name.to_owned(), line, field: field.to_owned() }
         };
         let one = |problem: Problem| Problems(vec![problem]);
-        let hint = || "`tinderbox lock` writes this file; delete it to pin anew".to_owned();
+        let hint = || "`tinderbox lock` writes this file; delete it to start over".to_owned();
         let raw: Raw = toml::from_str(text).map_err(|error| {
             let place = place(error.span().map(|span| span.start), "");
             one(Problem::new(place, error.message()).hint(hint()))
         })?;
         if *raw.version.get_ref() != VERSION {
             let message =
-                format!("format {} is not known; this tinderbox knows {VERSION}", raw.version.get_ref());
+                format!("unsupported format {}; this tinderbox supports {VERSION}", raw.version.get_ref());
             let problem = Problem::new(place(Some(raw.version.span().start), "version"), message);
             return Err(one(problem.hint("use the tinderbox that wrote it".to_owned())));
         }
@@ -170,7 +169,7 @@ impl Lock {
                 ("version", version),
                 ("architecture", architecture),
             ] {
-                // JSON's quoting is TOML's.
+                // JSON strings are valid TOML.
                 let _ = writeln!(text, "{field} = {}", Value::from(value.as_str()));
             }
         }
@@ -195,7 +194,7 @@ impl Lock {
         text
     }
 
-    /// What recipes see below `lock`. Everything is there in every lock, so that every recipe can be read.
+    /// What recipes see below `lock`. Every field exists in every lock, so that every recipe can be resolved.
     pub(crate) fn value(&self) -> Value {
         let Self { epoch, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
         let of = |get: fn(&LockedRelease) -> &String| {
@@ -279,12 +278,12 @@ mod tests {
           hint: write it as 2026-11-16T00:00:00Z
         ");
         insta::assert_snapshot!(problem("version = 9\nepoch = 'yesterday'\n"), @r"
-        cluster.lock:1: version: format 9 is not known; this tinderbox knows 1
+        cluster.lock:1: version: unsupported format 9; this tinderbox supports 1
           hint: use the tinderbox that wrote it
         ");
         insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @r"
         cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `release`, `rhcos`, `certificates`
-          hint: `tinderbox lock` writes this file; delete it to pin anew
+          hint: `tinderbox lock` writes this file; delete it to start over
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! Patches at work on one document. A fault says what is there instead; of a secret document it shows no value.
+//! Applies patches to one document. An error says what exists instead, but shows no value of a secret document.
 
 use super::pointer::index;
 use super::{Action, Change, Fault, Operation, Pointer};
@@ -8,7 +8,7 @@ use crate::base::yaml::{YamlData, YamlEntry, YamlNode, flow};
 /// Longer values are not shown in errors.
 const SHOWN: usize = 60;
 
-/// The document after a change. With `secret`, no fault repeats what the document says.
+/// The patched document. With `secret`, errors do not repeat its content.
 pub(crate) fn apply(change: &Change, document: &YamlNode, secret: bool) -> Result<YamlNode, Fault> {
     let mut document = document.clone();
     match change {
@@ -85,16 +85,16 @@ impl Work<'_> {
             return Ok(());
         }
         let message = match self.secret {
-            true => format!("the test of `{path}` fails: it is something else, and secret"),
+            true => format!("the test of `{path}` fails: it has another value, which is secret"),
             false => {
-                // Quotes count only where nothing else tells the two apart: `10` and `"10"`.
+                // Show quotes only where nothing else distinguishes the two: `10` and `"10"`.
                 let bare = found.text().zip(wanted.text()).filter(|(one, two)| one != two);
                 let texts =
                     bare.map_or_else(|| (shown(found), shown(wanted)), |(one, two)| (short(one), short(two)));
                 format!("the test of `{path}` fails: it is {}, not {}", texts.0, texts.1)
             }
         };
-        let hint = "look whether the patch is still right, then change what it tests".to_owned();
+        let hint = "check whether the patch is still right, then update its test".to_owned();
         Err(self.fault(message, Some(hint)))
     }
 
@@ -118,13 +118,11 @@ impl Work<'_> {
                 items.len()
             }
             _ => {
-                return Err(
-                    self.fault(format!("`{parent}` is no map or list: nothing can be below it"), None)
-                );
+                return Err(self.fault(format!("`{parent}` is not a map or list, so it has no fields"), None));
             }
         };
-        let message = format!("there is no place `{step}` in `{parent}`, {}", items(length));
-        Err(self.fault(message, Some("an index, or `-` for the end of the list".into())))
+        let message = format!("there is no position `{step}` in `{parent}`, {}", items(length));
+        Err(self.fault(message, Some("use an index, or `-` for the end of the list".into())))
     }
 
     fn remove(&mut self, path: &Pointer) -> Result<YamlNode, Fault> {
@@ -148,7 +146,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The node at a path, or a fault that says how far the path goes and what is there.
+    /// The node at a path, or an error that says how far the path exists.
     fn find(&self, path: &Pointer) -> Result<&YamlNode, Fault> {
         let (mut node, mut so_far): (&YamlNode, Pointer) = (&*self.document, Pointer(Vec::new()));
         for step in &path.0 {
@@ -204,7 +202,7 @@ fn shown(node: &YamlNode) -> String {
     }
 }
 
-/// The beginning of a text, in one line.
+/// The start of a text, on one line.
 fn short(text: &str) -> String {
     let clean = |c: char| if c.is_control() { '·' } else { c };
     let shown: String = text.chars().take(SHOWN).map(clean).collect();

@@ -1,21 +1,21 @@
-//! What makes a Kubernetes object the one that it is.
+//! The identity of a Kubernetes object.
 
 use std::fmt;
 
 use crate::base::yaml::YamlNode;
 
-/// Which object a document is. Two with the same group, kind, namespace and name are one object, whatever the version.
+/// Two documents with the same group, kind, namespace and name describe the same object, whatever the version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     pub api_version: String,
     pub kind: String,
-    /// Namespace; empty for what has none.
+    /// Empty for cluster-scoped objects.
     pub namespace: String,
     pub name: String,
 }
 
 impl Identity {
-    /// The identity of a document; what it does not say is empty.
+    /// The identity of a document; missing fields are empty.
     pub(crate) fn of(document: &YamlNode) -> Self {
         let text = |node: Option<&YamlNode>| {
             node.filter(|node| !node.is_null()).and_then(YamlNode::text).unwrap_or_default().to_owned()
@@ -30,7 +30,7 @@ impl Identity {
         }
     }
 
-    /// The first of the fields without which it is no object, if one is missing.
+    /// The first missing field that every object needs.
     pub(crate) fn missing(&self) -> Option<&'static str> {
         let fields = [("apiVersion", &self.api_version), ("kind", &self.kind), ("metadata.name", &self.name)];
         fields.into_iter().find(|(_, text)| text.is_empty()).map(|(field, _)| field)
@@ -41,12 +41,12 @@ impl Identity {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Whether both are one object.
+    /// Whether both describe the same object.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 
-    /// What one object has in all its versions.
+    /// The identity without the version.
     pub(crate) fn key(&self) -> (&str, &str, &str, &str) {
         (self.group(), &self.kind, &self.namespace, &self.name)
     }

@@ -1,4 +1,4 @@
-//! Patches of Kubernetes objects: which object, and what becomes of it.
+//! Patches of Kubernetes objects: the target, and the change.
 //!
 //! ```yaml
 //! target: {kind: DNS, name: cluster}   # any of kind, name, namespace, group, apiVersion; or `file: manifests/x.yml`
@@ -7,13 +7,13 @@
 //! - {op: replace, path: /spec/publicZone, value: {id: x}}
 //! ```
 //!
-//! Stricter than both RFCs in one point: a patch that changes nothing is an error, because it was written to change
-//! something. Kubernetes' strategic merge is not among the formats: how it merges a list depends on the Go type, which
-//! only the API server knows; a JSON patch says the same without guessing.
+//! Stricter than both RFCs in one point: a patch that changes nothing is an error, because it was meant to change
+//! something. Kubernetes' strategic merge is not supported: how it merges a list depends on the Go type, which only the
+//! API server knows; a JSON patch expresses the same without guessing.
 //!
-//! An engine of our own and not a crate (`json-patch`), because those work on `serde_json::Value`: it sorts keys, or keeps
-//! their order in the whole program; it forgets how a scalar was written (`0644`, `4.10`, a number beyond 64 bits); and its
-//! errors cannot say what is there instead. Here everything is a [`YamlNode`], which also knows its line.
+//! We do not use a crate (`json-patch`), because they work on `serde_json::Value`: it sorts keys, or keeps their order
+//! in the whole program; it forgets the spelling of a scalar (`0644`, `4.10`, a number beyond 64 bits); and their
+//! errors cannot say what exists instead. Here everything is a [`YamlNode`], which also knows its line.
 
 mod apply;
 mod identity;
@@ -29,39 +29,34 @@ pub(crate) use pointer::Pointer;
 
 use crate::base::yaml::YamlNode;
 
-/// One patch of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Patch {
-    /// Its line, from 1.
+    /// From 1.
     pub line: usize,
-    /// What it is for.
     pub target: Target,
     pub change: Change,
 }
 
-/// Which objects a patch is for: those that agree with everything that is given.
+/// Selects the objects that match all given fields.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Target {
-    /// Path of the file.
     pub file: Option<String>,
-    /// API group; empty for the core group.
+    /// Empty for the core group.
     pub group: Option<String>,
     pub api_version: Option<String>,
     pub kind: Option<String>,
     pub name: Option<String>,
     pub namespace: Option<String>,
-    /// Whether it may be more than one.
+    /// Whether it may match more than one object.
     pub all: bool,
 }
 
-/// What becomes of an object.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     Operations(Vec<Operation>),
     Merge(YamlNode),
 }
 
-/// One operation of a JSON patch.
 #[derive(Debug, Clone)]
 pub(crate) struct Operation {
     pub line: usize,
@@ -69,32 +64,29 @@ pub(crate) struct Operation {
     pub action: Action,
 }
 
-/// What an operation does at its path.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
-    /// It must be this.
+    /// Fails unless the value is equal.
     Test(YamlNode),
-    /// A new entry or item; an entry that is there is replaced.
+    /// Adds an entry or item; replaces an existing entry.
     Add(YamlNode),
     Remove,
     Replace(YamlNode),
-    /// It comes from there.
+    /// From this path.
     Move(Pointer),
-    /// It becomes the same as there.
+    /// From this path.
     Copy(Pointer),
 }
 
-/// Why a patch does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Line of the patch file.
+    /// In the patch file.
     pub line: usize,
     pub message: String,
     pub hint: Option<String>,
 }
 
 impl Target {
-    /// Whether an object is meant.
     pub(crate) fn matches(&self, file: &str, object: &Identity) -> bool {
         let Self { file: path, group, api_version, kind, name, namespace, all: _ } = self;
         let agrees =
@@ -108,7 +100,7 @@ impl Target {
     }
 }
 
-/// As a person would call it: `DNS cluster`, `ConfigMap in kube-system`, `manifests/x.yml`.
+/// A readable name: `DNS cluster`, `ConfigMap in kube-system`, `manifests/x.yml`.
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(file) = &self.file {

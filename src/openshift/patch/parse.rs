@@ -1,4 +1,4 @@
-//! A patch file to patches; everything that can be wrong with it is found before anything is built.
+//! Parses patch files; finds everything that can be wrong before anything is built.
 
 use super::{Action, Change, Operation, Patch, Pointer, Target};
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
@@ -9,7 +9,7 @@ const TARGET: [&str; 7] = ["kind", "name", "namespace", "group", "apiVersion", "
 const OPERATION: [&str; 4] = ["op", "path", "from", "value"];
 const OPERATIONS: [&str; 6] = ["test", "add", "remove", "replace", "move", "copy"];
 
-/// All patches of a file, in order: documents, each one patch or a list of them.
+/// All patches of a file, in order: each document is one patch or a list of them.
 pub(crate) fn parse(source: Source<'_>, problems: &mut Problems) -> Vec<Patch> {
     let before = problems.0.len();
     let documents = yaml::documents(source, problems);
@@ -71,12 +71,12 @@ impl Reader<'_> {
         match (&target.file, by_object) {
             (Some(_), true) => {
                 let hint = "name the object or the file, not both";
-                self.report(node, "target", "it has both `file` and what an object is called", Some(hint));
+                self.report(node, "target", "it has both `file` and fields of an object", Some(hint));
                 None
             }
             (None, false) => {
                 let hint = "for example `{kind: DNS, name: cluster}`, or `{file: static-pods/etcd.yaml}`";
-                self.report(node, "target", "it says nothing about the object", Some(hint));
+                self.report(node, "target", "it does not identify an object", Some(hint));
                 None
             }
             _ => Some(target),
@@ -101,7 +101,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses what only Kubernetes' strategic merge understands: here it would become a field of the object.
+    /// Rejects the directives of Kubernetes' strategic merge, which would become fields of the object here.
     fn strategic(&mut self, node: &YamlNode) {
         let below: Vec<&YamlNode> = match &node.data {
             YamlData::Map(entries) => {
@@ -149,7 +149,7 @@ impl Reader<'_> {
         };
         for key in unused {
             if let Some(found) = node.get(key) {
-                let message = format!("`{}` has no use for it", name.text().unwrap_or_default());
+                let message = format!("`{}` does not use it", name.text().unwrap_or_default());
                 self.report(found, key, &message, Some("remove it"));
             }
         }
@@ -165,7 +165,7 @@ impl Reader<'_> {
         found
     }
 
-    /// The entries of a map that has only known keys.
+    /// The entries of a map, which may have only known keys.
     fn entries<'n>(
         &mut self,
         node: &'n YamlNode,
@@ -174,7 +174,7 @@ impl Reader<'_> {
         hint: &str,
     ) -> Option<&'n [YamlEntry]> {
         let YamlData::Map(entries) = &node.data else {
-            self.report(node, "", &format!("this is no {what}"), Some(hint));
+            self.report(node, "", &format!("this is not a valid {what}"), Some(hint));
             return None;
         };
         for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {

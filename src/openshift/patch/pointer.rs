@@ -9,7 +9,7 @@ use crate::base::yaml::{YamlData, YamlNode};
 pub(crate) struct Pointer(pub Vec<String>);
 
 impl Pointer {
-    /// Reads one; none if it is not written as RFC 6901 asks.
+    /// Parses a pointer; none if it violates RFC 6901.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let Some(rest) = text.strip_prefix('/') else {
             return text.is_empty().then(|| Self(Vec::new()));
@@ -28,7 +28,7 @@ impl Pointer {
         })
     }
 
-    /// The node there, to change it.
+    /// The node at the path, for editing.
     pub(super) fn find_mut<'n>(&self, root: &'n mut YamlNode) -> Option<&'n mut YamlNode> {
         self.0.iter().try_fold(root, |node, step| match &mut node.data {
             YamlData::List(items) => items.get_mut(index(step)?),
@@ -50,13 +50,13 @@ impl Pointer {
         Self(self.0.iter().cloned().chain([step.to_owned()]).collect())
     }
 
-    /// Whether `other` is this or inside of it.
+    /// Whether `other` is at or below this path.
     pub(super) fn holds(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }
 }
 
-/// The index that a step means: digits, without zeros in front.
+/// The list index of a step: digits without leading zeros.
 pub(super) fn index(step: &str) -> Option<usize> {
     let digits = step.bytes().all(|c| c.is_ascii_digit());
     (digits && (step == "0" || !step.starts_with('0'))).then(|| step.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! The examples of both RFCs, what we add to them, and every way to write a patch wrongly.
+//! The examples of both RFCs, our additions, and every way to write an invalid patch.
 
 use super::{Change, Fault, Pointer, apply, parse};
 use crate::base::hint::Problems;
@@ -20,7 +20,7 @@ fn patched(document: &str, patch: &str) -> Result<String, Fault> {
     apply(&change(patch), &read(document), false).map(|node| flow(&node))
 }
 
-/// What a patch gives; the order of keys does not count.
+/// Asserts the result of a patch; the order of keys does not count.
 fn gives(document: &str, patch: &str, wanted: &str) {
     let found = patched(document, patch).unwrap();
     assert!(read(&found).means(&read(wanted)), "{document} {patch}: {found}");
@@ -31,7 +31,7 @@ fn fails(document: &str, patch: &str) -> String {
     hint.map_or_else(|| message.clone(), |hint| format!("{message}\nhint: {hint}"))
 }
 
-/// RFC 6902, appendix A. (A.11, a field that it does not know, is refused here: see `what_is_wrong_with_a_patch`.)
+/// RFC 6902, appendix A. (A.11, an unknown field, is rejected here: see `what_is_wrong_with_a_patch`.)
 #[test]
 fn json_patches_as_the_rfc_has_them() {
     gives(
@@ -70,7 +70,7 @@ fn json_patches_as_the_rfc_has_them() {
     gives(r#"{"baz": "qux", "foo": ["a", 2, "c"]}"#, tests, r#"{"baz": "qux", "foo": ["a", 2, "c"]}"#);
     insta::assert_snapshot!(fails(r#"{"baz": "qux"}"#, r#"[{"op": "test", "path": "/baz", "value": "bar"}]"#), @r#"
     the test of `/baz` fails: it is `qux`, not `bar`
-    hint: look whether the patch is still right, then change what it tests
+    hint: check whether the patch is still right, then update its test
     "#);
     gives(
         r#"{"foo": "bar"}"#,
@@ -85,7 +85,7 @@ fn json_patches_as_the_rfc_has_them() {
     );
     insta::assert_snapshot!(fails(r#"{"/": 9, "~1": 10}"#, r#"[{"op": "test", "path": "/~01", "value": "10"}]"#), @r#"
     the test of `/~01` fails: it is `10`, not `"10"`
-    hint: look whether the patch is still right, then change what it tests
+    hint: check whether the patch is still right, then update its test
     "#);
     gives(
         r#"{"foo": ["bar"]}"#,
@@ -100,7 +100,7 @@ fn json_patches_as_the_rfc_has_them() {
     gives("{a: 1}", "[{op: replace, path: '', value: {b: 2}}]", "{b: 2}");
 }
 
-/// RFC 7396, appendix A; a patch that is no map is a JSON patch or nothing at all here.
+/// RFC 7396, appendix A; here, a patch that is not a map is a JSON patch or invalid.
 #[test]
 fn merge_patches_as_the_rfc_has_them() {
     for (document, patch, wanted) in [
@@ -129,11 +129,11 @@ fn a_path_that_is_not_there_says_what_is() {
     ");
     insta::assert_snapshot!(fails(document, "[{op: remove, path: /spec/list/2}]"), @"there is no `/spec/list/2`: `/spec/list` is a list of 2 items");
     insta::assert_snapshot!(fails(document, "[{op: add, path: /spec/list/3, value: 1}]"), @r"
-    there is no place `3` in `/spec/list`, of 2 items
-    hint: an index, or `-` for the end of the list
+    there is no position `3` in `/spec/list`, of 2 items
+    hint: use an index, or `-` for the end of the list
     ");
     insta::assert_snapshot!(fails(document, "[{op: remove, path: /spec/text/x}]"), @"there is no `/spec/text/x`: `/spec/text` is `abc`");
-    insta::assert_snapshot!(fails(document, "[{op: add, path: /spec/text/x, value: 1}]"), @"`/spec/text` is no map or list: nothing can be below it");
+    insta::assert_snapshot!(fails(document, "[{op: add, path: /spec/text/x, value: 1}]"), @"`/spec/text` is not a map or list, so it has no fields");
     insta::assert_snapshot!(fails(document, "[{op: remove, path: /spec/none/x}]"), @"there is no `/spec/none/x`: `/spec/none` is empty");
     insta::assert_snapshot!(fails(document, "[{op: remove, path: ''}]"), @"the whole document cannot be removed");
     insta::assert_snapshot!(fails(document, "[{op: move, from: /spec, path: /spec/x}]"), @"`/spec` cannot be moved into itself");
@@ -184,13 +184,13 @@ patchs: []
       hint: did you mean `kind`?
     p.yaml:1: patch: it is missing
       hint: a list is a JSON patch, a map a merge patch
-    p.yaml:1: target: it says nothing about the object
+    p.yaml:1: target: it does not identify an object
       hint: for example `{kind: DNS, name: cluster}`, or `{file: static-pods/etcd.yaml}`
     p.yaml:2: patchs: unknown field
       hint: did you mean `patch`?
-    p.yaml:4: target: it has both `file` and what an object is called
+    p.yaml:4: target: it has both `file` and fields of an object
       hint: name the object or the file, not both
-    p.yaml:6: target: it says nothing about the object
+    p.yaml:6: target: it does not identify an object
       hint: for example `{kind: DNS, name: cluster}`, or `{file: static-pods/etcd.yaml}`
     p.yaml:6: target.all: must be true or false
     p.yaml:6: target.kind: must be a text
@@ -200,7 +200,7 @@ patchs: []
       hint: did you mean `replace`?
     p.yaml:7: path: it is not a path
       hint: a JSON pointer: `/spec/containers/0/args`, with `~1` for a `/` in a key
-    p.yaml:7: value: `remove` has no use for it
+    p.yaml:7: value: `remove` does not use it
       hint: remove it
     p.yaml:7: xyz: unknown field
       hint: known: op, path, from, value
@@ -208,7 +208,7 @@ patchs: []
       hint: write a JSON patch: a list of `{op: …, path: …, value: …}`
     p.yaml:11: patch: there is nothing in it
       hint: a list is a JSON patch, a map a merge patch
-    p.yaml:12: this is no patch
+    p.yaml:12: this is not a valid patch
       hint: a patch has `target` and `patch`
     ");
     insta::assert_snapshot!(report("# nothing\n"), @r"

@@ -1,8 +1,9 @@
-//! `x-kubernetes-validations`: rules in CEL, by kube-cel, which has Kubernetes' functions (addresses, quantities, …).
+//! `x-kubernetes-validations`: CEL rules, evaluated by kube-cel, which has Kubernetes' functions (addresses,
+//! quantities, …).
 //!
-//! As the API server does, they are asked only of an object that is right otherwise, and rules that compare with an
-//! earlier state are not asked when there is none. Where kube-cel knows that it cannot follow the API server, it says so,
-//! and the rule comes back as not evaluated; only a rule that is evaluated and false is a fault.
+//! Like the API server, evaluates them only for an object that is otherwise valid, and skips rules that compare with an
+//! earlier state if there is none. Where kube-cel knows that it cannot follow the API server, it says so, and the rule
+//! is reported as not evaluated; only a rule that evaluates to false is a fault.
 
 use kube_cel::ErrorKind;
 use serde_json::{Map, Value, json};
@@ -17,7 +18,7 @@ pub(super) fn check(schema: &Schema, object: &Tree, how: How, outcome: &mut Outc
         let why = match error.kind {
             ErrorKind::ValidationFailure => {
                 let line = line(object, &path);
-                // A message can be made from values.
+                // A message can contain values.
                 let message = match how.masked || error.message.is_empty() {
                     true => "a rule of its CRD does not hold".to_owned(),
                     false => error.message.trim_end_matches('.').to_owned(),
@@ -34,7 +35,7 @@ pub(super) fn check(schema: &Schema, object: &Tree, how: How, outcome: &mut Outc
     }
 }
 
-/// The part of a schema that has rules for this value; none if no rule does. Compiling all of a large CRD takes longer
+/// The part of a schema with rules for this value; none if there are none. Compiling all of a large CRD takes longer
 /// than everything else together.
 fn narrow(schema: &Schema, id: Id, value: Option<&Tree>) -> Option<Value> {
     let rules = schema.get(id);
@@ -45,7 +46,7 @@ fn narrow(schema: &Schema, id: Id, value: Option<&Tree>) -> Option<Value> {
     }
     let mut properties = Map::new();
     for (name, below) in &rules.properties {
-        // Absent values have no rules, and rules about absence are those of the value around them.
+        // Absent values have no rules; rules about absence belong to the enclosing value.
         let value = match value.map(|value| &value.json) {
             Some(Json::Map(map)) => match map.get(name) {
                 Some(value) => Some(value),
@@ -57,8 +58,8 @@ fn narrow(schema: &Schema, id: Id, value: Option<&Tree>) -> Option<Value> {
         properties.extend(narrow(schema, *below, value).map(|found| (name.clone(), found)));
     }
     any |= !properties.is_empty();
-    // Elements differ in what they have, so what is below them is taken whole. Only named types of Kubernetes contain
-    // themselves, and those have no rules.
+    // Elements differ, so everything below them is included. Only named types of Kubernetes are recursive, and those
+    // have no rules.
     let items = rules.items.and_then(|below| narrow(schema, below, None));
     let each = match rules.additional {
         Additional::Each(below) => narrow(schema, below, None),
@@ -83,7 +84,7 @@ fn narrow(schema: &Schema, id: Id, value: Option<&Tree>) -> Option<Value> {
     any.then_some(out.into())
 }
 
-/// Formats of fields decide their CEL type, also of fields that have no rule of their own.
+/// A field's format determines its CEL type, even if the field has no rule of its own.
 fn with_formats(schema: &Schema, id: Id, mut properties: Map<String, Value>) -> Map<String, Value> {
     for (field, below) in &schema.get(id).properties {
         let rules = schema.get(*below);
@@ -127,7 +128,7 @@ pub(super) fn rule(tree: &Tree) -> Value {
     json(tree)
 }
 
-/// The line of a path, or of the last part of it that is there.
+/// The line of a path, or of its last existing part.
 fn line(object: &Tree, path: &str) -> usize {
     let mut at = object;
     for step in path.split(['.', '[']).map(|step| step.trim_end_matches(']')) {

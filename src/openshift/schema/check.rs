@@ -1,4 +1,4 @@
-//! The walk over an object and its schema, after defaults.
+//! Walks over an object and its schema, after defaulting.
 
 use super::path::Path;
 use super::prepare::list;
@@ -37,7 +37,7 @@ impl Walk<'_> {
         self.junctors(tree, rules, path);
     }
 
-    /// Whether the type is right; what else is wrong with a value of the wrong type does not matter.
+    /// Whether the type is right; if not, nothing else is checked.
     fn kind(&mut self, tree: &Tree, rules: &Rules, path: &Path<'_>) -> bool {
         let Some(wanted) = rules.kind else { return true };
         let right = match (&tree.json, wanted) {
@@ -61,7 +61,7 @@ impl Walk<'_> {
         right
     }
 
-    /// Quotes decide the type of a YAML scalar, and are what is wrong most often.
+    /// Quotes determine the type of a YAML scalar, and are the most frequent mistake.
     fn quotes(&self, tree: &Tree, wanted: Kind) -> Option<String> {
         match (&tree.json, wanted) {
             (Json::Bool(_) | Json::Int(_) | Json::Float(_), Kind::Text) if self.how.masked => {
@@ -101,7 +101,7 @@ impl Walk<'_> {
             Json::Text(text) if !self.how.masked => did_you_mean(text, names.iter().copied()),
             _ => None,
         };
-        self.fault(tree, path, format!("{} is none of {}", self.shown(tree), list(&names)), near);
+        self.fault(tree, path, format!("{} is not one of {}", self.shown(tree), list(&names)), near);
     }
 
     fn text(&mut self, tree: &Tree, text: &str, rules: &Rules, path: &Path<'_>) {
@@ -139,7 +139,7 @@ impl Walk<'_> {
         if rules.format == Some(super::Format::Int32)
             && !(-2_147_483_648.0..=2_147_483_647.0).contains(&value)
         {
-            self.fault(tree, path, format!("{shown} does not fit 32 bits"), None);
+            self.fault(tree, path, format!("{shown} does not fit into 32 bits"), None);
         }
         if let Some(least) = limits.minimum
             && (value < least || (limits.exclusive_minimum && value == least))
@@ -176,7 +176,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Elements that may be there once and are there again.
+    /// Reports duplicates of elements that must be unique.
     fn repeated(&mut self, items: &[Tree], path: &Path<'_>, key: impl Fn(&Tree) -> String, what: &str) {
         let keys: Vec<String> = items.iter().map(key).collect();
         for (at, item) in items.iter().enumerate() {
@@ -198,7 +198,7 @@ impl Walk<'_> {
         let own: &[&str] = if rules.embedded { &["apiVersion", "kind"] } else { &[] };
         for name in rules.required.iter().map(String::as_str).chain(own.iter().copied()) {
             if !map.contains_key(name) {
-                self.fault(tree, &path.field(name), "it is required and missing".to_owned(), None);
+                self.fault(tree, &path.field(name), "it is required but missing".to_owned(), None);
             }
         }
         for (name, value) in map {
@@ -211,29 +211,34 @@ impl Walk<'_> {
         }
     }
 
-    /// The branches of `anyOf`, `oneOf` and `not` are tried on the side: only the verdict counts.
+    /// Evaluates `anyOf`, `oneOf` and `not` separately: only the verdict counts.
     fn junctors(&mut self, tree: &Tree, rules: &Rules, path: &Path<'_>) {
         for id in &rules.all_of {
             self.value(tree, *id, path);
         }
         if !rules.any_of.is_empty() && !rules.any_of.iter().any(|id| self.holds(tree, *id, path)) {
             let why = self.closest(tree, &rules.any_of, path);
-            self.fault(tree, path, "it fits none of the alternatives (anyOf)".to_owned(), why);
+            self.fault(tree, path, "it matches none of the alternatives (anyOf)".to_owned(), why);
         }
         if !rules.one_of.is_empty() {
             match rules.one_of.iter().filter(|id| self.holds(tree, **id, path)).count() {
                 1 => {}
                 0 => {
                     let why = self.closest(tree, &rules.one_of, path);
-                    self.fault(tree, path, "it fits none of the alternatives (oneOf)".to_owned(), why);
+                    self.fault(tree, path, "it matches none of the alternatives (oneOf)".to_owned(), why);
                 }
-                n => self.fault(tree, path, format!("it fits {n} alternatives, not one (oneOf)"), None),
+                n => self.fault(
+                    tree,
+                    path,
+                    format!("it matches {n} alternatives instead of one (oneOf)"),
+                    None,
+                ),
             }
         }
         if let Some(id) = rules.not
             && self.holds(tree, id, path)
         {
-            self.fault(tree, path, "it is what the schema excludes (not)".to_owned(), None);
+            self.fault(tree, path, "the schema excludes it (not)".to_owned(), None);
         }
     }
 
@@ -247,7 +252,7 @@ impl Walk<'_> {
         self.tried(tree, id, path).faults.is_empty()
     }
 
-    /// What is wrong with the branch that has the least wrong with it.
+    /// The errors of the branch that has the fewest.
     fn closest(&self, tree: &Tree, ids: &[Id], path: &Path<'_>) -> Option<String> {
         let tried = ids.iter().map(|id| self.tried(tree, *id, path).faults);
         let best = tried.min_by_key(Vec::len)?;
@@ -258,15 +263,10 @@ impl Walk<'_> {
     fn range(&mut self, tree: &Tree, found: usize, range: Range, what: &str, path: &Path<'_>) {
         let plural = |n: usize| if n == 1 { what.to_owned() } else { format!("{what}s") };
         if let Some(least) = range.least.filter(|least| found < *least) {
-            self.fault(
-                tree,
-                path,
-                format!("it has {found} {}, at least {least} must be", plural(found)),
-                None,
-            );
+            self.fault(tree, path, format!("it has {found} {}; the minimum is {least}", plural(found)), None);
         }
         if let Some(most) = range.most.filter(|most| found > *most) {
-            self.fault(tree, path, format!("it has {found} {}, at most {most} may be", plural(found)), None);
+            self.fault(tree, path, format!("it has {found} {}; the maximum is {most}", plural(found)), None);
         }
     }
 
@@ -296,7 +296,7 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// The keys of an element of a list that is a map; one that is missing counts as missing.
+/// The keys of an element in a list-type map; a missing key counts as missing.
 fn key_of(item: &Tree, keys: &[String]) -> String {
     match &item.json {
         Json::Map(map) => {

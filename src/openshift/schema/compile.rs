@@ -1,6 +1,6 @@
-//! `openAPIV3Schema` of a CRD to rules.
+//! Compiles the `openAPIV3Schema` of a CRD to rules.
 //!
-//! A CRD that the API server would not take is not looked for here: these come from a release, whose API server took them.
+//! Does not detect invalid CRDs: these come from a release, whose API server accepts them.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// Takes a number first, so that the root has the first.
+    /// Reserves an id first, so that the root gets the first.
     fn add(&mut self, node: &YamlNode) -> Id {
         let id = self.rules.len();
         self.rules.push(Rules::default());
@@ -78,7 +78,7 @@ impl Compiler {
     }
 }
 
-/// The API server drops a format that is not one of its type's.
+/// The API server ignores a format that does not belong to the type.
 fn fits(format: Format, kind: Option<Kind>) -> bool {
     let number = matches!(format, Format::Int32 | Format::Int64);
     match kind {

@@ -1,12 +1,12 @@
 //! Kubernetes' own types, from a table.
 //!
-//! The table is written from k8s-openapi, not linked: that crate takes most of a minute to compile in every profile, it
-//! drops a Kubernetes version as soon as upstream does (1.31 and 1.32, those of OpenShift 4.18 and 4.19, are gone from
-//! its newest release), and its schemas are mostly prose. As a table the types are short lines that a reader can search
-//! and that the same engine reads. Types only grow within a version of an API, so those of 1.32 serve 1.31 too.
+//! The table is generated from k8s-openapi, not linked: that crate takes most of a minute to compile in every profile,
+//! it drops a Kubernetes version as soon as upstream does (1.31 and 1.32, those of OpenShift 4.18 and 4.19, are gone
+//! from its newest release), and its schemas are mostly prose. In the table, types are short, searchable lines for the
+//! same engine. Types only grow within an API version, so those of 1.32 work for 1.31 too.
 //!
-//! OpenAPI leaves out what Kubernetes checks in code. The few of those rules that stop a boot are here: `ENUMS` and
-//! `KEYED`; those that concern several fields are checks of their own.
+//! OpenAPI omits what Kubernetes checks in code. The few of those rules that can stop a boot are here: `ENUMS` and
+//! `KEYED`; rules about several fields are separate checks.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -49,7 +49,6 @@ const KEYED: [(&str, &str, &str); 5] = [
     ("apiextensions.v1.CustomResourceDefinitionSpec", "versions", "name"),
 ];
 
-/// Objects and types by name.
 #[derive(Debug, Default)]
 struct Table {
     /// The type of an apiVersion and kind.
@@ -58,7 +57,7 @@ struct Table {
     types: BTreeMap<&'static str, Vec<(&'static str, bool, &'static str)>>,
 }
 
-/// Read once, when an object is first looked at.
+/// Parsed once, on first use.
 fn table() -> &'static Table {
     static READ: OnceLock<Table> = OnceLock::new();
     READ.get_or_init(|| {
@@ -99,7 +98,7 @@ pub(super) fn object_meta() -> &'static Schema {
     COMPILED.get_or_init(|| compile(OBJECT_META))
 }
 
-/// What names of a kind must be.
+/// The name format of a kind.
 pub(crate) fn name_of(version: &str, kind: &str) -> Name {
     match (version, kind) {
         ("rbac.authorization.k8s.io/v1", _) | ("apiregistration.k8s.io/v1", _) => Name::Segment,
@@ -117,7 +116,7 @@ fn compile(name: &'static str) -> Schema {
 
 struct Compiler {
     rules: Vec<Rules>,
-    /// Types that have a number: they may contain themselves.
+    /// Types that already have an id: they may be recursive.
     known: BTreeMap<&'static str, Id>,
 }
 
@@ -168,7 +167,7 @@ impl Compiler {
         self.push(rules)
     }
 
-    /// What OpenAPI does not say of a field; its rules are its own, since only named types are shared.
+    /// Adds what OpenAPI omits for a field; its rules are not shared, since only named types are.
     fn refine(&mut self, id: Id, name: &str, field: &str) {
         if let Some((.., values)) = ENUMS.iter().find(|(one, other, _)| *one == name && *other == field) {
             let text =

@@ -1,8 +1,8 @@
-//! Formats of strings that the API server really enforces, by its own definitions.
+//! String formats that the API server really enforces, by its own definitions.
 //!
-//! It ignores every other format (`ip` of many OpenShift CRDs, for one), and so do we. `password` allows everything.
-//! Formats that no CRD of OpenShift or Kubernetes uses (`isbn`, `creditcard`, `ssn`, colours, `bsonobjectid`) are known
-//! and reported as not evaluated.
+//! It ignores every other format (for example `ip` in many OpenShift CRDs), and so do we. `password` allows everything.
+//! Formats that no CRD of OpenShift or Kubernetes uses (`isbn`, `creditcard`, `ssn`, colours, `bsonobjectid`) are
+//! reported as not evaluated.
 
 use std::net::Ipv6Addr;
 
@@ -22,7 +22,7 @@ pub(super) enum Format {
     Uri,
     Email,
     Byte,
-    /// What Go decodes into bytes: base64 that may be empty or broken into lines.
+    /// What Go decodes into bytes: base64 that may be empty or wrapped.
     Bytes,
     Date,
     DateTime,
@@ -35,7 +35,7 @@ const UNKNOWABLE: [&str; 8] =
     ["bsonobjectid", "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor"];
 
 impl Format {
-    /// The format of a name; none for one that the API server ignores.
+    /// The format of a name; none if the API server ignores it.
     pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name.replace('-', "").as_str() {
             "int32" => Self::Int32,
@@ -59,7 +59,7 @@ impl Format {
         })
     }
 
-    /// What a text of this format is.
+    /// The name of the format in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Int32 => "an integer of 32 bits",
@@ -80,7 +80,7 @@ impl Format {
         }
     }
 
-    /// One that is right.
+    /// A valid example.
     pub(super) fn example(self) -> Option<&'static str> {
         Some(match self {
             Self::Ipv4 => "192.0.2.1",
@@ -96,7 +96,7 @@ impl Format {
         })
     }
 
-    /// The format's name, if it gives a string another type in CEL.
+    /// The format's name, if it changes the CEL type of a string.
     pub(super) fn cel(self) -> Option<&'static str> {
         Some(match self {
             Self::Byte => "byte",
@@ -129,7 +129,7 @@ impl Format {
     }
 }
 
-/// Go before 1.17 and the API server to this day allow leading zeros in IPv4.
+/// Go before 1.17, and the API server to this day, allow leading zeros in IPv4.
 fn is_ip(text: &str) -> bool {
     let dotted = |text: &str| {
         let parts: Vec<&str> = text.split('.').collect();
@@ -153,7 +153,7 @@ fn is_cidr(text: &str) -> bool {
     })
 }
 
-/// Six, eight or twenty bytes, as Go's `net.ParseMAC`.
+/// Six, eight or twenty bytes, like Go's `net.ParseMAC`.
 fn is_mac(text: &str) -> bool {
     let groups = |separator: char, width: usize, counts: [usize; 3]| {
         let parts: Vec<&str> = text.split(separator).collect();

@@ -1,9 +1,9 @@
-//! What must hold of every object's metadata: names, label and annotation keys, by Kubernetes' own grammar.
+//! Validates every object's metadata: names, label and annotation keys, by Kubernetes' own grammar.
 
 use super::{Fault, How};
 use crate::base::yaml::{YamlData, YamlEntry, YamlNode};
 
-/// What a name must be; kinds differ.
+/// The format of a name; depends on the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     /// `a-z`, `0-9`, `-` and dots between, at most 253 characters: most kinds.
@@ -12,11 +12,11 @@ pub(crate) enum Name {
     Label,
     /// A label that starts with a letter: Services.
     Label1035,
-    /// Anything that can stand in a URL's path: RBAC, whose names have colons.
+    /// Any URL path segment: RBAC, whose names have colons.
     Segment,
 }
 
-/// Faults of `metadata`; types are the schema's business.
+/// Faults of `metadata`; the schema checks its types.
 pub(crate) fn check(object: &YamlNode, name: Name, how: How) -> Vec<Fault> {
     let shown = |text: &str| if how.masked { "the value".to_owned() } else { format!("`{text}`") };
     let mut faults = Vec::new();
@@ -42,12 +42,12 @@ pub(crate) fn check(object: &YamlNode, name: Name, how: How) -> Vec<Fault> {
             faults.push(fault(
                 &path,
                 *line,
-                format!("{} is no label value: at most 63 of letters, digits, `-`, `_`, `.`", shown(text)),
+                format!("{} is not a label value: at most 63 of letters, digits, `-`, `_`, `.`", shown(text)),
             ));
         }
     }
     for YamlEntry { key, line, .. } in map(metadata, "annotations") {
-        // The grammar is that of labels, without regard to upper case.
+        // The grammar of labels, ignoring case.
         if let Some(problem) = key_problem(&key.to_lowercase()) {
             faults.push(fault(&format!("metadata.annotations[{key}]"), *line, format!("the key {problem}")));
         }
@@ -64,10 +64,10 @@ impl Name {
             Self::Segment => !text.is_empty() && !matches!(text, "." | "..") && !text.contains(['/', '%']),
         };
         (!right).then_some(match self {
-            Self::Subdomain => "is no name here: lower-case letters, digits, `-` and dots, a letter or digit first and last, at most 253",
-            Self::Label => "is no name here: lower-case letters, digits and `-`, a letter or digit first and last, at most 63",
-            Self::Label1035 => "is no name here: lower-case letters, digits and `-`, a letter first, at most 63",
-            Self::Segment => "is no name here: it may not be empty, `.` or `..`, or have `/` or `%`",
+            Self::Subdomain => "is not a valid name: lower-case letters, digits, `-` and dots, a letter or digit first and last, at most 253",
+            Self::Label => "is not a valid name: lower-case letters, digits and `-`, a letter or digit first and last, at most 63",
+            Self::Label1035 => "is not a valid name: lower-case letters, digits and `-`, a letter first, at most 63",
+            Self::Segment => "is not a valid name: it may not be empty, `.` or `..`, or have `/` or `%`",
         })
     }
 }
@@ -76,7 +76,7 @@ impl Name {
 fn key_problem(key: &str) -> Option<&'static str> {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     if prefix.is_some_and(|prefix| !is_subdomain(prefix)) {
-        return Some("has a prefix that is no DNS name");
+        return Some("has a prefix that is not a DNS name");
     }
     (!is_qualified(name))
         .then_some("must be at most 63 of letters, digits, `-`, `_`, `.`, after an optional `prefix/`")

@@ -1,18 +1,18 @@
-//! Objects against schemas, by the rules and in the order of the API server.
+//! Validates objects against schemas, by the rules and in the order of the API server.
 //!
 //! One engine for two sources: the OpenAPI schema of a release's CRD, and our table of Kubernetes' own types
-//! ([`core`]). What the API server does, in its order, is what is done here:
+//! ([`core`]). The steps are those of the API server:
 //!
 //! | step | file | what |
 //! |---|---|---|
-//! | decode | `tree` | YAML becomes JSON, with YAML 1.1's habits |
-//! | prune | `prepare` | fields that the schema does not know: an error, since `oc apply` asks for strict validation |
-//! | default | `prepare` | nulls that may not be null go, defaults come; so a required field with a default may be missing |
+//! | decode | `tree` | converts YAML to JSON, by the rules of YAML 1.1 |
+//! | prune | `prepare` | unknown fields are an error, since `oc apply` requests strict validation |
+//! | default | `prepare` | drops nulls that are not nullable, adds defaults; so a required field with a default may be missing |
 //! | validate | `check` | types, limits, enums, patterns, formats, junctors, lists that are sets or maps |
 //! | rules | `cel` | `x-kubernetes-validations` |
 //!
-//! Everything wrong is reported at once, each with its path and line. What cannot be decided here is not an error and
-//! not silent either: it comes back as [`Skipped`].
+//! Reports all faults at once, each with its path and line. Rules that cannot be evaluated here are neither errors nor
+//! silent: they are returned as [`Skipped`].
 
 mod cel;
 mod check;
@@ -33,25 +33,24 @@ use self::pattern::Pattern;
 use self::tree::{Json, Tree};
 use crate::base::yaml::YamlNode;
 
-/// A compiled schema: rules that name each other by number, since types of Kubernetes contain themselves.
+/// A compiled schema: rules that refer to each other by id, since Kubernetes' types are recursive.
 #[derive(Debug)]
 pub(crate) struct Schema {
     rules: Vec<Rules>,
-    /// Of a CRD, which says little about metadata: Kubernetes has one type for everybody's.
+    /// From a CRD, which says little about metadata: Kubernetes has one type for all.
     custom: bool,
 }
 
 type Id = usize;
 
-/// The root of every schema.
 const ROOT: Id = 0;
 
-/// What a schema says about one value.
+/// The rules for one value.
 #[derive(Debug, Default)]
 struct Rules {
     kind: Option<Kind>,
     nullable: bool,
-    /// Fields that are not named here are kept, not refused.
+    /// Unknown fields are kept, not rejected.
     keeps_unknown: bool,
     /// The value is an object of its own, with apiVersion, kind and metadata.
     embedded: bool,
@@ -70,11 +69,10 @@ struct Rules {
     any_of: Vec<Id>,
     one_of: Vec<Id>,
     not: Option<Id>,
-    /// `x-kubernetes-validations`, as they stand there.
+    /// `x-kubernetes-validations`, verbatim.
     cel: Vec<serde_json::Value>,
 }
 
-/// The type that a value must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Object,
@@ -88,7 +86,7 @@ enum Kind {
     Quantity,
 }
 
-/// What may stand beside the named properties.
+/// What is allowed besides the named properties.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Additional {
     #[default]
@@ -105,7 +103,7 @@ enum ListType {
     Map(Vec<String>),
 }
 
-/// Bounds of numbers, and of how much there may be of something.
+/// Bounds of numbers, lengths and counts.
 #[derive(Debug, Default)]
 struct Limits {
     minimum: Option<f64>,
@@ -118,35 +116,31 @@ struct Limits {
     properties: Range,
 }
 
-/// At least and at most.
 #[derive(Debug, Default, Clone, Copy)]
 struct Range {
     least: Option<usize>,
     most: Option<usize>,
 }
 
-/// How to look at an object.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct How {
-    /// Values are secret: no message shows one, and no hint is made from one.
+    /// Values are secret: no message or hint may contain one.
     pub masked: bool,
 }
 
-/// Something that the API server would refuse.
+/// Something that the API server would reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// `spec.clusterNetwork[0].cidr`
+    /// For example `spec.clusterNetwork[0].cidr`.
     pub path: String,
-    /// Line in the file, from 1.
+    /// From 1.
     pub line: usize,
     pub message: String,
     pub hint: Option<String>,
 }
 
-/// A rule that could not be evaluated here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Skipped {
-    /// The field that it is about.
     pub path: String,
     /// The rule, or the pattern.
     pub rule: String,
@@ -155,24 +149,22 @@ pub(crate) struct Skipped {
 
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Everything that is wrong.
     pub faults: Vec<Fault>,
-    /// Everything that was left open.
     pub skipped: Vec<Skipped>,
 }
 
-/// A document as JSON, its plain scalars typed as the API server types them.
+/// A document as JSON, with plain scalars typed as the API server types them.
 pub(crate) fn json(node: &YamlNode) -> serde_json::Value {
     cel::rule(&tree::Tree::of(node))
 }
 
 impl Schema {
-    /// From `openAPIV3Schema` of a CRD.
+    /// Compiles the `openAPIV3Schema` of a CRD.
     pub(crate) fn compile(schema: &YamlNode) -> Self {
         compile::compile(schema)
     }
 
-    /// Looks at a whole object; its apiVersion, kind and metadata are known whatever the schema says.
+    /// Validates a whole object; its apiVersion, kind and metadata are always known.
     pub(crate) fn check(&self, object: &YamlNode, how: How) -> Outcome {
         let mut outcome = Outcome::default();
         let mut tree = Tree::of(object);
@@ -190,7 +182,7 @@ impl Schema {
         if self.custom && outcome.faults.is_empty() {
             cel::check(self, &tree, how, &mut outcome);
         }
-        // Several steps found them; a reader wants them as they stand in the file.
+        // Faults come from several steps; readers want file order.
         outcome.faults.sort_by(|one, other| (one.line, &one.path).cmp(&(other.line, &other.path)));
         outcome.faults.dedup();
         outcome

@@ -1,8 +1,8 @@
-//! Where in an object: built while walking, written out only for a fault.
+//! A path in an object: built while walking, formatted only for a fault.
 
 use std::fmt::Write as _;
 
-/// A place, and the places around it.
+/// A step, and its parents.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'a> {
     around: Option<&'a Path<'a>>,
@@ -27,7 +27,7 @@ impl<'a> Path<'a> {
         Path { around: Some(self), step: Step::Item(at) }
     }
 
-    /// `spec.ports[0].name`; a key that is not a plain name stands in brackets, as in `data[ca.crt]`.
+    /// `spec.ports[0].name`; keys that are not plain names are in brackets, as in `data[ca.crt]`.
     pub(super) fn text(&self) -> String {
         let mut text = self.around.map_or_else(String::new, Path::text);
         match self.step {

@@ -1,13 +1,12 @@
-//! Patterns: RE2 as Go reads it, in the `regex` crate. Compiled when a value first meets them, since few ever do.
+//! Patterns: Go's RE2 syntax on the `regex` crate. Compiled on first use, since few are ever used.
 //!
-//! Both are RE2, and differ in letters: Go's `\d`, `\w`, `\s` and `\b` know ASCII only, and a bracket inside a class is
-//! that bracket, where ours would open another class or an operation on classes.
+//! Both are RE2 dialects with differences: Go's `\d`, `\w`, `\s` and `\b` are ASCII only, and a bracket inside a class
+//! is literal, where ours would open a nested class or a set operation.
 
 use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 
-/// A pattern of a schema.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) text: String,
@@ -19,7 +18,7 @@ impl Pattern {
         Self { text: text.to_owned(), compiled: OnceLock::new() }
     }
 
-    /// Whether a text has a match anywhere; none if the pattern cannot be compiled here.
+    /// Whether the pattern matches anywhere in a text; none if it cannot be compiled here.
     pub(super) fn matches(&self, text: &str) -> Option<bool> {
         let compile = || RegexBuilder::new(&translate(&self.text)).size_limit(64 << 20).build().ok();
         self.compiled.get_or_init(compile).as_ref().map(|regex| regex.is_match(text))
@@ -49,14 +48,14 @@ fn translate(pattern: &str) -> String {
     out
 }
 
-/// The rest of a class, whose bracket was read: single characters, ranges, and names of sets.
+/// The rest of a class after its opening bracket: single characters, ranges, and named sets.
 fn class(chars: &mut Chars<'_>, out: &mut String) {
     out.push('[');
     if chars.next_if_eq(&'^').is_some() {
         out.push('^');
     }
     let mut first = true;
-    // A bracket in the first place is a character.
+    // A closing bracket in first position is literal.
     while let Some(c) = chars.next_if(|c| first || *c != ']') {
         first = false;
         if c == '[' && chars.peek() == Some(&':') {
@@ -84,14 +83,14 @@ fn class(chars: &mut Chars<'_>, out: &mut String) {
     out.extend(chars.next());
 }
 
-/// One member of a class; whether it is a single character, which may begin a range.
+/// One member of a class; returns whether it is a single character, which may start a range.
 fn member(c: char, chars: &mut Chars<'_>, out: &mut String) -> bool {
     match (c, c == '\\') {
         (_, true) => match chars.next() {
             Some(letter) => match ascii(letter) {
                 Some(set) if letter.is_ascii_uppercase() => out.push_str(&format!("[{set}]")),
                 Some(set) => out.push_str(set),
-                // `\p{L}` goes on, and is no character.
+                // `\p{L}` continues, and is not a character.
                 None => {
                     escaped(letter, out);
                     return !matches!(letter, 'p' | 'P') || chars.peek() != Some(&'{');
@@ -111,7 +110,7 @@ fn member(c: char, chars: &mut Chars<'_>, out: &mut String) -> bool {
     false
 }
 
-/// Any punctuation may be escaped in Go; ours refuses `_`.
+/// Go allows escaping any punctuation; ours rejects `\_`.
 fn escaped(letter: char, out: &mut String) {
     match letter {
         '_' => out.push('_'),
@@ -119,7 +118,7 @@ fn escaped(letter: char, out: &mut String) {
     }
 }
 
-/// What stands for digits, words and space, in ASCII.
+/// The ASCII classes of digits, words and space.
 fn ascii(letter: char) -> Option<&'static str> {
     Some(match letter {
         'd' => "0-9",

@@ -1,11 +1,11 @@
-//! What the API server does to an object before it looks: unknown fields are found and go, nulls go, defaults come.
+//! What the API server does to an object before validation: finds and drops unknown fields, drops nulls, adds defaults.
 
 use super::path::Path;
 use super::tree::{Json, Tree};
 use super::{Additional, Fault, Id, Outcome, ROOT, Rules, Schema};
 use crate::base::hint::did_you_mean;
 
-/// What every object has, whatever its schema says.
+/// Fields that every object has, whatever its schema says.
 const OWN: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 pub(super) fn prepare(schema: &Schema, object: &mut Tree, path: &Path<'_>, outcome: &mut Outcome) {
@@ -53,7 +53,7 @@ impl Step<'_> {
     }
 
     fn unknown(&self, name: &str, value: &Tree, rules: &Rules, own: bool, path: &Path<'_>) -> Fault {
-        // A schema that is no object at all has a wrong type to report, not unknown fields.
+        // A schema that is not an object has a wrong type to report, not unknown fields.
         let known = rules.properties.keys().map(String::as_str).chain(OWN.into_iter().filter(|_| own));
         let known: Vec<&str> = known.collect();
         let hint = did_you_mean(name, known.iter().copied()).or_else(|| match known.len() {
@@ -64,7 +64,7 @@ impl Step<'_> {
         Fault { path: path.text(), line: value.line, message: "this field does not exist".into(), hint }
     }
 
-    /// Nulls that may not be null go before defaults come, as apiextensions does it.
+    /// Drops nulls that are not nullable before adding defaults, like apiextensions.
     fn default(&mut self, tree: &mut Tree, id: Id) {
         let rules = self.schema.get(id);
         let line = tree.line;
@@ -103,7 +103,7 @@ enum Below {
     Nothing,
 }
 
-/// What a schema says of a field of that name.
+/// The rules for a field of that name.
 fn below(rules: &Rules, name: &str) -> Below {
     match (rules.properties.get(name), rules.additional) {
         (Some(id), _) => Below::Schema(*id),
@@ -114,12 +114,11 @@ fn below(rules: &Rules, name: &str) -> Below {
     }
 }
 
-/// A map where a scalar must be is one fault, not one for each of its fields.
+/// A map in place of a scalar is one fault, not one for each of its fields.
 fn is_object(rules: &Rules) -> bool {
     matches!(rules.kind, Some(super::Kind::Object) | None)
 }
 
-/// Names for a message.
 pub(super) fn list(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

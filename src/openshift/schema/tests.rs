@@ -1,4 +1,4 @@
-//! Each keyword on its own: what it lets pass, and what it says of what it does not.
+//! Each keyword by itself: what it accepts, and what it reports.
 
 use super::*;
 use crate::base::hint::Problems;
@@ -36,13 +36,13 @@ fn every_keyword() {
             "{type: object, properties: {y: {type: string}}, required: [y]}",
             "{y: a}",
             "{}",
-            "x.y: it is required and missing",
+            "x.y: it is required but missing",
         ),
         (
             "{type: object, properties: {y: {type: string}}, required: [y]}",
             "{y: a}",
             "{y: null}",
-            "x.y: it is required and missing",
+            "x.y: it is required but missing",
         ),
         (
             "{type: object, additionalProperties: {type: integer}}",
@@ -50,8 +50,8 @@ fn every_keyword() {
             "{a.b: c}",
             "x[a.b]: `c` is a string, not an integer",
         ),
-        ("{type: string, enum: [Abc, '']}", "''", "abd", "x: `abd` is none of `Abc`, ``"),
-        ("{type: integer, enum: [1, 2]}", "2", "3", "x: `3` is none of `1`, `2`"),
+        ("{type: string, enum: [Abc, '']}", "''", "abd", "x: `abd` is not one of `Abc`, ``"),
+        ("{type: integer, enum: [1, 2]}", "2", "3", "x: `3` is not one of `1`, `2`"),
         ("{type: string, pattern: '^a+$'}", "aa", "ab", "x: `ab` does not match `^a+$`"),
         ("{type: string, format: cidr}", "10.0.0.0/8", "10.0.0.0", "x: `10.0.0.0` is not a CIDR"),
         ("{type: string, format: ipv4}", "10.0.0.1", "'::1'", "x: `::1` is not an IPv4 address"),
@@ -65,7 +65,7 @@ fn every_keyword() {
             "{type: integer, format: int32}",
             "2147483647",
             "2147483648",
-            "x: `2147483648` does not fit 32 bits",
+            "x: `2147483648` does not fit into 32 bits",
         ),
         ("{type: integer, minimum: 1}", "1", "0", "x: `0` is too small: it must be at least 1"),
         (
@@ -82,19 +82,19 @@ fn every_keyword() {
             "x: `3` is too large: it must be less than 3",
         ),
         ("{type: integer, multipleOf: 5}", "10", "12", "x: `12` is not a multiple of 5"),
-        ("{type: string, minLength: 2}", "éé", "é", "x: it has 1 character, at least 2 must be"),
-        ("{type: string, maxLength: 2}", "éé", "aaa", "x: it has 3 characters, at most 2 may be"),
+        ("{type: string, minLength: 2}", "éé", "é", "x: it has 1 character; the minimum is 2"),
+        ("{type: string, maxLength: 2}", "éé", "aaa", "x: it has 3 characters; the maximum is 2"),
         (
             "{type: array, minItems: 1, items: {type: string}}",
             "[a]",
             "[]",
-            "x: it has 0 elements, at least 1 must be",
+            "x: it has 0 elements; the minimum is 1",
         ),
         (
             "{type: array, maxItems: 1, items: {type: string}}",
             "[a]",
             "[a, b]",
-            "x: it has 2 elements, at most 1 may be",
+            "x: it has 2 elements; the maximum is 1",
         ),
         (
             "{type: array, uniqueItems: true, items: {type: string}}",
@@ -112,13 +112,13 @@ fn every_keyword() {
             "{type: object, minProperties: 1, additionalProperties: {type: string}}",
             "{a: b}",
             "{}",
-            "x: it has 0 fields, at least 1 must be",
+            "x: it has 0 fields; the minimum is 1",
         ),
         (
             "{type: object, maxProperties: 1, additionalProperties: {type: string}}",
             "{a: b}",
             "{a: b, c: d}",
-            "x: it has 2 fields, at most 1 may be",
+            "x: it has 2 fields; the maximum is 1",
         ),
         (
             "{x-kubernetes-int-or-string: true}",
@@ -136,27 +136,27 @@ fn every_keyword() {
             "{type: string, anyOf: [{enum: [a]}, {pattern: '^b'}]}",
             "bc",
             "c",
-            "x: it fits none of the alternatives (anyOf)",
+            "x: it matches none of the alternatives (anyOf)",
         ),
         (
             "{type: string, oneOf: [{pattern: a}, {pattern: b}]}",
             "a",
             "ab",
-            "x: it fits 2 alternatives, not one (oneOf)",
+            "x: it matches 2 alternatives instead of one (oneOf)",
         ),
         (
             "{type: string, oneOf: [{pattern: a}, {pattern: b}]}",
             "b",
             "c",
-            "x: it fits none of the alternatives (oneOf)",
+            "x: it matches none of the alternatives (oneOf)",
         ),
         ("{type: string, allOf: [{pattern: a}, {pattern: b}]}", "ab", "a", "x: `a` does not match `b`"),
-        ("{type: string, not: {enum: [a]}}", "b", "a", "x: it is what the schema excludes (not)"),
+        ("{type: string, not: {enum: [a]}}", "b", "a", "x: the schema excludes it (not)"),
         (
             "{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}",
             "{apiVersion: v1, kind: A, z: 1}",
             "{kind: A}",
-            "x.apiVersion: it is required and missing",
+            "x.apiVersion: it is required but missing",
         ),
     ] {
         assert_eq!(faults(schema, good), [""; 0], "{schema} {good}");
@@ -228,9 +228,9 @@ fn faults_have_lines_and_hints_and_come_all_at_once() {
         found,
         [
             "5: metadata.label: this field does not exist (did you mean `labels`?)",
-            "6: spec.need: it is required and missing ()",
+            "6: spec.need: it is required but missing ()",
             "7: spec.netwrkType: this field does not exist (did you mean `networkType`?)",
-            "8: spec.networkType: `OVNkubernetes` is none of `OVNKubernetes` (did you mean `OVNKubernetes`?)",
+            "8: spec.networkType: `OVNkubernetes` is not one of `OVNKubernetes` (did you mean `OVNKubernetes`?)",
             "9: spec.version: `4.10` is a number, not a string (put it in quotes: \"4.10\")",
         ]
     );
@@ -280,7 +280,7 @@ fn types_of_kubernetes() {
     );
     assert_eq!(
         pod("imagePullPolicy: always"),
-        ["spec.containers[0].imagePullPolicy: `always` is none of `Always`, `IfNotPresent`, `Never`"]
+        ["spec.containers[0].imagePullPolicy: `always` is not one of `Always`, `IfNotPresent`, `Never`"]
     );
     assert_eq!(
         pod("resources: {requests: {cpu: 10x}}"),
@@ -288,7 +288,7 @@ fn types_of_kubernetes() {
     );
     assert_eq!(
         pod("ports: [{hostPort: 1}]"),
-        ["spec.containers[0].ports[0].containerPort: it is required and missing"]
+        ["spec.containers[0].ports[0].containerPort: it is required but missing"]
     );
     assert_eq!(
         pod("livenessProbe: {httpGet: {port: http, scheme: HTTPS}, period: 1}"),
@@ -331,7 +331,7 @@ fn rules_in_cel() {
     );
     assert_eq!(faults(&rule("self.a == oldSelf.a"), "{a: 1}"), none, "nothing was before");
     assert_eq!(faults(&rule("true"), "{list: [{b: good}, {b: bad}]}"), ["x.list[1]: b is bad"]);
-    // Wrong types first: the rule is not asked then.
+    // Wrong types come first: then the rule is not evaluated.
     assert_eq!(faults(&rule("self.a > 1"), "{a: z}"), ["x.a: `z` is a string, not an integer"]);
     let schema = node(&format!("{{type: object, properties: {{x: {}}}}}", rule("self.?a.orValue(1) == 1")));
     let found = Schema::compile(&schema).check(&node("{apiVersion: a/v1, kind: K, x: {}}"), How::default());

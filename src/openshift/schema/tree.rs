@@ -1,7 +1,7 @@
-//! A YAML value as the API server gets it, with the lines of the file.
+//! A YAML value as the API server receives it, with the lines of the file.
 //!
-//! A type of its own: a [`YamlNode`] keeps the order and layout that somebody wrote and finds keys one after the other; here
-//! scalars have their types, maps are sorted, and defaults are put in.
+//! A separate type: a [`YamlNode`] keeps the written order and layout, and finds keys by linear search; here scalars
+//! have types, maps are sorted, and defaults are added.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::base::yaml::{self, Scalar, YamlData, YamlNode};
 pub(super) struct Tree {
     pub(super) line: usize,
     pub(super) json: Json,
-    /// As written, for scalars that are no text: `4.10`, not `4.1`.
+    /// The spelling of scalars that are not text: `4.10`, not `4.1`.
     pub(super) raw: String,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Json {
 }
 
 impl Tree {
-    /// Depth is bounded by the YAML reader.
+    /// The YAML parser bounds the depth.
     pub(super) fn of(node: &YamlNode) -> Self {
         Self::at(node, node.line)
     }
@@ -50,7 +50,7 @@ impl Tree {
         Self { line, json, raw }
     }
 
-    /// The same value on another line: a default stands where the object that lacks it stands.
+    /// The value with another line: a default gets the line of the object that lacks it.
     pub(super) fn moved(&self, line: usize) -> Self {
         let json = match &self.json {
             Json::List(items) => Json::List(items.iter().map(|item| item.moved(line)).collect()),
@@ -66,7 +66,7 @@ impl Tree {
         matches!(self.json, Json::Null)
     }
 
-    /// What it is, in words.
+    /// The name of its type.
     pub(super) fn kind(&self) -> &'static str {
         match &self.json {
             Json::Null => "null",
@@ -79,13 +79,13 @@ impl Tree {
         }
     }
 
-    /// Canonical text: equal for equal JSON, whatever the layout and the order.
+    /// Canonical text: equal for equal JSON, regardless of layout and order.
     pub(super) fn meaning(&self) -> String {
         match &self.json {
             Json::Null => "null".into(),
             Json::Bool(value) => value.to_string(),
             Json::Int(value) => value.to_string(),
-            // 1.0 and 1 are one JSON number; f64 prints the first as `1`.
+            // 1.0 and 1 are the same JSON number; f64 prints the first as `1`.
             Json::Float(value) => value.to_string(),
             Json::Text(text) => format!("{text:?}"),
             Json::List(items) => {
@@ -98,7 +98,7 @@ impl Tree {
         }
     }
 
-    /// For a message: short, and never across lines.
+    /// For a message: short, and on one line.
     pub(super) fn shown(&self) -> String {
         const MOST: usize = 60;
         match &self.json {
@@ -117,7 +117,7 @@ impl Tree {
     }
 }
 
-/// What a scalar is in JSON.
+/// The JSON type of a scalar.
 fn scalar(text: &str, plain: bool) -> Json {
     match if plain { yaml::resolve(text) } else { Scalar::Text } {
         Scalar::Null => Json::Null,

@@ -1,14 +1,14 @@
-//! Texts understood: kubeconfigs, objects, certificates and keys. An error is a sentence, and has no value in it.
+//! Parses kubeconfigs, objects, certificates and keys. An error is a sentence, and contains no value.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::places::Found;
+use super::resolve::Found;
 use crate::base::hint::Problems;
 use crate::base::pki::{Certificate, PrivateKey};
 use crate::base::yaml::{self, Source, YamlNode};
 
-/// What is chosen in a kubeconfig.
+/// The selected context of a kubeconfig.
 pub(super) struct Kubeconfig {
     pub(super) path: String,
     cluster: YamlNode,
@@ -32,7 +32,7 @@ impl Kubeconfig {
         Ok(Self { path, cluster, user })
     }
 
-    /// A field of its cluster or user; what ends in `-data` is decoded.
+    /// A field of its cluster or user; decodes `-data` fields.
     pub(super) fn of(&self, field: &str) -> Found<String> {
         let text = self.cluster.get(field).or_else(|| self.user.get(field)).and_then(YamlNode::text);
         let text = text.map(|text| match field.ends_with("-data") {
@@ -56,11 +56,11 @@ pub(crate) fn is_object(document: &YamlNode, kind: &str, object: &str) -> bool {
         && text(metadata, "name", name)
 }
 
-/// What a Secret or ConfigMap holds under a key, decoded; none if that is nothing.
+/// The decoded value of a key in a Secret or ConfigMap; none if it is empty.
 pub(crate) fn held(document: &YamlNode, key: &str) -> Option<String> {
     let plain = |field: &str| document.get(field).and_then(|data| data.get(key)).and_then(YamlNode::text);
     let text = if document.get("kind").and_then(YamlNode::text) == Some("Secret") {
-        // What `stringData` has wins, as in the API.
+        // `stringData` wins, as in the API.
         let given = plain("stringData").map(str::to_owned);
         given.or_else(|| plain("data").and_then(decoded))
     } else {

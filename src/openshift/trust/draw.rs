@@ -1,30 +1,30 @@
-//! The outcome as a picture: mermaid, Graphviz or SVG. Plain lines hold; dashed red ones are refusals, each with its reason
-//! and what follows. The order is that of the table.
+//! Draws the result: mermaid, Graphviz or SVG. Solid lines are accepted; dashed red lines are refusals, each with its
+//! reason and consequence. The order is that of the table.
 
 use std::fmt::Write as _;
 
 use super::{Trust, TrustVerification, VerifiedEdge};
 
 const RED: &str = "#c0392b";
-/// Names of times, and what they are called in pictures.
+/// Names of the phases, and their titles in pictures.
 const TIMES: [(&str, &str); 2] = [
     ("before", "before the pivot: the bootstrap node serves the API"),
     ("after", "after the pivot: operators have taken over"),
 ];
 
-/// One verification of a picture.
+/// One verification in a picture.
 struct Line<'a> {
     edge: &'a VerifiedEdge,
     verification: &'a TrustVerification,
 }
 
 impl Line<'_> {
-    /// What is shown, and as what.
+    /// The credential, and its role.
     fn shown(&self) -> String {
         format!("{} ({})", self.verification.short, self.edge.role.as_str())
     }
 
-    /// What stands beside it, in lines.
+    /// The label, in lines.
     fn label(&self) -> Vec<String> {
         let Self { edge, verification } = self;
         let mut label = vec![self.shown(), short(&verification.by)];
@@ -35,13 +35,13 @@ impl Line<'_> {
     }
 }
 
-/// A text without the directories that most files are in.
+/// A text without the common directories.
 fn short(text: &str) -> String {
     let directories = ["/etc/kubernetes/bootstrap-secrets/", "/etc/kubernetes/kubeconfigs/"];
     directories.iter().fold(text.to_owned(), |text, directory| text.replace(directory, ""))
 }
 
-/// The verifications of one time, and everyone who takes part, in the order of their first appearance.
+/// The verifications of one phase, and all participants in order of appearance.
 fn at<'a>(trust: &'a Trust, when: &str) -> (Vec<Line<'a>>, Vec<&'a str>) {
     let of = |edge: &'a VerifiedEdge| {
         let (_, verification) = edge.verifications().find(|(time, _)| *time == when)?;
@@ -57,7 +57,7 @@ fn at<'a>(trust: &'a Trust, when: &str) -> (Vec<Line<'a>>, Vec<&'a str>) {
     (lines, actors)
 }
 
-/// What the lines mean: from, label, to, and whether it holds.
+/// The legend: from, label, to, and whether it holds.
 const LEGEND: [(&str, &str, &str, bool); 2] = [
     ("who shows", "what is shown (as what)\nwhat it is verified with", "who verifies", true),
     ("who shows ", "REFUSED: why\nwhat follows", "who verifies ", false),
@@ -150,7 +150,7 @@ const STYLE: &str = "text{font:12px monospace;fill:#222}.bad text{fill:#c0392b}p
 .bad path{stroke:#c0392b;stroke-dasharray:5 4}@media(prefers-color-scheme:dark){.good text,svg>text{fill:#eee}\
 .good path{stroke:#bbb}}";
 
-/// For people: one line for every verification, with what is known about it as a tooltip.
+/// For people: one line for every verification, with details as a tooltip.
 pub(crate) fn svg(trust: &Trust) -> String {
     let mut rows = String::new();
     let mut y = 10;

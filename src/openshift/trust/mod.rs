@@ -1,46 +1,45 @@
-//! Who shows what to whom, and who trusts it: before the pivot, while the bootstrap node serves the API, and after it, when
-//! OpenShift's operators have taken over. Pure: files of nodes in, verifications out.
+//! Who presents which credential to whom, and who accepts it: before the pivot, while the bootstrap node serves the
+//! API, and after it, when OpenShift's operators have taken over. Pure: files of nodes in, verifications out.
 //!
-//! | file | what it owns |
+//! | file | responsibility |
 //! |---|---|
-//! | `places`, `texts` | what is at such a place: in a flag's file, a kubeconfig, a hand-over object |
-//! | `verify` | whether a verification holds |
-//! | `draw` | the outcome as a picture |
+//! | `resolve`, `documents` | find credentials: in a flag's file, a kubeconfig, a hand-over object |
+//! | `verify` | decides whether a verification holds |
+//! | `draw` | draws the result |
 //!
-//! Who shows what to whom stands in the table `trust.toml` ([`TrustEdge`]), and nothing else does: which file a verifier reads
-//! is taken from the flags of the real static pods, and whether it accepts what it is shown is computed from the real bytes.
-//! Dates are not looked at: `expiry` does.
+//! Only the edges are listed in a table, `trust.toml` ([`TrustEdge`]): the files that a verifier reads come from the
+//! flags of the real static pods, and whether it accepts a credential is computed from the real bytes. Dates are not
+//! checked: `expiry` does that.
 //!
-//! After the pivot the kube-apiserver operator puts several bundles into one file. Each of them has an owner of its own who
-//! writes it anew in his own time, so a verification holds only if the object that is there for it vouches for it: what
-//! another one vouches for by chance is gone with the next rotation.
+//! After the pivot, the kube-apiserver operator merges several bundles into one file. Each bundle has its own owner,
+//! who rewrites it at any time, so a verification holds only if the intended object vouches for the credential: what
+//! another object happens to vouch for is gone with its next rotation.
 //!
-//! Keys are read here. Texts that come out have names, paths and subjects in them, which are public, and nothing of a key.
+//! This module reads keys. Its texts contain names, paths and subjects, which are public, and no part of a key.
 
+mod documents;
 mod draw;
-mod places;
-mod texts;
+mod resolve;
 mod verify;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub(crate) use documents::{held, is_object};
 pub(crate) use draw::{dot, mermaid, svg};
-pub(crate) use texts::{held, is_object};
 
 use crate::openshift::knowledge::{Presentation, Role, TrustEdge};
 
-/// What a machine becomes.
+/// The role of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
     Bootstrap,
-    /// A node of the control plane.
     Master,
     Worker,
 }
 
-/// A machine, and the texts that its configuration writes, by path. Some are secret.
+/// A machine, and the text files in its configuration, by path. Some are secret.
 #[derive(Clone)]
 pub struct Machine {
     pub name: String,
@@ -54,18 +53,17 @@ impl std::fmt::Debug for Machine {
     }
 }
 
-/// All edges verified, and how many verifications fail.
+/// All verified edges, and the number of failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trust {
     /// In the order of the table.
     pub presentations: Vec<VerifiedEdge>,
-    /// Verifications, before and after the pivot.
+    /// Before and after the pivot.
     pub verifications: usize,
-    /// Those that do not hold.
     pub failing: usize,
 }
 
-/// An edge of the table, with what came of its verifications.
+/// An edge of the table, with the results of its verifications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifiedEdge {
     pub id: String,
@@ -74,31 +72,30 @@ pub struct VerifiedEdge {
     pub credential: String,
     pub role: Role,
     pub verifier: String,
-    /// While the bootstrap node serves the API; none if nothing is shown then.
+    /// While the bootstrap node serves the API; none if it is not presented then.
     pub before: Option<TrustVerification>,
-    /// When operators have taken over; none if nothing is shown any more.
+    /// When operators have taken over; none if it is no longer presented.
     pub after: Option<TrustVerification>,
-    /// What happens if it is refused.
+    /// The consequence of a refusal.
     pub breaks: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrustVerification {
-    /// What is shown, and where it is.
+    /// The credential, and its location.
     pub shows: String,
-    /// What it is verified with.
+    /// The trust anchor.
     pub by: String,
-    /// Whether it is accepted.
     pub holds: bool,
-    /// Why, or why not.
+    /// The reason for the verdict.
     pub why: String,
-    /// What is shown, in a few words.
+    /// The credential, in a few words.
     #[serde(skip)]
     short: String,
 }
 
 impl VerifiedEdge {
-    /// Its verifications, each with the name of its time.
+    /// Its verifications, each with the name of its phase.
     pub fn verifications(&self) -> impl Iterator<Item = (&'static str, &TrustVerification)> {
         [("before", &self.before), ("after", &self.after)]
             .into_iter()
@@ -107,9 +104,9 @@ impl VerifiedEdge {
 }
 
 impl Trust {
-    /// Everything that these machines will verify.
+    /// Verifies all edges between these machines.
     pub fn of<'e>(machines: &[Machine], edges: impl Iterator<Item = &'e TrustEdge>) -> Self {
-        let site = places::Site::new(machines);
+        let site = resolve::Site::new(machines);
         let verify = |edge: &TrustEdge, presentation: &Option<Presentation>| {
             presentation.as_ref().map(|presentation| verify::verification(&site, edge, presentation))
         };
@@ -131,7 +128,7 @@ impl Trust {
         Self { presentations, verifications, failing }
     }
 
-    /// The verifications that fail, each as `ID before` or `ID after`.
+    /// The failing verifications, each as `ID before` or `ID after`.
     pub fn refused(&self) -> Vec<String> {
         let all = self.presentations.iter();
         let all = all.flat_map(|edge| edge.verifications().map(move |one| (&edge.id, one)));

@@ -1,8 +1,8 @@
-//! What is at a place: in the file that a flag names, in a kubeconfig, in an object of the hand-over.
+//! Resolves locations of credentials: the file that a flag names, a kubeconfig, a hand-over object.
 //!
-//! An error is a sentence that says what is not there. None has a value in it, because some places are secret.
+//! An error is a sentence that says what is missing. It never contains a value, because some are secret.
 
-use super::texts::{Kubeconfig, belongs, certificates, documents, held, host, is_object};
+use super::documents::{Kubeconfig, belongs, certificates, documents, held, host, is_object};
 use super::{Machine, Pool};
 use crate::base::pki::{Certificate, PrivateKey};
 use crate::base::yaml::{self, YamlNode};
@@ -14,45 +14,45 @@ use crate::openshift::pod::{Container, containers};
 const STATIC_PODS: &str = "/etc/kubernetes/manifests/";
 const MANIFESTS: &str = "/opt/openshift/manifests/";
 const KUBECONFIGS: &str = "/etc/kubernetes/kubeconfigs/";
-/// What nodes join with.
+/// The kubeconfig that nodes join with.
 const JOINING: &str = "/etc/kubernetes/kubeconfig";
 const KUBELET_CONFIG: &str = "/etc/kubernetes/kubelet.conf";
-/// What a kubelet reads if its configuration does not say otherwise.
+/// The kubelet's default client CA file.
 const KUBELET_CLIENTS: &str = "/etc/kubernetes/kubelet-ca.crt";
 
 pub(super) type Found<T> = Result<T, String>;
 
-/// Something that is shown.
+/// A presented credential.
 pub(super) struct Case {
     pub(super) from: String,
     pub(super) what: What,
 }
 
 pub(super) enum What {
-    /// A certificate, and what is sent along with it.
+    /// A certificate, and the rest of the chain that is sent.
     Leaf(Vec<Certificate>),
-    /// An authority that signs a certificate later, with what stands above it; whether it is sent along.
+    /// An authority that signs a certificate later, with its issuers; whether it is sent too.
     Signer { chain: Vec<Certificate>, sent: bool },
-    /// The key of tokens.
+    /// The key that signs tokens.
     Key(Box<PrivateKey>),
 }
 
-/// What a verifier goes by.
+/// What a verifier trusts.
 pub(super) struct Basis {
     pub(super) from: String,
     pub(super) what: Accepts,
-    /// Under which name it calls a server, if that stands beside it.
+    /// The name that it dials, if the same file contains it.
     pub(super) host: Option<String>,
 }
 
 pub(super) enum Accepts {
-    /// What these vouch for; whether a chain must end in a root.
+    /// Certificates that these vouch for; whether a chain must end in a root.
     Authorities { all: Vec<Certificate>, to_root: bool },
     /// Tokens whose public key is among these.
     Keys(Vec<String>),
 }
 
-/// All machines, with the bootstrap node's static pods understood.
+/// All machines, with the bootstrap node's static pods parsed.
 pub(super) struct Site<'a> {
     machines: &'a [Machine],
     programs: Vec<Container>,
@@ -108,7 +108,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// What it is verified with.
+    /// The trust anchors.
     pub(super) fn trusted(&self, trusts: &Anchor) -> Found<Vec<Basis>> {
         let authorities = |from: String, text: &str, to_root| {
             let what = Accepts::Authorities { all: certificates(&from, text)?, to_root };
@@ -156,7 +156,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The names that count: all of them for a server, one of them for a client. None if nobody looks.
+    /// The expected names: all of them for a server, one of them for a client. None if nobody checks.
     pub(super) fn names(&self, dials: &DialedName, basis: &Basis) -> Found<Option<Vec<String>>> {
         Ok(Some(match dials {
             DialedName::Any => return Ok(None),
@@ -190,14 +190,14 @@ impl<'a> Site<'a> {
         found.ok_or_else(|| format!("no static pod of the bootstrap node runs `{name}`"))
     }
 
-    /// The value of a flag; of several the last one counts.
+    /// The value of a flag; the last one counts.
     fn flag(&self, pod: &str, flag: &str) -> Found<&str> {
         let all = self.program(pod)?.flags.iter().rev();
         let found = all.filter(|one| one.name == flag).find_map(|one| one.value.as_deref());
         found.ok_or_else(|| format!("`{pod}` has no flag `--{flag}`"))
     }
 
-    /// Where on the node the files are that a flag names, all of them if it is there several times.
+    /// The node paths of the files that a flag names, from all its occurrences.
     pub(super) fn flag_paths(&self, pod: &str, flag: &str) -> Found<Vec<String>> {
         let program = self.program(pod)?;
         self.flag(pod, flag)?;
@@ -217,7 +217,6 @@ impl<'a> Site<'a> {
         Ok((path, text))
     }
 
-    /// A file of the bootstrap node.
     fn file(&self, path: &str) -> Found<&'a str> {
         let mut all = self.machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
         let found = all.find_map(|machine| machine.files.get(path));
@@ -243,7 +242,7 @@ impl<'a> Site<'a> {
         held(&self.document(object)?, &object.key).ok_or_else(|| format!("{object} is empty"))
     }
 
-    /// The certificates of a Secret that has their key beside them.
+    /// The certificates of a Secret that also has their key.
     fn pair(&self, object: &ObjectKey) -> Found<Vec<Certificate>> {
         let chain = certificates(&object.to_string(), &self.object(object)?)?;
         let key = ObjectKey { key: "tls.key".into(), ..object.clone() };
@@ -283,7 +282,7 @@ fn absent(path: &str, machine: &str) -> String {
     format!("there is no file `{path}` on {machine}")
 }
 
-/// The file that a kubelet knows its clients by.
+/// The client CA file of a kubelet.
 fn client_ca(machine: &Machine) -> String {
     let config = machine.files.get(KUBELET_CONFIG).map(|text| documents(KUBELET_CONFIG, text));
     let root = config.and_then(|documents| documents.into_iter().next());

@@ -1,19 +1,19 @@
-//! Whether a verification holds, as Go's TLS does it, which nearly all of these programs use: any certificate of a bundle is
-//! an end of the chain, a root or not. Programs with OpenSSL go on to a root.
+//! Decides verifications like Go's TLS, which nearly all of these programs use: any certificate of a bundle may end the
+//! chain, whether a root or not. Programs with OpenSSL continue to a root.
 
 use std::net::IpAddr;
 
 use super::TrustVerification;
-use super::places::{Accepts, Basis, Case, Site, What};
+use super::resolve::{Accepts, Basis, Case, Site, What};
 use crate::base::pki::{Certificate, PrivateKey};
 use crate::openshift::knowledge::{
     Anchor, Credential, DialedName, FlagOf, Kubeconfigs, PairFlags, Presentation, Role, TrustEdge,
 };
 
-/// More authorities than any chain has.
+/// Longer than any chain.
 const DEPTH: usize = 8;
 
-/// One verification: what is shown, what it is verified with, and what comes of it.
+/// One verification: the credential, the trust anchor, and the result.
 pub(super) fn verification(
     site: &Site<'_>,
     edge: &TrustEdge,
@@ -33,7 +33,7 @@ pub(super) fn verification(
     TrustVerification { shows: shown(site, shows), by: trusted(site, trusts), holds, why, short }
 }
 
-/// Everything that is shown must be accepted by everyone. The last one's reason, or the first refusal.
+/// Everyone must accept every credential. Returns the last reason, or the first refusal.
 fn outcome(site: &Site<'_>, role: Role, presentation: &Presentation) -> Result<String, String> {
     let Presentation { shows, trusts, dials } = presentation;
     let cases = site.shown(shows)?;
@@ -73,7 +73,7 @@ fn accepted(
             if !signer.may_sign() {
                 return Err(format!("`{}` may not sign certificates", signer.subject()));
             }
-            // Operators give servers the authority along, and clients nothing but their certificate.
+            // Operators send the authority along with server certificates, but not with client certificates.
             let anchor = match *sent && role != Role::Client {
                 true => anchored(signer, 0, above, all, *to_root),
                 false => all.iter().any(|one| same(one, signer)).then(|| signer.subject()),
@@ -127,13 +127,13 @@ fn refusal(leaf: &Certificate, all: &[Certificate], to_root: bool) -> String {
     }
 }
 
-/// The authority that a chain from a leaf ends in.
+/// The authority that ends a chain from a leaf.
 fn path(leaf: &Certificate, sent: &[Certificate], all: &[Certificate], to_root: bool) -> Option<String> {
     let above = all.iter().chain(sent).filter(|one| leaf.is_issued_by(one));
     above.into_iter().find_map(|one| anchored(one, 0, sent, all, to_root))
 }
 
-/// The authority that a chain from this one, which has so many authorities below it, ends in.
+/// The authority that ends a chain from this certificate, which has so many authorities below it.
 fn anchored(
     authority: &Certificate,
     below: usize,
@@ -157,12 +157,12 @@ fn anchored(
     above.into_iter().find_map(|one| anchored(one, below + 1, sent, all, to_root))
 }
 
-/// The same authority, perhaps with other dates.
+/// The same authority, possibly with other dates.
 fn same(one: &Certificate, other: &Certificate) -> bool {
     one == other || (one.subject() == other.subject() && one.public_pem() == other.public_pem())
 }
 
-/// What is shown, in words.
+/// The credential, in words.
 fn shown(site: &Site<'_>, shows: &Credential) -> String {
     match shows {
         Credential::Flags(PairFlags { pod, certificate: flag, .. })
@@ -174,7 +174,7 @@ fn shown(site: &Site<'_>, shows: &Credential) -> String {
     }
 }
 
-/// What it is verified with, in words.
+/// The trust anchor, in words.
 fn trusted(site: &Site<'_>, trusts: &Anchor) -> String {
     match trusts {
         Anchor::Flag(FlagOf { pod, flag })

@@ -32,9 +32,9 @@ fn a_recipe_that_cannot_be_followed_says_why() {
     insta::assert_snapshot!(said(SECRET, BASE), @"
     [stderr]
     error: `mine/x` cannot be built (recipes/66-mine/x.toml)
-    caused by: what the recipe adds does not fit to its base
-    caused by: `/etc/one` is there twice
-    hint: keep one of them; a recipe that means to replace what its base has says so with `replace`
+    caused by: the recipe's additions conflict with its base
+    caused by: `/etc/one` occurs twice
+    hint: keep one of them; to replace an entry of the base, set `replace` in the recipe
     [exit 1]
     ");
     insta::assert_snapshot!(said("", EMPTY), @"
@@ -47,7 +47,7 @@ fn a_recipe_that_cannot_be_followed_says_why() {
     insta::assert_snapshot!(said(&SECRET.replace("0600", "600"), EMPTY), @r#"
     [stderr]
     error: `mine/x` cannot be built (recipes/66-mine/x.toml)
-    caused by: parameter `write[1] (/etc/two)`: `600` is no mode: write four octal digits, such as "0600"
+    caused by: parameter `write[1] (/etc/two)`: `600` is not a mode: write four octal digits, such as "0600"
     [exit 1]
     "#);
     insta::assert_snapshot!(said(&SECRET.replace("why = \"x\"\n", ""), EMPTY), @"
@@ -65,9 +65,9 @@ fn a_recipe_that_cannot_be_followed_says_why() {
     insta::assert_snapshot!(said(&SECRET.replace("/etc/two", "/etc/one"), EMPTY), @"
     [stderr]
     error: `mine/x` cannot be built (recipes/66-mine/x.toml)
-    caused by: the recipe's files contradict each other
-    caused by: `/etc/one` is there twice
-    hint: keep one of them; a recipe that means to replace what its base has says so with `replace`
+    caused by: the recipe's files conflict
+    caused by: `/etc/one` occurs twice
+    hint: keep one of them; to replace an entry of the base, set `replace` in the recipe
     [exit 1]
     ");
     insta::assert_snapshot!(said(&SECRET.replace("pull-secret", "pullsecret"), EMPTY), @"
@@ -79,7 +79,7 @@ fn a_recipe_that_cannot_be_followed_says_why() {
     insta::assert_snapshot!(said(SECRET, r#"{"ignition": {"version": "3.4.0"}, "storage": {"file": []}}"#), @"
     [stderr]
     error: `mine/x` cannot be built (recipes/66-mine/x.toml)
-    caused by: `base` is no Ignition config
+    caused by: `base` is not an Ignition config
     caused by: spec 3.4.0 has no `storage.file`
     [exit 1]
     ");
@@ -90,7 +90,7 @@ fn a_recipe_that_cannot_be_followed_says_why() {
     insta::assert_snapshot!(said, @"
     [stderr]
     error: `mine/x` cannot be built (recipes/66-mine/x.toml)
-    caused by: parameter `base`: `/etc/leak` holds `pull-secret`, and is not listed as `secret`
+    caused by: parameter `base`: `/etc/leak` contains `pull-secret`, but is not listed as `secret`
     [exit 1]
     ");
 }

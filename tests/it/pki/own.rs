@@ -170,14 +170,14 @@ fn what_cannot_sign_is_refused() {
     good.crt other.key
       error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
       caused by: your certificate of `root-ca` does not belong to your key of that name
-      hint: name the two files that belong together
+      hint: use two files that belong together
     leaf.crt leaf.key
       error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
       caused by: your certificate of `root-ca` is not an authority: basicConstraints has no CA:TRUE
       hint: have it issued as an authority
     short.crt short.key
       error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
-      caused by: your certificate of `root-ca` has a path length of 0, and 2 stand below it
+      caused by: your certificate of `root-ca` has a path length of 0, but needs 2
       hint: have it issued with a longer path length, or without one
     mute.crt mute.key
       error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
@@ -185,8 +185,8 @@ fn what_cannot_sign_is_refused() {
       hint: have it issued with keyCertSign and cRLSign
     brief.crt brief.key
       error: `pki/root-ca` cannot be built (built-in recipes/24-pki/root-ca.toml)
-      caused by: your certificate of `root-ca` ends [TIME], before what it signs ([TIME]): `C=CH, O=Example\, Ltd., CN=My brief`
-      hint: bring one that lasts, or shorten `pki.validity.leaves` in cluster.yaml
+      caused by: your certificate of `root-ca` expires [TIME], before the certificates that it signs ([TIME]): `C=CH, O=Example\, Ltd., CN=My brief`
+      hint: use one that lasts longer, or shorten `pki.validity.leaves` in cluster.yaml
     odd.crt odd.key
       error: `key/root-ca` cannot be built (built-in recipes/22-key/authorities.toml)
       caused by: your key of `root-ca`

@@ -1,4 +1,4 @@
-//! What the recipe adds, as a config, with where each entry is from.
+//! Collects the recipe's additions as a config, with the origin of each entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(super) struct Added {
     pub(super) origin: Origin,
     pub(super) secret: bool,
     pub(super) bytes: Vec<u8>,
-    /// The same bytes as a file of another object.
+    /// Set if a file of another object has the same bytes.
     pub(super) shared: Option<(PathBuf, TreeEntry)>,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct Additions<'j> {
     pub(super) units: BTreeMap<String, Added>,
     /// Directories, links and users.
     pub(super) others: BTreeMap<String, Origin>,
-    /// What may replace something of the base.
+    /// Paths that may replace entries of the base.
     pub(super) replace: BTreeSet<String>,
 }
 
-/// The mode of what the server adds, and all others that are no secrets.
+/// The mode of everything that is not secret.
 const PUBLIC: u32 = 0o644;
 
 impl<'j> Additions<'j> {
@@ -60,13 +60,11 @@ impl<'j> Additions<'j> {
         for entry in &params.directories {
             all.config
                 .directory(&entry.path, entry.mode.0)
-                .map_err(refused("the recipe's directories contradict each other"))?;
+                .map_err(refused("the recipe's directories conflict"))?;
             all.other(&entry.path, &entry.why, entry.replace.as_ref());
         }
         for entry in &params.links {
-            all.config
-                .link(&entry.path, &entry.target)
-                .map_err(refused("the recipe's links contradict each other"))?;
+            all.config.link(&entry.path, &entry.target).map_err(refused("the recipe's links conflict"))?;
             all.other(&entry.path, &entry.why, entry.replace.as_ref());
         }
         params.units.iter().try_for_each(|entry| all.unit(entry))?;
@@ -77,7 +75,7 @@ impl<'j> Additions<'j> {
         Ok(all)
     }
 
-    /// The bytes that an alias stands for: a template, a secret, or an input that is a file.
+    /// The bytes of an alias: a template, a secret, or an input that is a file.
     fn source(&self, alias: &str) -> Result<Added, BuildError> {
         let origin = |kind| Origin {
             kind,
@@ -104,13 +102,13 @@ impl<'j> Additions<'j> {
                 Ok(Added { origin: origin(OriginKind::Input), secret: entry.secret, bytes, shared })
             }
             _ => {
-                let problem = "is no file: name one, `derivation:path`".to_owned();
+                let problem = "is not a file: name one, `derivation:path`".to_owned();
                 Err(JobError::Input { alias: alias.to_owned(), problem }.into())
             }
         }
     }
 
-    /// Whether a name of a template is a secret.
+    /// Whether a name in a template is secret.
     fn is_secret(&self, name: &str) -> bool {
         let mut members = self.job.members(name);
         self.job.secrets.contains_key(name)
@@ -126,7 +124,7 @@ impl<'j> Additions<'j> {
     ) -> Result<(), BuildError> {
         self.config
             .write(path, mode, &added.bytes, compression)
-            .map_err(refused("the recipe's files contradict each other"))?;
+            .map_err(refused("the recipe's files conflict"))?;
         if added.origin.replaces.is_some() {
             self.replace.insert(path.to_owned());
         }
@@ -164,7 +162,7 @@ impl<'j> Additions<'j> {
         }
         match entry.only.iter().find(|only| !used.contains(only)) {
             Some(only) => {
-                let problem = format!("no file is called `{only}`");
+                let problem = format!("no file matches `{only}`");
                 Err(JobError::Entry { name: format!("place ({})", entry.path), problem }.into())
             }
             None => Ok(()),
@@ -237,9 +235,9 @@ impl<'j> Additions<'j> {
     fn served(&mut self, alias: &str, why: &str) -> Result<(), BuildError> {
         let input = self.job.input(alias)?;
         let made = served(&input.text(alias, "")?, self.config.version)
-            .map_err(refused("what the Machine Config Server would add cannot be made"))?;
+            .map_err(refused("cannot create what the Machine Config Server would add"))?;
         let secret = input.entry().is_some_and(|entry| entry.secret);
-        // The second one has nothing of the config, which is where secrets are.
+        // The second contains nothing of the config, which is where the secrets are.
         for (path, text, secret) in
             [(CONTENT_PATH, made.content, secret), (ENCAPSULATED_PATH, made.encapsulated, false)]
         {

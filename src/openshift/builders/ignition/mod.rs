@@ -1,19 +1,19 @@
-//! `ignition`: a node's config out of a base, files, directories, links, units and users.
+//! `ignition`: a node's config from a base, files, directories, links, units and users.
 //!
 //! ```toml
 //! [params]
 //! node = "{node}"                   # the config is <node>.ign
-//! version = "version"               # without a base: the input that holds the spec's version
+//! version = "version"               # without a base: the input that contains the spec version
 //! base = {from = "base", secret = ["/var/lib/kubelet/config.json"], why = "…"}
-//! served = {from = "machine-config", why = "…"}        # what the Machine Config Server would add of it
+//! served = {from = "machine-config", why = "…"}        # adds what the Machine Config Server would add
 //!
 //! [[params.write]]                  # one file: from a template, a secret config value, or an input
 //! path = "/etc/hostname"
 //! mode = "0644"
 //! from = "hostname"
-//! why = "…"                         # one sentence, of every entry
-//! replace = "…"                     # optional: why it may replace what the base has at that path
-//! optional = true                   # optional: not written when it is empty
+//! why = "…"                         # one sentence, for every entry
+//! replace = "…"                     # optional: why it may replace the base's entry at that path
+//! optional = true                   # optional: not written if it is empty
 //! gzip = true                       # optional: compressed inside the config
 //!
 //! [[params.place]]                  # all files of inputs below a path; `only` and `except` take names, one `*` each
@@ -23,9 +23,9 @@
 //! [[params.users]]                  # name; keys: the alias of a config list
 //! ```
 //!
-//! Output: `<node>.ign`, canonical; `tree/` with every file as the node gets it; `tree.json`, a list of all entries with
-//! mode, owner, origin and reason. A file is secret if what it is made of is; of the base, what the recipe lists, and
-//! nothing else of it may hold a secret of the job. The config itself is secret if anything in it is.
+//! Output: `<node>.ign`, canonical; `tree/` with every file as the node gets it; `tree.json`, a list of all entries
+//! with mode, owner, origin and reason. A file is secret if its source is; in the base, if the recipe lists it, and no
+//! other file of the base may contain a secret of the job. The config itself is secret if any entry is.
 
 mod collect;
 mod output;
@@ -49,7 +49,7 @@ impl Builder for Ignition {
         BuilderId::new("ignition", 1)
     }
 
-    /// Every file stays what it was, public or secret; the whole is secret if one is.
+    /// Every file keeps its classification; the config is secret if any file is.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }
@@ -86,13 +86,13 @@ impl Builder for Ignition {
             (None, alias) => {
                 let alias = alias.as_deref().unwrap_or_default();
                 let text = job.input(alias)?.text(alias, "")?;
-                text.trim().parse().map_err(refused("the version of the spec cannot be read"))?
+                text.trim().parse().map_err(refused("cannot parse the spec version"))?
             }
         };
         let mut additions = Additions::collect(job, &params, version)?;
         let added = std::mem::replace(&mut additions.config, Config::new(version));
         let config = base.as_ref().map_or_else(|| Config::new(version), |(_, config)| config.clone());
-        let what = "what the recipe adds does not fit to its base";
+        let what = "the recipe's additions conflict with its base";
         let config = config.merge(added, &additions.replace).map_err(refused(what))?;
         let output = Output { config: &config, base, additions: &additions };
         let manifest = output.write(out)?;
@@ -109,10 +109,11 @@ impl Builder for Ignition {
     }
 }
 
-/// The base. What the recipe does not call secret in it holds no secret that the job has.
+/// Reads the base, and checks that only files listed as secret contain a secret of the job.
 fn read(job: &Job<'_>, base: &Base) -> Result<Config, BuildError> {
     let text = job.input(&base.from)?.text(&base.from, "")?;
-    let config = Config::parse(&text).map_err(refused(&format!("`{}` is no Ignition config", base.from)))?;
+    let config =
+        Config::parse(&text).map_err(refused(&format!("`{}` is not an Ignition config", base.from)))?;
     let needles: Vec<(&str, String)> = job
         .secrets
         .iter()
@@ -127,13 +128,13 @@ fn read(job: &Job<'_>, base: &Base) -> Result<Config, BuildError> {
         .collect();
     for (path, file) in config.files.iter().filter(|(path, _)| !base.secret.contains(path)) {
         let Contents::Bytes(bytes) =
-            Contents::of(file).map_err(refused(&format!("`{}` is no Ignition config", base.from)))?
+            Contents::of(file).map_err(refused(&format!("`{}` is not an Ignition config", base.from)))?
         else {
             continue;
         };
         let text = String::from_utf8_lossy(&bytes);
         if let Some((alias, _)) = needles.iter().find(|(_, needle)| text.contains(needle)) {
-            let problem = format!("`{path}` holds `{alias}`, and is not listed as `secret`");
+            let problem = format!("`{path}` contains `{alias}`, but is not listed as `secret`");
             return Err(JobError::Entry { name: "base".into(), problem }.into());
         }
     }

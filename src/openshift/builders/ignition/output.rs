@@ -1,4 +1,4 @@
-//! A config beside itself in a form to look at: the files that a node gets, and a list of all entries.
+//! A readable form of a config next to it: the files that a node gets, and a list of all entries.
 
 use super::super::{BuildError, JobError};
 use super::collect::Additions;
@@ -7,7 +7,7 @@ use super::refused;
 use crate::engine::tree::TreeWriter;
 use crate::openshift::ignition::{Config, Contents, Manifest, Origin, OriginKind, Written, spec, unit_path};
 
-/// What is known about a config's entries.
+/// Knowledge about a config's entries.
 pub(super) struct Output<'a> {
     pub(super) config: &'a Config,
     pub(super) base: Option<(&'a Base, Config)>,
@@ -15,7 +15,7 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Writes `tree/` and gives the list.
+    /// Writes `tree/` and returns the list.
     pub(super) fn write(&self, out: &TreeWriter<'_>) -> Result<Manifest, BuildError> {
         let mut manifest = Manifest { version: self.config.version.to_string(), ..Manifest::default() };
         for (path, file) in &self.config.files {
@@ -69,7 +69,7 @@ impl Output<'_> {
             None => {
                 written.secret = self.is_secret(path);
                 written.from = self.base_origin(|_| true);
-                let contents = Contents::of(file).map_err(refused("the base cannot be decoded"))?;
+                let contents = Contents::of(file).map_err(refused("cannot decode the base"))?;
                 if let Contents::Bytes(bytes) = contents {
                     written.size = (!written.secret).then_some(bytes.len() as u64);
                     put(out, path, &bytes, exec, written.secret)?;
@@ -130,12 +130,12 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Whether the recipe says that something of the base is secret.
+    /// Whether the recipe lists an entry of the base as secret.
     fn is_secret(&self, name: &str) -> bool {
         self.base.as_ref().is_some_and(|(base, _)| base.secret.iter().any(|secret| secret == name))
     }
 
-    /// The origin of an addition; what it replaces is told only where there is something.
+    /// The origin of an addition; `replaces` is kept only if there is something to replace.
     fn origin(&self, origin: &Origin, name: &str) -> Origin {
         let replaced = self.base.as_ref().is_some_and(|(_, base)| {
             base.has(name) || base.units.contains_key(name.split('/').next().unwrap_or(name))
@@ -144,7 +144,7 @@ impl Output<'_> {
         Origin { replaces, ..origin.clone() }
     }
 
-    /// Where a directory, link, unit or user is from: the base, the recipe, or both.
+    /// The origin of a directory, link, unit or user: the base, the recipe, or both.
     fn other(&self, name: &str, in_base: impl Fn(&Config) -> bool) -> Vec<Origin> {
         let mut found = self.base_origin(in_base);
         found.extend(self.additions.others.get(name).map(|origin| self.origin(origin, name)));
@@ -176,7 +176,7 @@ fn put(out: &TreeWriter<'_>, path: &str, bytes: &[u8], exec: bool, secret: bool)
     Ok(())
 }
 
-/// A node's path in the output.
+/// The path in the output of a path on the node.
 fn inside(path: &str) -> String {
     format!("tree{path}")
 }

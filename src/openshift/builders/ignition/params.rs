@@ -1,4 +1,4 @@
-//! What a recipe says goes where, with which mode, and why.
+//! The parameters of a recipe: what goes where, with which mode, and why.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -8,11 +8,10 @@ use crate::base::value::Value;
 use crate::openshift::ignition::Compression;
 
 pub(super) struct Params {
-    /// The node's name, which the config's file is called after.
+    /// Also the name of the config's file.
     pub(super) node: String,
-    /// The alias of the input with the spec's version; what has a base has the base's.
+    /// The alias of the input with the spec version; a base has its own.
     pub(super) version: Option<String>,
-    /// The config to start from.
     pub(super) base: Option<Base>,
     /// The MachineConfig that the Machine Config Server would serve.
     pub(super) served: Option<Machine>,
@@ -24,7 +23,7 @@ pub(super) struct Params {
     pub(super) users: Vec<User>,
 }
 
-/// Names of all parameters; those of templates are among them.
+/// All parameters, including those of templates.
 pub(super) const KNOWN: [&str; 13] = [
     "base",
     "config",
@@ -46,7 +45,7 @@ pub(super) const KNOWN: [&str; 13] = [
 pub(super) struct Base {
     pub(super) from: String,
     pub(super) why: String,
-    /// What of it is secret. It is rendered from public things and these.
+    /// Its secret files. Everything else is rendered from public data.
     #[serde(default)]
     pub(super) secret: Vec<String>,
 }
@@ -66,7 +65,7 @@ pub(super) struct Write {
     pub(super) from: String,
     pub(super) why: String,
     pub(super) replace: Option<String>,
-    /// Whether it is left out when there is nothing in it.
+    /// Whether to omit it if it is empty.
     #[serde(default)]
     pub(super) optional: bool,
     #[serde(default)]
@@ -81,7 +80,7 @@ pub(super) struct Place {
     pub(super) mode: Mode,
     pub(super) from: Vec<String>,
     pub(super) why: String,
-    /// Names to take, with at most one `*` each; all if there are none.
+    /// Names to include, with at most one `*` each; empty for all.
     #[serde(default)]
     pub(super) only: Vec<String>,
     #[serde(default)]
@@ -128,11 +127,11 @@ pub(super) struct Unit {
 pub(super) struct User {
     pub(super) name: String,
     pub(super) why: String,
-    /// The config alias of a list of public keys. Without any, there is nothing to say about the user.
+    /// The config alias of a list of public keys. If that is empty, the user is omitted.
     pub(super) keys: String,
 }
 
-/// Permission bits, written in octal with a leading zero.
+/// Written in octal with a leading zero.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Mode(pub(super) u32);
@@ -144,16 +143,15 @@ impl TryFrom<String> for Mode {
         let bits = Some(&text).filter(|text| text.len() == 4 && text.starts_with('0'));
         let bits = bits.and_then(|text| u32::from_str_radix(text, 8).ok());
         bits.map(Self)
-            .ok_or_else(|| format!("`{text}` is no mode: write four octal digits, such as \"0600\""))
+            .ok_or_else(|| format!("`{text}` is not a mode: write four octal digits, such as \"0600\""))
     }
 }
 
-/// How contents are kept.
 pub(super) fn compression(gzip: bool) -> Compression {
     if gzip { Compression::Gzip } else { Compression::None }
 }
 
-/// Whether a name fits one of some patterns.
+/// Whether a name matches one of the patterns.
 pub(super) fn fits(name: &str, patterns: &[String]) -> bool {
     patterns.iter().any(|pattern| match pattern.split_once('*') {
         None => name == pattern,
@@ -164,7 +162,7 @@ pub(super) fn fits(name: &str, patterns: &[String]) -> bool {
 }
 
 impl Params {
-    /// Reads them. Only what the recipe says is looked at, so this also checks a job that is not built yet.
+    /// Reads the parameters. Needs only the recipe, so it also works on a job that is only checked.
     pub(super) fn read(job: &Job<'_>) -> Result<Self, JobError> {
         job.only(&KNOWN)?;
         let text = |name: &str| job.params.get(name).and_then(Value::as_text).map(str::to_owned);
@@ -188,7 +186,7 @@ impl Params {
         }
     }
 
-    /// Every alias that they name.
+    /// All aliases in use.
     pub(super) fn aliases(&self) -> impl Iterator<Item = &str> {
         let single = self.version.as_ref().into_iter();
         let base = self.base.iter().map(|base| &base.from);

@@ -1,8 +1,8 @@
-//! `authority`: a certificate that signs others; its own issuer is another authority, or itself.
+//! `authority`: a certificate that signs others; issued by another authority or by itself.
 //!
-//! Files: `<name>.crt`, and `<name>-bundle.crt`: the same with everything up to the root, for verifiers that do not stop
-//! at an intermediate (OpenSSL); `bundle = false` leaves it out. With `own`, a certificate that the user brought stands in its place, with the rest of
-//! its chain behind it in the same file.
+//! Files: `<name>.crt`, and `<name>-bundle.crt`, which adds everything up to the root for verifiers that do not stop
+//! at an intermediate (OpenSSL); `bundle = false` omits it. With `own`, the user's certificate is used instead, with
+//! the rest of its chain in the same file.
 
 use super::certificate::CONFIG;
 use super::terms::Terms;
@@ -24,7 +24,6 @@ impl Builder for Authority {
         Grants { seed: true, ..Grants::default() }
     }
 
-    /// A certificate is public.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }
@@ -65,11 +64,11 @@ impl Builder for Authority {
     }
 }
 
-/// How many authorities may stand below; none leaves it open.
+/// How many authorities may follow below; none for no limit.
 fn path_length(job: &Job<'_>) -> Result<Option<u8>, JobError> {
     let wrong = || JobError::Expected {
         name: "path_length".into(),
-        expected: "how many authorities may stand below",
+        expected: "how many authorities may follow below",
     };
     match job.params.get("path_length") {
         None => Ok(None),
@@ -79,7 +78,7 @@ fn path_length(job: &Job<'_>) -> Result<Option<u8>, JobError> {
     }
 }
 
-/// A new certificate, and those above it.
+/// Issues a new certificate; returns it with those above it.
 fn issued(job: &Job<'_>, own: &PrivateKey) -> Result<Vec<Certificate>, BuildError> {
     let terms = Terms(job);
     let name = terms.name()?;
@@ -114,19 +113,20 @@ fn issued(job: &Job<'_>, own: &PrivateKey) -> Result<Vec<Certificate>, BuildErro
     Ok(std::iter::once(made).chain(above).collect())
 }
 
-/// The user's certificate and the rest of its chain, after a look at whether it can do the work.
+/// The user's certificate and the rest of its chain, after checking that it qualifies.
 fn brought(job: &Job<'_>, text: &str, own: &PrivateKey) -> Result<Vec<Certificate>, BuildError> {
     let terms = Terms(job);
     let name = leaf(terms.name()?);
     let chain = Certificate::chain_from_pem(text).map_err(about(format!("your certificate of `{name}`")))?;
     let wrong = |problem: String, advice: &str| {
-        Err(ArtifactError::Brought { name: name.to_owned(), problem, advice: advice.to_owned() }.into())
+        Err(ArtifactError::UserCertificate { name: name.to_owned(), problem, advice: advice.to_owned() }
+            .into())
     };
     let Some(first) = chain.first() else { return wrong("is empty".into(), "put a PEM certificate there") };
     if !first.belongs_to(own) {
         return wrong(
             "does not belong to your key of that name".into(),
-            "name the two files that belong together",
+            "use two files that belong together",
         );
     }
     if !first.is_authority() {
@@ -145,15 +145,12 @@ fn brought(job: &Job<'_>, text: &str, own: &PrivateKey) -> Result<Vec<Certificat
     if let (Some(has), Some(wanted)) = (first.path_length(), wanted)
         && has < wanted
     {
-        let problem = format!("has a path length of {has}, and {wanted} stand below it");
+        let problem = format!("has a path length of {has}, but needs {wanted}");
         return wrong(problem, "have it issued with a longer path length, or without one");
     }
     if let Some(pair) = chain.windows(2).find(|pair| !pair[0].is_issued_by(&pair[1])) {
-        let problem = format!(
-            "has a chain that does not hold: `{}` is not issued by `{}`",
-            pair[0].subject(),
-            pair[1].subject()
-        );
+        let problem =
+            format!("has a broken chain: `{}` is not issued by `{}`", pair[0].subject(), pair[1].subject());
         return wrong(problem, "order the file from your authority up to its root");
     }
     match too_short(&terms, &chain)? {
@@ -162,8 +159,7 @@ fn brought(job: &Job<'_>, text: &str, own: &PrivateKey) -> Result<Vec<Certificat
     }
 }
 
-/// What is wrong with the dates of a chain, and what to do: it must be valid at the epoch, and longer than what is signed
-/// with it.
+/// What is wrong with the dates of a chain, and what to do: it must be valid at the epoch, and outlast what it signs.
 fn too_short(terms: &Terms<'_>, chain: &[Certificate]) -> Result<Option<(String, &'static str)>, JobError> {
     let epoch = terms.validity()?.epoch;
     let hours = terms.count("leaf_hours")?.unwrap_or_default();
@@ -172,12 +168,15 @@ fn too_short(terms: &Terms<'_>, chain: &[Certificate]) -> Result<Option<(String,
         if one.not_before() > epoch {
             let (begins, epoch) = (rfc3339(one.not_before()), rfc3339(epoch));
             let problem =
-                format!("begins {begins}, after the epoch of the lock ({epoch}): `{}`", one.subject());
+                format!("is valid from {begins}, after the epoch of the lock ({epoch}): `{}`", one.subject());
             Some((problem, "`tinderbox renew` moves the epoch to now"))
         } else if one.not_after() < leaves {
             let (ends, leaves) = (rfc3339(one.not_after()), rfc3339(leaves));
-            let problem = format!("ends {ends}, before what it signs ({leaves}): `{}`", one.subject());
-            Some((problem, "bring one that lasts, or shorten `pki.validity.leaves` in cluster.yaml"))
+            let problem = format!(
+                "expires {ends}, before the certificates that it signs ({leaves}): `{}`",
+                one.subject()
+            );
+            Some((problem, "use one that lasts longer, or shorten `pki.validity.leaves` in cluster.yaml"))
         } else {
             None
         }

@@ -1,7 +1,7 @@
-//! `certificate`: a leaf certificate, issued for a key of its own.
+//! `certificate`: a leaf certificate, issued for its own key.
 //!
-//! File: `<name>.crt`. With `append_issuer`, its issuer's certificate follows in the same file. A server certificate must
-//! have names, unless the recipe says that it is `nameless`.
+//! File: `<name>.crt`. With `append_issuer`, its issuer's certificate follows in the same file. A server certificate
+//! must have names, unless the recipe sets `nameless`.
 
 use super::terms::Terms;
 use super::{about, certificate, key};
@@ -24,7 +24,6 @@ impl Builder for Certificate {
         Grants { seed: true, ..Grants::default() }
     }
 
-    /// A certificate is public.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }
@@ -51,7 +50,7 @@ impl Builder for Certificate {
         terms.subject()?;
         terms.key_usages()?;
         let (server, _) = terms.usages()?;
-        // Clients look at these names only, never at the subject.
+        // Clients check only these names, never the subject.
         terms.is("append_issuer")?;
         if server && !terms.is("nameless")? && terms.dns()?.is_empty() && terms.ips()?.is_empty() {
             let expected = "given for a server certificate, in `dns` or `ips`";
@@ -90,7 +89,7 @@ impl Builder for Certificate {
     }
 }
 
-/// What a leaf's key is used for: only RSA can encipher another key.
+/// The key usages of a leaf: only RSA keys can encipher.
 fn usages_of(algorithm: Algorithm) -> Vec<KeyUsage> {
     match algorithm {
         Algorithm::EcdsaP256 | Algorithm::EcdsaP384 => vec![KeyUsage::DigitalSignature],

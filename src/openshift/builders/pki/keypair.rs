@@ -1,7 +1,7 @@
-//! `keypair`: a private key; with `public`, its public half beside it.
+//! `keypair`: a private key; with `public`, also its public key.
 //!
-//! Files: `<name>.key` (secret), `<name>.pub`. The algorithm is the config value `algorithm`, or a parameter of that
-//! name. With `own`, a key that the user brought stands in its place; it is only written in our form.
+//! Files: `<name>.key` (secret), `<name>.pub`. The algorithm is the config value or parameter `algorithm`. With `own`,
+//! the user's key is used instead, rewritten in our form.
 
 use super::about;
 use super::terms::Terms;
@@ -21,7 +21,7 @@ impl Builder for Keypair {
         Grants { seed: true, ..Grants::default() }
     }
 
-    /// The public half is public; the private one is written as a secret.
+    /// The public key is public; the private key is written as secret.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }

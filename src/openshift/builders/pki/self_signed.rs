@@ -1,7 +1,7 @@
-//! `self-signed`: an authority once more, signed by itself instead of by the one above it.
+//! `self-signed`: a self-signed twin of an authority.
 //!
-//! File: `<name>.crt`. It has the name, the key and the dates of the input `certificate`, whoever made that one: what either
-//! has signed is accepted by whoever trusts the other. For programs that take every authority for a root.
+//! File: `<name>.crt`. It has the name, the key and the dates of the input `certificate`: clients that trust either
+//! accept certificates signed by the other. For programs that treat every authority as a root.
 
 use super::terms::Terms;
 use super::{about, certificate, key};
@@ -21,7 +21,6 @@ impl Builder for SelfSigned {
         Grants { seed: true, ..Grants::default() }
     }
 
-    /// A certificate is public.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! What a recipe says about a key or a certificate, read from config values and parameters.
+//! The terms of a key or certificate in a recipe, from config values and parameters.
 
 use std::net::IpAddr;
 
@@ -10,22 +10,20 @@ use crate::base::value::Value;
 use crate::engine::tree::leaf;
 use crate::openshift::builders::{ArtifactError, BuildError, Job, JobError};
 
-/// How long before the epoch a certificate is valid, so that a machine whose clock is behind can use it.
+/// Certificates are valid this long before the epoch, for machines whose clock is slow.
 const BACKDATE: Duration = Duration::HOUR;
 
-/// Reads the terms of a job.
 pub(super) struct Terms<'a>(pub(super) &'a Job<'a>);
 
-/// From when until when.
 pub(super) struct Validity {
     pub(super) not_before: OffsetDateTime,
     pub(super) not_after: OffsetDateTime,
-    /// The point in time that the lock pins.
+    /// The time that the lock pins.
     pub(super) epoch: OffsetDateTime,
 }
 
 impl Validity {
-    /// The same, and no longer than its issuer: a verifier would stop there anyway. An error if nothing is left.
+    /// Limited to the validity of its issuer, where a verifier would stop anyway. Fails if nothing is left.
     pub(super) fn within(self, name: &str, issuer: &Certificate) -> Result<Self, BuildError> {
         if issuer.not_after() <= self.epoch {
             let (issuer, until) = (issuer.subject(), issuer.not_after());
@@ -36,7 +34,7 @@ impl Validity {
 }
 
 impl<'a> Terms<'a> {
-    /// Refuses config values that nothing of this job can use: `known` ones, and those that a text names as `{alias}`.
+    /// Rejects unused config values: neither `known` nor named as `{alias}` in a text.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), JobError> {
         let config = self.0.config();
         let given = config.keys().copied().chain(self.0.secrets.keys().map(String::as_str));
@@ -60,7 +58,7 @@ impl<'a> Terms<'a> {
         self.0.config().get(name).copied().or_else(|| self.0.params.get(name)).and_then(Value::as_text)
     }
 
-    /// A whole number above zero: the config value of that alias, else the parameter; none if it is null or not given.
+    /// A positive integer: the config value of that alias, else the parameter; none if it is null or not set.
     pub(super) fn count(&self, name: &str) -> Result<Option<u64>, JobError> {
         match self.0.config().get(name).copied().or_else(|| self.0.params.get(name)) {
             None | Some(Value::Null) => Ok(None),
@@ -73,7 +71,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// A parameter that is true or false; false if it is not given.
+    /// A boolean parameter; false by default.
     pub(super) fn is(&self, name: &str) -> Result<bool, JobError> {
         match self.0.params.get(name) {
             None => Ok(false),
@@ -94,7 +92,7 @@ impl<'a> Terms<'a> {
         self.0.config().get("domain").and_then(|value| value.as_text()).ok_or_else(wrong)
     }
 
-    /// What is special about this certificate, by the lock.
+    /// What the lock overrides for this certificate.
     fn renewed(&self, field: &str) -> Option<&'a Value> {
         self.0.config().get("renewed").and_then(|renewed| renewed.get(field))
     }
@@ -106,7 +104,7 @@ impl<'a> Terms<'a> {
             .unwrap_or(1)
     }
 
-    /// From the epoch of this certificate, else of all, backdated.
+    /// Starts at the epoch of this certificate, else of the lock, backdated.
     pub(super) fn validity(&self) -> Result<Validity, JobError> {
         let wrong = |name: &str, expected| JobError::Expected { name: name.to_owned(), expected };
         let text = self.renewed("epoch").and_then(Value::as_text).or_else(|| self.text("epoch"));
@@ -114,7 +112,7 @@ impl<'a> Terms<'a> {
         let epoch = epoch.ok_or_else(|| wrong("config.epoch", "the epoch of the lock"))?;
         let hours = self.count("hours")?.and_then(|hours| i64::try_from(hours).ok());
         let not_after = hours.and_then(|hours| epoch.checked_add(Duration::hours(hours)));
-        // The last year that a certificate can name.
+        // The last year that a certificate can express.
         let not_after = not_after.filter(|time| time.year() < 9999);
         let not_after = not_after.ok_or_else(|| wrong("hours", "how long it is valid, in hours"))?;
         Ok(Validity { not_before: epoch - BACKDATE, not_after, epoch })
@@ -173,7 +171,7 @@ impl<'a> Terms<'a> {
         Ok((usages.contains(&true), usages.contains(&false)))
     }
 
-    /// What the key may be used for; none if the recipe leaves it open.
+    /// The key usages; none if the recipe does not restrict them.
     pub(super) fn key_usages(&self) -> Result<Option<Vec<KeyUsage>>, JobError> {
         let expected = "a list of `digital-signature`, `key-encipherment`, `cert-sign` and `crl-sign`";
         let usages = self.words("key_usages", key_usage, expected)?;
@@ -190,8 +188,8 @@ impl<'a> Terms<'a> {
         texts.iter().map(|text| text.parse().map_err(|_| wrong())).collect()
     }
 
-    /// A text or a list of them, with `{alias}` replaced by config values. One that is nothing but `{alias}` stands for
-    /// all texts of that value, lists in lists included.
+    /// A text or list of texts, with `{alias}` replaced by config values. A text that is only `{alias}` expands to all
+    /// texts of that value, including nested lists.
     fn expanded(&self, name: &'static str, value: &Value) -> Result<Vec<String>, JobError> {
         let wrong = || JobError::Expected {
             name: name.to_owned(),
@@ -225,7 +223,7 @@ fn key_usage(word: &str) -> Option<KeyUsage> {
     })
 }
 
-/// The alias of a text that is nothing but `{alias}`.
+/// The alias of a text that is only `{alias}`.
 fn alone(text: &str) -> Option<&str> {
     text.strip_prefix('{')?.strip_suffix('}').filter(|alias| !alias.contains(['{', '}']))
 }

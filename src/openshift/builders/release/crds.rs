@@ -1,8 +1,8 @@
-//! `crds`: what applies to this cluster of what a release carries in variants: CRDs, one of each name, or the FeatureGate.
+//! `crds`: selects the variants of a release that apply to this cluster: one CRD of each name, or the FeatureGate.
 //!
-//! `select = "crds"`: inputs `api` (cluster-config-api's files), `own` (the release image's files: the CVO's own CRDs are
-//! there) and `payload`; of each name one variant survives, the payload's before the others. Output: one file a CRD.
-//! `select = "featuregate"`: input `payload`; the FeatureGate of the profile and set, its status given this version.
+//! `select = "crds"`: inputs `api` (cluster-config-api's files), `own` (the release image's files, with the CVO's own
+//! CRDs) and `payload`; keeps one variant of each name, preferably the payload's. Output: one file per CRD. `select =
+//! "featuregate"`: input `payload`; the FeatureGate of the profile and set, with this version in its status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::base::yaml::{self, Source, YamlData, YamlNode};
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::{TreeWriter, leaf};
 
-/// The profile of every cluster of ours; a single node has it too.
+/// The profile of all our clusters, single-node included.
 const PROFILE: &str = "self-managed-high-availability";
 
 pub(crate) struct Crds;
@@ -61,7 +61,7 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
     let mut chosen: BTreeMap<String, (String, String)> = BTreeMap::new();
     let payload = manifests(job, "payload")?;
     let gates = gates(&payload, set)?;
-    // Later ones win: what the CVO will apply is the payload's.
+    // Later inputs win: the CVO will apply the payload's.
     for (alias, texts) in
         [("api", manifests(job, "api")?), ("own", manifests(job, "own")?), ("payload", payload)]
     {
@@ -91,7 +91,7 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
     let mut of_file: BTreeMap<&str, usize> = BTreeMap::new();
     chosen.values().for_each(|(file, _)| *of_file.entry(file).or_default() += 1);
     for (name, (file, text)) in &chosen {
-        // The file's own name keeps the order in which a release applies them.
+        // The original file name keeps the release's order of application.
         let leaf = leaf(file);
         let path = match of_file.get(file.as_str()) {
             Some(1) => leaf.to_owned(),
@@ -102,7 +102,7 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
     Ok(())
 }
 
-/// The texts of the YAML and JSON files among an input's manifests, by file name.
+/// The YAML and JSON manifests of an input, by file name.
 fn manifests(job: &Job<'_>, alias: &str) -> Result<BTreeMap<String, String>, JobError> {
     let mut texts = BTreeMap::new();
     for (path, _, _) in job.input(alias)?.leaves() {
@@ -144,7 +144,7 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
     Ok(out.write("featuregate.yaml", text.as_bytes(), false)?)
 }
 
-/// The gates that are on in a feature set, as the payload's FeatureGate has them; none if it has none.
+/// The enabled gates of a feature set, from the payload's FeatureGate; none if it has none.
 fn gates(payload: &BTreeMap<String, String>, set: &str) -> Result<BTreeSet<String>, BuildError> {
     let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
     let mut enabled = BTreeSet::new();
@@ -166,7 +166,7 @@ fn gates(payload: &BTreeMap<String, String>, set: &str) -> Result<BTreeSet<Strin
     Ok(enabled)
 }
 
-/// Whether it is the FeatureGate that says which gates a feature set has in our profile.
+/// Whether it is the FeatureGate that lists the gates of a feature set in our profile.
 fn has_gates(manifest: &Manifest<'_>, set: &str) -> bool {
     manifest.kind == "FeatureGate"
         && has_profile_key(manifest)
@@ -174,12 +174,12 @@ fn has_gates(manifest: &Manifest<'_>, set: &str) -> bool {
         && !is_empty(manifest)
 }
 
-/// A FeatureGate belongs to the profile whose annotation it has, whatever the value says.
+/// A FeatureGate belongs to the profile whose annotation it has, with any value.
 fn has_profile_key(manifest: &Manifest<'_>) -> bool {
     manifest.annotation(&format!("include.release.openshift.io/{PROFILE}")).is_some()
 }
 
-/// A release also carries an object without gates, for the CVO to create where nobody else has.
+/// A release also contains a FeatureGate without gates, which the CVO creates if none exists.
 fn is_empty(manifest: &Manifest<'_>) -> bool {
     let root = whole(manifest.text);
     root.as_ref()
@@ -202,7 +202,7 @@ fn whole(text: &str) -> Option<YamlNode> {
     .pop()
 }
 
-/// The text with `status.featureGates[].version` filled in where it is empty; the rest stays byte for byte.
+/// Fills in empty `status.featureGates[].version` fields; the rest stays byte for byte.
 fn with_version(text: &str, version: &str) -> Option<String> {
     let root = whole(text)?;
     let gates = root.get("status")?.get("featureGates")?;

@@ -1,8 +1,8 @@
 //! `images`: component → pull spec, by digest.
 //!
-//! Input `references`: the payload's image-references. Output: `images.json`, one file per component below `components/`,
-//! so that a derivation that names one component is rebuilt when that one moves, and not before; below `versions/` what
-//! the release says of its parts (`versions/kubernetes`), and in `release` what it calls itself.
+//! Input `references`: the payload's image-references. Output: `images.json`, and one file per component below
+//! `components/`, so that a derivation that names one component is rebuilt only when that component changes; below
+//! `versions/` the versions of the release's parts (`versions/kubernetes`), and in `release` its own name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::engine::tree::{TreeWriter, check_path};
 
 pub(crate) struct Images;
 
-/// Of a tag: versions of what is in its image.
+/// Annotation of a tag: versions of what its image contains.
 const VERSIONS: &str = "io.openshift.build.versions";
 
 #[derive(Deserialize)]
@@ -90,9 +90,9 @@ impl Builder for Images {
 
 #[derive(Debug)]
 struct Named {
-    /// What the release calls itself.
+    /// The release's own name.
     release: String,
-    /// Images by component. Every one has an image, and every image is named by digest.
+    /// Images by component, all by digest.
     components: BTreeMap<String, String>,
     /// Versions of parts on which all components agree.
     versions: BTreeMap<String, String>,
@@ -111,7 +111,7 @@ fn parse(text: &str) -> Result<Named, String> {
             versions.entry(part.to_owned()).or_default().insert(version.to_owned());
         }
         if check_path(&tag.name).is_err() || tag.name.contains('/') {
-            return Err(format!("has a component with the impossible name `{}`", tag.name.escape_debug()));
+            return Err(format!("has a component with the invalid name `{}`", tag.name.escape_debug()));
         }
         let image = tag.from.map(|from| from.name).unwrap_or_default();
         let name: ImageName =
@@ -128,7 +128,7 @@ fn parse(text: &str) -> Result<Named, String> {
     Ok(Named { release: stream.metadata.name, components, versions })
 }
 
-/// `kubernetes=1.31.4,other=2`, without what could not be a file's name.
+/// Parses `kubernetes=1.31.4,other=2`, without parts that cannot be file names.
 fn parts(list: &str) -> impl Iterator<Item = (&str, &str)> {
     let parts = list.split(',').filter_map(|one| one.trim().split_once('='));
     parts.filter(|(part, version)| {
@@ -156,7 +156,7 @@ mod tests {
         );
         assert!(parse(&stream(&[("etcd", "")])).unwrap_err().contains("no image for component `etcd`"));
         assert!(parse(&stream(&[("etcd", "quay.io/a/b:v1")])).unwrap_err().contains("by a tag"));
-        assert!(parse(&stream(&[("../etcd", &digest)])).unwrap_err().contains("impossible name"));
+        assert!(parse(&stream(&[("../etcd", &digest)])).unwrap_err().contains("invalid name"));
     }
 
     #[test]

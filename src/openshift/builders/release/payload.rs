@@ -1,7 +1,7 @@
-//! `payload`: reads `/release-manifests` of the release image: manifests, image-references, release-metadata.
+//! `payload`: `/release-manifests` of the release image: manifests, image-references, release-metadata.
 //!
-//! Input `image`: the release image's files. Output: `manifests/`, `image-references`, `release-metadata`, all as they
-//! are, and `version`, the release's own.
+//! Input `image`: the release image's files. Output: `manifests/`, `image-references` and `release-metadata`,
+//! unchanged, and `version`, the release's own.
 
 use serde::Deserialize;
 

@@ -1,17 +1,16 @@
-//! Manifests of a release, and which of their variants apply: said by annotations, not by file names.
+//! Manifests of a release, and which of their variants apply: decided by annotations, not by file names.
 
 use std::collections::BTreeSet;
 
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source, YamlNode};
 
-/// One document of a manifest file, its head understood.
+/// One document of a manifest file, with its head parsed.
 #[derive(Debug)]
 pub(super) struct Manifest<'a> {
     pub(super) file: &'a str,
-    /// Its text, without the separators around it.
+    /// Without the separators around it.
     pub(super) text: &'a str,
-    /// `kind`.
     pub(super) kind: String,
     /// `metadata.name`.
     pub(super) name: String,
@@ -28,13 +27,13 @@ impl Manifest<'_> {
         self.annotation(&format!("include.release.openshift.io/{profile}")) == Some("true")
     }
 
-    /// Whether it applies to a feature set; without the annotation it applies to all.
+    /// Whether it applies to a feature set; without the annotation, to all.
     pub(super) fn is_in_feature_set(&self, set: &str) -> bool {
         self.annotation("release.openshift.io/feature-set")
             .is_none_or(|sets| sets.split(',').any(|one| one.trim() == set))
     }
 
-    /// Whether it applies with these gates on; it may ask for some, or with `-` for some to be off.
+    /// Whether it applies with these enabled gates; it may require some, or with `-` require some to be disabled.
     pub(super) fn is_in_gates(&self, enabled: &BTreeSet<String>) -> bool {
         self.annotation("release.openshift.io/feature-gate").is_none_or(|gates| {
             gates.split(',').map(str::trim).all(|gate| match gate.strip_prefix('-') {
@@ -45,7 +44,7 @@ impl Manifest<'_> {
     }
 }
 
-/// The documents of a file. Only their heads are read: a schema may be megabytes.
+/// The documents of a file. Parses only their heads: a schema may be megabytes.
 pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest<'a>>, String> {
     let mut found = Vec::new();
     for document in split(text) {
@@ -53,7 +52,7 @@ pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest
         let mut problems = Problems::default();
         let Some(head) = yaml::documents(Source { name: file, text: &head }, &mut problems).pop() else {
             match problems.0.first() {
-                None => continue, // nothing but comments
+                None => continue, // only comments
                 Some(problem) => return Err(format!("`{file}` is not YAML: {}", problem.message)),
             }
         };
@@ -84,10 +83,10 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     .filter(|document| !document.trim().is_empty())
 }
 
-/// The text with only `apiVersion`, `kind` and `metadata` of its top-level fields.
+/// The text with only the top-level fields `apiVersion`, `kind` and `metadata`.
 fn head_of(document: &str) -> String {
     if document.trim_start().starts_with('{') {
-        return document.to_owned(); // JSON has no lines to choose from
+        return document.to_owned(); // JSON is not line-based
     }
     let mut keep = true;
     let mut head = String::new();

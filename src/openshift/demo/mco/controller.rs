@@ -1,4 +1,5 @@
-//! `machine-config-controller bootstrap`: a directory of manifests and the templates become one MachineConfig per pool.
+//! `machine-config-controller bootstrap`: renders a directory of manifests and the templates into one MachineConfig
+//! per pool.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("templates", "/etc/mcc/templates"),
 ];
 
-/// What this build asks the feature gates: a FeatureGate that has never heard of one of them makes it panic.
+/// Feature gates that this build queries: it panics if the FeatureGate does not list them.
 const ASKED: [&str; 2] = ["NodeSwap", "SigstoreImageVerification"];
 
 /// Writes `machine-configs`, `machine-pools` and `controller-config` below `--dest-dir`.
@@ -45,7 +46,7 @@ pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
 
     let mut configs: Vec<Value> = of("machineconfiguration.openshift.io", "MachineConfig").cloned().collect();
     configs.extend(build.render_templates(flags.get("templates"), config, &pull_secret).map_err(wrong)?);
-    // Of pools with the same name the last: a user's comes after the built-in one.
+    // The last of several pools with the same name: a user's comes after the built-in one.
     let pools: BTreeMap<&str, &Value> =
         of("machineconfiguration.openshift.io", "MachineConfigPool").map(|pool| (name(pool), pool)).collect();
     build.generate(&mut configs, &objects, &pools, &gates).map_err(wrong)?;
@@ -62,7 +63,7 @@ pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
     build.put_object(flags.get("dest-dir"), "controller-config/machine-config-controller.yaml", config)
 }
 
-/// The text of the pull secret, out of its Secret.
+/// The text of the pull secret, from its Secret.
 fn pull_secret(path: &str) -> Result<String, String> {
     let secret = object(path, "", "Secret")?;
     let kind = secret["type"].as_str().unwrap_or_default();
@@ -76,13 +77,13 @@ fn pull_secret(path: &str) -> Result<String, String> {
     if text.is_empty() { Err("the pull secret has no .dockerconfigjson".into()) } else { Ok(text) }
 }
 
-/// The text that a field holds in base64; empty if it holds none.
+/// Decodes a base64 field; empty if it has no text.
 pub(super) fn decoded(field: &Value) -> String {
     let text: String = field.as_str().unwrap_or_default().split_whitespace().collect();
     STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// Every gate of this version, with whether it is on.
+/// Every gate of this version, and whether it is enabled.
 fn gates(gate: &Value, version: &str) -> Done<BTreeMap<String, bool>> {
     let Some(these) = items(&gate["status"]["featureGates"]).iter().find(|gates| gates["version"] == version)
     else {
@@ -103,7 +104,7 @@ fn gates(gate: &Value, version: &str) -> Done<BTreeMap<String, bool>> {
 }
 
 impl Build<'_> {
-    /// Both programs are one build: what another version wrote is not understood.
+    /// Both programs are one build: they reject the output of another version.
     fn same_build(&self, config: &Value) -> Result<(), String> {
         let (key, own) = ("machineconfiguration.openshift.io/generated-by-version", self.version());
         match config["metadata"]["annotations"][key].as_str().unwrap_or_default() {
@@ -115,7 +116,7 @@ impl Build<'_> {
         }
     }
 
-    /// One pool's MachineConfig, and the names of what went into it.
+    /// Renders one pool's MachineConfig; returns it with the names of its sources.
     fn render<'a>(
         &self,
         pool: &Value,
@@ -156,7 +157,7 @@ pub(super) fn rendered_name(pool: &str, spec: &Value) -> String {
     format!("rendered-{pool}-{:032x}", u128::from_be_bytes(digest.into()))
 }
 
-/// Whether a pool's selector takes a MachineConfig. One that selects nothing takes nothing.
+/// Whether a pool's selector matches a MachineConfig. An empty selector matches nothing.
 fn selects(pool: &Value, config: &Value) -> bool {
     let label = |key: &str| config["metadata"]["labels"].get(key);
     let selector = &pool["spec"]["machineConfigSelector"];
@@ -179,7 +180,7 @@ fn selects(pool: &Value, config: &Value) -> bool {
         })
 }
 
-/// The pool, pointing to what was rendered for it.
+/// The pool, pointing to its rendered config.
 fn with_configuration(pool: &Value, name: &str, sources: &[&str]) -> Value {
     let source = |name: &&str| json!({"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig", "name": name});
     let configuration = json!({"name": name, "source": sources.iter().map(source).collect::<Vec<_>>()});

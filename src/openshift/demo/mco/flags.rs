@@ -1,10 +1,10 @@
-//! Flags: `--name value` and `--name=value`. One that is not known is refused.
+//! Flags: `--name value` and `--name=value`. Rejects unknown flags.
 
 use std::collections::BTreeMap;
 
 use super::{Done, Stop};
 
-/// The flags that a command knows, with their defaults, and what was given.
+/// The flags of a command with their defaults and values.
 pub(super) struct Flags(BTreeMap<&'static str, String>);
 
 impl Flags {
@@ -33,7 +33,6 @@ impl Flags {
         Ok(Self(flags))
     }
 
-    /// The value of a flag that the command knows.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }

@@ -1,5 +1,5 @@
-//! MachineConfigs that the controller makes from other objects: the kubelet's configuration with its feature gates,
-//! KubeletConfigs, ContainerRuntimeConfigs, and mirrors of registries.
+//! MachineConfigs that the controller generates from other objects: the kubelet's configuration with its feature gates,
+//! KubeletConfigs, ContainerRuntimeConfigs, and registry mirrors.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::openshift::ignition;
 const KUBELET: &str = "/etc/kubernetes/kubelet.conf";
 
 impl Build<'_> {
-    /// Adds what the objects ask for, for every pool.
+    /// Adds the generated configs for every pool.
     pub(super) fn generate(
         &self,
         configs: &mut Vec<Value>,
@@ -64,13 +64,13 @@ fn numbered(pool: &str, what: &str, at: usize) -> String {
     }
 }
 
-/// Whether an object's pool selector takes this pool. None at all takes every pool.
+/// Whether an object's pool selector matches this pool. Without a selector it matches every pool.
 fn takes(object: &Value, pool: &Value) -> bool {
     let wanted = object["spec"]["machineConfigPoolSelector"]["matchLabels"].as_object();
     wanted.into_iter().flatten().all(|(key, value)| pool["metadata"]["labels"].get(key) == Some(value))
 }
 
-/// The kubelet's configuration, as the templates of a role give it.
+/// The kubelet's configuration, from the templates of a role.
 fn kubelet(configs: &[Value], role: &str) -> Result<Value, String> {
     let template = configs.iter().find(|config| name(config) == format!("01-{role}-kubelet"));
     let files = template.map_or(&[][..], |config| items(&config["spec"]["config"]["storage"]["files"]));
@@ -81,7 +81,7 @@ fn kubelet(configs: &[Value], role: &str) -> Result<Value, String> {
     contents.ok_or_else(|| format!("could not get the kubelet configuration of {role} from the templates"))
 }
 
-/// In base64, as the controller writes it.
+/// In base64, like the controller.
 fn kubelet_file(kubelet: &Value) -> Value {
     let url = format!("data:text/plain;charset=utf-8;base64,{}", STANDARD.encode(format!("{kubelet}\n")));
     file(KUBELET, 420, url)

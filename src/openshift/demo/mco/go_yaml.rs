@@ -1,8 +1,8 @@
-//! Writes YAML in the form of the Go library that the real programs use.
+//! Writes YAML in the style of the Go library that the real programs use.
 //!
-//! The form matters: the name of a rendered config is a hash of this text. Keys sorted, lists not indented below their
-//! key, text of several lines as a literal block, quotes only where the text would mean something else. Long lines are
-//! not folded. [`crate::base::yaml`] has a form of its own, which is part of ids.
+//! The style matters: the name of a rendered config is a hash of this text. Keys are sorted, lists are not indented
+//! below their key, multi-line texts are literal blocks, and quotes appear only where the text would be misread. Long
+//! lines are not folded. [`crate::base::yaml`] has a style of its own, which is part of ids.
 
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ fn block(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// Writes a scalar or something empty, and ends the line. `indent` is that of the line it stands on.
+/// Writes a scalar or an empty collection, and ends the line. `indent` is that of the current line.
 fn scalar(value: &Value, indent: usize, out: &mut String) {
     match value {
         Value::String(text) if text.contains('\n') && as_literal(text) => literal(text, indent, out),
@@ -92,7 +92,7 @@ fn literal(text: &str, indent: usize, out: &mut String) {
     }
 }
 
-/// Whether this text without quotes would be read as text.
+/// Whether the unquoted text would be parsed as text.
 fn is_text(text: &str) -> bool {
     let data = YamlData::Scalar { text: text.to_owned(), plain: true };
     schema::json(&YamlNode { line: 1, span: 0..0, data }).is_string()

@@ -1,4 +1,4 @@
-//! Objects from files, and files from objects.
+//! Reads and writes objects.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source};
 use crate::openshift::schema;
 
-/// The text of a file, with the words of a Go program if there is none.
+/// The text of a file; a missing file yields the error of a Go program.
 pub(super) fn text(path: &str) -> Result<String, String> {
     let bytes = fs::read(Path::new(path)).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),
@@ -20,14 +20,14 @@ pub(super) fn text(path: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{path} is not text"))
 }
 
-/// The documents of a text, typed as Kubernetes types YAML.
+/// The documents of a text, typed as Kubernetes does.
 pub(super) fn documents(name: &str, text: &str) -> Result<Vec<Value>, String> {
     let mut problems = Problems::default();
     let found = yaml::documents(Source { name, text }, &mut problems);
     match problems.or(()) {
         Ok(()) => Ok(found.iter().map(schema::json).collect()),
         Err(Problems(found)) => {
-            // Without the hint: the real programs give none.
+            // Without the hint: the real programs have none.
             Err(found.first().map(|first| format!("{}: {}", first.place, first.message)).unwrap_or_default())
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn scalar(value: &Value) -> String {
     }
 }
 
-/// The items of a list; none of anything else.
+/// The items of a list; empty for anything else.
 pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
@@ -56,13 +56,13 @@ pub(super) fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// `apiVersion` without its version, and `kind`: what an object is.
+/// The group and kind of an object.
 pub(super) fn kind(object: &Value) -> (&str, &str) {
     let version = object["apiVersion"].as_str().unwrap_or_default();
     (version.split_once('/').map_or("", |(group, _)| group), object["kind"].as_str().unwrap_or_default())
 }
 
-/// The one object of this kind that a file must hold.
+/// The object of this kind that a file must contain.
 pub(super) fn object(path: &str, group: &str, wanted: &str) -> Result<Value, String> {
     let object = document(path, &text(path)?)?;
     match kind(&object) {
@@ -74,7 +74,7 @@ pub(super) fn object(path: &str, group: &str, wanted: &str) -> Result<Value, Str
     }
 }
 
-/// The metadata that every object which the demo makes carries.
+/// The metadata of every object that the demo creates.
 pub(super) fn metadata(name: &str, annotations: &[(&str, &str)], labels: &[(&str, &str)]) -> Value {
     let map = |entries: &[(&str, &str)]| -> Map<String, Value> {
         entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect()
@@ -89,7 +89,7 @@ pub(super) fn metadata(name: &str, annotations: &[(&str, &str)], labels: &[(&str
 }
 
 impl Build<'_> {
-    /// Writes a file below a directory that is made if needed.
+    /// Writes a file below a directory, which is created if needed.
     pub(super) fn put(&self, directory: &str, file: &str, text: &str) -> Done<()> {
         let path = self.directory.join(directory).join(file);
         let write = || {
@@ -106,16 +106,16 @@ impl Build<'_> {
     }
 }
 
-/// Reads every manifest of a directory, in the order of the files' names.
+/// Reads every manifest of a directory, in file name order.
 pub(super) fn directory(path: &str) -> Done<Vec<Value>> {
     let names = fs::list(Path::new(path)).map_err(|error| {
         Stop::Fatal(format!("error running MCC[BOOTSTRAP]: open {path}: {}", error.source))
     })?;
     let mut objects = Vec::new();
     for name in names {
-        // A link is what it leads to.
+        // Follow links.
         let Ok(file) = fs::canonical(&Path::new(path).join(name)) else {
-            // The real one asks the file that it could not open for its name.
+            // The real program panics on a file that it could not open.
             return Err(Stop::Panic(
                 "runtime error: invalid memory address or nil pointer dereference".into(),
             ));

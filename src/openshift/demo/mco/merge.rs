@@ -1,11 +1,11 @@
-//! Many MachineConfigs, in the order of their names, become one: what comes later wins.
+//! Merges MachineConfigs in the order of their names: later ones win.
 
 use serde_json::{Value, json};
 
 use super::Build;
 use super::manifests::{items, metadata, name};
 
-/// Lists of Ignition whose entries have a name of their own, and the field that holds it.
+/// Ignition lists whose entries have a name, and the field that contains it.
 const NAMED: &[(&str, &str)] = &[
     ("files", "path"),
     ("directories", "path"),
@@ -59,7 +59,7 @@ impl Build<'_> {
         }))
     }
 
-    /// An Ignition config of spec 3, not newer than what is rendered.
+    /// Accepts an Ignition config of spec 3 that is not newer than what is rendered.
     fn supported(&self, config: &Value) -> Result<(), String> {
         let version = config["ignition"]["version"].as_str().unwrap_or_default();
         let minor = |version: &str| {
@@ -103,7 +103,7 @@ fn or<'a>(text: &'a Value, other: &'a str) -> &'a str {
     text.as_str().filter(|text| !text.is_empty()).unwrap_or(other)
 }
 
-/// Adds `child` to `parent`: maps field by field, named entries by their name, other lists at the end.
+/// Merges `child` into `parent`: maps field by field, named entries by name, other lists by appending.
 fn merge(parent: &mut Value, child: &Value) {
     match (parent, child) {
         (Value::Object(parent), Value::Object(child)) => {
@@ -131,7 +131,7 @@ fn lists(key: &str, old: &mut Vec<Value>, new: &[Value]) {
     for value in new {
         let same = |one: &&mut Value| one.get(field).is_some() && one.get(field) == value.get(field);
         match old.iter_mut().find(same) {
-            // Half of one file and half of another is no file.
+            // A file is replaced as a whole.
             Some(one) if key == "files" => *one = value.clone(),
             Some(one) => merge(one, value),
             None => old.push(value.clone()),

@@ -1,8 +1,8 @@
 //! The demo release's machine-config-operator and machine-config-controller.
 //!
-//! They keep the contract of the real ones as they were observed: flags, inputs, what is fatal and with which exit code,
-//! what goes silently wrong, names and places of the outputs. What they render is small and says that it is a demo. They
-//! see no clock, network or randomness, and nothing of the environment but `RELEASE_VERSION`.
+//! They follow the observed contract of the real ones: flags, inputs, what is fatal and with which exit code, what goes
+//! silently wrong, names and locations of the outputs. What they render is small and declares itself a demo. They see
+//! no clock, network or randomness, and nothing of the environment but `RELEASE_VERSION`.
 //!
 //! ```text
 //! operator.rs    step 1: CRs, pull secret and image references → ControllerConfig and pools
@@ -12,12 +12,12 @@
 //! go_yaml.rs     YAML as the real programs write it         flags.rs      the command line
 //! ```
 //!
-//! # How they are programs of an image
+//! # How they become programs of an image
 //!
-//! In the image stands a script of one line, `#!/.tinderbox/interpreter machine-config@1 4.18`: its interpreter is
-//! tinderbox, which the sandbox brings along ([`crate::engine::sandbox`]). So the demo's digest depends on no compiler, and
-//! the programs share this project's readers. The price: their code is not in the image. What they render is part of ids
-//! all the same, so a change of it is a change of [`CONTRACT`], as with a builder; a test pins it.
+//! The image contains a one-line script, `#!/.tinderbox/interpreter machine-config@1 4.18`: its interpreter is
+//! tinderbox, which the sandbox provides ([`crate::engine::sandbox`]). So the demo's digest does not depend on a
+//! compiler, and the programs share this project's parsers. The price: their code is not in the image. What they
+//! render is still part of ids, so changing it requires a new [`CONTRACT`], as with a builder; a test pins it.
 
 mod controller;
 mod flags;
@@ -33,10 +33,10 @@ use std::path::Path;
 
 use crate::engine::sandbox::INTERPRETER;
 
-/// What the programs render, by name and number. Other bytes for the same inputs mean another number.
+/// The name and version of the rendering. Other bytes for the same inputs require another version.
 const CONTRACT: &str = "machine-config@1";
 
-/// The file that stands for both programs in the image of a version.
+/// The file that represents both programs in the image of a version.
 pub(super) fn script(version: &str) -> String {
     format!(
         "#!{INTERPRETER} {CONTRACT} {version}\n\
@@ -44,21 +44,21 @@ pub(super) fn script(version: &str) -> String {
     )
 }
 
-/// A program as it was started.
+/// How a program was started.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
-    /// What stands after the interpreter in the script's first line.
+    /// The text after the interpreter in the script's first line.
     pub script: &'a str,
     /// The path that the program was started by: it has two names.
     pub path: &'a str,
     pub arguments: &'a [String],
-    /// Where it was started.
+    /// The working directory.
     pub directory: &'a Path,
-    /// `RELEASE_VERSION` in its environment.
+    /// From its environment.
     pub release_version: Option<&'a str>,
 }
 
-/// How a program ended, and what it printed.
+/// The exit status and output of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     pub code: u8,
@@ -66,22 +66,21 @@ pub(crate) struct Ended {
     pub stderr: String,
 }
 
-/// Why a program ends early.
 #[derive(Debug, PartialEq)]
 enum Stop {
-    /// The command line is wrong: exit 1.
+    /// Invalid command line: exit 1.
     Usage(String),
-    /// As the real programs' log library does it: exit 255.
+    /// Like the real programs' log library: exit 255.
     Fatal(String),
-    /// As the real programs' runtime does it: exit 2.
+    /// Like a Go panic: exit 2.
     Panic(String),
 }
 
 type Done<T> = Result<T, Stop>;
 
-/// What both programs know of the build that they belong to, and their log.
+/// The build that both programs belong to, and their log.
 struct Build<'a> {
-    /// `4.18`.
+    /// For example `4.18`.
     minor: &'a str,
     directory: &'a Path,
     release_version: Option<&'a str>,
@@ -92,7 +91,7 @@ struct Build<'a> {
 pub(crate) fn run(call: &Call<'_>) -> Ended {
     let Some(minor) = call.script.strip_prefix(CONTRACT).map(str::trim) else {
         let problem = format!(
-            "this program is `{}`, and this tinderbox has `{CONTRACT}`: take the tinderbox that the release was made with\n",
+            "this program is `{}`, but this tinderbox has `{CONTRACT}`: use the tinderbox that created the release\n",
             call.script
         );
         return Ended { code: 126, stderr: problem, ..Ended::default() };
@@ -124,7 +123,7 @@ pub(crate) fn run(call: &Call<'_>) -> Ended {
 }
 
 impl Build<'_> {
-    /// Runs the program of this name; what it prints to stdout.
+    /// Runs the program of this name; returns its stdout.
     fn start(&self, name: &str, arguments: &[String]) -> Done<String> {
         let step = match name {
             "machine-config-operator" => operator::bootstrap,
@@ -141,7 +140,7 @@ impl Build<'_> {
         }
     }
 
-    /// What both programs sign their files with, and compare.
+    /// The version that both programs write into their files, and compare.
     fn version(&self) -> String {
         format!("v{}.0-demo", self.minor)
     }
@@ -160,12 +159,12 @@ impl Build<'_> {
     }
 }
 
-/// A line as the real programs log it, at a time that never changes.
+/// A log line in the format of the real programs, at a fixed time.
 fn line(level: char, message: &str) -> String {
     format!("{level}0101 00:00:00.000000       1 demo.go:1] {message}")
 }
 
-/// The name that a rendered config must have: for tests that compare.
+/// The expected name of a rendered config, for tests.
 #[cfg(test)]
 pub(super) fn rendered_name(pool: &str, config: &str) -> Option<String> {
     let config = manifests::documents("a config", config).ok()?.into_iter().next()?;

@@ -1,4 +1,4 @@
-//! `machine-config-operator bootstrap`: the ControllerConfig and the pools, from the cluster's own CRs.
+//! `machine-config-operator bootstrap`: renders the ControllerConfig and the pools from the cluster's own CRs.
 
 use std::net::IpAddr;
 
@@ -28,7 +28,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("cloud-provider-ca-file", ""),
 ];
 
-/// Image references without one of these are refused; the second name is the one in the ControllerConfig.
+/// Required images; the second name is the one in the ControllerConfig.
 const NEEDED: &[(&str, &str)] = &[
     ("machine-config-operator", "machineConfigOperator"),
     ("keepalived-ipfailover", "keepalivedImage"),
@@ -40,13 +40,13 @@ const NEEDED: &[(&str, &str)] = &[
     ("haproxy-router", "haproxyImage"),
 ];
 
-/// Images that may be missing, with a warning: the name in the ControllerConfig, and what the warning calls it.
+/// Optional images, missing with a warning: the name in the ControllerConfig, and the name in the warning.
 const OPTIONAL: &[(&str, &str, &str)] = &[
     ("rhel-coreos", "baseOSContainerImage", "Base OS container"),
     ("rhel-coreos-extensions", "baseOSExtensionsContainerImage", "Base OS extensions container"),
 ];
 
-/// Writes `bootstrap/manifests/*` below `--dest-dir`, or below the current directory: the flag is not enforced.
+/// Writes `bootstrap/manifests/*` below `--dest-dir`, or below the current directory: the flag is not required.
 pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
     let flags = Flags::parse(FLAGS, arguments)?;
     build.info(&format!("Version: {} (demo)", build.version()));
@@ -71,7 +71,7 @@ pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
     build.put_object(directory, "bootstrap/machineconfigoperator-bootstrap-pod.yaml", &pod)
 }
 
-/// The images of a release, under the names that the ControllerConfig gives them.
+/// The images of a release, under their names in the ControllerConfig.
 struct Images {
     needed: Map<String, Value>,
     optional: Map<String, Value>,
@@ -159,7 +159,7 @@ impl Build<'_> {
         }))
     }
 
-    /// The payload's version, or what the environment says instead: so the environment must be empty.
+    /// The payload's version, unless the environment overrides it: so the environment must be empty.
     pub(super) fn release_version<'a>(&'a self, flags: &'a Flags) -> &'a str {
         self.release_version.unwrap_or_else(|| flags.get("payload-version"))
     }
@@ -201,7 +201,7 @@ fn pool(role: &str) -> Value {
     })
 }
 
-/// What would run the controller and the server on the bootstrap node.
+/// The pod that would run the controller and the server on the bootstrap node.
 fn pod(image: &Value) -> Value {
     let mut metadata = metadata("bootstrap-machine-config-operator", &[], &[]);
     metadata["namespace"] = "openshift-machine-config-operator".into();

@@ -1,7 +1,8 @@
-//! The templates of /etc/mcc/templates: `<role>/<MachineConfig>/_base/{files,units}/*.yaml`, and `common/_base` for both.
+//! The templates of /etc/mcc/templates: `<role>/<MachineConfig>/_base/{files,units}/*.yaml`, and `common/_base` for
+//! both.
 //!
-//! A template is YAML; inside of its texts `{{.Name}}` stands for a fact, and `{{if .Name}}…{{else}}…{{end}}` asks whether
-//! it is empty. A line with nothing but such a word leaves no line behind. A file whose contents come out empty is none.
+//! A template is YAML; in its texts, `{{.Name}}` is replaced by a fact, and `{{if .Name}}…{{else}}…{{end}}` tests
+//! whether it is empty. A line with nothing but such a directive disappears. A file with empty contents is omitted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +15,7 @@ use super::{Build, merge};
 use crate::base::fs;
 use crate::openshift::ignition;
 
-/// What templates may ask for.
+/// The values that templates can use.
 type Facts = BTreeMap<&'static str, String>;
 
 impl Build<'_> {
@@ -49,7 +50,7 @@ impl Build<'_> {
         Ok(all)
     }
 
-    /// Exactly what a rendered config depends on, beside users' own manifests: no certificate, no name of the cluster, no
+    /// Exactly what a rendered config depends on, besides users' own manifests: no certificate, no cluster name, no
     /// network but that of the services.
     fn facts(&self, spec: &Value, pull_secret: &str) -> Facts {
         let image = |name: &str| scalar(&spec["images"][name]);
@@ -106,7 +107,7 @@ fn file(template: &Value, facts: &Facts) -> Result<Option<Value>, String> {
     Ok((!contents.trim().is_empty()).then(|| merge::file(&path, mode, source)))
 }
 
-/// A unit, with the facts in all of its texts.
+/// A unit, with the facts filled into all its texts.
 fn unit(template: &Value, facts: &Facts) -> Result<Value, String> {
     let mut unit = expanded(template, facts)?;
     if let Some(enabled @ Value::String(_)) = unit.get_mut("enabled") {
@@ -127,10 +128,10 @@ fn expanded(value: &Value, facts: &Facts) -> Result<Value, String> {
     })
 }
 
-/// A text with its facts filled in.
+/// Fills the facts into a text.
 fn expand(text: &str, facts: &Facts) -> Result<String, String> {
     let mut out = String::new();
-    // For every open `if`, whether its text is wanted now.
+    // For every open `if`, whether its text is included now.
     let mut open: Vec<bool> = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find("{{") {
@@ -143,7 +144,7 @@ fn expand(text: &str, facts: &Facts) -> Result<String, String> {
         }
         let known = |name: &str| match facts.get(name.trim().trim_start_matches('.')) {
             Some(fact) => Ok(fact),
-            None => Err(format!("{name} is no fact")),
+            None => Err(format!("{name} is not a fact")),
         };
         if let Some(name) = word.strip_prefix("if ") {
             open.push(!known(name)?.is_empty());

@@ -9,7 +9,7 @@ use super::*;
 use crate::base::hint::Problems;
 use crate::base::yaml::{Source, YamlData, YamlNode, documents};
 
-/// What facts list as needed to build a cluster.
+/// What facts list as required to build a cluster.
 const NEEDED: [&str; 20] = [
     "baremetal-runtimecfg",
     "cluster-config-api",
@@ -33,7 +33,7 @@ const NEEDED: [&str; 20] = [
     "cluster-ingress-operator",
 ];
 
-/// Every CR that recipes write or that users put beside them.
+/// Every CR that recipes write or that users add.
 const CRDS: [&str; 21] = [
     "apiservers.config.openshift.io",
     "clusteroperators.config.openshift.io",
@@ -70,8 +70,8 @@ fn assembling_again_gives_the_same_bytes() {
     assert!(open("4.17").is_none());
 }
 
-/// The same on every machine, by every compiler. To change one of these is to change the ids of whatever is built on
-/// the demo: CHANGELOG says so.
+/// Independent of machine and compiler. Changing one of these changes the ids of everything built on the demo:
+/// CHANGELOG says so.
 #[test]
 fn the_digests_are_pinned() {
     let digests = demos().iter().map(|demo| demo.release().1.to_string()).collect::<Vec<_>>();
@@ -113,10 +113,10 @@ fn a_component_without_content_says_so() {
     );
     let other = Sha256::of(b"something else");
     let error = demo.manifest(&etcd.at(other), &other).unwrap_err().to_string();
-    assert!(error.ends_with("`tinderbox lock --update release=demo:4.18` takes it)"), "{error}");
+    assert!(error.ends_with("run `tinderbox lock --update release=demo:4.18`)"), "{error}");
 }
 
-/// Keeps what it is given, as a registry would.
+/// Stores what it receives, like a registry.
 #[derive(Default)]
 struct Memory(Mutex<BTreeMap<String, Vec<u8>>>);
 
@@ -243,7 +243,7 @@ fn every_definition_has_what_a_server_wants() {
     }
 }
 
-/// One variant for every feature set, or one for all; the file's name says which.
+/// One variant for every feature set, or one for all; the file name says which.
 #[test]
 fn definitions_have_one_variant_for_each_feature_set() {
     let sets = BTreeSet::from(["CustomNoUpgrade", "Default", "DevPreviewNoUpgrade", "TechPreviewNoUpgrade"]);
@@ -274,7 +274,7 @@ fn feature_gates_are_as_unfinished_as_real_ones() {
                 path.starts_with("release-manifests/") && text(node, &["kind"]) == "FeatureGate"
             })
             .collect();
-        // One without gates, for the CVO to create where there is none; one for each set and profile.
+        // One without gates, which the CVO creates if none exists; one for each set and profile.
         let (empty, gates): (Vec<_>, Vec<_>) =
             gates.into_iter().partition(|(path, _)| path.ends_with("_featuregate.cr.yaml"));
         assert!(empty.iter().all(|(_, gate)| get(gate, &["status"]).is_none()));

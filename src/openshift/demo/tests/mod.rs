@@ -1,4 +1,4 @@
-//! The demo release as users of it see it: through the interface for images, and by what its programs do.
+//! The demo release from the outside: through the image interface, and by running its programs.
 
 mod assembly;
 mod programs;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use super::*;
 
-/// The files of an image, by path; a hard link is the file that it names.
+/// The files of an image, by path; a hard link yields the file that it names.
 fn contents(demo: &Demo, name: &ImageName, digest: &Sha256) -> BTreeMap<String, Vec<u8>> {
     let manifest = crate::engine::registry::image(demo, name, digest, layer::ARCHITECTURE).unwrap();
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();

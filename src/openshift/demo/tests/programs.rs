@@ -1,4 +1,4 @@
-//! What the programs do, called in this process. tests/it/mco.rs runs them as users do: in the sandbox.
+//! Calls the programs in this process. tests/it/mco.rs runs them as users do: in the sandbox.
 
 #![expect(clippy::disallowed_methods, reason = "files are laid out here, and outputs read")]
 
@@ -119,12 +119,12 @@ impl Root {
         fs::remove_file(self.directory.path().join(path)).unwrap();
     }
 
-    /// As the program sees a path.
+    /// A path as the program sees it.
     fn path(&self, path: &str) -> String {
         format!("{}{path}", self.directory.path().display())
     }
 
-    /// Runs a program as its script says.
+    /// Runs a program according to its script.
     fn run(&self, program: &str, arguments: &[String]) -> mco::Ended {
         let path = self.path(&format!("/usr/bin/machine-config-{program}"));
         let script = fs::read_to_string(&path).unwrap();
@@ -207,7 +207,7 @@ impl Root {
         files
     }
 
-    /// The names of what is rendered.
+    /// The names of the rendered configs.
     fn names(&self) -> Vec<String> {
         let outputs = self.render();
         outputs.keys().filter_map(|path| path.strip_prefix("machine-configs/")).map(str::to_owned).collect()
@@ -256,7 +256,7 @@ fn both_pools_are_rendered_twice_the_same() {
 /// One change to the inputs.
 type Change = fn(&Root);
 
-/// Exactly what the facts say: these change what is rendered.
+/// According to the facts, exactly these inputs change what is rendered.
 #[test]
 fn what_rendering_depends_on() {
     let base = Root::new("4.18").names();
@@ -413,7 +413,7 @@ fn what_is_silent_in_the_first_step() {
     let root = Root { destination: None, ..Root::new("4.18") };
     assert_eq!(root.operator().code, 0);
     assert!(root.directory.path().join("bootstrap/manifests/master.machineconfigpool.yaml").exists());
-    // An empty pull secret is dropped, and missed in the second step.
+    // An empty pull secret is dropped, and the second step misses it.
     let root = Root::new("4.18");
     root.write("in/pull-secret.yaml", b"");
     assert_eq!(root.operator().code, 0);
@@ -526,11 +526,11 @@ fn a_script_of_another_tinderbox_is_refused() {
     root.edit("usr/bin/machine-config-operator", "machine-config@1", "machine-config@2");
     let ended = root.operator();
     assert_eq!(ended.code, 126);
-    assert!(ended.stderr.contains("`machine-config@2 4.18`, and this tinderbox has `machine-config@1`"));
+    assert!(ended.stderr.contains("`machine-config@2 4.18`, but this tinderbox has `machine-config@1`"));
 }
 
-/// What is rendered is part of ids, and the image does not hold the code that renders it. A digest that changes here asks
-/// for another number in [`mco`]'s `CONTRACT`.
+/// What is rendered is part of ids, and the image does not contain the code that renders it. A digest that changes here
+/// requires another version in [`mco`]'s `CONTRACT`.
 #[test]
 fn what_is_rendered_is_pinned() {
     for (version, digest) in [
