@@ -1,4 +1,4 @@
-//! Two closures with one field changed: the time follows what differs, not what there is.
+//! Two closures with one field changed: the time depends on the difference, not on the size.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use crate::bench::Bench;
 use crate::clusters::{add_recipes, example};
 use crate::measure::{Times, output, ratio, repeat, row, show, title, verdict};
 
-/// What a comparison may take, beside the start of the process.
+/// Time limit of a comparison, without process start.
 const LIMIT: Duration = Duration::from_millis(50);
-/// Growth of the time at ten times the size that is still about what differs.
+/// Maximum growth at ten times the size.
 const GROWTH: f64 = 5.0;
 
 pub(crate) fn run(bench: &Bench) {
@@ -25,7 +25,7 @@ pub(crate) fn run(bench: &Bench) {
     ));
     let [small, large] = sizes.map(|size| one(bench, size));
     let growth = ratio(large, small);
-    verdict("growth at ten times the size", growth, "", "follows the difference", growth <= GROWTH);
+    verdict("growth at ten times the size", growth, "", "depends on the difference", growth <= GROWTH);
     verb(bench);
 }
 
@@ -35,7 +35,7 @@ fn one(bench: &Bench, size: usize) -> Duration {
     add_recipes(&dir, "10-bench", size);
     let build = || output(bench.tinderbox(&store).arg("-C").arg(&dir).args(["--json", "build", "bench"]));
     let old = side(&store, &build());
-    // The last of a chain: nothing is made from it.
+    // The last of a chain: it has no users.
     let template = dir.join("recipes/10-bench/bench-00009.yaml.j2");
     let text = std::fs::read_to_string(&template).unwrap();
     std::fs::write(&template, text.replace("namespace: openshift-config", "namespace: openshift-etcd"))
@@ -65,7 +65,7 @@ fn side(store: &Path, built: &str) -> Side {
     Side { title: "bench".into(), store: Some(Store::open(store).unwrap()), parts }
 }
 
-/// The verb on two generations of the example, whole process, beside a process that does nothing.
+/// The verb on two generations of the example, whole process, compared with a process that does nothing.
 fn verb(bench: &Bench) {
     let (dir, store) = (example(bench, "generations"), bench.dir("generations-store"));
     let build = || output(bench.tinderbox(&store).arg("-C").arg(&dir).args(["build"]));

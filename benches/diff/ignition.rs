@@ -10,16 +10,16 @@ use crate::bench::Bench;
 use crate::made::{CRDS, config, real};
 use crate::measure::{Times, mebibytes, note, peak_memory, ratio, repeat, row, title, verdict};
 
-/// Says that this program shall compare two files and end: a process with nothing else in it.
+/// Makes this program compare two files and exit: a process of its own.
 pub(crate) const COMPARE: &str = "--compare";
-/// At most this much memory, and at least that much faster.
+/// Maximum memory, and minimum speedup.
 const MEMORY: u64 = 200 << 20;
 const FASTER: f64 = 20.0;
 
 pub(crate) fn run(bench: &Bench) {
     title(&format!("ignition: two bootstrap configs with {CRDS} CRDs each"));
     if !has("diffoscope") {
-        note("diffoscope", "not there: apt-get install diffoscope-minimal");
+        note("diffoscope", "not installed: apt-get install diffoscope-minimal");
     }
     let none = config(|_| false);
     pair(bench, "a few files differ", &none, &config(|number| number % 20 == 0));
@@ -78,7 +78,7 @@ fn this(old: &Path, new: &Path) -> Command {
     command
 }
 
-/// Reads two files, compares them and prints what differs.
+/// Reads two files, compares them and prints the differences.
 pub(crate) fn compare(old: &str, new: &str) {
     let read = |path: &str| std::fs::read_to_string(path).unwrap();
     let (old, new) = (read(old), read(new));
@@ -90,7 +90,7 @@ pub(crate) fn compare(old: &str, new: &str) {
     println!("{}", serde_json::to_string(&found).unwrap());
 }
 
-/// It says with its status that they differ, as `diff` does.
+/// Its exit status says that they differ, like `diff`.
 fn diffoscope(runs: usize, old: &Path, new: &Path) -> Times {
     let mut times = Times::default();
     for _ in 0..=runs {

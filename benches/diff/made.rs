@@ -8,12 +8,12 @@ use tinderbox::internals::ignition::encode;
 /// Path and content.
 type File = (String, String);
 
-/// CRDs of one config.
+/// Number of CRDs in a config.
 pub(crate) const CRDS: usize = 100;
-/// Fields of one, so that a config is about 4 MB.
+/// Number of fields in a CRD, so that a config has about 4 MB.
 const FIELDS: usize = 62;
 
-/// A config with made CRDs. Of those in `changed`, one field differs.
+/// A config with generated CRDs. One field differs in those that `changed` selects.
 pub(crate) fn config(changed: impl Fn(usize) -> bool) -> String {
     let crds = (0..CRDS).map(|number| {
         let path = format!("/opt/openshift/manifests/0000_10_crd-{number:03}.yaml");

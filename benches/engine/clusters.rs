@@ -1,4 +1,4 @@
-//! Inputs: cluster directories of a wanted size, the same graph for Nix, and directories full of files.
+//! Inputs: cluster directories of a given size, the same graph for Nix, and directories with many files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::process::Command;
 use crate::Bench;
 use crate::measure;
 
-/// The program under test, as cargo built it for this benchmark.
+/// The program under test, as built by cargo for this benchmark.
 const TINDERBOX: &str = env!("CARGO_BIN_EXE_tinderbox");
 
 impl Bench {
-    /// The program under test, which sees no store but the one given.
+    /// The program under test, which only sees the given store.
     pub(crate) fn tinderbox(&self, store: &Path) -> Command {
         let mut command = Command::new(TINDERBOX);
         command
@@ -24,7 +24,7 @@ impl Bench {
     }
 }
 
-/// Layers of a graph: what is in one needs something of the layer before.
+/// Layers of a graph: a derivation needs one of the layer before.
 const DEPTH: usize = 10;
 
 /// The example cluster in a new directory, with its lock and seed.
@@ -37,7 +37,7 @@ pub(crate) fn example(bench: &Bench, name: &str) -> PathBuf {
     dir
 }
 
-/// Adds recipes to a cluster directory: templates with a config field, each on top of one of the layer before.
+/// Adds recipes to a cluster directory: templates with a config field, each needing one of the layer before.
 pub(crate) fn add_recipes(dir: &Path, folder: &str, count: usize) {
     let stage = dir.join("recipes").join(folder);
     std::fs::create_dir_all(&stage).unwrap();
@@ -60,7 +60,7 @@ pub(crate) fn add_recipes(dir: &Path, folder: &str, count: usize) {
     }
 }
 
-/// A file for `nix-build` with as many derivations, connected in the same way, and one on top of all.
+/// A file for `nix-build` with as many derivations, connected in the same way, and one that needs all.
 pub(crate) fn nix_graph(path: &Path, count: usize) {
     let mut text = String::from(
         "let\n  make = name: below: text: derivation {\n    inherit name below;\n    system = builtins.currentSystem;\n    \
@@ -80,7 +80,7 @@ fn below(at: usize) -> Option<usize> {
     (!at.is_multiple_of(DEPTH)).then(|| at - 1)
 }
 
-/// How many derivations a build of these targets has.
+/// The number of derivations that a build of these targets has.
 pub(crate) fn derivations(bench: &Bench, dir: &Path, store: &Path, targets: &[&str]) -> usize {
     let text = measure::output(
         bench.tinderbox(store).arg("-C").arg(dir).args(["--json", "build", "--dry-run"]).args(targets),
@@ -90,7 +90,7 @@ pub(crate) fn derivations(bench: &Bench, dir: &Path, store: &Path, targets: &[&s
     count("would_build") + count("cached")
 }
 
-/// A directory with this many files of this size, all different; 100 files to a folder.
+/// A directory with this many different files of this size; 100 files per folder.
 pub(crate) fn files(dir: &Path, count: usize, size: usize) {
     let mut bytes = vec![0; size];
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -7,14 +7,14 @@ use crate::Bench;
 use crate::clusters::example;
 use crate::measure::{Times, note, ratio, row, run as run_once, settle, title, verdict};
 
-/// What people use today, if it is there.
+/// The tool that people use today, if it is installed.
 const INSTALLER: &str = "openshift-install";
 
 pub(crate) fn run(bench: &Bench) {
     let runs = bench.size(10, 2);
     let dir = example(bench, "cold");
     title(&format!("cold: `build` of the whole example into an empty store, whole process, {runs} runs"));
-    // The lock and the seed are made once, and are no part of a build.
+    // The lock and the seed are created once, and are not part of a build.
     run_once(bench.tinderbox(&bench.dir("cold-lock")).arg("-C").arg(&dir).arg("lock"));
     let mut ours = Times::default();
     for _ in 0..runs {
@@ -34,7 +34,7 @@ pub(crate) fn run(bench: &Bench) {
     }
     let mut theirs = Times::default();
     for _ in 0..runs {
-        // It consumes what it reads.
+        // It consumes its input.
         let assets = bench.dir("cold-installer");
         let config = std::fs::read_to_string(dir.join("install-config.yaml")).unwrap();
         std::fs::write(assets.join("install-config.yaml"), config).unwrap();

@@ -1,4 +1,4 @@
-//! Large graphs of tiny derivations: the time for each must not depend on how many there are.
+//! Large graphs of tiny derivations: the time per derivation must not depend on their number.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::Bench;
 use crate::clusters::{add_recipes, derivations, example};
 use crate::measure::{Times, repeat, run as run_once, settle, show, title, verdict};
 
-/// Growth that is still noise: caches get colder as graphs get larger.
+/// Growth that counts as noise: caches get colder as graphs get larger.
 const NOISE: f64 = 1.2;
 
 pub(crate) fn run(bench: &Bench) {

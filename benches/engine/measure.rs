@@ -1,10 +1,10 @@
-//! Running programs, timing them, and printing what came out.
+//! Runs programs, times them, and prints the results.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Times of several runs of one thing.
+/// The times of several runs.
 #[derive(Default)]
 pub(crate) struct Times(Vec<Duration>);
 
@@ -33,7 +33,7 @@ pub(crate) fn run(command: &mut Command) -> Duration {
     time
 }
 
-/// Runs a program several times, after once that does not count.
+/// Runs a program several times, after a warm-up run.
 pub(crate) fn repeat(runs: usize, mut command: impl FnMut() -> Command) -> Times {
     run(&mut command());
     let mut times = Times::default();
@@ -41,12 +41,12 @@ pub(crate) fn repeat(runs: usize, mut command: impl FnMut() -> Command) -> Times
     times
 }
 
-/// Runs a program to its end, and says how much memory it had at most, in bytes.
+/// Runs a program to its end, and returns its peak memory in bytes.
 pub(crate) fn peak_memory(command: &mut Command) -> u64 {
     let mut child = start_quietly(command);
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
-    // The system keeps the peak itself; looking often only makes sure that the last look is near the end.
+    // The system keeps the peak itself; polling often only makes sure that the last poll is near the end.
     while child.try_wait().unwrap().is_none() {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -58,7 +58,7 @@ pub(crate) fn peak_memory(command: &mut Command) -> u64 {
     peak
 }
 
-/// What a program prints; it must succeed.
+/// The output of a program, which must succeed.
 pub(crate) fn output(command: &mut Command) -> String {
     let done = command.stdin(Stdio::null()).output().unwrap();
     assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
@@ -73,27 +73,24 @@ fn start_quietly(command: &mut Command) -> Child {
         .unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// Brings the disk to rest, so that one side does not pay for the other's writes.
+/// Waits for the disk, so that one side does not pay for the other's writes.
 pub(crate) fn settle(dir: &Path) {
     tinderbox::internals::fs::sync_file_system(dir).unwrap();
 }
 
-/// A heading.
 pub(crate) fn title(text: &str) {
     println!("\n{text}");
 }
 
-/// One measured row.
 pub(crate) fn row(what: &str, times: &Times) {
     println!("  {what:<46} min {:>10}   median {:>10}", show(times.min()), show(times.median()));
 }
 
-/// One row of anything else.
 pub(crate) fn note(what: &str, value: &str) {
     println!("  {what:<46} {value}");
 }
 
-/// A ratio beside its target. Without optimisation there is nothing to judge.
+/// A ratio with its target. Without optimisation it is not judged.
 pub(crate) fn verdict(what: &str, value: f64, unit: &str, target: &str, reached: bool) {
     let judged = match (cfg!(debug_assertions), reached) {
         (true, _) => "not judged: compiled without optimisation",
@@ -103,12 +100,11 @@ pub(crate) fn verdict(what: &str, value: f64, unit: &str, target: &str, reached:
     println!("  {what:<46} {value:.2}{unit} (target: {target}; {judged})");
 }
 
-/// One time divided by another.
 pub(crate) fn ratio(one: Duration, other: Duration) -> f64 {
     one.as_secs_f64() / other.as_secs_f64()
 }
 
-/// A time with a unit that fits.
+/// A time in a suitable unit.
 pub(crate) fn show(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
@@ -118,18 +114,17 @@ pub(crate) fn show(time: Duration) -> String {
     }
 }
 
-/// Bytes in MiB.
 pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-/// What this ran on.
+/// Prints the machine that this runs on.
 pub(crate) fn machine(root: &Path) {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    // The mount point with the longest path that `root` is below.
+    // The mount point with the longest path above `root`.
     let mount = mounts
         .lines()
         .filter_map(|line| line.split(' ').skip(1).take(2).collect::<Vec<_>>().try_into().ok())

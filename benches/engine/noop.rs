@@ -1,4 +1,4 @@
-//! A build that has nothing to do, as a whole process.
+//! A build with nothing to do, as a whole process.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The programs that we are compared with. A missing one is named with its Debian package, and its rows are left out.
+//! The programs that we compare with. A missing program is named with its Debian package, and its rows are omitted.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::Bench;
 use crate::measure;
 
-/// Whether a program is there; says which package has it if not.
+/// Whether a program is installed; else prints its package.
 pub(crate) fn has(program: &str, package: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
@@ -22,7 +22,7 @@ pub(crate) struct Nix {
 }
 
 impl Nix {
-    /// A fresh one; none if Nix is not installed.
+    /// A fresh store; none if Nix is not installed.
     pub(crate) fn new(bench: &Bench) -> Option<Self> {
         if !has("nix-build", "nix-bin") {
             return None;
@@ -34,7 +34,6 @@ impl Nix {
         Some(Self { root })
     }
 
-    /// One of its programs.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for (name, dir) in [
@@ -55,7 +54,7 @@ impl Nix {
         command
     }
 
-    /// `nix-build` of a file, with the link that it makes.
+    /// `nix-build` of a file, with its result link.
     pub(crate) fn build(&self, file: &Path) -> Command {
         let mut command = self.command("nix-build");
         command.arg(file).arg("-o").arg(self.root.join("result"));

@@ -1,10 +1,10 @@
-//! How fast a cluster's keys, certificates and kubeconfigs are made, side by side with openssl. `cargo bench --bench pki`
-//! runs everything and prints ratios; `-- cold` runs one part; `--quick` uses few seeds, to see that it works.
+//! How fast a cluster's keys, certificates and kubeconfigs are created, compared with openssl. `cargo bench --bench
+//! pki` runs everything and prints ratios; `-- cold` runs one part; `--quick` uses few seeds, as a smoke test.
 //!
 //! | part | what | against |
 //! |---|---|---|
-//! | `cold` | `build key pki kubeconfig` of the example in a fresh store, whole process, mean over seeds | `openssl genrsa 2048`, 26 times: the keys that `openshift-install create ignition-configs` makes |
-//! | `sans` | the same after a master's address changed: no key is made again | the cold build |
+//! | `cold` | `build key pki kubeconfig` of the example in a fresh store, whole process, mean over seeds | `openssl genrsa 2048`, 26 times: as many keys as `openshift-install create ignition-configs` creates |
+//! | `sans` | the same after a master's address changed: no key is regenerated | the cold build |
 //!
 //! `cold` is measured with the default algorithms (seven RSA keys) and with P-256 everywhere.
 
@@ -15,7 +15,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
-    reason = "a benchmark: it stops at the first thing that is wrong, and prints"
+    reason = "a benchmark: it panics on errors, and prints"
 )]
 
 #[path = "../engine/bench.rs"]
@@ -75,7 +75,7 @@ fn sans(bench: &Bench) {
     let built: Vec<&str> =
         report["built"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     note("built", &built.join(" "));
-    assert!(!built.iter().any(|name| name.starts_with("key/")), "a key was made again");
+    assert!(!built.iter().any(|name| name.starts_with("key/")), "a key was regenerated");
     note("cold", &show(first));
     note("changed", &format!("{}, {:.1} times faster", show(time), ratio(first, time)));
 }
@@ -91,7 +91,7 @@ fn cluster(bench: &Bench, seed: u8, extra: &str) -> PathBuf {
     fs::write(dir.join("cluster.yaml"), yaml + extra).unwrap();
     fs::write(dir.join("cluster.seed"), [seed; 32]).unwrap();
     fs::set_permissions(dir.join("cluster.seed"), fs::Permissions::from_mode(0o600)).unwrap();
-    run(tinderbox(bench, &dir).arg("lock")); // reads the release, which is not what is measured
+    run(tinderbox(bench, &dir).arg("lock")); // reads the release, which is not measured
     dir
 }
 
@@ -108,7 +108,7 @@ fn tinderbox(bench: &Bench, cluster: &Path) -> Command {
     command
 }
 
-/// The mean time of 26 keys, one after another, as the installer makes them; none without openssl.
+/// The mean time of 26 keys, created one after another like the installer; none without openssl.
 fn openssl(rounds: u32) -> Option<Duration> {
     let genrsa = || {
         let mut command = Command::new("openssl");
@@ -116,7 +116,7 @@ fn openssl(rounds: u32) -> Option<Duration> {
         command
     };
     if genrsa().status().is_err() {
-        note("openssl genrsa 2048", "not measured: openssl, of Debian's openssl, is not there");
+        note("openssl genrsa 2048", "not measured: openssl is not installed");
         return None;
     }
     let start = Instant::now();

@@ -1,6 +1,7 @@
-//! What a payload is, which images it names, and which of its CRDs and feature gates apply: from an unpacked release.
+//! Payload, images, and the applicable CRDs and feature gates of an unpacked release.
 //!
-//! The files are OpenShift's own if `TINDERBOX_TEST_DATA` names them, as for the tests; else the demo release's, repeated.
+//! The files are OpenShift's own if `TINDERBOX_TEST_DATA` has them, as for the tests; else the demo release's,
+//! repeated.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -17,16 +18,15 @@ use crate::place::Place;
 /// Name and content.
 type File = (String, Vec<u8>);
 
-/// What a release carries, where a real one does.
+/// The files of a release, in the layout of a real one.
 struct Release {
     api: Vec<File>,
     own: Vec<File>,
     payload: Vec<File>,
 }
 
-/// What is measured.
 const TARGETS: [&str; 4] = ["release/payload", "release/images", "release/crds", "release/featuregate"];
-/// Components of a release.
+/// Number of components in a release.
 const COMPONENTS: usize = 190;
 
 pub(crate) fn run(bench: &Bench) {
@@ -123,7 +123,7 @@ fn real(data: &Path) -> Release {
     }
 }
 
-/// The demo release's files; its CRDs under as many names as a real release has.
+/// The demo release's files, with as many CRDs as a real release.
 fn demo() -> Release {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/openshift/demo/files");
     let all = |folder: &str| -> Vec<File> {

@@ -1,4 +1,4 @@
-//! Our side: recipes built by the real scheduler, in this process or in one of its own.
+//! Our side: recipes built by the real scheduler, in this or in a child process.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::place::{self, Place};
 /// The first argument of a child process.
 pub(crate) const HIDDEN: &str = "--fetch";
 
-/// Files of an image, as `recipes/10-release/image.toml` asks for them.
+/// Files of an image, like `recipes/10-release/image.toml`.
 pub(crate) fn image_recipe(digest: &str, paths: &str) -> String {
     format!(
         "# Files of an image.\nbuilder = \"image\"\n\n[config]\ndigest = \"lock.release.{digest}\"\n\
@@ -29,7 +29,7 @@ pub(crate) fn image_recipe(digest: &str, paths: &str) -> String {
     )
 }
 
-/// A graph of these recipes of stage `release`, with these fields below `lock.release`.
+/// A graph of these recipes in stage `release`, with these fields below `lock.release`.
 pub(crate) fn graph(recipes: &[(&str, String)], release: &[(&str, String)]) -> Graph {
     let mut sources = Sources::default();
     for (name, text) in recipes {
@@ -45,7 +45,7 @@ pub(crate) fn graph(recipes: &[(&str, String)], release: &[(&str, String)]) -> G
     recipe::load(&sources, &Fields::new(roots.into()), &[]).unwrap()
 }
 
-/// Builds targets of a graph; all of them must be new and succeed. Says where they are.
+/// Builds targets of a graph, all of which must be new and succeed. Returns their paths.
 pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&str]) -> Vec<PathBuf> {
     let store = Store::open_or_create(store).unwrap();
     let session = Session::open(&store, None).unwrap();
@@ -71,26 +71,24 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
     targets.iter().map(|at| exec::path_of(context, &outcome.done[at].output)).collect()
 }
 
-/// A source that is open already.
+/// An opened source.
 pub(crate) fn opened(images: Arc<dyn Images>, name: ImageName) -> Deferred {
     Deferred::new(move || Ok(Opened { images: Arc::clone(&images), name: name.clone() }))
 }
 
-/// What a child process did.
+/// The result of a child process.
 pub(crate) struct Fetched {
-    /// From its start to its end.
+    /// From start to end.
     pub(crate) time: Duration,
-    /// The most memory that it had.
+    /// Peak memory.
     pub(crate) memory: u64,
-    /// Bytes that it read from files; the network does not count.
+    /// Bytes read from files, without the network.
     pub(crate) read: u64,
-    /// Bytes that it wrote.
     pub(crate) written: u64,
-    /// Where the output is.
     pub(crate) path: PathBuf,
 }
 
-/// Fetches paths of an image into a store, in a process of its own. With `blobs`, layers are kept there too.
+/// Fetches paths of an image into a store, in a child process. With `blobs`, layers are cached there too.
 pub(crate) fn fetch(
     place: &Place,
     digest: &Sha256,
@@ -112,7 +110,7 @@ pub(crate) fn fetch(
     Fetched { time, memory: number(), read: number(), written: number(), path: path.into() }
 }
 
-/// The child's side of [`fetch`]: builds, and prints what the system says about this process.
+/// The child's side of [`fetch`]: builds, and prints the system's statistics about this process.
 pub(crate) fn child(arguments: &[String]) {
     let [place, name, digest, paths, store, blobs @ ..] = arguments else { panic!("too few arguments") };
     let mut images = place::open(place);

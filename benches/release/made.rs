@@ -1,4 +1,4 @@
-//! Images made for the benchmark: half of their bytes is text that compresses well, half is noise that does not.
+//! Generated images: half of their bytes are text that compresses well, half are noise that does not.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// Numbers that look random and are the same every time.
+/// Deterministic numbers that look random.
 pub(crate) struct Noise(u64);
 
 impl Noise {
@@ -41,7 +41,7 @@ impl Noise {
         bytes
     }
 
-    /// Text that compresses about as manifests and programs' symbols do.
+    /// Text that compresses about as well as manifests and symbols.
     pub(crate) fn text(&mut self, size: usize) -> Vec<u8> {
         const WORDS: [&str; 16] = [
             "apiVersion",
@@ -70,7 +70,7 @@ impl Noise {
         text
     }
 
-    /// Most files are small and most bytes are in large ones, as in a system; 52 KiB on average.
+    /// Most files are small and most bytes are in large files, as in an OS; 52 KiB on average.
     fn file(&mut self) -> Vec<u8> {
         let size = match self.below(100) {
             0..70 => 512 + self.below(16 << 10),
@@ -81,15 +81,14 @@ impl Noise {
     }
 }
 
-/// A layer, compressed, and the digest of what it was before.
+/// A compressed layer, and the digest of its uncompressed bytes.
 pub(crate) struct Layer {
     gzip: Vec<u8>,
     diff_id: Sha256,
-    /// What is in it.
     pub(crate) content: Census,
 }
 
-/// Files, and their bytes.
+/// The number of files, and their total size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Census {
     pub(crate) files: u64,
@@ -97,7 +96,7 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    /// Of everything below a directory.
+    /// Counts everything below a directory.
     pub(crate) fn of(dir: &Path) -> Self {
         let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
         entries.fold(Self::default(), |sum, entry| {
@@ -108,7 +107,7 @@ impl Census {
         })
     }
 
-    /// Of several layers that have no path in common.
+    /// Counts several layers without common paths.
     pub(crate) fn of_layers(layers: &[Layer]) -> Self {
         layers.iter().fold(Self::default(), |sum, layer| sum + layer.content)
     }
@@ -123,7 +122,7 @@ impl std::ops::Add for Census {
 }
 
 impl Layer {
-    /// Files below a directory.
+    /// A layer with files below a directory.
     pub(crate) fn new(folder: &str, files: impl Iterator<Item = (String, Vec<u8>)>) -> Self {
         let mut tar = tar::Builder::new(Vec::new());
         let mut content = Census::default();
@@ -151,7 +150,7 @@ impl Layer {
         Self { gzip: gzip.finish().unwrap(), diff_id: Sha256::of(&tar), content }
     }
 
-    /// A layer of mixed files of about this many bytes, 100 to a folder.
+    /// A layer of mixed files of about this many bytes in total, 100 per folder.
     pub(crate) fn mixed(at: usize, size: u64) -> Self {
         let mut noise = Noise::new(at as u64);
         let mut left = size;
@@ -164,12 +163,12 @@ impl Layer {
     }
 }
 
-/// Several mixed layers at once.
+/// Several mixed layers, generated in parallel.
 pub(crate) fn mixed(count: usize, size: u64) -> Vec<Layer> {
     (0..count).into_par_iter().map(|at| Layer::mixed(at, size / count as u64)).collect()
 }
 
-/// Puts an image of these layers under the tag `made`.
+/// Stores an image of these layers under the tag `made`.
 pub(crate) fn put(target: &dyn Target, name: &ImageName, layers: &[Layer]) -> Sha256 {
     let blob = |media_type: &str, bytes: &[u8]| {
         let blob =
@@ -188,7 +187,7 @@ pub(crate) fn put(target: &dyn Target, name: &ImageName, layers: &[Layer]) -> Sh
     Sha256::of(&bytes)
 }
 
-/// Compressed bytes of layers.
+/// Total compressed size of layers.
 pub(crate) fn compressed(layers: &[Layer]) -> u64 {
     layers.iter().map(|layer| layer.gzip.len() as u64).sum()
 }

@@ -1,6 +1,5 @@
-//! How fast a release gets into the store, side by side with what people use today. `cargo bench --bench release` runs
-//! everything and prints ratios; `-- unpack` runs one part; `--quick` uses small sizes, to see that it works and not how
-//! fast it is.
+//! How fast a release gets into the store, compared with what people use today. `cargo bench --bench release` runs
+//! everything and prints ratios; `-- unpack` runs one part; `--quick` uses small sizes, as a smoke test.
 //!
 //! | part | what | against |
 //! |---|---|---|
@@ -8,10 +7,10 @@
 //! | `manifests` | only `/release-manifests` of a release image | `skopeo copy` + `tar` |
 //! | `crds` | payload, images, CRDs and feature gates of an unpacked release | itself: 100 ms |
 //!
-//! Ours is this program, started again with a hidden first argument, because the command line refuses registries without
-//! TLS and says nothing about its memory. The registry is Debian's docker-registry on a loopback port; where it is not
-//! installed, our side reads the same image from a layout. Everything happens in one directory below cargo's target
-//! directory, which takes up to 16 GiB and is gone afterwards.
+//! Our side is this program, started again with a hidden first argument, because the command line rejects registries
+//! without TLS and does not report its memory. The registry is Debian's docker-registry on a loopback port; if it is
+//! not installed, our side reads the same image from a layout. Everything happens in one directory below cargo's
+//! target directory, which takes up to 16 GiB and is removed afterwards.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +19,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
-    reason = "a benchmark: it stops at the first thing that is wrong, and prints"
+    reason = "a benchmark: it panics on errors, and prints"
 )]
 
 #[path = "../engine/bench.rs"]

@@ -1,4 +1,4 @@
-//! Only `/release-manifests` of a release image, whose other layers are an operating system's.
+//! Only `/release-manifests` of a release image, whose other layers are those of an operating system.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ pub(crate) fn run(bench: &Bench) {
     let rounds = bench.size(7, 2);
     title(&format!("manifests: /release-manifests of a release of {count} manifests, {rounds} rounds"));
     let place = Place::new(bench);
-    // Half of it hardly shrinks, the other half to a third: this is 100 MiB compressed.
+    // Half of it hardly shrinks, the other half to a third: 100 MiB compressed.
     let mut layers = made::mixed(4, bench.size(150 << 20, 6 << 20));
     let mut noise = Noise::new(99);
     let manifests = (0..count).map(|at| (format!("0000_50_bench_{at:04}.yaml"), noise.text(8 << 10)));
@@ -55,7 +55,7 @@ fn skopeo_tar(bench: &Bench, registry: &Registry, content: Census) -> Duration {
     let start = Instant::now();
     let layers = layers(&dir.join("layout"));
     for layer in layers {
-        // It fails for a layer that has no manifests, and that is not an error here.
+        // It fails for a layer without manifests, which is not an error here.
         let mut tar = Command::new("tar");
         tar.arg("-C").arg(&dir).arg("-xzf").arg(layer).arg("release-manifests");
         tar.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();

@@ -1,4 +1,4 @@
-//! Where the images are: a registry of our own on a loopback port, or a layout if there is none to start.
+//! The location of the images: our own registry on a loopback port, or a layout if no registry is installed.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use tinderbox::internals::registry::{Access, Directory, ImageName, Images, Layou
 use crate::Bench;
 use crate::peers::has;
 
-/// The one repository of the benchmark.
+/// The only repository of the benchmark.
 const REPOSITORY: &str = "bench/release";
 
-/// Docker's registry, without TLS; it ends with this value.
+/// Docker's registry, without TLS; killed on drop.
 pub(crate) struct Registry {
     child: Child,
     /// `127.0.0.1:port`.
@@ -61,14 +61,14 @@ impl Registry {
     }
 }
 
-/// A place for images.
+/// A location of images.
 pub(crate) enum Place {
     Registry(Registry),
     Layout(PathBuf),
 }
 
 impl Place {
-    /// The real registry if it is installed.
+    /// The real registry, if it is installed.
     pub(crate) fn new(bench: &Bench) -> Self {
         match Registry::start(bench) {
             Some(registry) => Self::Registry(registry),
@@ -76,7 +76,7 @@ impl Place {
         }
     }
 
-    /// What the images in it are called, but for their digest.
+    /// The name of the images, without digest.
     pub(crate) fn name(&self) -> ImageName {
         match self {
             Self::Registry(registry) => format!("{}/{REPOSITORY}:made", registry.address),
@@ -86,7 +86,7 @@ impl Place {
         .unwrap()
     }
 
-    /// Where images are put.
+    /// For writing.
     pub(crate) fn target(&self) -> Box<dyn Target> {
         match self {
             Self::Registry(registry) => Box::new(remote(&registry.address)),
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// What [`Place::argument`] says, opened for reading.
+/// Opens [`Place::argument`] for reading.
 pub(crate) fn open(argument: &str) -> Arc<dyn Images> {
     match argument.starts_with('/') {
         true => Arc::new(Layout::open(Path::new(argument)).unwrap()),

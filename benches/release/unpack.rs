@@ -11,9 +11,8 @@ use crate::measure::{Times, mebibytes, note, ratio, row, run as run_once, settle
 use crate::peers::has;
 use crate::place::{Place, Registry, skopeo};
 
-/// Layers of the image.
 const LAYERS: usize = 5;
-/// How much memory we may take, however large the layers are.
+/// Our memory limit, independent of the layers' size.
 const MEMORY: u64 = 150 << 20;
 
 pub(crate) fn run(bench: &Bench) {
@@ -65,16 +64,16 @@ pub(crate) fn run(bench: &Bench) {
     let memory = all.iter().map(|one| one.memory).max().unwrap();
     let mib = memory as f64 / f64::from(1 << 20);
     verdict("peak memory, max", mib, " MiB", "under 150", memory < MEMORY);
-    // A layout's layers are read from files, as they must be.
+    // A layout's layers are necessarily read from files.
     let source = if let Place::Layout(_) = place { compressed } else { 0 };
     let moved = all.iter().map(|one| one.written + one.read).max().unwrap().saturating_sub(source);
     let passes = moved as f64 / content.bytes as f64;
-    // Nothing is read back and nothing is written twice; listings, and binaries that are loaded, are the rest.
+    // Nothing is read back or written twice; the rest are listings and loaded binaries.
     let rest = bench.size(1.05, 2.0);
     verdict("bytes written and read back / content", passes, "", "one pass", passes <= rest);
 }
 
-/// How long they take, and the sync that they leave out.
+/// Their time, and the time of the sync that they omit.
 fn skopeo_umoci(bench: &Bench, registry: &Registry, content: Census) -> (Duration, Duration) {
     let dir = bench.dir("umoci");
     settle(&dir);

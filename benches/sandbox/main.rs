@@ -1,10 +1,10 @@
-//! What a run in the sandbox costs, side by side with bwrap and podman. `cargo bench --bench sandbox` runs everything and
-//! prints ratios; `-- trivial` runs one part; `--quick` runs little, to see that it works.
+//! The cost of a run in the sandbox, compared with bwrap and podman. `cargo bench --bench sandbox` runs everything and
+//! prints ratios; `-- trivial` runs one part; `--quick` is a smoke test.
 //!
 //! | part | what | against |
 //! |---|---|---|
-//! | `trivial` | busybox's `true` in the sandbox, mean | `bwrap` and `podman run` of the same files |
-//! | `large` | the same with 20,000 files in the image: it is bound, not copied | the small image |
+//! | `trivial` | busybox's `true` in the sandbox, mean | `bwrap` and `podman run` with the same files |
+//! | `large` | the same with 20,000 files in the image: it is bind-mounted, not copied | the small image |
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
-    reason = "a benchmark: it stops at the first thing that is wrong, and prints"
+    reason = "a benchmark: it panics on errors, and prints"
 )]
 
 #[allow(dead_code, reason = "the engine's benchmark uses the rest")]
@@ -49,7 +49,9 @@ fn trivial(bench: &Bench) {
         let ratio = ratio(ours, bwrap);
         verdict("ours / bwrap", ratio, "×", "at most 2", ratio <= 2.0);
     }
-    let Some(name) = podman_image(bench, &image) else { return note("podman", "is not here, or cannot run") };
+    let Some(name) = podman_image(bench, &image) else {
+        return note("podman", "not installed, or cannot run");
+    };
     if let Some(podman) =
         mean(bench.size(10, 1), || podman(bench, &["run", "--rm", "--network=none", &name, "/bin/true"]))
     {
@@ -73,11 +75,11 @@ fn large(bench: &Bench) {
     verdict("many / one", ratio, "×", "at most 1.5", ratio <= 1.5);
 }
 
-/// An image with busybox and as many other files.
+/// An image with busybox and this many other files.
 fn image(bench: &Bench, name: &str, files: usize) -> Option<PathBuf> {
     let root = bench.root.join(name);
     if !Path::new("/bin/busybox").exists() {
-        note("left out", "there is no /bin/busybox, of Debian's busybox-static");
+        note("left out", "no /bin/busybox (Debian's busybox-static)");
         return None;
     }
     let _ = fs::remove_dir_all(&root);
@@ -118,10 +120,10 @@ fn ours(bench: &Bench, image: &Path, times: u16) -> Duration {
     mean(times, run).unwrap()
 }
 
-/// The mean time of something that must succeed; none if it does not.
+/// The mean time of a run that must succeed; none if it fails.
 fn mean(times: u16, run: impl Fn() -> bool) -> Option<Duration> {
     if !run() {
-        return None; // and the first time is not counted
+        return None; // the first run does not count
     }
     let start = Instant::now();
     for _ in 0..times {
@@ -150,7 +152,7 @@ fn bwrap(image: &Path) -> bool {
         "--ro-bind",
     ];
     let root = ["/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "/bin/true"];
-    // It mounts on what is there.
+    // It needs existing mount points.
     for name in ["proc", "dev", "tmp"] {
         fs::create_dir_all(image.join(name)).unwrap();
     }
@@ -171,7 +173,7 @@ fn podman(bench: &Bench, args: &[&str]) -> bool {
     }
 }
 
-/// The same files as an image of podman's.
+/// The same files as a podman image.
 fn podman_image(bench: &Bench, image: &Path) -> Option<String> {
     let archive = bench.root.join("image.tar");
     let made = quietly(Command::new("tar").arg("-cf").arg(&archive).arg("-C").arg(image).arg("."));
