@@ -4,8 +4,8 @@
 //!
 //! # Rooms
 //!
-//! Nothing points upwards (tested): a room uses those after its `→`, and nothing else. Each has a `mod.rs` that lists what
-//! lives there.
+//! Nothing points upwards (tested): a room uses those after its `→`, and nothing else. Each has a `mod.rs` that lists its
+//! contents.
 //!
 //! ```text
 //! main.rs     parse, dispatch, exit code
@@ -14,24 +14,25 @@
 //! openshift/  knowledge tables, configuration, releases, Ignition, checks, trust    → base engine
 //! compare/    two files, two closures; reports and pages                            → base engine openshift
 //! realize/    from a closure to a running cluster                                   → base openshift
-//! cli/        verbs: arguments, help, calls, rendering; prints, reads environment   → base engine openshift compare realize
+//! cli/        verbs: arguments, help, calls, rendering; prints, reads environment   → base engine openshift compare
+//! realize
 //! ```
 //!
-//! `engine` knows nothing of OpenShift (tested). Modules that only turn text and values into values are pure (tested): no
-//! disk, clock or threads. [`base::fs`] is the only module that touches the file system, [`cli`] the only one that prints
-//! or reads the environment.
+//! `engine` knows nothing of OpenShift (tested). Modules that only turn text and values into values are pure (tested):
+//! no disk, clock or threads. [`base::fs`] is the only module that touches the file system, [`cli`] the only one that
+//! prints or reads the environment.
 //!
 //! # The life of one build
 //!
-//! 1. [`openshift::workspace`] reads the cluster directory. [`openshift::config`] turns the two YAML files into a model, in
-//!    which every leaf knows the lines that decided it; all problems are reported at once.
-//! 2. [`engine::recipe`] expands the recipes (built in, under the user's own) for this cluster: `for_each` over nodes,
-//!    inputs by name, config fields projected one by one. The result is a graph in build order.
+//! 1. [`openshift::workspace`] reads the cluster directory. [`openshift::config`] turns the two YAML files into a model
+//!    whose leaves know the lines that set them; all problems are reported at once.
+//! 2. [`engine::recipe`] expands the recipes (the user's own on top of the built-in ones) for this cluster: `for_each`
+//!    over nodes, inputs by name, config fields projected one by one. The result is a graph in build order.
 //! 3. [`engine::exec`] walks it. A derivation whose inputs are done gets their content digests in place of their names;
-//!    [`engine::drv::Derivation::id`] hashes that. The store knows the id, or a builder writes the output into a staging
+//!    [`engine::drv::Derivation::id`] hashes that. The store has the id, or a builder writes the output into a staging
 //!    tree.
-//! 4. [`engine::store`] hashes while files are written, shares equal files, makes batches durable with one sync, and renames
-//!    them into place. A realisation records which derivation gave which object, and from what.
+//! 4. [`engine::store`] hashes files while they are written, shares equal files, makes batches durable with one sync, and
+//!    renames them into place. A realisation records which derivation produced which object, and from what.
 //! 5. A new `cluster` object becomes a generation, and `result` points to it.
 //!
 //! # Glossary
@@ -42,20 +43,20 @@
 //! | derivation | derivation | action | a recipe's instance with all inputs by content |
 //! | `DrvId` | hash of a `.drv` | action key | its identity, known before it runs |
 //! | object, `ObjectId` | store path | CAS blob or tree | an output, by its content |
-//! | realisation | realisation | action result | which derivation gave which object |
+//! | realisation | realisation | action result | which derivation produced which object |
 //! | builder | builder | action implementation | one of a closed, versioned set |
 //! | closure | closure | transitive outputs | a derivation with everything it needs |
-//! | generation | generation | – | a kept build of `cluster` |
+//! | generation | generation | – | a retained build of `cluster` |
 //! | gc root | gc root | – | what garbage collection keeps |
-//! | epoch | `SOURCE_DATE_EPOCH` | – | the one point in time that certificates may see |
+//! | epoch | `SOURCE_DATE_EPOCH` | – | the only time that certificates may see |
 //! | pivot | – | – | the control plane's move from the bootstrap node to the masters |
 //! | hand-over | – | – | the objects that operators adopt at the pivot |
 //!
 //! # Secrets
 //!
-//! The seed, the pull secret and what is made from them are tainted: such outputs are for their owner only, their digests
-//! are keyed with a key from the seed, and they are masked wherever something is shown. See [`base::secret`] and
-//! [`base::redact`]. `store scan` proves that no secret is where none belongs.
+//! The seed, the pull secret and everything derived from them are tainted: such outputs are readable by their owner only,
+//! their digests are keyed with a key from the seed, and they are masked wherever something is shown. See [`base::secret`]
+//! and [`base::redact`]. `store scan` proves that no secret is where none belongs.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "this documentation is for people who work on the crate")]
 

@@ -1,8 +1,8 @@
-//! Until when operators adopt an authority that they are handed: one that is older they replace on first sight, and what
-//! trusts ours does not trust theirs.
+//! Until when operators adopt a handed-over authority: they replace an older one on first sight, and clients that trust
+//! ours do not trust theirs.
 //!
-//! An operator rotates at 80 % of an authority's life, or at an age of its own, whichever comes first. It goes by the
-//! annotations of the Secret, and so does this: what it will read is what is shown.
+//! An operator rotates at 80 % of an authority's life, or at a fixed age, whichever comes first. It reads the
+//! annotations of the Secret, and so do we.
 
 use serde::Serialize;
 use time::format_description::well_known::Rfc3339;
@@ -18,20 +18,15 @@ use crate::engine::store::Store;
 use crate::openshift::knowledge::{HandOver, HandedOver, Release, Signer, SignerFields};
 use crate::openshift::trust::is_object;
 
-/// An authority that is handed over.
 #[derive(Debug, Serialize)]
 pub(crate) struct Adoption {
-    /// The Secret: namespace and name.
+    /// Namespace and name of the Secret.
     pub object: String,
-    /// The operator that adopts it.
     pub operator: String,
-    /// The derivation that has it.
     pub derivation: String,
-    /// The authority's common name.
     pub authority: String,
-    /// Until when it is adopted unchanged.
     pub adopted_until: String,
-    /// Hours from now until then; negative if that is past.
+    /// Negative if that is past.
     pub hours_left: i64,
     #[serde(skip)]
     pub(super) until: OffsetDateTime,
@@ -72,8 +67,8 @@ pub(super) fn adoptions(
     Ok(found)
 }
 
-/// Until when a document's authority is adopted, and the authority's name, if it is this signer. One without its annotations
-/// is found by the check `signers-rsa`.
+/// Until when a document's authority is adopted, and its name, if it is this signer. The check `signers-rsa` reports
+/// missing annotations.
 fn adoption(
     document: &YamlNode,
     row: &HandedOver,
@@ -90,7 +85,7 @@ fn adoption(
     Some((until(time(not_before)?, time(not_after)?, age), says(issuer)?.to_owned()))
 }
 
-/// The end of youth.
+/// The time at which the operator rotates.
 fn until(begins: OffsetDateTime, ends: OffsetDateTime, age: Duration) -> OffsetDateTime {
     begins + age.min((ends - begins) * 4 / 5)
 }

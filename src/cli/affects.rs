@@ -1,4 +1,4 @@
-//! `affects`: what follows from a change of one config field.
+//! `affects`: the consequences of changing one config field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -46,23 +46,23 @@ fn show(found: &Affected) {
     }
 }
 
-/// What a field reaches.
 #[derive(Debug, Serialize)]
 struct Affected {
-    /// The field, as it was asked for.
+    /// As requested.
     field: String,
-    /// The config fields that it decides, with the lines that decide them.
+    /// The matching config fields, with the lines that set them.
     fields: BTreeMap<String, Vec<Place>>,
-    /// Derivations that name one of these fields.
+    /// Derivations that read one of these fields.
     direct: Vec<String>,
-    /// Derivations that need one of those; they are rebuilt only if what they need really changes.
+    /// Derivations that need one of those; they are rebuilt only if their inputs really change.
     cascade: Vec<String>,
     /// Derivations that are absent because of one of these fields, and why.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     absent: BTreeMap<String, String>,
 }
 
-/// Finds what names a field: by its path in the model (`cluster.domain`, `nodes.worker-0.ip`) or in the user's files.
+/// Finds the readers of a field, given by its path in the model (`cluster.domain`, `nodes.worker-0.ip`) or in the
+/// user's files.
 fn affects(env: Env<'_>, field: &str) -> Result<Affected> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let mut fields: BTreeMap<String, Vec<Place>> = BTreeMap::new();

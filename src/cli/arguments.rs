@@ -43,7 +43,7 @@ impl Global {
         }
     }
 
-    /// The identity file that was named. A key in its place would be seen by others in the list of processes.
+    /// The identity file. A key in its place would be visible to others in the process list.
     pub(super) fn identity(&self) -> Result<Option<&Path>> {
         let Some(name) = self.identity.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
         let start = name.as_encoded_bytes().get(..15);

@@ -1,5 +1,4 @@
-//! A derivation that is built: its output as the files are now, and the texts in it. Secrets are masked unless they are
-//! asked for.
+//! A built derivation: its current output, and the texts in it. Secrets are masked unless requested.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +15,18 @@ use crate::engine::store::{Object, Store};
 use crate::engine::tree::EntryKind;
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
-/// A derivation that is built, and what it is.
 pub(super) struct Artifact {
     pub(super) workspace: Workspace,
     at: NodeIndex,
     pub(super) drv: DrvId,
     pub(super) object: Object,
-    /// The outputs of all that it needs.
+    /// The outputs of everything that it needs.
     pub(super) done: BTreeMap<NodeIndex, Done>,
     pub(super) store: Store,
 }
 
 impl Artifact {
-    /// Looks for the output of a derivation as the files are now.
+    /// Finds the output of a derivation for the current files.
     pub(super) fn find(env: Env<'_>, name: &str) -> Result<Self> {
         let workspace = Workspace::load(env, Missing::Imagine)?;
         let at = workspace.find(name)?;
@@ -41,17 +39,14 @@ impl Artifact {
         Ok(Self { workspace, at, drv, object, done: plan.done, store })
     }
 
-    /// Where it is in the graph.
     pub(super) fn at(&self) -> NodeIndex {
         self.at
     }
 
-    /// Its place in the graph.
     pub(super) fn node(&self) -> &GraphNode {
         &self.workspace.graph.nodes()[self.at]
     }
 
-    /// Derivations that use it.
     pub(super) fn users(&self) -> impl Iterator<Item = &str> {
         let mut users = self.workspace.graph.users();
         std::mem::take(&mut users[self.at])
@@ -63,7 +58,7 @@ impl Artifact {
 #[derive(Debug, Serialize)]
 pub(super) struct FileText {
     pub(super) path: String,
-    /// Its text, or what stands in its place.
+    /// Its text, or the placeholder.
     pub(super) content: String,
     /// Whether the text is hidden.
     pub(super) masked: bool,

@@ -1,4 +1,4 @@
-//! `build`: the targets and everything that they need. Also the dry run, and `--check`.
+//! `build`: builds the targets and everything that they need. Also the dry run, and `--check`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,12 +69,10 @@ fn show(report: &BuildReport) {
     }
 }
 
-/// What to build, and how.
 #[derive(Debug, Clone)]
 pub(super) struct BuildRequest {
-    /// Targets; none means `cluster`.
+    /// None means `cluster`.
     pub targets: Vec<String>,
-    /// Derivations built at the same time.
     pub jobs: usize,
     /// Keep building what does not depend on a failure.
     pub keep_going: bool,
@@ -84,37 +82,35 @@ pub(super) struct BuildRequest {
     pub no_link: bool,
 }
 
-/// How it went; the document of `build --json`.
+/// The result; the document of `build --json`.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct BuildReport {
     /// The targets that are in the store.
     pub targets: Vec<Target>,
-    /// Names that were built.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub built: Option<Vec<String>>,
-    /// Names that would be built, of a dry run.
+    /// For a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_build: Option<Vec<String>>,
-    /// Names that the store had.
+    /// Derivations whose output the store already had.
     pub cached: Vec<String>,
-    /// Names that failed, and why.
     pub failed: Vec<Failure>,
-    /// Names that were not tried because of a failure.
+    /// Derivations that were not built because of a failure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
-    /// The generation that is current now, if `cluster` was built.
+    /// The current generation, if `cluster` was built.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
-    /// What building everything twice showed.
+    /// The result of building everything twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Recheck>,
-    /// Checks that the user turned off.
+    /// Checks that the user disabled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disabled_checks: Vec<String>,
-    /// Until when all of this could finish a boot, if that is past.
+    /// Until when this set could finish a boot, if that is past.
     #[serde(skip)]
     pub expired: Option<String>,
-    /// The errors themselves, for whoever prints them.
+    /// The errors themselves, for printing.
     #[serde(skip)]
     pub errors: Vec<Arc<ExecError>>,
 }
@@ -130,18 +126,18 @@ pub(super) struct Target {
 #[derive(Debug, Serialize)]
 pub(super) struct Failure {
     pub name: String,
-    /// Why, in one line.
+    /// In one line.
     pub error: String,
 }
 
 impl BuildReport {
-    /// Whether everything that was asked for is there, and the same twice.
+    /// Whether all targets were built, and built identically twice.
     pub(super) fn is_success(&self) -> bool {
         self.failed.is_empty() && self.check.as_ref().is_none_or(|check| check.differences.is_empty())
     }
 }
 
-/// Builds all of these for another verb, and keeps nothing; what failed first is an error.
+/// Builds targets for another verb, without recording them; the first failure is the error.
 pub(super) fn build_or_fail(env: Env<'_>, targets: Vec<String>, jobs: usize) -> Result<BuildReport> {
     let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
     let report = build(env, &request)?;
@@ -174,7 +170,7 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
         false => None,
     };
     let generation = match generations::keep(&workspace, context, &outcome, request.no_link) {
-        // What failed first is what the user has to know; this is probably the same full disk.
+        // The first failure matters; this error is probably the same full disk.
         Err(error) if !outcome.failed.is_empty() => {
             let text = format!("this build is not recorded: {}", chain(&error));
             env.events.emit(Event::Warning { text });
@@ -209,7 +205,7 @@ fn target(context: Context<'_>, at: NodeIndex, done: &Done) -> Option<Target> {
     })
 }
 
-/// What a build would do. Nothing is written, in the directory or in the store.
+/// What a build would do. Writes nothing, in the directory or in the store.
 fn dry_run(env: Env<'_>, targets: &[String]) -> Result<BuildReport> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let targets = workspace.select(targets)?;
@@ -218,7 +214,7 @@ fn dry_run(env: Env<'_>, targets: &[String]) -> Result<BuildReport> {
         found.map(|at| nodes[*at].name.clone()).collect::<Vec<_>>()
     };
     let Some(store) = workspace::open_store_if_there(env.store, workspace.directory.path())? else {
-        // No store yet: nothing is in it.
+        // Without a store, nothing is cached.
         let would_build = names(&mut workspace.graph.closure(&targets).iter());
         return Ok(BuildReport { would_build: Some(would_build), ..BuildReport::default() });
     };

@@ -1,4 +1,4 @@
-//! `check`: all validation, and nothing else. `--list` says which checks there are.
+//! `check`: all validation, and nothing else. `--list` lists the checks.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ fn show_listed(check: &Listed) {
     line(format!("  rule:   {}\n  breaks: {}", check.rule, check.breaks));
 }
 
-/// Rules that checks left to the API server.
+/// Rules that checks leave to the API server.
 fn show_not_evaluated(checked: &Checked) {
     for check in checked.checks.iter().filter(|check| !check.not_evaluated.is_empty()) {
         let count = check.not_evaluated.len();
@@ -69,14 +69,13 @@ fn show_not_evaluated(checked: &Checked) {
     }
 }
 
-/// A check that exists.
 #[derive(Debug, Serialize)]
 struct Listed {
     name: &'static str,
     rule: &'static str,
-    /// What happens at boot if it does not.
+    /// What happens at boot without it.
     breaks: &'static str,
-    /// When it is made: while the files are read, or on the artifacts.
+    /// When it runs: while the files are read, or on the artifacts.
     when: &'static str,
 }
 
@@ -99,21 +98,18 @@ fn list() -> Vec<Listed> {
     all
 }
 
-/// How the checks went.
 #[derive(Debug, Serialize)]
 struct Checked {
-    /// Checks that were made, or that the user turned off.
+    /// Checks that ran, or that the user disabled.
     checks: Vec<Made>,
-    /// What failed checks found.
     findings: Vec<Finding>,
-    /// Derivations below `check/` that have no output because a check failed.
+    /// Derivations below `check/` without output because a check failed.
     failed: Vec<Failure>,
-    /// The errors themselves, for whoever prints them.
+    /// The errors themselves, for printing.
     #[serde(skip)]
     errors: Vec<Arc<ExecError>>,
 }
 
-/// One check that was made.
 #[derive(Debug, Serialize, Deserialize)]
 struct Made {
     name: String,
@@ -125,23 +121,22 @@ struct Made {
     not_evaluated: Vec<Open>,
 }
 
-/// A rule that nobody evaluated before boot.
+/// A rule that is not evaluated before boot.
 #[derive(Debug, Serialize, Deserialize)]
 struct Open {
     /// The file with the object.
     file: String,
-    /// The field that it is about.
     field: String,
     rule: String,
     why: String,
 }
 
-/// Makes every check of the cluster: reads the files, then builds all of `check/`.
+/// Runs every check of the cluster: reads the files, then builds all of `check/`.
 fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
     let request =
         BuildRequest { targets: vec!["check".into()], jobs, keep_going: true, check: false, no_link: true };
     let report = build::build(env, &request)?;
-    // Checks of the configuration were made when it was read: a failed one does not get this far.
+    // The configuration was checked when it was read: a failed check does not get this far.
     let mut checks: Vec<Made> = config::CHECKS
         .iter()
         .map(|check| {
@@ -168,7 +163,7 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
     Ok(Checked { checks: once(checks), findings, failed: report.failed, errors: report.errors })
 }
 
-/// Every check once, by name: several derivations may make the same one on different artifacts.
+/// Every check once, by name: several derivations may run the same check on different artifacts.
 fn once(made: Vec<Made>) -> Vec<Made> {
     let mut checks: BTreeMap<String, Made> = BTreeMap::new();
     for one in made {
@@ -185,7 +180,7 @@ fn once(made: Vec<Made>) -> Vec<Made> {
     checks.into_values().collect()
 }
 
-/// What the checks of failed derivations found.
+/// The findings of failed derivations.
 fn findings(errors: &[Arc<ExecError>]) -> Vec<Finding> {
     let found = errors.iter().filter_map(|error| match &**error {
         ExecError::Build { source, .. } => match &**source {

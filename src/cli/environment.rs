@@ -1,4 +1,4 @@
-//! What we read of the environment, and what programs of the host see of it.
+//! The environment variables that we read, and those that programs of the host see.
 
 #![expect(clippy::disallowed_methods, reason = "the environment is read here and nowhere below")]
 
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use crate::base::process::Programs;
 use crate::engine::registry::ProxySettings;
 
-/// Where the user's data is, by the XDG rules.
+/// The user's data directory, by the XDG rules.
 pub(super) fn data_directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
 }
 
-/// The proxies that programs are told to use; the lower-case names come first, as curl has it.
+/// The proxy variables; lower-case names first, like curl.
 pub(super) fn proxy_settings() -> ProxySettings {
     let variable = |name: &str| {
         [name.to_lowercase(), name.to_owned()]
@@ -28,7 +28,7 @@ pub(super) fn proxy_settings() -> ProxySettings {
     }
 }
 
-/// What a program of the host may see: where programs are, who we are, and how to get to another host.
+/// Variables that programs of the host may see: where programs are, who we are, and how to reach another host.
 const PASSED: [&str; 10] = [
     "PATH",
     "HOME",
@@ -42,7 +42,7 @@ const PASSED: [&str; 10] = [
     "LIBVIRT_AUTH_FILE",
 ];
 
-/// Programs of the host, with as much of our environment as they need; they speak English, because we read what they say.
+/// Programs of the host, with as much of our environment as they need; in English, because we parse their output.
 pub(super) fn programs() -> Programs {
     let passed = PASSED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var_os(name)?)));
     let english = [("LC_ALL".to_owned(), "C".into())];

@@ -1,4 +1,4 @@
-//! Why a verb failed: `error:`, `caused by:`, `hint:` for people, a document for programs, and the exit code.
+//! Errors of verbs: `error:`, `caused by:`, `hint:` for people, a document for programs, and the exit code.
 
 #![expect(clippy::print_stderr, clippy::print_stdout, reason = "this module is the one that prints errors")]
 
@@ -21,7 +21,6 @@ use crate::realize::api::ApiError;
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
 
-/// Why a verb failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error(transparent)]
@@ -34,38 +33,30 @@ pub(super) enum Error {
     Diff(#[from] DiffError),
     #[error(transparent)]
     Exec(#[from] ExecError),
-    /// A derivation that something else needs could not be built.
+    /// A derivation that something else needs failed.
     #[error(transparent)]
     Failed(Arc<ExecError>),
     #[error(transparent)]
     Registry(#[from] RegistryError),
     #[error(transparent)]
     Realize(RealizeError),
-    /// A file that is there already.
     #[error("`{}` already exists, and is left alone", path.display())]
-    Exists {
-        path: PathBuf,
-        /// What to do instead.
-        advice: &'static str,
-    },
-    /// Something that is asked about before it was built.
+    Exists { path: PathBuf, advice: &'static str },
     #[error("`{target}` is not built")]
     NotBuilt { target: String },
-    /// An output that should be certificates and cannot be read as such.
     #[error("the output of `{derivation}` cannot be read")]
     Certificate { derivation: String, source: PkiError },
-    /// A path that an artifact does not have.
     #[error("`{target}` has no `{path}`")]
     NoPath { target: String, path: String, advice: Option<String> },
-    /// An option that makes no sense here.
+    /// An invalid combination of options.
     #[error("{message}")]
     Usage { message: String, advice: Option<String> },
-    /// The artifact set is built, and `result` could not be moved.
+    /// The artifact set is built, but `result` could not be updated.
     #[error("everything is built, but `{}` cannot be updated", path.display())]
     Result { path: PathBuf, source: fs::Error },
     #[error("interrupted; {kept} finished {} kept in the store, and the next build continues from there", if *kept == 1 { "output is" } else { "outputs are" })]
     Interrupted { kept: usize },
-    /// The user stopped something that changes nothing.
+    /// The user cancelled something that changes nothing.
     #[error("interrupted; nothing was changed")]
     Stopped,
 }
@@ -75,7 +66,7 @@ impl Error {
         Self::Usage { message: message.into(), advice: Some(advice.into()) }
     }
 
-    /// Whether the user wanted to stop: exit code 130.
+    /// Whether the user cancelled: exit code 130.
     pub(super) fn is_interrupt(&self) -> bool {
         matches!(
             self,
@@ -83,7 +74,7 @@ impl Error {
         )
     }
 
-    /// Whether the user asked for something that cannot be asked for: exit code 2 in place of 1.
+    /// Whether the command line was invalid: exit code 2 instead of 1.
     pub(super) fn is_usage(&self) -> bool {
         match self {
             Self::Usage { .. } => true,
@@ -131,7 +122,7 @@ impl From<Problems> for Error {
     }
 }
 
-/// Prints an error and says how to exit.
+/// Prints an error and returns the exit code.
 pub(super) fn print(error: &Error, json: bool) -> ExitCode {
     if json {
         let problems = match error {
@@ -155,7 +146,7 @@ pub(super) fn print(error: &Error, json: bool) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints an error with its causes and what to do.
+/// Prints an error with its causes and hint.
 pub(super) fn explain(error: &dyn std::error::Error, hint: Option<String>) {
     eprintln!("{} {error}", paint("error:"));
     let mut shown = error.to_string();

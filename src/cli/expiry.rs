@@ -1,7 +1,7 @@
-//! `expiry`: every certificate of an artifact set, the soonest to end first, until when the set can still boot, and until
-//! when operators adopt the authorities that they are handed.
+//! `expiry`: every certificate of an artifact set, the soonest to expire first, until when the set can still boot, and
+//! until when operators adopt the handed-over authorities.
 //!
-//! The clock is asked here and never inside a derivation.
+//! Reads the clock, which derivations never do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -23,9 +23,9 @@ use crate::engine::store::Store;
 use crate::openshift::knowledge::{HandOver, Release};
 use crate::openshift::workspace::{self, Env, Missing, Workspace, this_second};
 
-/// How long a boot takes at most, from the first machine to the last operator: a set that ends sooner is of no use.
+/// Maximum duration of a boot, from the first machine to the last operator: a set that expires sooner is useless.
 const BOOT: Duration = Duration::hours(2);
-/// `build` warns when less than this is left.
+/// `build` warns if less than this is left.
 const SOON: Duration = Duration::hours(24);
 /// Builders whose outputs are certificates.
 const BUILDERS: [&str; 2] = ["authority", "certificate"];
@@ -71,7 +71,7 @@ fn show(expiry: &Expiry) {
     show_handed_over(&expiry.handed_over);
 }
 
-/// Authorities that are handed to operators, and until when that works.
+/// Handed-over authorities, and until when they are adopted.
 fn show_handed_over(adoptions: &[Adoption]) {
     let Some(first) = adoptions.first() else { return };
     line("");
@@ -93,34 +93,28 @@ fn show_handed_over(adoptions: &[Adoption]) {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Expiry {
-    /// Now, as the machine's clock says.
+    /// By the machine's clock.
     pub now: String,
-    /// The time after which this set cannot finish a boot; none if there is no certificate.
+    /// The time after which this set cannot finish a boot; none without certificates.
     pub boots_until: Option<String>,
-    /// Whether that is past.
     pub expired: bool,
-    /// All certificates, the soonest to end first.
+    /// The soonest to expire first.
     pub certificates: Vec<Row>,
-    /// All authorities that are handed to operators, the soonest to be replaced first.
+    /// The soonest to be replaced first.
     pub handed_over: Vec<Adoption>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
-    /// Its name: the file's, or its subject for one that came in a chain of the user's.
+    /// The file's name, or the subject for a certificate in a user's chain.
     pub name: String,
-    /// The derivation that has it.
     pub derivation: String,
-    /// Whom it is about.
     pub subject: String,
-    /// Who vouches for it.
     pub issuer: String,
-    /// Whether it signs others.
     pub authority: bool,
-    /// From when on it is valid.
     pub not_before: String,
     pub not_after: String,
-    /// Hours from now until then; negative if that is past.
+    /// Negative if it has expired.
     pub hours_left: i64,
     #[serde(skip)]
     ends: OffsetDateTime,
@@ -128,7 +122,7 @@ pub(super) struct Row {
     begins: OffsetDateTime,
 }
 
-/// Lists the certificates of these targets; without any, those of `cluster`.
+/// Lists the certificates of these targets; by default, those of `cluster`.
 fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let selected = workspace.select(targets)?;
@@ -145,7 +139,7 @@ fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     of(&store, &outputs(&workspace, &plan.done), workspace.hand_over())
 }
 
-/// The calendar of these outputs, by what is known of their release.
+/// The dates of these outputs, with the tables of their release.
 pub(super) fn of(
     store: &Store,
     outputs: &[Output<'_>],
@@ -163,7 +157,7 @@ pub(super) fn of(
     })
 }
 
-/// What a derivation gave.
+/// The output of a derivation.
 pub(super) struct Output<'a> {
     pub(super) name: &'a str,
     /// The kind of its builder.
@@ -180,8 +174,8 @@ fn outputs<'a>(workspace: &'a Workspace, done: &BTreeMap<NodeIndex, Done>) -> Ve
     done.iter().map(output).collect()
 }
 
-/// Says so when a set that was just built, or found, is about to end or has not begun. Gives the time until which it could
-/// finish a boot, if that is past.
+/// Warns if a set that was just built or found is about to expire or not valid yet. Returns the time until which it
+/// could finish a boot, if that is past.
 pub(super) fn warn(
     env: Env<'_>,
     workspace: &Workspace,
@@ -215,12 +209,12 @@ pub(super) fn warn(
     Ok(expired)
 }
 
-/// Until when a set can finish a boot, by the certificate that ends first.
+/// Until when a set can finish a boot, by the certificate that expires first.
 fn boots_until(first: &Row) -> OffsetDateTime {
     first.ends - BOOT
 }
 
-/// Says so when operators would replace what they are handed, should it boot now.
+/// Warns if operators would replace the authorities, should it boot now.
 fn warn_of_age(env: Env<'_>, handed_over: &[Adoption], now: OffsetDateTime) {
     let late: Vec<&Adoption> = handed_over.iter().filter(|one| one.until - now < BOOT).collect();
     let Some(first) = late.first() else { return };
@@ -241,7 +235,7 @@ fn is_certificate(workspace: &Workspace, at: NodeIndex) -> bool {
 fn rows(store: &Store, outputs: &[Output<'_>], now: OffsetDateTime) -> Result<Vec<Row>> {
     let mut seen = BTreeSet::new();
     let mut rows = Vec::new();
-    // Those that have a file of their own before those that stand in another's bundle, so that each has its own name.
+    // Certificates with a file of their own come before those in another's bundle, so that each gets its own name.
     let mut behind = Vec::new();
     for output in outputs.iter().filter(|output| BUILDERS.contains(&output.builder)) {
         let derivation = output.name;

@@ -1,4 +1,4 @@
-//! `export`: a plain copy of an artifact tree, to take elsewhere. Secrets are for their owner only.
+//! `export`: a plain copy of an artifact tree. Secrets are readable by their owner only.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,11 +38,10 @@ impl Args {
 struct Exported {
     directory: PathBuf,
     files: usize,
-    /// How many of them are secret.
     secret: usize,
 }
 
-/// Builds a target if need be, and copies it to a directory that is new or empty.
+/// Builds a target if necessary, and copies it to a new or empty directory.
 fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Exported> {
     if fs::optional(fs::list(to))?.is_some_and(|names| !names.is_empty()) {
         let advice = "export to a new or an empty directory";

@@ -1,4 +1,4 @@
-//! `generations`: builds of `cluster` that are kept, and which of them `result` points to.
+//! `generations`: the retained builds of `cluster`, and which of them `result` points to.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,15 +36,12 @@ impl Args {
 #[derive(Debug, Serialize)]
 struct Kept {
     number: u64,
-    /// When it was made.
     time: String,
     /// The `cluster` object.
     object: ObjectId,
-    /// Where that is; none if it is gone.
+    /// None if it was collected.
     path: Option<PathBuf>,
-    /// Whether `result` points to it.
     current: bool,
-    /// How many derivations it had.
     derivations: usize,
 }
 
@@ -76,7 +73,7 @@ fn generations(env: Env<'_>) -> Result<Vec<Kept>> {
         .collect()
 }
 
-/// Remembers what was built, makes a generation of a new `cluster`, and points `result` to it.
+/// Records what was built, creates a generation for a new `cluster`, and points `result` to it.
 pub(super) fn keep(
     workspace: &Workspace,
     context: Context<'_>,
@@ -123,7 +120,7 @@ pub(super) fn keep(
     Ok(Some(number))
 }
 
-/// A digest of what names stand for: equal means that nothing is to be recorded.
+/// A digest of all names: if it is equal, nothing needs to be recorded.
 fn state(names: &BTreeMap<String, (DrvId, ObjectId)>) -> Digest {
     let mut hasher = blake3::Hasher::new();
     for (name, (drv, object)) in names {
@@ -142,7 +139,7 @@ pub(super) fn point(link: &Path, path: &Path) -> Result<()> {
     fs::replace_link(path, link).map_err(|source| Error::Result { path: link.to_owned(), source })
 }
 
-/// Where the object of a generation is, if it is still there.
+/// The object of a generation, if it still exists.
 pub(super) fn object_path(store: &Store, object: ObjectId) -> Result<Option<PathBuf>> {
     let hint = ObjectName { id: object, name: "cluster".into() };
     Ok(store.find(object, &hint.name)?)

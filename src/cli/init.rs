@@ -36,11 +36,10 @@ impl Args {
 #[derive(Debug, Serialize)]
 struct Initialised {
     directory: PathBuf,
-    /// Files that are new.
     written: Vec<String>,
 }
 
-/// Writes a cluster directory; with `from`, one for an existing install-config.
+/// Writes a cluster directory; with `from`, for an existing install-config.
 fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
     fs::create_dirs(directory)?;
     let directory = fs::canonical(directory)?;
@@ -71,7 +70,7 @@ fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
     let mut written = Vec::new();
     for (name, text) in files {
         if let Some(text) = text {
-            // install-config holds the pull secret.
+            // install-config contains the pull secret.
             let mode = if name == INSTALL_CONFIG { 0o600 } else { 0o644 };
             fs::write_whole(&directory.join(name), text.as_bytes(), mode)?;
             written.push(name.to_owned());

@@ -8,7 +8,7 @@ use super::output;
 use crate::engine::sandbox::INTERPRETER;
 use crate::openshift::demo;
 
-/// Runs the script, if that is what this process was started for: then the sandbox says so by our name.
+/// Runs the script if the sandbox started this process as an interpreter, which our name tells.
 pub(super) fn run() -> Option<ExitCode> {
     let arguments: Vec<String> =
         std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
@@ -26,6 +26,6 @@ pub(super) fn run() -> Option<ExitCode> {
         release_version: release_version.as_deref(),
     });
     output::text(&ended.stdout);
-    let _ = std::io::stderr().write_all(ended.stderr.as_bytes()); // nobody is left to be told
+    let _ = std::io::stderr().write_all(ended.stderr.as_bytes()); // nobody is left to report to
     Some(ExitCode::from(ended.code))
 }

@@ -1,4 +1,4 @@
-//! `lock`: pins what the outside world says. Fills in what is missing; only `--update` changes what is there.
+//! `lock`: pins what comes from outside. Fills in what is missing; only `--update` changes existing fields.
 
 use std::process::ExitCode;
 
@@ -46,21 +46,18 @@ impl Args {
 #[derive(Debug, Serialize)]
 struct Locked {
     moved: Vec<Moved>,
-    /// Whether the seed was made.
     seed_made: bool,
 }
 
-/// One field of the lock that changed.
 #[derive(Debug, Serialize)]
 pub(super) struct Moved {
     field: String,
-    /// Before; none if it was missing.
+    /// None if it was missing.
     from: Option<String>,
-    /// After; none if it is gone.
+    /// None if it was removed.
     to: Option<String>,
 }
 
-/// Fields of the lock, before and after.
 pub(super) fn show_moved(fields: &[Moved]) {
     for field in fields {
         let from = field.from.as_deref().unwrap_or("(missing)");
@@ -68,7 +65,7 @@ pub(super) fn show_moved(fields: &[Moved]) {
     }
 }
 
-/// A field to change, and to what; without a value, to what the outside says now.
+/// A field to update; without a value, to its current value outside.
 enum Update {
     Epoch(OffsetDateTime),
     Release(Option<Release>),

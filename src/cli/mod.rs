@@ -1,19 +1,19 @@
-//! The command line. One verb, one file: its arguments, its help, the call, and the outcome as text for people.
+//! The command line. One verb, one file: its arguments, its help, the call, and the result as text for people.
 //!
-//! Data goes to stdout, the rest to stderr; nothing outside of this room prints or reads the environment. A verb is a
+//! Data goes to stdout, the rest to stderr; nothing outside this module prints or reads the environment. A verb is a
 //! struct of arguments whose doc comment is its help, and a `run`. This file lists them.
 //!
-//! What is not a verb:
+//! The other modules:
 //!
-//! | module | what it owns |
+//! | module | responsibility |
 //! |---|---|
 //! | `arguments` | arguments that several verbs take |
-//! | `environment` | what we read of the environment, and what programs of the host see of it |
-//! | `output`, `progress` | answers and events |
-//! | `error` | why a verb failed, for people and as an exit code |
-//! | `artifact`, `node_entries` | a derivation that is built, and what a node gets of one |
-//! | `adoption` | until when operators adopt the authorities that they are handed |
-//! | `explain` | what decided a line of an artifact |
+//! | `environment` | the environment variables that we read, and those that programs of the host see |
+//! | `output`, `progress` | results and events |
+//! | `error` | errors of verbs, for people and as an exit code |
+//! | `artifact`, `node_entries` | a built derivation, and a node's entries in it |
+//! | `adoption` | until when operators adopt the handed-over authorities |
+//! | `explain` | what determined a line of an artifact |
 
 mod adoption;
 mod affects;
@@ -64,7 +64,8 @@ use crate::openshift::workspace::{Env, StoreChoice};
 
 /// A Nix-style, content-addressed build system for OpenShift bootstrap artifacts.
 ///
-/// Every artifact of a cluster is a pure derivation of install-config.yaml, cluster.yaml, cluster.lock and cluster.seed.
+/// Every artifact of a cluster is a pure derivation of install-config.yaml, cluster.yaml, cluster.lock and
+/// cluster.seed.
 #[derive(Debug, Parser)]
 #[command(
     name = "tinderbox",
@@ -162,7 +163,7 @@ pub fn main() -> ExitCode {
     let cancel = Arc::new(AtomicBool::new(false));
     let interrupts = AtomicU32::new(0);
     let flag = Arc::clone(&cancel);
-    // Without a handler Ctrl-C ends the process at once, which the store survives as well.
+    // Without a handler, Ctrl-C ends the process at once, which the store survives too.
     let _ = ctrlc::set_handler(move || {
         flag.store(true, Ordering::Relaxed);
         if interrupts.fetch_add(1, Ordering::Relaxed) >= 1 {
@@ -175,7 +176,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             let code = error::print(&error, json);
-            // Of `diff`, 1 means different.
+            // For `diff`, 1 means different.
             if is_diff { ExitCode::from(2) } else { code }
         }
     }

@@ -1,4 +1,4 @@
-//! What a node gets: the entries of its configuration, each with the derivation that it comes from.
+//! The entries of a node's configuration, each with its origin.
 
 use serde::Serialize;
 
@@ -11,29 +11,28 @@ use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Object, StoreError};
 use crate::openshift::ignition::{Manifest, Origin, OriginKind, Written, unit_path};
 
-/// One entry of a node's configuration.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct NodeEntry {
     /// `directory`, `file`, `link`, `unit`, `drop-in` or `user`.
     pub kind: &'static str,
-    /// Its path on the node; the name of a unit or user.
+    /// Path on the node, or the name of a unit or user.
     pub path: String,
     /// Permission bits, as `0600`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Its owner, if that is not root.
+    /// If it is not root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Of a unit: `enabled`, `disabled` or `masked`; of a link: its target.
+    /// For a unit `enabled`, `disabled` or `masked`; for a link its target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     pub secret: bool,
-    /// Bytes; not of secrets.
+    /// In bytes; absent for secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// The derivations, templates and fields that it comes from.
     pub from: Vec<String>,
-    /// The same as the recipe has it.
+    /// The same in the recipe's terms.
     #[serde(skip)]
     pub origins: Vec<Origin>,
 }
@@ -47,7 +46,7 @@ impl NodeEntry {
         Self { kind, path, mode, owner, state, secret, size, from: names, origins: from }
     }
 
-    /// Where it is on the node.
+    /// Its path on the node.
     pub(super) fn on_node(&self) -> String {
         match self.kind {
             "unit" | "drop-in" => unit_path(&self.path),
@@ -56,7 +55,6 @@ impl NodeEntry {
     }
 }
 
-/// What a node gets.
 pub(super) fn print(entries: &[NodeEntry]) {
     let rows = entries.iter().map(|entry| {
         let state = entry.mode.as_ref().or(entry.state.as_ref()).filter(|_| entry.kind != "link");
@@ -73,7 +71,7 @@ pub(super) fn print(entries: &[NodeEntry]) {
     table(&["KIND", "MODE", "", "SIZE", "PATH", "FROM"], &rows.collect::<Vec<_>>());
 }
 
-/// What an origin is called outside of the recipe.
+/// The name of an origin outside its recipe.
 fn name(node: &GraphNode, origin: &Origin) -> String {
     match origin.kind {
         OriginKind::Base | OriginKind::Input | OriginKind::MachineConfig => {
@@ -96,7 +94,7 @@ fn name(node: &GraphNode, origin: &Origin) -> String {
     }
 }
 
-/// The entries of a node's configuration; none if the derivation is something else.
+/// The entries of a node's configuration; empty for any other derivation.
 pub(super) fn entries(found: &Artifact) -> Result<Vec<NodeEntry>> {
     let node = found.node();
     if node.builder.0 != "ignition" {
@@ -105,7 +103,7 @@ pub(super) fn entries(found: &Artifact) -> Result<Vec<NodeEntry>> {
     list(&found.object, Some(node))
 }
 
-/// The same of an object that is known to be one; without its recipe, origins have the names that they have in there.
+/// The entries of a node's object; without its recipe, origins keep their internal names.
 pub(super) fn list(object: &Object, node: Option<&GraphNode>) -> Result<Vec<NodeEntry>> {
     let path = object.path.join(Manifest::FILE);
     let manifest: Manifest = serde_json::from_str(&fs::read_text(&path)?)
@@ -119,7 +117,7 @@ pub(super) fn list(object: &Object, node: Option<&GraphNode>) -> Result<Vec<Node
     Ok(lists.into_iter().flat_map(of).collect())
 }
 
-/// The entry that is at a path of the node.
+/// The entry at a path of the node.
 pub(super) fn find<'e>(entries: &'e [NodeEntry], target: &str, path: &str) -> Result<&'e NodeEntry> {
     let paths: Vec<String> = entries.iter().map(NodeEntry::on_node).collect();
     paths.iter().position(|one| one == path).map(|at| &entries[at]).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Answers: text or JSON; tables, colours, sizes.
+//! Results: text or JSON; tables, colours, sizes.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::base::event::Events;
 
-/// How a verb answers: with one JSON document, or with text for people.
+/// How a verb prints its result: as one JSON document, or as text for people.
 #[derive(Clone, Copy)]
 pub(super) struct Printer<'a> {
     pub(super) json: bool,
@@ -15,7 +15,7 @@ pub(super) struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Prints the answer, and nothing of the progress stays with it. A verb that has answered is done.
+    /// Prints the result after removing the progress display. The verb is done then.
     pub(super) fn answer(self, document: &impl Serialize, text: impl FnOnce()) -> ExitCode {
         self.events.settle();
         if self.json {
@@ -31,7 +31,7 @@ pub(super) fn exit_code(success: bool) -> ExitCode {
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Colours that are readable on light and dark.
+/// Colours that are readable on light and dark backgrounds.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Colour {
     Red,
@@ -53,7 +53,7 @@ impl Colour {
     }
 }
 
-/// Whether text on stderr may have colours.
+/// Whether stderr may have colours.
 pub(super) fn stderr_is_colourful() -> bool {
     std::io::stderr().is_terminal() && wants_colour()
 }
@@ -67,12 +67,12 @@ fn wants_colour() -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// A word for stderr, coloured if that is wanted.
+/// Text for stderr, coloured if enabled.
 pub(super) fn stderr_paint(text: &str, colour: Colour) -> String {
     paint(text, colour, stderr_is_colourful())
 }
 
-/// A word for stdout, coloured if that is wanted.
+/// Text for stdout, coloured if enabled.
 pub(super) fn stdout_paint(text: &str, colour: Colour) -> String {
     paint(text, colour, std::io::stdout().is_terminal() && wants_colour())
 }
@@ -81,13 +81,13 @@ fn paint(text: &str, colour: Colour, wanted: bool) -> String {
     if wanted { format!("\x1b[{}m{text}\x1b[0m", colour.code()) } else { text.to_owned() }
 }
 
-/// Columns and rows of the terminal; none if it does not say.
+/// Columns and rows of the terminal, if known.
 pub(super) fn terminal() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     (size.ws_col > 0 && size.ws_row > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
 }
 
-/// Prints text as it is. A reader that went away is not an error.
+/// Prints text verbatim. A closed pipe is not an error.
 pub(super) fn text(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }

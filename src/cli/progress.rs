@@ -12,28 +12,27 @@ use std::time::{Duration, Instant};
 use super::output::{Colour, stderr_paint};
 use crate::base::event::{Event, Events};
 
-/// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Quiet,
     Normal,
-    /// What is cached too.
+    /// Also reports cached derivations.
     Verbose,
 }
 
-/// How often the live view is drawn.
+/// Redraw interval of the live view.
 const FRAME: Duration = Duration::from_millis(100);
-/// How many running derivations are shown.
+/// Maximum number of running derivations to show.
 const SHOWN: usize = 8;
 
-/// Takes events and shows them. Dropping it ends the view.
+/// Receives events and shows them. Dropping it ends the view.
 pub(super) struct Progress {
     level: Level,
     live: Mutex<Option<Live>>,
     log: Option<Mutex<File>>,
 }
 
-/// The thread that draws.
+/// The drawing thread.
 struct Live {
     events: Sender<Event>,
     view: JoinHandle<()>,
@@ -56,7 +55,7 @@ impl Events for Progress {
         if let Some(log) = &self.log {
             let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
             if let Ok(line) = serde_json::to_string(&event) {
-                let _ = writeln!(log, "{line}"); // a full disk must not stop the build that was asked for
+                let _ = writeln!(log, "{line}"); // a full disk must not stop the build
             }
         }
         match &*self.live.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -84,7 +83,7 @@ impl Drop for Progress {
     }
 }
 
-/// One line for an event, if it is worth one at this level.
+/// One line for an event, if this level includes it.
 fn plain(event: &Event, level: Level) -> Option<String> {
     match event {
         Event::Warning { text } => Some(format!("{} {text}", stderr_paint("warning:", Colour::Yellow))),
@@ -128,7 +127,7 @@ fn plain(event: &Event, level: Level) -> Option<String> {
     }
 }
 
-/// The live view: counts, and what is running for how long.
+/// The live view: counts, and running derivations with their duration.
 #[derive(Default)]
 struct View {
     running: Vec<(String, Instant)>,
@@ -136,7 +135,7 @@ struct View {
     cached: usize,
     built: usize,
     failed: usize,
-    /// Lines on the screen that are ours.
+    /// Number of lines on the screen that are ours.
     drawn: usize,
 }
 
@@ -196,7 +195,7 @@ impl View {
             return;
         }
         self.clear();
-        // Everything is built, and something else goes on.
+        // Everything is built, and another operation continues.
         if self.running.is_empty() && self.built + self.cached + self.failed >= self.total {
             return;
         }
@@ -217,7 +216,7 @@ impl View {
         self.drawn = lines.len();
     }
 
-    /// Takes back what was drawn, so that lasting lines stand above the view.
+    /// Erases the view, so that permanent lines appear above it.
     fn clear(&mut self) {
         if self.drawn > 0 {
             eprint!("\x1b[{}A\x1b[J", self.drawn);

@@ -1,6 +1,6 @@
-//! `renew`: new dates from now on, with the keys as they are; or, with `--rekey`, a new key for single certificates.
+//! `renew`: new dates from now on, with the same keys; or, with `--rekey`, a new key for single certificates.
 //!
-//! Both are changes of the lock, so that they can be read in a diff and undone with git. Nothing is built here.
+//! Both change the lock, so that they show up in a diff and can be undone with git. Builds nothing.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -58,11 +58,11 @@ fn show(done: &Renewal, dry_run: bool) {
 
 #[derive(Debug, Serialize)]
 struct Renewal {
-    /// Fields of the lock that changed, or would.
+    /// Fields of the lock that changed, or would change.
     moved: Vec<Moved>,
-    /// Derivations that the next build of `cluster` makes again; fewer if one comes out as it was.
+    /// Derivations that the next build of `cluster` may rebuild.
     would_build: Vec<String>,
-    /// Certificates and keys that stay as they are.
+    /// Certificates and keys that stay.
     kept: Vec<String>,
 }
 
@@ -94,7 +94,6 @@ fn renew(env: Env<'_>, request: &Args) -> Result<Renewal> {
     Ok(Renewal { moved: moved(Some(&before), &after), would_build, kept })
 }
 
-/// Applies the request to a lock.
 fn change(lock: &mut Lock, request: &Args, known: &Names) -> Result<()> {
     let now = this_second();
     if request.names.is_empty() {
@@ -131,7 +130,7 @@ fn change(lock: &mut Lock, request: &Args, known: &Names) -> Result<()> {
     Ok(())
 }
 
-/// Names that recipes look for in the lock.
+/// Names that recipes look up in the lock.
 struct Names {
     dated: BTreeSet<String>,
     keyed: BTreeSet<String>,
@@ -150,7 +149,7 @@ impl Names {
     }
 }
 
-/// What the next build makes again, and which certificates and keys it does not touch.
+/// What the next build may rebuild, and which certificates and keys it leaves alone.
 fn consequences(env: Env<'_>, workspace: &Workspace) -> Result<(Vec<String>, Vec<String>)> {
     let targets = workspace.select(&[])?;
     let nodes = workspace.graph.nodes();

@@ -25,7 +25,6 @@ impl Args {
     }
 }
 
-/// Where `result` points now.
 #[derive(Debug, Serialize)]
 struct RolledBack {
     from: Option<u64>,
@@ -33,7 +32,7 @@ struct RolledBack {
     path: PathBuf,
 }
 
-/// Makes an earlier generation current: the one of that number, or the one before the current.
+/// Makes an earlier generation current: by number, or the one before the current.
 fn rollback(env: Env<'_>, number: Option<u64>) -> Result<RolledBack> {
     let (directory, store, roots) = open(env)?;
     let from = roots.current()?;

@@ -1,5 +1,5 @@
-//! `show`: what an artifact holds, or one file of it. Secrets are masked unless they are asked for. Of a node's
-//! configuration it is what the node gets, and a path with a leading `/` is one on the node.
+//! `show`: the content of an artifact, or one file of it. Secrets are masked unless requested. For a node's
+//! configuration, it shows what the node gets, and a path with a leading `/` is a path on the node.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -77,18 +77,16 @@ impl Shown {
 #[derive(Debug, Serialize)]
 struct Shown {
     name: String,
-    /// What it is and why it exists.
     summary: String,
     recipe: String,
     drv: DrvId,
     object: ObjectId,
     path: PathBuf,
-    /// What is in it.
     entries: Vec<ShownEntry>,
     /// What a node gets, if this is a node's configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     node: Vec<NodeEntry>,
-    /// The one file that was asked for, or that it holds: its path and its text.
+    /// The requested or only file: its path and its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<FileText>,
 }
@@ -104,7 +102,7 @@ struct ShownEntry {
     digest: String,
 }
 
-/// Looks at `NAME` or `NAME:PATH`.
+/// Shows `NAME` or `NAME:PATH`.
 fn show(env: Env<'_>, target: &str, reveal: bool) -> Result<Shown> {
     let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
     let found = Artifact::find(env, name)?;

@@ -1,7 +1,7 @@
-//! `why`: what made a derivation rebuild, or would: root causes and the cascade from them, apart.
+//! `why`: why a derivation was rebuilt, or would be: root causes and the cascade from them, separately.
 //!
-//! Compared are the identities that a name had at two times: the last build and the files as they are now, or, when
-//! nothing changed since, the last two builds that differ.
+//! Compares two identities of a name: the last build and the current files, or, if nothing changed since, the last two
+//! builds that differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -44,7 +44,7 @@ fn show(why: &Why) {
     });
     if !why.causes.is_empty() {
         line(stdout_paint("root cause", Colour::Cyan));
-        // One line of a file may decide several fields that several derivations name: that is one cause.
+        // One line of a file may set several fields that several derivations read: that is one cause.
         let mut shown: Vec<&Cause> = Vec::new();
         for cause in &why.causes {
             let same =
@@ -83,33 +83,29 @@ fn show_cause(cause: &Cause) -> String {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Why {
-    /// What was asked about.
     pub target: String,
-    /// What is the case.
     pub status: Status,
     #[serde(serialize_with = "causes")]
     pub causes: Vec<Cause>,
-    /// Ways from a cause down to the target, each from the derivation that named what changed.
+    /// Paths from a cause down to the target, each from the derivation that reads what changed.
     pub cascade: Vec<Vec<String>>,
-    /// What follows: derivations that need the target.
+    /// Derivations that need the target.
     pub follows: Vec<String>,
 }
 
-/// What is the case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Status {
-    /// It was never built here.
     New,
-    /// A build would build it, or find what it had before.
+    /// A build would build it, or find an earlier output.
     Changed,
-    /// It is as it was at the last build; the causes are those of that build.
+    /// Unchanged since the last build; the causes are those of that build.
     UpToDate,
-    /// It is as it was at the last build, and it never was anything else.
+    /// Unchanged since the last build, and never changed before.
     Unchanged,
 }
 
-/// Causes as data: by the derivation that names each; a field of the lock is one of the configuration.
+/// Causes as data, by the derivation that reads each; a field of the lock counts as configuration.
 fn causes<S: Serializer>(causes: &[Cause], to: S) -> std::result::Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Named<'a> {
@@ -131,7 +127,7 @@ fn causes<S: Serializer>(causes: &[Cause], to: S) -> std::result::Result<S::Ok, 
     }))
 }
 
-/// The order in which causes of this kind come, and what the document calls it.
+/// The sort order of this kind, and its name in the document.
 fn word(kind: CauseKind) -> (u8, &'static str) {
     match kind {
         CauseKind::Seed => (0, "seed"),
@@ -180,7 +176,7 @@ struct History<'a> {
     store: &'a Store,
     record: &'a Record,
     plan: &'a BuildPlan,
-    /// Identities as the files are now, as far as inputs are known.
+    /// Identities for the current files, as far as inputs are known.
     explained: BTreeMap<NodeIndex, Explanation>,
 }
 
@@ -220,7 +216,7 @@ impl History<'_> {
     }
 }
 
-/// What was found out about one derivation on the way.
+/// What the walk found about one derivation.
 #[derive(Debug, Default)]
 struct TracedNode {
     causes: Vec<Cause>,
@@ -235,7 +231,7 @@ struct Tracker<'a> {
 }
 
 impl Tracker<'_> {
-    /// Finds what changed in a derivation, and goes on with inputs whose content changed.
+    /// Finds what changed in a derivation, and continues with inputs whose content changed.
     fn trace(&mut self, at: NodeIndex) {
         if self.seen.contains_key(&at) {
             return;
@@ -261,7 +257,7 @@ impl Tracker<'_> {
                 }
             }
         }
-        // An input that is not built yet has no content to compare; what changed in it is what counts.
+        // An input that is not built yet has no content to compare; its own changes count.
         let unknown = |edge: &&crate::engine::recipe::Edge| {
             !self.past && self.history.plan.missing.contains(&edge.node)
         };
@@ -271,7 +267,7 @@ impl Tracker<'_> {
         inputs.into_iter().for_each(|input| self.trace(input));
     }
 
-    /// All causes, and the ways from them to the target.
+    /// All causes, and the paths from them to the target.
     fn collect(&self, target: NodeIndex) -> (Vec<Cause>, Vec<Vec<String>>) {
         let mut causes: Vec<Cause> =
             self.seen.values().flat_map(|found| found.causes.iter().cloned()).collect();
@@ -288,7 +284,7 @@ impl Tracker<'_> {
         (causes, ways)
     }
 
-    /// The shortest way along changed inputs.
+    /// The shortest path along changed inputs.
     fn way(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<NodeIndex>> {
         let mut next: BTreeMap<NodeIndex, NodeIndex> = BTreeMap::new();
         let mut open = std::collections::VecDeque::from([to]);

@@ -1,5 +1,5 @@
-//! `blame`: where a file comes from: the way back through the graph to the derivation that wrote it, the lines of its
-//! template, the config fields that decided them, and the images that it came out of.
+//! `blame`: traces a file back through the graph to the derivation that wrote it, the lines of its template, the config
+//! fields that set them, and the images that it came from.
 
 mod walk;
 
@@ -33,7 +33,6 @@ impl Args {
     }
 }
 
-/// Where a file comes from.
 fn show(found: &Blame) {
     let Blame { target, path, entry, why, replaces, way, template, lines, origins, images } = found;
     line(stdout_paint(&format!("{target}:{path}"), Colour::Green));
@@ -64,52 +63,52 @@ struct Blame {
     target: String,
     /// The file in it, or on the node.
     path: String,
-    /// What a node's configuration says of it.
+    /// Its entry in the node's configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<NodeEntry>,
     /// Why it is on the node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     why: Vec<String>,
-    /// Why it may replace what the base has there.
+    /// Why it may replace the base's entry.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     replaces: Vec<String>,
-    /// The way back: the artifact first, the derivation that wrote the file last.
+    /// The trace: the artifact first, the derivation that wrote the file last.
     way: Vec<BlameStep>,
     /// The template, if one wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     template: Option<String>,
-    /// Lines with values in them, by the line of the template that wrote them.
+    /// Lines that contain values, with the template line that wrote them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lines: Vec<BlameLine>,
-    /// Config fields and inputs that decided it.
+    /// Config fields and inputs that determined it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     origins: Vec<Origin>,
-    /// Images that it, or what made it, came out of: the derivation that names one, and the image by digest.
+    /// Images that it, or its sources, came from: the derivation that names one, and the image by digest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<(String, String)>,
 }
 
-/// One derivation on the way.
+/// One derivation of the trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct BlameStep {
     derivation: String,
-    /// The file in its output; empty if it is the whole of it.
+    /// The file in its output; empty for the whole output.
     path: String,
     recipe: String,
     builder: String,
 }
 
-/// A line of the file that has a value in it.
+/// A line of the file that contains a value.
 #[derive(Debug, Serialize)]
 struct BlameLine {
-    /// Its number, from 1.
+    /// From 1.
     line: usize,
-    /// The line of the template that wrote it.
+    /// The template line that wrote it.
     template: Place,
     names: Vec<String>,
 }
 
-/// Says where `NAME:PATH` comes from.
+/// Traces the origin of `NAME:PATH`.
 fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
     let Some((name, path)) = target.split_once(':') else {
         return Err(Error::usage(

@@ -1,7 +1,7 @@
-//! The way back from a file to who wrote it.
+//! Walks back from a file to its writer.
 //!
-//! Names are in no output, so the way is found by content: the input that has the same file. At a node's configuration
-//! its list of entries says it, and at a patch it is the file that the patch changed.
+//! Outputs contain no names, so the walk goes by content: to the input with the same file. At a node's configuration it
+//! follows the list of entries, and at a patch the file that the patch changed.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ impl BlameWalk<'_> {
         });
     }
 
-    /// From an entry of a node's configuration.
+    /// Starts at an entry of a node's configuration.
     pub(super) fn entry(&self, entry: &NodeEntry, blame: &mut Blame) {
         let (at, node) = (self.found.at(), self.found.node());
         self.step(at, &format!("tree{}", entry.on_node()), blame);
@@ -59,7 +59,7 @@ impl BlameWalk<'_> {
         }
     }
 
-    /// Back to who wrote a file.
+    /// Walks back to the derivation that wrote a file.
     pub(super) fn back(&self, mut at: NodeIndex, mut path: String, blame: &mut Blame) {
         loop {
             self.step(at, &path, blame);
@@ -75,7 +75,7 @@ impl BlameWalk<'_> {
         self.written(at, &path, blame);
     }
 
-    /// The input that has this file too, and the path there.
+    /// The input with the same file, and its path there.
     fn unchanged(&self, at: NodeIndex, path: &str) -> Option<(NodeIndex, String)> {
         let wanted: TreeEntry = self.listing(at)?.get(path)?.clone();
         self.node(at).inputs.values().find_map(|edge| {
@@ -86,7 +86,7 @@ impl BlameWalk<'_> {
         })
     }
 
-    /// What decided a file, by the derivation that wrote it.
+    /// What determined a file, according to the derivation that wrote it.
     fn written(&self, at: NodeIndex, path: &str, blame: &mut Blame) {
         let node = self.node(at);
         if node.builder.0 == "template" && node.files.contains_key(path) {
@@ -99,7 +99,7 @@ impl BlameWalk<'_> {
             let from = join_name(edge);
             blame.origins.push(Origin { name: alias.clone(), kind: Kind::Input, from, places: Vec::new() });
         }
-        // What is made of all of it came out of every image behind it.
+        // A derived file may come from every image behind it.
         let behind = self.found.workspace.graph.closure(&[at]);
         blame.images = behind.into_iter().filter_map(|at| self.image(at)).collect();
     }
@@ -116,7 +116,7 @@ impl BlameWalk<'_> {
         Some((node.name.clone(), image))
     }
 
-    /// What an input says, if it is an image by digest.
+    /// The content of an input, if it is an image by digest.
     fn reference(&self, edge: &Edge) -> Option<String> {
         let path = edge.path.as_ref()?;
         let object = self.found.store.object(self.found.done.get(&edge.node)?.output.object).ok()?;
@@ -127,7 +127,7 @@ impl BlameWalk<'_> {
         text.contains("@sha256:").then(|| text.trim().to_owned())
     }
 
-    /// A file that a template wrote: its lines, and what their names are.
+    /// A file that a template wrote: its lines, and the meaning of their names.
     fn template(&self, at: NodeIndex, alias: &str, path: &str, blame: &mut Blame) {
         let node = self.node(at);
         blame.template = node.files.get(alias).cloned();
@@ -138,7 +138,7 @@ impl BlameWalk<'_> {
             self.found.done.get(&at).and_then(|done| self.found.store.object(done.output.object).ok());
         let text = object.and_then(|object| {
             let entry = object.listing.get(path)?;
-            // Where a value is in a secret file is told, and nothing of it.
+            // For a secret file, only the location of a value is shown.
             matches!(entry.kind, crate::engine::tree::EntryKind::File { .. }).then_some(())?;
             fs::read_text(&object.path.join(path)).ok()
         });

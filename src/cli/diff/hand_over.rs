@@ -1,8 +1,8 @@
-//! `diff hand-over render`: our objects beside those that the operators' own renders put into the API, so that a release
-//! that wants one more object is noticed before a cluster of it stalls.
+//! `diff hand-over render`: compares our objects with those that the operators' own renders put into the API, so that a
+//! release that needs another object is noticed before its cluster stalls.
 //!
-//! Compared is what is there, not what it says: keys and dates differ by design. Objects that the payload has too are the
-//! cluster-version operator's to bring.
+//! Compares which objects exist, not their values: keys and dates differ by design. The cluster-version operator
+//! applies objects that the payload has too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,37 +20,35 @@ use crate::engine::tree::EntryKind;
 use crate::openshift::patch::Identity;
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
-/// What our objects are taken from, with all patches.
+/// The source of our objects, with all patches.
 const OURS: &str = "patched";
 /// What the cluster-version operator applies, and CRDs, which are applied before anything else.
 const PAYLOAD: [&str; 3] = ["release/payload", "release/image", "release/crds"];
-/// What renders read is not what they make.
+/// Input of the renders, not output.
 const INPUTS: &str = "render/inputs";
-/// Where renders put static pods of the bootstrap node, which are not in the API.
+/// Static pods of the bootstrap node, which are not applied to the API.
 const PODS: [&str; 2] = ["bootstrap-manifests/", "etc-kubernetes/"];
 
-/// Names the shape of the JSON document.
+/// Identifies the format of the JSON document.
 const SHAPE: &str = "tinderbox-hand-over/1";
 
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     /// [`SHAPE`].
     shape: &'static str,
-    /// Objects that a render makes, and neither we nor the payload.
+    /// Objects that a render writes, but neither we nor the payload.
     missing: Vec<Rendered>,
-    /// Objects that both make, and not alike.
+    /// Objects that both write differently.
     different: Vec<Different>,
-    /// Objects that both make alike.
+    /// Objects that both write alike.
     alike: Vec<String>,
-    /// How many objects renders make that the payload has.
+    /// Number of rendered objects that the payload has.
     in_payload: usize,
-    /// Renders that were looked at.
     renders: Vec<String>,
-    /// Renders that could not be had, and why.
+    /// Renders that failed, and why.
     failed: BTreeMap<String, String>,
 }
 
-/// An object that a render makes.
 #[derive(Debug, Serialize)]
 pub(super) struct Rendered {
     object: String,
@@ -58,13 +56,13 @@ pub(super) struct Rendered {
     file: String,
 }
 
-/// An object that both make.
+/// An object that both write.
 #[derive(Debug, Serialize)]
 pub(super) struct Different {
     object: String,
     render: String,
     ours: String,
-    /// What the render's has and ours not, or otherwise.
+    /// What only one of the two has.
     differences: Vec<String>,
 }
 
@@ -103,7 +101,7 @@ pub(super) fn show(found: &Comparison) {
     ));
 }
 
-/// An object, and the file that it is in.
+/// An object and its file.
 struct Found {
     file: String,
     node: YamlNode,
@@ -111,7 +109,7 @@ struct Found {
 
 type Objects = BTreeMap<String, Found>;
 
-/// Compares. Renders that cannot be run are named, and the others compared.
+/// Compares all renders that can be run, and lists the others.
 pub(super) fn compare(env: Env<'_>, jobs: usize) -> Result<Comparison> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let names = [OURS, "render"].into_iter().chain(PAYLOAD).map(str::to_owned).collect::<Vec<_>>();
@@ -192,10 +190,10 @@ fn is_for_the_api(path: &str) -> bool {
     path.contains("manifests/") && !PODS.iter().any(|pods| path.contains(pods))
 }
 
-/// What one object has and the other not: its type, its annotations, the keys of its data.
+/// What only one of two objects has: its type, its annotations, the keys of its data.
 fn differences(theirs: &YamlNode, ours: &YamlNode) -> Vec<String> {
     let mut found = Vec::new();
-    // A Secret that does not say its type is opaque.
+    // A Secret without a type is opaque.
     let kind = |node: &YamlNode| node.get("type").and_then(YamlNode::text).unwrap_or("Opaque").to_owned();
     let (one, other) = (kind(theirs), kind(ours));
     if one != other {
@@ -212,7 +210,7 @@ fn differences(theirs: &YamlNode, ours: &YamlNode) -> Vec<String> {
         found.extend(
             theirs.difference(&ours).map(|name| format!("{what} `{name}`: only the render's has it")),
         );
-        // More annotations than the operator's own do no harm: it adds to them itself.
+        // Additional annotations are harmless: the operator adds some itself.
         if what == "key" {
             found.extend(ours.difference(&theirs).map(|name| format!("{what} `{name}`: only ours has it")));
         }

@@ -66,7 +66,7 @@ enum Format {
 }
 
 impl Args {
-    /// Exit codes are those of `diff`: 0 the same, 1 different; trouble is 2, and the caller's.
+    /// Exit codes are those of `diff`: 0 equal, 1 different; the caller handles 2, trouble.
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let format = if printer.json { Format::Json } else { self.format };
         let jobs = self.jobs.count();
@@ -95,7 +95,7 @@ impl Args {
     }
 }
 
-/// Prints rows; on a terminal in colour, cut to its width, and through a pager if they are more than fit.
+/// Prints rows; on a terminal in colour, truncated to its width, and through a pager if they do not fit.
 fn show(rows: &[Row], no_pager: bool) {
     let is_terminal = std::io::stdout().is_terminal();
     let size = is_terminal.then(output::terminal).flatten();
@@ -107,7 +107,7 @@ fn show(rows: &[Row], no_pager: bool) {
 }
 
 fn painted(row: &Row, width: Option<usize>) -> String {
-    // What artifacts hold must not steer the terminal.
+    // Artifact content must not control the terminal.
     let plain = |c: char| if steers(c) && c != '\t' { '\u{fffd}' } else { c };
     let cut: String = match width {
         Some(width) if row.text.chars().count() > width => {
@@ -127,7 +127,7 @@ fn painted(row: &Row, width: Option<usize>) -> String {
     output::stdout_paint(&cut, colour)
 }
 
-/// Whether a pager took the text. The user's, else `less`.
+/// Whether a pager took the text: the user's, else `less`.
 #[expect(
     clippy::disallowed_methods,
     reason = "PAGER and the pager are about the terminal, which only cli knows"
@@ -144,7 +144,7 @@ fn page(text: &str) -> bool {
     }
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut input) = child.stdin.take() {
-        // A pager that is left before the end is no error.
+        // Quitting a pager early is not an error.
         let _ = input.write_all(text.as_bytes());
     }
     let _ = child.wait();

@@ -1,13 +1,13 @@
-//! What differs between two sides, each a generation, a path, a target or a release.
+//! Compares two sides, each a generation, a path, a target or a release.
 //!
 //! | side | means |
 //! |---|---|
-//! | `gen:N` | a generation that is kept |
+//! | `gen:N` | a retained generation |
 //! | `result` | the current generation |
 //! | a path that starts with `/`, `./` or `../` | a cluster directory (built as needed), an object of a store, any file or directory |
-//! | anything else | a target as the files are now, built as needed; `cluster` is everything that it needs too |
+//! | anything else | a target for the current files, built as needed; `cluster` includes everything that it needs |
 //!
-//! Nothing in the cluster directory is changed: `result` stays, and no generation is made.
+//! Does not change the cluster directory: `result` stays, and there is no new generation.
 
 use std::path::{Path, PathBuf};
 
@@ -24,18 +24,17 @@ use crate::openshift::workspace::{
     self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Workspace, WorkspaceError,
 };
 
-/// The target that stands for everything.
+/// The target that includes everything.
 const EVERYTHING: &str = "cluster";
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Request {
-    /// Sides; none means the last two generations, one means that and `result`.
+    /// None means the last two generations, one means that side and `result`.
     pub sides: Vec<String>,
     /// Two releases: the same cluster on both.
     pub releases: Option<[String; 2]>,
-    /// Only these: derivations, or folders of them.
+    /// Only these derivations, or folders of them.
     pub only: Vec<String>,
-    /// Derivations built at the same time.
     pub jobs: usize,
 }
 
@@ -50,7 +49,7 @@ pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
         }
     }
     let only = |name: &str| request.only.is_empty() || request.only.iter().any(|only| is_below(name, only));
-    // Without the files of a cluster, causes have the names that recipes give them.
+    // Without a cluster's files, causes have the names in their recipes.
     let workspace = directories(env, request)
         .into_iter()
         .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok());
@@ -60,7 +59,7 @@ pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
     Ok(diff::compare(&old, &new, &only, &naming, &knowledge.disruption)?)
 }
 
-/// Cluster directories that know what causes are called: the newer side's first.
+/// Cluster directories that can name causes: the newer side's first.
 fn directories(env: Env<'_>, request: &Request) -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> = request.sides.iter().rev().map(PathBuf::from).collect();
     directories.push(env.directory.to_owned());
@@ -82,7 +81,7 @@ fn is_below(name: &str, target: &str) -> bool {
 
 fn sides(env: Env<'_>, request: &Request) -> Result<(Side, Side)> {
     if let Some([old, new]) = &request.releases {
-        // The epoch and the seed must be the same on both sides, so there must be one of each.
+        // Both sides must have the same epoch and seed, so these must exist first.
         Workspace::load(env, Missing::Make)?;
         return Ok((of_release(env, old, request)?, of_release(env, new, request)?));
     }
@@ -105,7 +104,7 @@ fn sides(env: Env<'_>, request: &Request) -> Result<(Side, Side)> {
     }
 }
 
-/// Both sides; one that is a target narrows the other, and two single artifacts are compared with each other.
+/// Both sides; a target narrows the other side, and two single artifacts are compared with each other.
 fn pair(env: Env<'_>, old: &Asked, new: &Asked, jobs: usize) -> Result<(Side, Side)> {
     let (mut one, mut other) = (old.side(env, jobs)?, new.side(env, jobs)?);
     match (old, new) {
@@ -116,7 +115,7 @@ fn pair(env: Env<'_>, old: &Asked, new: &Asked, jobs: usize) -> Result<(Side, Si
         }
         (Asked::Target(target), _) if target != EVERYTHING => other.narrow(|name| is_below(name, target)),
         (_, Asked::Target(target)) if target != EVERYTHING => one.narrow(|name| is_below(name, target)),
-        // An object, or files, against a generation: what `result` points to is its `cluster`.
+        // An object or files against a generation: `result` points to its `cluster`.
         (Asked::Path(_), Asked::Generation(_) | Asked::Result) if one.parts.contains_key("") => {
             whole(&mut other)
         }
@@ -128,13 +127,13 @@ fn pair(env: Env<'_>, old: &Asked, new: &Asked, jobs: usize) -> Result<(Side, Si
     Ok((one, other))
 }
 
-/// Only the tree that `result` points to, with no name.
+/// Only the tree that `result` points to, without a name.
 fn whole(side: &mut Side) {
     let cluster = side.parts.remove(EVERYTHING);
     side.parts = cluster.into_iter().map(|part| (String::new(), part)).collect();
 }
 
-/// What a side was called on the command line.
+/// A side on the command line.
 #[derive(Debug, Clone)]
 enum Asked {
     Generation(u64),
@@ -212,7 +211,7 @@ fn of_generation(store: &Store, generation: Generation) -> Side {
     }
 }
 
-/// The same cluster on a release: all of it, or what is asked for and what that needs.
+/// The same cluster on a release: all of it, or the requested targets and what they need.
 fn of_release(env: Env<'_>, reference: &str, request: &Request) -> Result<Side> {
     let release = workspace::release_named(env, Some(reference))?;
     let workspace = Workspace::load_release(env, &release)?;
@@ -246,7 +245,7 @@ fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
     Ok(Side { title, store, parts: [(String::new(), Part { drv: None, tree })].into() })
 }
 
-/// Builds targets without a trace in the cluster directory; with `inputs`, what they need is part of the side too.
+/// Builds targets without recording them in the cluster directory; with `inputs`, includes what they need.
 fn build(
     env: Env<'_>,
     workspace: &Workspace,
@@ -274,7 +273,7 @@ fn build(
     Ok(Side { title, parts: parts.collect(), store: Some(session.store().clone()) })
 }
 
-/// What people call a cause.
+/// Names a cause.
 fn name(workspace: Option<&Workspace>, artifact: &str, change: &drv::Change) -> Cause {
     let named = workspace.and_then(|workspace| {
         let at = workspace.graph.find(artifact)?;

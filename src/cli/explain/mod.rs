@@ -1,9 +1,8 @@
-//! `show --explain`: one flag or field of an artifact: what its comment says, which lines of the user's files decided
-//! it, and who reads it.
+//! `show --explain`: one flag or field of an artifact: its comment, the lines of the user's files that set it, and its
+//! reader.
 //!
-//! Artifacts keep the comments of their templates, so the comment is the one above the line. The origin is found the
-//! other way round: the template's line that wrote it (`template_lines`), the names in that line, and what the recipe says
-//! these names are.
+//! Artifacts keep the comments of their templates, so the comment is above the line. The origin is traced backwards:
+//! the template line that wrote it (`template_lines`), the names in that line, and their meaning in the recipe.
 
 pub(super) mod template_lines;
 pub(super) mod value_origin;
@@ -25,27 +24,25 @@ pub(super) use value_origin::{Kind, Origin};
 pub(super) struct Explanation {
     pub target: String,
     pub file: String,
-    /// Every place in it that was asked for: a flag may be given twice, a file may hold several objects.
+    /// All matches: a flag may be repeated, a file may contain several objects.
     pub matches: Vec<Explained>,
-    /// Derivations that take it.
+    /// Derivations that use it.
     pub goes_into: Vec<String>,
 }
 
-/// One flag or field.
 #[derive(Debug, Serialize)]
 pub(super) struct Explained {
-    /// The flag or the field.
     pub name: String,
-    /// What it is set to; of a list or map, its lines.
+    /// Its value; for a list or map, its lines.
     pub value: String,
-    /// Its line in the file, from 1.
+    /// From 1.
     pub line: usize,
-    /// What the comment above it says; empty if there is none.
+    /// The comment above it; may be empty.
     pub comment: String,
-    /// The template's line that wrote it.
+    /// The template line that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<Place>,
-    /// What decided the value; nothing if it stands in the template as it is.
+    /// What determined the value; empty for a constant of the template.
     pub origins: Vec<Origin>,
     pub reader: String,
     /// The files that it names.
@@ -53,18 +50,17 @@ pub(super) struct Explained {
     pub files: Vec<NamedFile>,
 }
 
-/// A file that a flag names.
 #[derive(Debug, Serialize)]
 pub(super) struct NamedFile {
-    /// As the flag has it.
+    /// As in the flag.
     pub path: String,
-    /// Where that is on the node; none if it is not mounted from there.
+    /// Its path on the node; none if it is not mounted from there.
     pub on_node: Option<String>,
-    /// The derivation that makes it.
+    /// The derivation that creates it.
     pub derivation: Option<String>,
 }
 
-/// What was found in the file, before its origin is known.
+/// A match in the file, before its origin is known.
 struct Hit {
     name: String,
     value: String,
@@ -120,7 +116,7 @@ pub(super) fn explain(env: Env<'_>, target: &str, what: &str) -> Result<Explanat
     })
 }
 
-/// The one file of the artifact, or the one that was named. What is secret stays that.
+/// The only file of the artifact, or the requested one. Secrets stay hidden.
 fn text(found: &Artifact, name: &str, path: Option<&str>) -> Result<(String, String)> {
     let files: Vec<&str> = found.object.listing.leaves("").map(|(path, _)| path).collect();
     let path = match (path, files.as_slice()) {
@@ -217,7 +213,7 @@ pub(super) fn show(found: &Explanation) {
     fact("goes into", found.goes_into.join(", "));
 }
 
-/// A named fact about what is shown above it.
+/// Prints a named fact.
 pub(super) fn fact(name: &str, text: String) {
     line(format!("  {}{text}", stdout_paint(&format!("{name:<10}"), Colour::Cyan)));
 }
@@ -241,7 +237,7 @@ fn named_file(file: &NamedFile) -> String {
     format!("{path}{on_node}{made}")
 }
 
-/// A text in lines of at most a hundred characters, set in by two.
+/// Wraps a text at a hundred characters, indented by two.
 fn wrap(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -1,27 +1,26 @@
-//! Which line of a template wrote a line of its output.
+//! Finds the line of a template that wrote a line of its output.
 //!
-//! Found by what both have in common: the text outside of `{{ … }}` and `{% … %}`. Lines come in the template's order,
-//! but for loops, so of several that fit the next one is taken. A line that is all value belongs to the `{{ … }}`
-//! after the line before it.
+//! Matches the text outside `{{ … }}` and `{% … %}`. Except for loops, lines come in the template's order, so the next
+//! of several matches is taken. A line that is all value belongs to the `{{ … }}` after the preceding line.
 
 use crate::base::hint::Place;
 use crate::base::value::Value;
 use crate::engine::recipe::GraphNode;
 
-/// The lines of a template, those of what it includes in their place.
+/// The lines of a template, with its includes expanded.
 pub(in crate::cli) struct Template {
     pub(in crate::cli) lines: Vec<Line>,
 }
 
 pub(in crate::cli) struct Line {
-    /// Its file, as shown to the user.
+    /// As shown to the user.
     file: String,
-    /// Its number, from 1.
+    /// From 1.
     number: usize,
     pub(in crate::cli) text: String,
-    /// The text outside of tags, cut at tags.
+    /// The text between tags.
     literals: Vec<String>,
-    /// Whether a tag decides how often a part of it is written.
+    /// Whether a tag determines how often a part of it is written.
     blocks: bool,
 }
 
@@ -53,7 +52,6 @@ impl Template {
         }
     }
 
-    /// Where a line is.
     pub(in crate::cli) fn place(&self, at: usize) -> Place {
         let line = &self.lines[at];
         Place { file: line.file.clone(), line: Some(line.number), field: String::new() }
@@ -83,7 +81,7 @@ impl Template {
 }
 
 impl Line {
-    /// How much there is to recognise it by.
+    /// How much literal text it has to match.
     fn weight(&self) -> usize {
         self.literals.iter().map(|literal| literal.trim().len()).sum()
     }
@@ -105,7 +103,7 @@ impl Line {
     }
 }
 
-/// Cuts a line at its tags. `open` is the end of a tag that began on an earlier line. True if there are blocks in it.
+/// Splits a line at its tags. `open` is the end of a tag that started on an earlier line. True if it has blocks.
 fn cut(line: &str, open: &mut Option<&'static str>) -> (Vec<String>, bool) {
     let mut literals = Vec::new();
     let mut blocks = false;

@@ -1,4 +1,4 @@
-//! What decided a value: the names in the template's lines, and what the recipe says these names are.
+//! What determined a value: the names in the template's lines, and their meaning in the recipe.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::base::value::Value;
 use crate::engine::builders::template_names;
 use crate::engine::recipe::{Graph, GraphNode};
 
-/// One thing that decided a value.
+/// One source of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(in crate::cli) struct Origin {
     /// Its name in the template.
@@ -18,23 +18,22 @@ pub(in crate::cli) struct Origin {
     pub kind: Kind,
     /// The config field, or the derivation and its file.
     pub from: String,
-    /// The lines of the user's files that decide it.
+    /// The lines of the user's files that set it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Place>,
 }
 
-/// What a name in a template is.
+/// The meaning of a name in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::cli) enum Kind {
     Config,
-    /// The output of another derivation.
     Input,
-    /// What the recipe itself says.
+    /// A constant of the recipe.
     Recipe,
 }
 
-/// What the given lines of a template take their values from.
+/// The sources of the values in these lines of a template.
 pub(in crate::cli) fn origins(node: &GraphNode, template: &Template, lines: &[usize]) -> Vec<Origin> {
     let bindings: Vec<(Vec<String>, BTreeSet<String>)> =
         template.lines.iter().flat_map(|line| bindings(&line.text)).collect();
@@ -48,7 +47,7 @@ pub(in crate::cli) fn origins(node: &GraphNode, template: &Template, lines: &[us
         }
         let known = origin(node, &name);
         if known.is_empty() {
-            // A name of the template's own: what it was made from.
+            // A local name of the template: use its sources.
             let from = bindings.iter().filter(|(names, _)| names.contains(&name));
             open.extend(from.flat_map(|(_, names)| names.iter().cloned()));
         }
@@ -58,7 +57,7 @@ pub(in crate::cli) fn origins(node: &GraphNode, template: &Template, lines: &[us
     found
 }
 
-/// What a name is by the recipe; an input that is a group is all of its members.
+/// The meaning of a name in the recipe; a group stands for all its members.
 pub(in crate::cli) fn origin(node: &GraphNode, name: &str) -> Vec<Origin> {
     if let Some((_, path, reads)) = node.reads.iter().find(|(alias, ..)| alias == name) {
         let mut places: Vec<Place> = reads.iter().flat_map(|read| read.origins.iter().cloned()).collect();
@@ -83,7 +82,7 @@ pub(in crate::cli) fn origin(node: &GraphNode, name: &str) -> Vec<Origin> {
         .collect()
 }
 
-/// The names that a template's line makes with `set` and `for`, and the names that it makes them from.
+/// The names that a template line defines with `set` and `for`, and the names that it uses for them.
 fn bindings(line: &str) -> Vec<(Vec<String>, BTreeSet<String>)> {
     let tags = line.split("{%").skip(1).filter_map(|rest| Some(rest.split_once("%}")?.0));
     let parts = tags.filter_map(|tag| {
@@ -99,12 +98,12 @@ fn bindings(line: &str) -> Vec<(Vec<String>, BTreeSet<String>)> {
     parts.collect()
 }
 
-/// The derivation that makes a file of a node, by the names that are contracts: certificates and keys by their file's
-/// name, kubeconfigs by theirs.
+/// The derivation that creates a file of a node, by well-known names: certificates, keys and kubeconfigs by their file
+/// name.
 pub(super) fn maker(graph: &Graph, on_node: &str) -> Option<String> {
     let (directory, file) = on_node.rsplit_once('/')?;
     let (stem, extension) = file.rsplit_once('.').unwrap_or((file, ""));
-    // On every node the same name.
+    // The same name on every node.
     let stem = if stem == "etcd-peer" { "etcd-peer-bootstrap" } else { stem };
     let names = match (directory, extension) {
         ("/etc/kubernetes/bootstrap-secrets", "crt") => {
@@ -112,7 +111,7 @@ pub(super) fn maker(graph: &Graph, on_node: &str) -> Option<String> {
         }
         ("/etc/kubernetes/bootstrap-secrets", _) => vec![format!("key/{stem}"), format!("pki/{stem}")],
         ("/etc/kubernetes/kubeconfigs", _) => vec![format!("kubeconfig/{stem}")],
-        // Of masters: what the kubelet joins with.
+        // On masters: the kubelet joins with it.
         ("/etc/kubernetes", "") if file == "kubeconfig" => vec!["kubeconfig/kubelet-bootstrap".to_owned()],
         _ => Vec::new(),
     };

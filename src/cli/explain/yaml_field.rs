@@ -1,6 +1,6 @@
 //! Fields of a YAML document by path: `spec.hostNetwork`, `spec.containers.etcd.image`, `spec.serviceNetwork[0]`.
 //!
-//! A list's element is named by its index or, as in config fields, by its `name`. A key may have dots in it.
+//! A list element is named by its index or, as in config fields, by its `name`. A key may contain dots.
 
 use super::Hit;
 use crate::base::yaml::{YamlData, YamlNode};
@@ -10,7 +10,7 @@ pub(super) fn kind(document: &YamlNode) -> &str {
     document.get("kind").and_then(YamlNode::text).unwrap_or_default()
 }
 
-/// What a document is, for people: `Pod kube-system/etcd`.
+/// A readable name of a document: `Pod kube-system/etcd`.
 pub(super) fn object(document: &YamlNode) -> String {
     let meta = |key: &str| document.get("metadata").and_then(|meta| meta.get(key)).and_then(YamlNode::text);
     let name = meta("name").unwrap_or_default();
@@ -20,7 +20,7 @@ pub(super) fn object(document: &YamlNode) -> String {
     }
 }
 
-/// The field of a document, if it has it.
+/// The field of a document, if it exists.
 pub(super) fn find(document: &YamlNode, text: &str, path: &str) -> Option<Hit> {
     let (node, line) = walk(document, document.line, path).ok()?;
     let last = last_line(node).max(line);
@@ -35,7 +35,7 @@ pub(super) fn find(document: &YamlNode, text: &str, path: &str) -> Option<Hit> {
     Some(Hit { name: path.to_owned(), value, lines: (line, last), reader, files: Vec::new() })
 }
 
-/// Paths that could have been meant: what there is where the path ends.
+/// Suggestions: the fields that exist where the path ends.
 pub(super) fn candidates(document: &YamlNode, path: &str) -> Vec<String> {
     let Err((node, at)) = walk(document, document.line, path) else { return Vec::new() };
     let begin = &path[..at];
@@ -47,7 +47,7 @@ pub(super) fn candidates(document: &YamlNode, path: &str) -> Vec<String> {
     names.into_iter().map(|name| format!("{begin}{name}")).collect()
 }
 
-/// The node and its line; or how far the path leads: a node, and how much of the path was used.
+/// The node and its line; or how far the path exists: a node, and how much of the path was used.
 fn walk<'n>(
     node: &'n YamlNode,
     line: usize,
@@ -83,7 +83,7 @@ fn walk<'n>(
 
 fn last_line(node: &YamlNode) -> usize {
     let below = match &node.data {
-        // A block of text has its line where it begins.
+        // The line of a block scalar is that of its start.
         YamlData::Scalar { text, .. } => node.line + text.trim_end().matches('\n').count(),
         YamlData::List(items) => items.iter().map(last_line).max().unwrap_or(node.line),
         YamlData::Map(entries) => {
@@ -93,7 +93,7 @@ fn last_line(node: &YamlNode) -> usize {
     below.max(node.line)
 }
 
-/// Lines of a text, as far to the left as they go.
+/// Lines of a text, without their common indentation.
 fn block(text: &str, first: usize, last: usize) -> String {
     let lines: Vec<&str> = text.lines().skip(first - 1).take(last - first + 1).collect();
     let indent = |line: &&str| line.len() - line.trim_start().len();

@@ -28,8 +28,8 @@ use crate::openshift::workspace::{Env, Missing, Workspace};
 pub(super) struct Args {
     /// Only what these need; default: all
     targets: Vec<String>,
-    /// Who shows which certificate or token to whom, and what it is verified with, before and after the pivot; `ignition`
-    /// must be built
+    /// Who shows which certificate or token to whom, and what it is verified with, before and after the pivot;
+    /// `ignition` must be built
     #[arg(long, conflicts_with = "targets")]
     trust: bool,
     /// How to write it
@@ -67,7 +67,7 @@ impl Args {
 #[derive(Serialize)]
 struct Document<'a> {
     derivations: Vec<Entry<'a>>,
-    /// Names that a recipe has and this cluster has not, and why.
+    /// Names of recipes that do not apply to this cluster, and why.
     absent: BTreeMap<&'a str, String>,
 }
 
@@ -83,7 +83,7 @@ struct Entry<'a> {
     secret: bool,
 }
 
-/// The graph of what the targets need; without targets, all of it.
+/// The graph of what the targets need; by default, all of it.
 fn graph(env: Env<'_>, targets: &[String], format: Format) -> Result<String> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let graph = &workspace.graph;
@@ -151,7 +151,7 @@ fn mermaid(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     text
 }
 
-/// One box for each folder, and for each derivation beside the folders: what needs anything of what.
+/// One box for each folder, and for each derivation outside a folder, with the dependencies between them.
 fn stages(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     let stage = |at: NodeIndex| {
         let node = &graph.nodes()[at];
@@ -168,7 +168,7 @@ fn stages(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     text
 }
 
-/// A name as Mermaid takes it for a node: a new derivation renumbers no other.
+/// A stable Mermaid identifier: a new derivation does not renumber the others.
 fn identifier(name: &str) -> String {
     name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }

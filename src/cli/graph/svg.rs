@@ -12,7 +12,6 @@ const MARGIN: usize = 20;
 const STYLE: &str = "text{font:12px monospace;fill:#222}rect{fill:#f6f2ea;stroke:#a63}path{fill:none;stroke:#a63;\
 stroke-opacity:.35}@media(prefers-color-scheme:dark){text{fill:#eee}rect{fill:#332b22;stroke:#d96}path{stroke:#d96}}";
 
-/// Draws the wanted part.
 pub(super) fn draw(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     let places = places(graph, wanted);
     let width = places.values().map(|(x, _)| x + BOX.0).max().unwrap_or(0) + MARGIN;
@@ -51,7 +50,7 @@ pub(super) fn draw(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     text
 }
 
-/// Upper left corners: the column is the longest way from a derivation without inputs.
+/// Upper left corners: the column is the longest path from a derivation without inputs.
 fn places(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> BTreeMap<NodeIndex, (usize, usize)> {
     let mut depth: BTreeMap<NodeIndex, usize> = BTreeMap::new();
     let mut rows: BTreeMap<usize, usize> = BTreeMap::new();

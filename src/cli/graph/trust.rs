@@ -1,7 +1,7 @@
-//! `graph --trust`: what nodes and kubeconfigs show each other, and who trusts it, before and after the pivot.
+//! `graph --trust`: what nodes and kubeconfigs present to each other, and who accepts it, before and after the pivot.
 //!
-//! It looks at what nodes really get, with all patches and recipes of the user's: the built `ignition/*`. No check has to
-//! pass for that, so a cluster that `check/hand-over` refuses can be looked at too.
+//! Looks at what nodes really get, with all patches and recipes of the user: the built `ignition/*`. No check has to
+//! pass for that, so a cluster that `check/hand-over` rejects can be inspected too.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::openshift::config::Role;
 use crate::openshift::trust::{self, Machine, Pool, Trust};
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
-/// What is built: the folder of nodes' configurations.
+/// The folder of nodes' configurations.
 const NODES: &str = "ignition";
-/// Where in their outputs files are, and which of them anyone shows or trusts.
+/// The directories in their outputs that contain credentials and trust anchors.
 const PARTS: [&str; 2] = ["tree/etc/kubernetes", "tree/opt/openshift/manifests"];
 
-/// Every verification that the nodes of this cluster will make.
+/// Every verification between the nodes of this cluster.
 pub(super) fn trust(env: Env<'_>) -> Result<Trust> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     Ok(Trust::of(&machines(env, &workspace)?, workspace.trust_edges()))
@@ -38,7 +38,6 @@ pub(super) fn summary(trust: &Trust) -> Event {
     }
 }
 
-/// The same as text.
 pub(super) fn draw(trust: &Trust, format: Format) -> String {
     match format {
         Format::Mermaid | Format::Stages => trust::mermaid(trust),
@@ -48,7 +47,7 @@ pub(super) fn draw(trust: &Trust, format: Format) -> String {
     }
 }
 
-/// All machines with the files that matter, as they are built.
+/// All machines with the relevant files, as built.
 fn machines(env: Env<'_>, workspace: &Workspace) -> Result<Vec<Machine>> {
     let not_built = || Error::NotBuilt { target: NODES.to_owned() };
     let store =
@@ -64,7 +63,6 @@ fn machines(env: Env<'_>, workspace: &Workspace) -> Result<Vec<Machine>> {
     Ok(machines)
 }
 
-/// A machine with this configuration.
 pub(in crate::cli) fn machine(name: &str, role: Role, object: &Object) -> Result<Machine> {
     let pool = match role {
         Role::Bootstrap => Pool::Bootstrap,

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     jobs: Jobs,
 }
 
-/// Phases by their names, which `--help` and completions list.
+/// Phases by name, which `--help` and completions list.
 fn phases() -> impl TypedValueParser<Value = Phase> {
     PossibleValuesParser::new(Phase::ALL.map(Phase::as_str))
         .try_map(|name| Phase::named(&name).ok_or_else(|| format!("there is no phase `{name}`")))
@@ -75,7 +75,7 @@ impl Args {
         Ok(printer.answer(&applied, || show(&applied)))
     }
 
-    /// Takes the steps of these phases; `yes` says that disks may be lost.
+    /// Executes these phases; `yes` permits losing disks.
     fn apply(&self, env: Env<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
         with_realizer(env, self.jobs.count(), |realizer| {
             let cluster = realizer.cluster.filter(|_| !self.no_wait);
@@ -84,7 +84,7 @@ impl Args {
         })
     }
 
-    /// The phases to go through. Those that only wait are none of a run that does not.
+    /// The phases to execute; without waiting, excludes those that only wait.
     fn phases(&self) -> Result<Vec<Phase>> {
         let waits = |phase: &Phase| matches!(phase, Phase::Pivot | Phase::Convergence | Phase::Verify);
         let last = self.until.unwrap_or(Phase::Verify);

@@ -1,4 +1,4 @@
-//! `realize approve`: the closure, built if need be, and the API of the cluster that was made from it. libvirt is not asked.
+//! `realize approve`: needs the closure, built if necessary, and the API of its cluster, but not libvirt.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn show(report: &ApprovalReport) {
     table(&["NODE", "IN THE API", "CLIENT", "SERVING", "NAME"], &rows.collect::<Vec<_>>());
 }
 
-/// Approves requests for certificates of the nodes that we made, and of nobody else.
+/// Approves certificate requests of our own nodes only.
 fn approve(env: Env<'_>, asked: &Args) -> Result<ApprovalReport> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let report = build::build_or_fail(env, vec!["cluster".to_owned()], asked.jobs.count())?;

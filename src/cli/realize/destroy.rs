@@ -1,4 +1,4 @@
-//! `realize destroy`: removes what `apply` made.
+//! `realize destroy`: removes what `apply` created.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `realize gather`: which secrets must not be in the archive, and what is known without asking the host.
+//! `realize gather`: collects the secrets to mask, and what is known without contacting the host.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,10 +54,10 @@ fn show(done: &Gathered) {
     }
 }
 
-/// A file for the archive, or why there is none.
+/// A file for the archive, or the error.
 type Content = (String, std::result::Result<Vec<u8>, String>);
 
-/// Gathers everything into an archive: where it is asked for, or beside `here` with a name of its own.
+/// Gathers everything into the requested archive, or one with a generated name next to `here`.
 fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Path) -> Result<Gathered> {
     if let Some(path) = asked.filter(|path| matches!(fs::exists(path), Ok(true))) {
         let advice = "name a file that does not exist yet";
@@ -81,14 +81,14 @@ fn gather(env: Env<'_>, jobs: usize, asked: Option<&Path>, here: &Path) -> Resul
     })
 }
 
-/// Every secret that is known here: of this cluster's files, and of all closures in the store, because a node may run an
+/// Masks every secret known here: of this cluster's files, and of all closures in the store, because a node may run an
 /// earlier one.
 fn redactor(env: Env<'_>, workspace: &Workspace) -> Result<Redactor> {
     let store = workspace::open_store(env.store, env.directory)?;
     Ok(Redactor::new(store.patterns(&scan::known(env, &workspace.directory)?)?))
 }
 
-/// What is known without asking anybody.
+/// What is known without contacting anything.
 fn known(env: Env<'_>, realizer: Realizer<'_>, workspace: &Workspace, when: &str) -> Vec<Content> {
     let about = json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -109,7 +109,7 @@ fn known(env: Env<'_>, realizer: Realizer<'_>, workspace: &Workspace, when: &str
     ]
 }
 
-/// Every derivation of the closure with its ids; no contents.
+/// Every derivation of the closure with its ids, without content.
 fn artifacts(env: Env<'_>, workspace: &Workspace) -> Result<serde_json::Value> {
     let store = workspace::open_store(env.store, env.directory)?;
     let plan = workspace.plan(env, &store, &[workspace.find("cluster")?])?;

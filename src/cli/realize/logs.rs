@@ -42,7 +42,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Prints a log as it comes. What a terminal would obey is taken out if one shows it.
+    /// Prints a log as it arrives. Removes control sequences if stdout is a terminal.
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let Self { node, what, follow, .. } = &self;
         let json = printer.json;
@@ -67,7 +67,7 @@ impl Args {
         };
         let done = logs(env, &self, &mut take);
         match done {
-            // A reader that went away has seen enough, and who follows a log ends it.
+            // A closed pipe ends the log, and the user ends a followed log.
             Err(_) if closed => {}
             Err(Error::Stopped) if *follow => {}
             done => done?,
@@ -81,7 +81,7 @@ impl Args {
     }
 }
 
-/// Realizer on a log of a node as it comes.
+/// Passes a node's log to `take` as it arrives.
 fn logs(env: Env<'_>, asked: &Args, take: Sink<'_>) -> Result<()> {
     let what = asked.what.as_deref();
     let log = what.filter(|what| *what != "console").map(NodeLog::parse).transpose();

@@ -1,4 +1,4 @@
-//! `realize …`: from the closure to running machines, and what several of these verbs show.
+//! `realize …`: from the closure to running machines; and output that several of these verbs share.
 
 mod apply;
 mod approve;
@@ -51,7 +51,6 @@ impl Verb {
     }
 }
 
-/// Prints what stands in the way.
 fn show_obstacles(obstacles: &[Obstacle]) {
     for obstacle in obstacles {
         explain(obstacle, Some(obstacle.hint.clone()));
@@ -68,8 +67,8 @@ fn show_root_commands(commands: &[Privileged]) {
     }
 }
 
-/// Asks, where somebody is there to answer.
-#[expect(clippy::print_stderr, reason = "a question is no data")]
+/// Asks the user, if stdin is a terminal.
+#[expect(clippy::print_stderr, reason = "a question is not data")]
 fn confirm(env: Env<'_>, what: &str) -> bool {
     let (mut stdin, mut answer) = (std::io::stdin().lock(), String::new());
     if !stdin.is_terminal() || !std::io::stderr().is_terminal() {
@@ -80,7 +79,6 @@ fn confirm(env: Env<'_>, what: &str) -> bool {
     stdin.read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// The table of operators, if there are any.
 fn show_operators(operators: &[Operator]) {
     if operators.is_empty() {
         return;
@@ -92,7 +90,7 @@ fn show_operators(operators: &[Operator]) {
     table(&["OPERATOR", "VERSION", "STATE", "MESSAGE"], &rows.collect::<Vec<_>>());
 }
 
-/// How far a request is, in a word.
+/// The state of a request, in a word.
 fn request_state(stage: Option<Stage>) -> &'static str {
     match stage {
         None => "",
@@ -104,7 +102,7 @@ fn request_state(stage: Option<Stage>) -> &'static str {
     }
 }
 
-/// How its kubelet stands.
+/// The state of its kubelet.
 fn kubelet_state(member: &Member) -> &'static str {
     match (member.joined, member.ready) {
         (true, true) => "ready",

@@ -1,4 +1,4 @@
-//! `realize plan`: what would be created, changed, kept or removed on the host. Nothing there is changed.
+//! `realize plan`: what would be created, changed, kept or removed on the host. Changes nothing.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What works on the host: the closure, built if need be, and how to get to libvirt and to the cluster.
+//! Sets up the realizer: the closure, built if necessary, and access to libvirt and to the cluster.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::realize::api::Endpoint;
 use crate::realize::approve::NodeIdentity;
 use crate::realize::{BootImages, ClusterAccess, Connection, Desired, HostAccess, Realizer, StateDir};
 
-/// Builds what is wanted, and works on the host with it.
+/// Builds the closure, and works on the host with it.
 pub(super) fn with_realizer<T>(
     env: Env<'_>,
     jobs: usize,
@@ -23,7 +23,7 @@ pub(super) fn with_realizer<T>(
     with_workspace(env, jobs, |realizer, _| work(realizer))
 }
 
-/// The same for who needs the cluster's files too.
+/// The same for callers that also need the cluster's files.
 pub(super) fn with_workspace<T>(
     env: Env<'_>,
     jobs: usize,
@@ -50,17 +50,17 @@ fn access(provider: Connection<'_>) -> HostAccess {
     HostAccess { root: is_root(), local: provider.is_local(), session: provider.is_session(), first_port }
 }
 
-/// What is built, and what it says.
+/// The built closure.
 struct Built {
     desired: Desired,
     cluster: ClusterAccess,
-    /// What to do if the node OS is not on this machine.
+    /// The hint if the node OS is not on this machine.
     no_image: String,
     /// Until when it could boot, if that is past.
     expired: Option<String>,
 }
 
-/// Where the release's images are named.
+/// The derivation that names the release's images.
 const IMAGES: &str = "release/images";
 
 fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
@@ -90,7 +90,7 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
     })
 }
 
-/// The way to the cluster that the closure describes.
+/// Access to the cluster that the closure describes.
 fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<ClusterAccess> {
     let config = &workspace.cluster;
     let vip = |vips: &[IpAddr], field: &str| {
@@ -111,7 +111,7 @@ fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<Clust
     })
 }
 
-/// The QEMU image that the lock names, if it is a file, and its sha256.
+/// The pinned QEMU image, if it is a local file, and its sha256.
 fn qcow2(workspace: &Workspace) -> Option<(PathBuf, String)> {
     let local = workspace.fields.project("lock.rhcos.qcow2.local").ok()?.value;
     matches!(local, Projected::Plain(Value::Bool(true))).then_some(())?;
@@ -119,7 +119,7 @@ fn qcow2(workspace: &Workspace) -> Option<(PathBuf, String)> {
     Some((path, text(workspace, "lock.rhcos.qcow2.sha256")?))
 }
 
-/// What to do so that there is a node OS.
+/// What to do to get a node OS.
 fn no_image(workspace: &Workspace) -> String {
     match qcow2(workspace) {
         Some((path, _)) => {

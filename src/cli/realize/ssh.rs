@@ -1,4 +1,4 @@
-//! `realize ssh`: goes to a node of the cluster.
+//! `realize ssh`: logs in to a node of the cluster.
 
 use std::net::IpAddr;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The exit status is that of `ssh`.
+    /// Returns the exit status of `ssh`.
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let Self { node, print, command, jobs } = &self;
         if *print || printer.json {
@@ -61,7 +61,7 @@ impl Args {
     }
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+=.,/:@%".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -70,7 +70,7 @@ fn for_shell(word: &str) -> String {
     }
 }
 
-/// Works with a node of the cluster's files, and the way to it if that is wanted.
+/// Works with a node from the cluster's files, and with a route to it if requested.
 pub(super) fn with_node<T>(
     env: Env<'_>,
     jobs: usize,

@@ -1,4 +1,4 @@
-//! `realize status`: how the machines stand.
+//! `realize status`: the state of the machines.
 
 use std::process::ExitCode;
 
@@ -65,7 +65,7 @@ fn show(status: &RealizeStatus) {
     show_operators(&status.operators);
 }
 
-/// Its requests for certificates, those that there are.
+/// Its certificate requests, if any.
 fn certificates(member: &Member) -> String {
     let both = [("client", member.client), ("serving", member.serving)];
     let asked = both.iter().filter(|(_, found)| found.is_some());

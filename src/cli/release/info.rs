@@ -1,4 +1,4 @@
-//! `release info`: what a release is and what is in it.
+//! `release info`: what a release is and what it contains.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -47,32 +47,26 @@ fn show(info: &Info) {
     }
 }
 
-/// What a release is.
 #[derive(Debug, Serialize)]
 pub(super) struct Info {
-    /// What was asked for.
     pub(super) reference: String,
-    /// The image by digest.
+    /// By digest.
     pub(super) image: String,
-    /// The version that it says it is.
+    /// As declared by the image.
     pub(super) version: String,
-    /// Whose images of it are used.
+    /// Of the images in use.
     pub(super) architecture: String,
-    /// When it was made, as it says.
+    /// As declared by the image.
     pub(super) created: Option<String>,
-    /// Layers of the release image.
     pub(super) layers: usize,
-    /// Bytes of these layers, compressed.
+    /// Compressed size of the layers.
     pub(super) size: u64,
-    /// Manifests of the payload.
     pub(super) manifests: usize,
-    /// CRDs that apply to this cluster.
     pub(super) crds: usize,
-    /// Components and their images.
     pub(super) components: BTreeMap<String, String>,
 }
 
-/// Looks into a release; without a reference, into the pinned one.
+/// Inspects a release; by default the pinned one.
 pub(super) fn info(env: Env<'_>, reference: Option<&str>) -> Result<Info> {
     let release = release_named(env, reference)?;
     let workspace = Workspace::load_release(env, &release)?;

@@ -1,4 +1,4 @@
-//! `release mirror`: a copy of a release, from which a build needs no other access.
+//! `release mirror`: copies a release, so that a build needs no other access.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -51,20 +51,16 @@ fn show(done: &Mirrored) {
     }
 }
 
-/// What a copy did.
 #[derive(Debug, Serialize)]
 struct Mirrored {
-    /// Where the release is now.
     destination: String,
-    /// Images that are there, by component.
+    /// By component.
     images: Vec<String>,
-    /// Blobs that were sent.
     blobs: u64,
-    /// Their bytes.
     bytes: u64,
-    /// Blobs that were there already.
+    /// Blobs that the target already had.
     skipped: u64,
-    /// What install-config needs to build from the copy alone; none for a layout.
+    /// What install-config needs to build from the copy; empty for a layout.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     image_digest_sources: Vec<(String, String)>,
 }
@@ -138,7 +134,7 @@ fn needed(workspace: &Workspace) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The place to copy to, and the release's name there.
+/// The target, and the release's name there.
 fn destination_of(
     env: Env<'_>,
     workspace: &Workspace,
@@ -147,7 +143,7 @@ fn destination_of(
 ) -> Result<(Box<dyn Target>, ImageName)> {
     if let Some(place) = destination.strip_prefix("oci:") {
         let (path, tag) = place.rsplit_once(':').unwrap_or((place, &release.version));
-        // Relative to the cluster directory, as `release: oci:DIR` is.
+        // Relative to the cluster directory, like `release: oci:DIR`.
         let target = registry::Directory::create(&workspace.directory.path().join(path))?;
         let name = ImageName {
             registry: registry::LAYOUT.to_owned(),

@@ -31,6 +31,6 @@ impl Verb {
 fn digest_of(release: &LockedRelease) -> Result<Sha256> {
     let digest = release.image.split_once('@').map_or("", |(_, digest)| digest);
     digest.parse().map_err(|error: NameError| {
-        Error::usage(format!("cluster.lock: {error}"), "`tinderbox lock --update release` pins it anew")
+        Error::usage(format!("cluster.lock: {error}"), "`tinderbox lock --update release` pins it again")
     })
 }

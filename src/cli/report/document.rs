@@ -1,5 +1,5 @@
-//! The current generation as one document: what was built when and out of what, how large it is, when its
-//! certificates end, and what each node gets. No contents: names, ids, times and sizes; so no secret can be in it.
+//! The current generation as one document: what was built, when and from what, its size, the dates of its certificates,
+//! and what each node gets. Only names, ids, times and sizes, no content, so it cannot contain a secret.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,83 +17,78 @@ use crate::openshift::knowledge::Knowledge;
 use crate::openshift::trust::{Machine, Trust};
 use crate::openshift::workspace::{self, ClusterDir, Env, Missing, Workspace};
 
-/// The name of this shape of document.
+/// Identifies the format of the document.
 const SHAPE: &str = "tinderbox-report/1";
 /// The folder of nodes' configurations.
 const NODES: &str = "ignition/";
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    /// Name and version of this shape.
     pub(super) shape: &'static str,
     pub(super) cluster: String,
     pub(super) generation: u64,
-    /// When it was made.
     pub(super) time: String,
     /// The object that `result` points to.
     pub(super) object: ObjectId,
-    /// The generation before, if it is kept.
+    /// The previous generation, if it is retained.
     pub(super) before: Option<u64>,
-    /// Every derivation, inputs before what is made from them where the files still say so.
+    /// Every derivation, in dependency order as far as the current files know it.
     pub(super) artifacts: Vec<Artifact>,
-    /// All certificates, and until when they let the set boot.
+    /// All certificates, and until when the set can boot.
     pub(super) expiry: Expiry,
-    /// What each node gets.
     pub(super) nodes: Vec<NodeTable>,
-    /// Who shows what to whom and whether it is trusted; none if cluster.yaml does not know all these nodes any more.
+    /// All trust verifications; none if cluster.yaml no longer has all these nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trust: Option<Trust>,
 }
 
-/// A derivation and what it gave.
+/// A derivation and its output.
 #[derive(Debug, Serialize)]
 pub(super) struct Artifact {
     pub(super) name: String,
-    /// What it is and why it exists; none if no recipe has it any more.
+    /// From its recipe; none if no recipe has it any more.
     pub(super) summary: Option<String>,
     pub(super) recipe: Option<String>,
-    /// Its builder and the builder's version.
+    /// With its version.
     pub(super) builder: Option<String>,
     pub(super) drv: DrvId,
     pub(super) object: ObjectId,
     pub(super) path: PathBuf,
-    /// Whether anything in it is secret.
+    /// Whether any file is secret.
     pub(super) secret: bool,
-    /// Bytes of all its files.
+    /// Total size of its files.
     pub(super) size: u64,
-    /// How many files and links it has.
+    /// Number of files and links.
     pub(super) files: usize,
-    /// Where this generation has it from.
+    /// Where this generation got it from.
     pub(super) state: Origin,
-    /// When it was built; none if the store has forgotten.
+    /// When it was built; none if the store has no trace.
     pub(super) time: Option<String>,
-    /// How long that took.
     pub(super) milliseconds: Option<u64>,
-    /// How the programs that made it were kept apart, if programs made it.
+    /// How the programs that produced it were isolated, if any ran.
     pub(super) isolation: Option<String>,
-    /// What it was made from.
     pub(super) inputs: Vec<Input>,
 }
 
-/// Where a generation has an artifact from.
+/// Where a generation got an artifact from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Origin {
     Built,
-    /// As in the generation before.
+    /// The previous generation has it.
     Kept,
-    /// Found in the store: an earlier build, or another cluster's, had made it.
+    /// Found in the store: built earlier, or by another cluster.
     Found,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Input {
-    /// What the recipe calls it.
+    /// Its name in the recipe.
     pub(super) alias: String,
-    /// The derivation that made it.
+    /// The derivation that produced it.
     pub(super) from: String,
     pub(super) object: ObjectId,
-    /// The part of it, if not the whole.
+    /// None for the whole output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
 }
@@ -114,7 +109,7 @@ pub(super) fn report(env: Env<'_>) -> Result<Report> {
     let mut earlier = earlier(&roots, &generation)?;
     let before = earlier.pop();
     let older = earlier.iter().flat_map(|older| older.names.values()).map(|named| named.drv).collect();
-    // What the files say now explains what was built, as far as they still say it.
+    // The current files explain what was built, as far as they still match.
     let workspace = Workspace::load(env, Missing::Imagine).ok();
     let known = Known { store: &store, workspace: workspace.as_ref(), before: before.as_ref(), older };
     let (mut artifacts, mut nodes, mut machines) = (Vec::new(), Vec::new(), Vec::new());
@@ -158,7 +153,7 @@ pub(super) fn report(env: Env<'_>) -> Result<Report> {
     })
 }
 
-/// The generations before that are kept, oldest first.
+/// The previous retained generations, oldest first.
 fn earlier(roots: &Roots, generation: &Generation) -> Result<Vec<Generation>> {
     let numbers = roots.numbers()?.into_iter().filter(|number| *number < generation.number);
     Ok(numbers.map(|number| roots.generation(number)).collect::<std::result::Result<_, _>>()?)
@@ -169,17 +164,17 @@ fn output(artifact: &Artifact) -> Output<'_> {
     Output { name, builder: builder.as_deref().map_or("", kind), object: *object }
 }
 
-/// `certificate` of `certificate@1`.
+/// `certificate` for `certificate@1`.
 fn kind(builder: &str) -> &str {
     builder.split_once('@').map_or(builder, |(kind, _)| kind)
 }
 
-/// What artifacts are explained with.
+/// Sources of explanations.
 struct Known<'a> {
     store: &'a Store,
     workspace: Option<&'a Workspace>,
     before: Option<&'a Generation>,
-    /// Derivations of the generations before that one.
+    /// Derivations of the generations before the previous one.
     older: BTreeSet<DrvId>,
 }
 
@@ -189,28 +184,28 @@ impl<'a> Known<'a> {
         Some(&graph.nodes()[graph.find(name)?])
     }
 
-    /// The machine that has this configuration, if cluster.yaml still says what it is.
+    /// The machine with this configuration, if cluster.yaml still has the node.
     fn machine(&self, node: &str, object: &Object) -> Result<Option<Machine>> {
         let nodes = self.workspace.map(|workspace| workspace.cluster.nodes.iter());
         let known = nodes.into_iter().flatten().find(|known| known.name == node);
         known.map(|known| machine(node, known.role, object)).transpose()
     }
 
-    /// How this object came to be, if the store remembers.
+    /// The trace of this object, if the store has it.
     fn trace(&self, named: &Named) -> Result<Option<Trace>> {
         let Some(known) = self.store.realisation(named.drv)? else { return Ok(None) };
         let at = known.outputs.iter().position(|output| output.object == named.object);
         Ok(at.and_then(|at| self.store.traces(named.drv).ok()?.into_iter().nth(at)))
     }
 
-    /// The generation before has it, or an older one, or its time says on which side of that one it was built.
+    /// From the previous or an older generation, else by whether it was built before or after the previous one.
     fn origin(&self, name: &str, named: &Named, trace: Option<&Trace>) -> Origin {
         let Some(before) = self.before else { return Origin::Built };
         let same = before.names.get(name).is_some_and(|old| old.drv == named.drv);
         match trace {
             _ if same => Origin::Kept,
             _ if self.older.contains(&named.drv) => Origin::Found,
-            // Times are UTC in one form: their order is that of their texts.
+            // Times are UTC in one format: they sort as text.
             Some(trace) if trace.time >= before.time => Origin::Built,
             _ => Origin::Found,
         }

@@ -1,4 +1,4 @@
-//! `report`: the current generation as a page, to a file, to a browser, or to stdout.
+//! `report`: the current generation as a page: to a file, to a browser, or to stdout.
 
 mod document;
 
@@ -34,7 +34,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Writes the page, or with `--json` the document that it shows.
+    /// Writes the page, or with `--json` its document.
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let json = printer.json;
         if self.open && json {
@@ -74,7 +74,7 @@ fn page(found: &Report) -> String {
     report::build(&title, found, &rows(found))
 }
 
-/// What a reader without scripts gets.
+/// Rows for readers without scripts.
 fn rows(found: &Report) -> Vec<Row> {
     let plain = |text: String| Row { mark: Mark::Plain, text };
     let mut rows = vec![Row { mark: Mark::Title, text: format!("{} artifacts", found.artifacts.len()) }];
@@ -91,7 +91,7 @@ fn rows(found: &Report) -> Vec<Row> {
     rows
 }
 
-/// Writes the page where only its owner reads it, and starts the user's browser.
+/// Writes the page to a file that only its owner can read, and starts the user's browser.
 #[expect(clippy::disallowed_methods, reason = "the user's session and its programs are known to cli only")]
 fn open(text: &str) -> Result<()> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -115,7 +115,7 @@ fn start(program: &OsStr, path: &Path) -> std::io::Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    // It hands over to the browser and ends.
+    // It starts the browser and exits.
     child.wait().and_then(|status| match status.success() {
         true => Ok(()),
         false => Err(std::io::Error::other(format!("it ended with {status}"))),

@@ -1,5 +1,5 @@
-//! `seed encrypt`, `seed decrypt`, `seed rotate-recipients`: the new file first, whole, durable and read back; then the
-//! old one goes. Each can be interrupted anywhere and run again.
+//! `seed encrypt`, `seed decrypt`, `seed rotate-recipients`: write the new file completely and durably, read it back,
+//! and only then remove the old file. Each can be interrupted anywhere and run again.
 
 use std::path::{Path, PathBuf};
 
@@ -15,23 +15,21 @@ use crate::openshift::workspace::seed::sealed::{self, Identities};
 use crate::openshift::workspace::seed::{Form, form, ignore, read_plain};
 use crate::openshift::workspace::{self, ClusterDir, Env, SEALED, SEED, WorkspaceError};
 
-/// Where an encrypted seed is kept that could not be compared with the plain one.
+/// Keeps an encrypted seed that could not be compared with the plain one.
 const BEFORE: &str = "cluster.seed.age.before";
 
-/// What became of the seed.
 #[derive(Debug, Serialize)]
 pub(super) struct Converted {
-    /// The file that holds the seed now.
+    /// The file that contains the seed now.
     pub(super) file: PathBuf,
-    /// Whether anything had to be done.
     pub(super) changed: bool,
-    /// Who can open it; nobody in particular if it is plain.
+    /// Empty if it is plain.
     pub(super) recipients: Vec<String>,
-    /// Whether it was opened with the user's identity, and gave the same seed.
+    /// Whether the user's identity opened it and yielded the same seed.
     pub(super) proved: bool,
 }
 
-/// Encrypts the plain seed. If both forms are there, the plain one counts, as it did when this was interrupted.
+/// Encrypts the plain seed. If both files exist, the plain one counts, as after an interruption.
 pub(super) fn encrypt(env: Env<'_>, choice: &Recipients) -> Result<Converted> {
     let recipients = parse(choice)?;
     let directory = ClusterDir::open(env.directory)?;
@@ -55,7 +53,7 @@ pub(super) fn encrypt(env: Env<'_>, choice: &Recipients) -> Result<Converted> {
     }
     let text = sealed::seal(&seed, &recipients, &sealed)?;
     if let Some(identities) = &identities {
-        // Before anything is written: the user's own identity must not be shut out by mistake.
+        // Before anything is written: the user must not lock themselves out by mistake.
         prove(identities, &seed, &sealed, &text).map_err(shut_out)?;
     }
     replace(directory.path(), &sealed, &text)?;
@@ -64,7 +62,7 @@ pub(super) fn encrypt(env: Env<'_>, choice: &Recipients) -> Result<Converted> {
     Ok(converted(sealed, &recipients, identities.is_some()))
 }
 
-/// Writes the plain seed again. If both forms are there, they must hold the same seed.
+/// Restores the plain seed. If both files exist, they must contain the same seed.
 pub(super) fn decrypt(env: Env<'_>) -> Result<Converted> {
     let directory = ClusterDir::open(env.directory)?;
     let (plain, sealed) = (directory.file(SEED), directory.file(SEALED));
@@ -87,7 +85,7 @@ pub(super) fn decrypt(env: Env<'_>) -> Result<Converted> {
     Ok(Converted { file: plain, changed: true, recipients: Vec::new(), proved: true })
 }
 
-/// Encrypts the seed for others, in one step. It is never on the disk in between.
+/// Encrypts the seed for other recipients, in one step. The plain seed never reaches the disk.
 pub(super) fn rotate_recipients(env: Env<'_>, choice: &Recipients) -> Result<Converted> {
     let recipients = parse(choice)?;
     let directory = ClusterDir::open(env.directory)?;
@@ -109,7 +107,7 @@ pub(super) fn rotate_recipients(env: Env<'_>, choice: &Recipients) -> Result<Con
     let text = sealed::seal(&seed, &recipients, &sealed)?;
     let proved = match prove(&identities, &seed, &sealed, &text) {
         Ok(()) => true,
-        Err(WorkspaceError::Closed { .. }) => false, // that may be the very purpose
+        Err(WorkspaceError::Closed { .. }) => false, // may be intended
         Err(error) => return Err(error.into()),
     };
     replace(directory.path(), &sealed, &text)?;
@@ -140,7 +138,7 @@ fn missing(path: PathBuf) -> Error {
     WorkspaceError::Seed { path, problem: "does not exist", advice }.into()
 }
 
-/// Opens what was encrypted.
+/// Opens the encrypted seed and compares.
 fn prove(identities: &Identities, seed: &Seed, path: &Path, text: &[u8]) -> workspace::Result<()> {
     same(seed, &identities.open(path, text)?, path)
 }
@@ -156,7 +154,7 @@ fn same(one: &Seed, other: &Seed, path: &Path) -> workspace::Result<()> {
     })
 }
 
-/// Puts the encrypted seed in place, durably, and reads it back from there.
+/// Replaces the encrypted seed durably, and reads it back.
 fn replace(directory: &Path, sealed: &Path, text: &[u8]) -> Result<()> {
     fs::replace(sealed, text, 0o644)?;
     fs::sync_dir(directory)?;
@@ -167,7 +165,7 @@ fn replace(directory: &Path, sealed: &Path, text: &[u8]) -> Result<()> {
     Err(WorkspaceError::Seed { path: sealed.into(), problem: "is not what was written", advice }.into())
 }
 
-/// Keeps an encrypted seed that nobody here can open: it may be the only one of some cluster.
+/// Keeps an encrypted seed that nobody here can open: it may be the only copy for some cluster.
 fn put_aside(env: Env<'_>, sealed: &Path, before: &Path) -> Result<()> {
     if fs::exists(before)? {
         let advice = "it is an encrypted seed that could not be compared: remove it if it is not needed";
@@ -181,7 +179,7 @@ fn put_aside(env: Env<'_>, sealed: &Path, before: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what interrupted writes left: a hidden `.cluster.seed.<16 hex digits>` may hold the plain seed.
+/// Removes leftovers of interrupted writes: a hidden `.cluster.seed.<16 hex digits>` may contain the plain seed.
 fn sweep(directory: &Path) -> Result<()> {
     for name in fs::list(directory)? {
         let random = name.to_str().and_then(|name| {
@@ -194,7 +192,7 @@ fn sweep(directory: &Path) -> Result<()> {
     fs::sync_dir(directory).map_err(Into::into)
 }
 
-/// All recipients, each once. What is not one is never quoted: it might be somebody's identity.
+/// All recipients, each once. Never quotes an invalid one: it might be an identity.
 fn parse(choice: &Recipients) -> Result<Vec<Recipient>> {
     let mut texts: Vec<(String, String)> = Vec::new();
     for (at, text) in choice.recipients.iter().enumerate() {

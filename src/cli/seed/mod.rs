@@ -1,4 +1,4 @@
-//! `seed …`: arguments, and what became of the seed as text.
+//! `seed …`: arguments, and the result as text.
 
 mod convert;
 

@@ -1,4 +1,4 @@
-//! `store add`: puts a file or directory into the store.
+//! `store add`: adds a file or directory to the store.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ impl Args {
     }
 }
 
-/// Nothing keeps it from gc but its use.
+/// Only its use protects it from gc.
 fn add(env: Env<'_>, source: &Path) -> Result<(ObjectId, PathBuf)> {
     let store = match &env.store.named {
         Some(named) => Store::open_or_create(named)?,

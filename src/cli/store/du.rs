@@ -1,4 +1,4 @@
-//! `store du`: how large the store is, with and without sharing.
+//! `store du`: the size of the store, with and without sharing.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -28,14 +28,13 @@ impl Args {
     }
 }
 
-/// What the store takes.
 #[derive(Debug, Serialize)]
 struct Usage {
     store: PathBuf,
     objects: usize,
-    /// Bytes, if equal files counted every time.
+    /// Bytes, counting equal files every time.
     apparent: u64,
-    /// Bytes that are really there.
+    /// Bytes on disk.
     stored: u64,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    #[expect(clippy::disallowed_methods, reason = "ages are counted from now; gc is no derivation")]
+    #[expect(clippy::disallowed_methods, reason = "ages are counted from now; gc is not a derivation")]
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let Self { keep_last, older_than, max_size, dry_run } = self;
         let options = GcOptions { keep_last, older_than, max_size, now: Some(SystemTime::now()) };

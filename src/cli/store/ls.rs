@@ -34,13 +34,12 @@ impl Args {
     }
 }
 
-/// One object of the store.
 #[derive(Debug, Serialize)]
 struct Listed {
     object: ObjectId,
     name: String,
     path: PathBuf,
-    /// Bytes in its files.
+    /// Total size of its files.
     size: u64,
     files: usize,
     secret: bool,

@@ -1,4 +1,4 @@
-//! `store …`: what is in the store, whether it is sound, and what can go.
+//! `store …`: inspects and verifies the store, and frees space.
 
 mod add;
 mod du;
@@ -45,7 +45,7 @@ impl Verb {
     }
 }
 
-/// The store that was chosen.
+/// The selected store.
 fn open(env: Env<'_>) -> Result<Store> {
     Ok(workspace::open_store(env.store, env.directory)?)
 }

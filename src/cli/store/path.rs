@@ -1,4 +1,4 @@
-//! `store path`: where an object is.
+//! `store path`: the path of an object.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `store repair`: removes what is bad, and builds again what this cluster directory makes of it.
+//! `store repair`: removes bad objects, and rebuilds those of this cluster directory.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -45,13 +45,11 @@ fn show(done: &Repaired) {
 
 #[derive(Debug, Serialize)]
 struct Repaired {
-    /// Objects that were bad and are gone.
     removed: Vec<ObjectId>,
-    /// Names that were built again.
     rebuilt: Vec<String>,
-    /// Bad objects that this cluster directory does not make, with the directories that may.
+    /// Bad objects of other cluster directories, with candidates.
     elsewhere: Vec<(ObjectId, Vec<PathBuf>)>,
-    /// What is still wrong.
+    /// Remaining defects.
     left: Verification,
 }
 

@@ -71,12 +71,12 @@ fn show(found: &Scan) {
     ));
 }
 
-/// Searches the store, the cluster directory's public files and `more` for all secrets that are known here: those in the
-/// store, and the directory's seed and pull secret if it is a cluster's.
+/// Searches the store, the cluster directory's public files and `more` for all known secrets: those in the store, and
+/// the seed and pull secret of the cluster directory, if it is one.
 fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
     let store = super::open(env)?;
     for path in more {
-        fs::metadata(path)?; // what was named must be there
+        fs::metadata(path)?; // named paths must exist
     }
     let mut known = Vec::new();
     let mut paths = ScanPaths { public: more.to_vec(), mixed: Vec::new() };

@@ -1,4 +1,4 @@
-//! `store verify`: hashes everything again.
+//! `store verify`: re-hashes everything.
 
 use std::process::ExitCode;
 

@@ -11,8 +11,7 @@
 //! # Why
 //!
 //! - *A separate process*, not a function that the child of the `clone` calls: other threads may hold the allocator's
-//!   locks
-//!   at that moment, the child has the memory of a process that knows secrets, and bwrap can only execute a file.
+//!   locks at that moment, the child has the memory of a process that knows secrets, and bwrap can only execute a file.
 //! - *Our own libraries*, because the executable needs those that it was linked with, and an image has others, or none.
 //! - *Starting the loader explicitly*, not through the kernel's `#!`: the executable names its loader by a path of the
 //!   host, where the image may have another. The arguments are the same as the kernel's.

@@ -28,7 +28,7 @@ impl Kubeconfig {
             let cluster = named("clusters", context.get("cluster")?.text()?, "cluster")?;
             Some((cluster, named("users", context.get("user")?.text()?, "user")?))
         });
-        let (cluster, user) = chosen.ok_or_else(|| format!("`{path}` is no kubeconfig that can be read"))?;
+        let (cluster, user) = chosen.ok_or_else(|| format!("cannot parse the kubeconfig `{path}`"))?;
         Ok(Self { path, cluster, user })
     }
 

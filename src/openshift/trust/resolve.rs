@@ -179,7 +179,7 @@ impl<'a> Site<'a> {
                 let found = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
                 let found =
                     found.and_then(|annotations| annotations.get(&object.key)).and_then(YamlNode::text);
-                vec![found.ok_or_else(|| format!("{object} is not there"))?.to_owned()]
+                vec![found.ok_or_else(|| format!("{object} does not exist"))?.to_owned()]
             }
         }))
     }
