@@ -12,7 +12,8 @@ use crate::openshift::patch::Identity;
 /// A recipe's selection: `Kind.group` or `Kind.group/name` → fields, `status.platform`; `*` is the whole object.
 pub(super) type Wanted<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
-pub(super) struct Alone {
+/// An object with the fields that were asked for.
+pub(super) struct ProjectedObject {
     /// `infrastructure-cluster.yaml`.
     pub(super) file: String,
     pub(super) text: String,
@@ -46,7 +47,11 @@ pub(super) fn wanted<'a>(job: &'a Job<'_>) -> Result<BTreeMap<&'a str, Wanted<'a
 }
 
 /// The selected objects of an input.
-pub(super) fn select(alias: &str, input: &InputTree, wanted: &Wanted<'_>) -> Result<Vec<Alone>, JobError> {
+pub(super) fn select(
+    alias: &str,
+    input: &InputTree,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<ProjectedObject>, JobError> {
     let objects = Objects::read(alias, input)?;
     let mut found = Vec::new();
     for object in objects.iter() {
@@ -61,7 +66,7 @@ pub(super) fn select(alias: &str, input: &InputTree, wanted: &Wanted<'_>) -> Res
         let of: Vec<&str> =
             [kind, namespace, name].into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let file = format!("{}.yaml", of.join("-").to_lowercase().replace(['/', ':'], "_"));
-        found.push(Alone { file, text: yaml::block(&kept, 0) + "\n", secret: object.secret });
+        found.push(ProjectedObject { file, text: yaml::block(&kept, 0) + "\n", secret: object.secret });
     }
     Ok(found)
 }
