@@ -100,7 +100,7 @@ pub mod internals {
         pub use crate::compare::diff::{Part, Side, Tree, compare};
     }
     pub mod exec {
-        pub use crate::engine::exec::{Context, Options, build, path_of};
+        pub use crate::engine::exec::{BuildContext, Options, build, path_of};
     }
     pub mod fields {
         pub use crate::engine::fields::{Field, Fields};

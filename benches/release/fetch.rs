@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tinderbox::internals::exec::{self, Context, Options};
+use tinderbox::internals::exec::{self, BuildContext, Options};
 use tinderbox::internals::fields::{Field, Fields};
 use tinderbox::internals::hint::Place as Source;
 use tinderbox::internals::recipe::{self, Graph, Sources};
@@ -50,7 +50,7 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
     let store = Store::open_or_create(store).unwrap();
     let session = Session::open(&store, None).unwrap();
     let (cancel, sandbox) = (AtomicBool::new(false), Sandbox::default());
-    let context = Context {
+    let context = BuildContext {
         builders: tinderbox::internals::builders::ALL,
         graph,
         session: &session,

@@ -12,8 +12,8 @@ pub enum Event {
         /// Derivations whose output is already in the store.
         cached: usize,
     },
-    /// A derivation's output was found in the store.
-    Cached { name: String },
+    /// A derivation's output was found at a source, such as the store.
+    Cached { name: String, source: &'static str },
     /// Another process is building this derivation; we wait for it.
     Waiting { name: String },
     /// A derivation is being built.

@@ -13,7 +13,7 @@ use super::{Error, Printer, Result, generations};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::event::Event;
 use crate::base::hint::{Hint, chain};
-use crate::engine::exec::{self, Context, Done, ExecError, Options, Outcome, Recheck};
+use crate::engine::exec::{self, BuildContext, Done, ExecError, Options, Outcome, Recheck};
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::Session;
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
@@ -142,7 +142,7 @@ pub(super) fn build_or_fail(env: Env<'_>, targets: Vec<String>, jobs: usize) -> 
     let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
     let report = build(env, &request)?;
     match report.errors.first() {
-        Some(failure) => Err(Error::Failed(Arc::clone(failure))),
+        Some(failure) => Err(Arc::clone(failure).into()),
         None => Ok(report),
     }
 }
@@ -183,7 +183,7 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
     Ok(BuildReport { generation, check, disabled_checks, expired, ..report(context, &targets, outcome) })
 }
 
-fn report(context: Context<'_>, targets: &[NodeIndex], outcome: Outcome) -> BuildReport {
+fn report(context: BuildContext<'_>, targets: &[NodeIndex], outcome: Outcome) -> BuildReport {
     let failed = outcome.failed.iter();
     BuildReport {
         targets: targets.iter().filter_map(|at| target(context, *at, outcome.done.get(at)?)).collect(),
@@ -196,7 +196,7 @@ fn report(context: Context<'_>, targets: &[NodeIndex], outcome: Outcome) -> Buil
     }
 }
 
-fn target(context: Context<'_>, at: NodeIndex, done: &Done) -> Option<Target> {
+fn target(context: BuildContext<'_>, at: NodeIndex, done: &Done) -> Option<Target> {
     Some(Target {
         name: context.graph.nodes()[at].name.clone(),
         drv: done.drv,

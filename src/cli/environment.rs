@@ -13,6 +13,11 @@ pub(super) fn data_directory() -> Option<PathBuf> {
     absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
 }
 
+/// This program.
+pub(super) fn executable() -> Option<PathBuf> {
+    std::env::current_exe().ok()
+}
+
 /// The proxy variables; lower-case names first, like curl.
 pub(super) fn proxy_settings() -> ProxySettings {
     let variable = |name: &str| {

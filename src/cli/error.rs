@@ -26,18 +26,7 @@ pub(super) enum Error {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
-    Fs(#[from] fs::Error),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
     Diff(#[from] DiffError),
-    #[error(transparent)]
-    Exec(#[from] ExecError),
-    /// A derivation that something else needs failed.
-    #[error(transparent)]
-    Failed(Arc<ExecError>),
-    #[error(transparent)]
-    Registry(#[from] RegistryError),
     #[error(transparent)]
     Realize(RealizeError),
     #[error("`{}` already exists, and is left alone", path.display())]
@@ -88,12 +77,7 @@ impl Hint for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Workspace(error) => error.hint(),
-            Self::Fs(error) => error.hint(),
-            Self::Store(error) => error.hint(),
             Self::Diff(error) => error.hint(),
-            Self::Exec(error) => error.hint(),
-            Self::Failed(error) => error.hint(),
-            Self::Registry(error) => error.hint(),
             Self::Realize(error) => error.hint(),
             Self::Exists { advice, .. } => Some((*advice).into()),
             Self::Certificate { .. } => Some("`tinderbox store verify` finds what is broken".into()),
@@ -116,11 +100,18 @@ impl From<RealizeError> for Error {
     }
 }
 
-impl From<Problems> for Error {
-    fn from(problems: Problems) -> Self {
-        Self::Workspace(problems.into())
-    }
+/// Errors that a workspace has too are wrapped there, and only there.
+macro_rules! by_workspace {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::Workspace(error.into())
+            }
+        })*
+    };
 }
+
+by_workspace!(Problems, fs::Error, StoreError, ExecError, Arc<ExecError>, RegistryError);
 
 /// Prints an error and returns the exit code.
 pub(super) fn print(error: &Error, json: bool) -> ExitCode {

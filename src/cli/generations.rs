@@ -11,7 +11,7 @@ use super::{Error, Printer, Result};
 use crate::base::digest::{Digest, DrvId, ObjectId};
 use crate::base::event::Event;
 use crate::base::fs;
-use crate::engine::exec::{self, Context, Outcome};
+use crate::engine::exec::{self, BuildContext, Outcome};
 use crate::engine::store::{ObjectName, Roots, Store};
 use crate::openshift::workspace::{self, ClusterDir, Env, RESULT, Workspace};
 
@@ -76,7 +76,7 @@ fn generations(env: Env<'_>) -> Result<Vec<Kept>> {
 /// Records what was built, creates a generation for a new `cluster`, and points `result` to it.
 pub(super) fn keep(
     workspace: &Workspace,
-    context: Context<'_>,
+    context: BuildContext<'_>,
     outcome: &Outcome,
     no_link: bool,
 ) -> Result<Option<u64>> {

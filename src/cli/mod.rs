@@ -186,6 +186,7 @@ fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
     let log = global.events.as_deref().map(fs::create_or_truncate).transpose()?;
     let progress = Progress::new(global.level(), log);
     let store = StoreChoice { named: global.store.clone(), data: environment::data_directory() };
+    let executable = environment::executable();
     let env = Env {
         directory: &global.directory,
         store: &store,
@@ -193,6 +194,7 @@ fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
         cancel,
         proxy: &environment::proxy_settings(),
         programs: &environment::programs(),
+        executable: executable.as_deref(),
         identity: global.identity()?,
     };
     verb.run(env, Printer { json: global.json, events: &progress })

@@ -116,7 +116,7 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         }
         Event::Failed { name, .. } => Some(format!("{} {name}", stderr_paint("failed", Colour::Red))),
         Event::Waiting { name } => Some(format!("waiting for another process to build {name}")),
-        Event::Cached { name } if level == Level::Verbose => Some(format!("cached {name}")),
+        Event::Cached { name, .. } if level == Level::Verbose => Some(format!("cached {name}")),
         Event::Skipped { name, because } if level == Level::Verbose => {
             Some(format!("skipped {name}: {because} failed"))
         }

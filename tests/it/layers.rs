@@ -178,6 +178,26 @@ fn the_engine_has_never_heard_of_openshift() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// The environment of the process, its arguments and its own path; constants of the target and functions of texts are none.
+#[test]
+fn only_the_command_line_reads_the_environment() {
+    let known = ["consts::", "split_paths("];
+    let mut wrong = Vec::new();
+    for (file, text) in
+        all_sources().iter().filter(|(file, _)| !file.starts_with("cli/") && !file.contains("tests"))
+    {
+        let code = without_tests(text).lines().map(|line| line.split("//").next().unwrap());
+        for (number, line) in code.enumerate() {
+            let read =
+                line.split("env::").skip(1).any(|rest| !known.iter().any(|known| rest.starts_with(known)));
+            if read || line.contains("use std::env") {
+                wrong.push(format!("src/{file}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "pass it in through `Env`:\n{}", wrong.join("\n"));
+}
+
 /// What creates machines stays behind one module: `realize` knows it as `provider`, and only `realize/mod.rs` says which one
 /// that is.
 #[test]

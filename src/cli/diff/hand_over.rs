@@ -131,7 +131,7 @@ pub(super) fn compare(env: Env<'_>, jobs: usize) -> Result<Comparison> {
     let is_render = |name: &str| name.starts_with("render/") && name != INPUTS;
     let renders: Vec<&str> = done.keys().copied().filter(|name| is_render(name)).collect();
     if let (true, Some((_, error))) = (renders.is_empty(), outcome.failed.into_iter().next()) {
-        return Err(Error::Failed(error));
+        return Err(error.into());
     }
     let objects = |name: &str, wanted: &dyn Fn(&str) -> bool| match done.get(name) {
         Some(object) => read(session.store(), *object, wanted),

@@ -262,7 +262,7 @@ fn build(
         return Err(Error::Interrupted { kept: outcome.built.len() });
     }
     if let Some((_, error)) = outcome.failed.into_iter().next() {
-        return Err(Error::Failed(error));
+        return Err(error.into());
     }
     let nodes = workspace.graph.nodes();
     let wanted = |at: &NodeIndex| inputs || targets.contains(at);

@@ -78,7 +78,7 @@ pub(super) fn info(env: Env<'_>, reference: Option<&str>) -> Result<Info> {
         workspace.select(&["release/payload".into(), "release/images".into(), "release/crds".into()])?;
     let outcome = exec::build(context, &targets, Options { jobs: 2, keep_going: false })?;
     if let Some((_, error)) = outcome.failed.into_iter().next() {
-        return Err(Error::Failed(error));
+        return Err(error.into());
     }
     let object = |name: &str| -> Result<Object> {
         let done = workspace.graph.find(name).and_then(|at| outcome.done.get(&at));

@@ -31,14 +31,14 @@ pub struct Job<'a> {
     /// The cluster's seed, if the builder has the grant.
     pub seed: Option<&'a Seed>,
     /// The sandbox, if the builder has the grant.
-    pub programs: Option<Programs<'a>>,
+    pub programs: Option<SandboxRunner<'a>>,
     /// What the builder reports besides its output.
     pub notes: Notes,
 }
 
 /// The sandbox, and the user's request to cancel.
 #[derive(Debug, Clone, Copy)]
-pub struct Programs<'a> {
+pub struct SandboxRunner<'a> {
     pub sandbox: &'a Sandbox,
     /// Set to stop everything.
     pub cancel: &'a AtomicBool,
@@ -212,7 +212,7 @@ impl Job<'_> {
     }
 
     /// The sandbox, for builders with the grant.
-    pub fn programs(&self) -> Result<Programs<'_>, JobError> {
+    pub fn programs(&self) -> Result<SandboxRunner<'_>, JobError> {
         self.programs.ok_or(JobError::NoPrograms)
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct Templates<'j> {
 }
 
 /// The values that templates see, by name.
-pub(crate) type Context = BTreeMap<String, Jinja>;
+pub(crate) type TemplateContext = BTreeMap<String, Jinja>;
 
 impl<'j> Templates<'j> {
     /// Parses all templates.
@@ -66,9 +66,9 @@ impl<'j> Templates<'j> {
     }
 
     /// The values of all names in use.
-    pub(crate) fn context(&self, job: &Job<'_>) -> Result<Context, JobError> {
+    pub(crate) fn context(&self, job: &Job<'_>) -> Result<TemplateContext, JobError> {
         let used = self.names();
-        let mut context = Context::new();
+        let mut context = TemplateContext::new();
         for (alias, value) in job.config() {
             context.insert(alias.to_owned(), Jinja::from(Serde(value)));
         }
@@ -94,7 +94,7 @@ impl<'j> Templates<'j> {
         Ok(context)
     }
 
-    pub(crate) fn render(&self, path: &str, context: &Context) -> Result<String, BuildError> {
+    pub(crate) fn render(&self, path: &str, context: &TemplateContext) -> Result<String, BuildError> {
         let template = self.environment.get_template(path);
         let names = || context.keys().map(String::as_str).collect::<Vec<_>>();
         template.and_then(|template| template.render(context)).map_err(|error| explain(error, &names()))

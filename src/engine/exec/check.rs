@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::resolve::derivation;
 use super::work::stage;
-use super::{Context, Done, ExecError, in_store};
+use super::{BuildContext, Done, ExecError, in_store};
 use crate::base::event::Event;
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Output, Trace};
@@ -32,7 +32,7 @@ pub(crate) struct Recheck {
 
 /// Rebuilds every derivation of `done` and compares.
 pub(crate) fn recheck(
-    context: Context<'_>,
+    context: BuildContext<'_>,
     done: &BTreeMap<NodeIndex, Done>,
     jobs: usize,
 ) -> Result<Recheck, ExecError> {
@@ -54,7 +54,7 @@ pub(crate) fn recheck(
 }
 
 fn rebuild(
-    context: Context<'_>,
+    context: BuildContext<'_>,
     at: NodeIndex,
     known: &Done,
     done: &BTreeMap<NodeIndex, Done>,

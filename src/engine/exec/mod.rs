@@ -7,6 +7,7 @@
 
 mod check;
 mod origin;
+mod output_source;
 mod resolve;
 mod schedule;
 mod work;
@@ -33,7 +34,7 @@ use crate::engine::store::{Output, Session, StoreError};
 
 /// What a build works with.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct BuildContext<'a> {
     pub graph: &'a Graph,
     pub builders: Builders,
     pub session: &'a Session,
@@ -138,7 +139,7 @@ impl Hint for ExecError {
     }
 }
 
-impl Context<'_> {
+impl BuildContext<'_> {
     fn builder_of(self, node: &GraphNode) -> Result<&'static dyn Builder, ExecError> {
         let (kind, place) = &node.builder;
         self.builders.find(kind).ok_or_else(|| ExecError::NoBuilder {

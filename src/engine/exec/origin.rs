@@ -2,14 +2,14 @@
 //! it and the patches that changed it. Searches by content, backwards through the graph, since outputs contain no
 //! names.
 
-use super::{Context, Done, ExecError};
+use super::{BuildContext, Done, ExecError};
 use crate::engine::builders::BuildError;
 use crate::engine::recipe::NodeIndex;
 use crate::engine::tree::{Listing, leaf};
 
 /// Adds the origin of its file to every finding.
 pub(super) fn name<'a>(
-    context: Context<'a>,
+    context: BuildContext<'a>,
     output: &'a dyn Fn(NodeIndex) -> Option<&'a Done>,
     at: NodeIndex,
     error: &mut ExecError,
@@ -25,7 +25,7 @@ pub(super) fn name<'a>(
 }
 
 struct OriginWalk<'a> {
-    context: Context<'a>,
+    context: BuildContext<'a>,
     output: &'a dyn Fn(NodeIndex) -> Option<&'a Done>,
 }
 

@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Context, Done, ExecError, in_store};
+use super::{BuildContext, Done, ExecError, in_store, output_source};
 use crate::base::digest::ObjectId;
 use crate::engine::builders::{InputTree, Job, Notes};
 use crate::engine::drv::{Derivation, Explanation, Input, InputKind};
 use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
-use crate::engine::store::{Object, Output, Realisation, Using};
+use crate::engine::store::Object;
 
 /// The name of the seed among a derivation's secrets; no recipe can use it for another.
 pub(crate) const SEED: &str = "cluster.seed";
 
 /// The derivation of a node whose inputs are all done.
-pub(super) fn derivation<'d>(
-    context: Context<'_>,
-    node: &GraphNode,
+pub(super) fn derivation<'n, 'd>(
+    context: BuildContext<'_>,
+    node: &'n GraphNode,
     output: impl Fn(NodeIndex) -> Option<&'d Done>,
-) -> Result<Derivation, ExecError> {
+) -> Result<Derivation<'n>, ExecError> {
     let mut inputs = BTreeMap::new();
     for (alias, edge) in &node.inputs {
         let Some(from) = output(edge.node) else { continue }; // excluded by the caller
@@ -32,16 +32,15 @@ pub(super) fn derivation<'d>(
     if builder.grants().seed {
         secrets.insert(SEED.to_owned(), context.seed.ok_or_else(no_seed)?.digest());
     }
-    Ok(Derivation {
-        label: node.name.clone(),
-        builder: builder.id(),
-        inputs,
-        params: node.params.clone(),
-        secrets,
-    })
+    Ok(Derivation { label: &node.name, builder: builder.id(), inputs, params: &node.params, secrets })
 }
 
-fn input(context: Context<'_>, node: &GraphNode, edge: &Edge, object: ObjectId) -> Result<Input, ExecError> {
+fn input(
+    context: BuildContext<'_>,
+    node: &GraphNode,
+    edge: &Edge,
+    object: ObjectId,
+) -> Result<Input, ExecError> {
     let Some(path) = &edge.path else {
         return Ok(Input { kind: InputKind::Dir, digest: object.0 });
     };
@@ -53,7 +52,7 @@ fn input(context: Context<'_>, node: &GraphNode, edge: &Edge, object: ObjectId) 
 }
 
 /// Describes a missing path, in the words of the builder whose output lacks it.
-fn no_path(context: Context<'_>, node: &GraphNode, edge: &Edge, path: &str, found: Object) -> ExecError {
+fn no_path(context: BuildContext<'_>, node: &GraphNode, edge: &Edge, path: &str, found: Object) -> ExecError {
     let (name, recipe) = (node.name.clone(), node.recipe.clone());
     let output = InputTree {
         root: found.path,
@@ -69,30 +68,6 @@ fn no_path(context: Context<'_>, node: &GraphNode, edge: &Edge, path: &str, foun
             ExecError::NoPath { name, recipe, from: edge.from.clone(), path: path.to_owned(), has }
         }
     }
-}
-
-/// The output of a derivation, if the store has it. The caller claims it before `using` ends.
-pub(super) fn look_up(
-    context: Context<'_>,
-    _while: &Using,
-    node: &GraphNode,
-    derivation: &Derivation,
-) -> Result<Option<(Done, Realisation)>, ExecError> {
-    if node.impure {
-        return Ok(None); // its last output may be stale
-    }
-    let store = context.session.store();
-    let drv = derivation.id();
-    let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };
-    for output in &realisation.outputs {
-        if let Some(path) = store.find(output.object, &output.name).map_err(in_store(node))? {
-            let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
-            let name = name.map_or_else(|| output.name.clone(), |(_, name)| name.to_owned());
-            let output = Output { object: output.object, name };
-            return Ok(Some((Done { drv, output }, realisation)));
-        }
-    }
-    Ok(None)
 }
 
 /// A job without the content of its inputs, for [`crate::engine::builders::Builder::check`].
@@ -121,7 +96,7 @@ pub(crate) struct BuildPlan {
 }
 
 /// Plans a build of these derivations. Writes nothing.
-pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<BuildPlan, ExecError> {
+pub(crate) fn plan(context: BuildContext<'_>, targets: &[NodeIndex]) -> Result<BuildPlan, ExecError> {
     let mut plan = BuildPlan::default();
     let nodes = context.graph.nodes();
     let closure = context.graph.closure(targets);
@@ -134,8 +109,8 @@ pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<BuildP
             continue;
         }
         let derivation = derivation(context, node, |at| plan.done.get(&at))?;
-        match look_up(context, &using, node, &derivation)? {
-            Some((done, _)) => drop(plan.done.insert(at, done)),
+        match output_source::find(context, &using, node, derivation.id())? {
+            Some(found) => drop(plan.done.insert(at, found.done)),
             None => drop(plan.missing.insert(at)),
         }
     }
@@ -146,7 +121,7 @@ pub(crate) fn plan(context: Context<'_>, targets: &[NodeIndex]) -> Result<BuildP
 ///
 /// An input that is not built yet has no content: it appears as unset, which differs from any previous value.
 pub(crate) fn explain(
-    context: Context<'_>,
+    context: BuildContext<'_>,
     plan: &BuildPlan,
     targets: &[NodeIndex],
 ) -> Result<BTreeMap<NodeIndex, Explanation>, ExecError> {

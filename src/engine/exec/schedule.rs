@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use super::resolve::{derivation, look_up, outline};
+use super::output_source::Found;
+use super::resolve::{derivation, outline};
 use super::work::{Task, WorkerReport, commit, work};
-use super::{Context, Done, ExecError, Options, Outcome, in_build, in_store};
+use super::{BuildContext, Done, ExecError, Options, Outcome, in_build, in_store, output_source};
 use crate::base::digest::ObjectId;
 use crate::base::event::Event;
 use crate::engine::recipe::{NodeIndex, NodeMap};
@@ -22,7 +23,11 @@ const PIPELINE: usize = 16;
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Builds everything that the targets need and the store lacks.
-pub fn build(context: Context<'_>, targets: &[NodeIndex], options: Options) -> Result<Outcome, ExecError> {
+pub fn build(
+    context: BuildContext<'_>,
+    targets: &[NodeIndex],
+    options: Options,
+) -> Result<Outcome, ExecError> {
     let mut coordinator = Coordinator::new(context, targets);
     coordinator.resolve_all()?;
     coordinator.announce();
@@ -56,7 +61,7 @@ enum NodeState {
 }
 
 struct Coordinator<'a> {
-    context: Context<'a>,
+    context: BuildContext<'a>,
     states: NodeMap<NodeState>,
     users: NodeMap<Vec<NodeIndex>>,
     /// Longest path to a target, in derivations: the critical path goes first.
@@ -69,7 +74,7 @@ struct Coordinator<'a> {
 }
 
 impl<'a> Coordinator<'a> {
-    fn new(context: Context<'a>, targets: &[NodeIndex]) -> Self {
+    fn new(context: BuildContext<'a>, targets: &[NodeIndex]) -> Self {
         let nodes = context.graph.nodes();
         let wanted = context.graph.closure(targets);
         let users = context.graph.users();
@@ -138,12 +143,10 @@ impl<'a> Coordinator<'a> {
                     continue;
                 }
             };
-            match look_up(self.context, using, node, &drv)? {
-                Some((done, realisation)) => {
-                    found.push(done.output.object);
-                    self.outcome.cached.push(node.name.clone());
-                    self.context.events.emit(Event::Cached { name: node.name.clone() });
-                    open.extend(self.done(at, done, &realisation));
+            match output_source::find(self.context, using, node, drv.id())? {
+                Some(output) => {
+                    found.push(output.done.output.object);
+                    open.extend(self.found(at, output));
                 }
                 None => self.enqueue(at),
             }
@@ -154,6 +157,14 @@ impl<'a> Coordinator<'a> {
     fn enqueue(&mut self, at: NodeIndex) {
         self.states[at] = NodeState::Ready;
         self.ready.push((self.height[at], Reverse(at)));
+    }
+
+    /// Records an output that some source has.
+    fn found(&mut self, at: NodeIndex, output: Found) -> Vec<NodeIndex> {
+        let Found { done, realisation, source } = output;
+        self.outcome.cached.push(self.name(at));
+        self.context.events.emit(Event::Cached { name: self.name(at), source: source.as_str() });
+        self.done(at, done, &realisation)
     }
 
     /// Records an output; returns the users whose inputs are now all done.
@@ -300,10 +311,8 @@ impl<'a> Coordinator<'a> {
             }
             WorkerReport::Dropped => {}
             WorkerReport::Free { at } => self.enqueue(at),
-            WorkerReport::Found { at, done } => {
-                self.outcome.cached.push(self.name(at));
-                self.context.events.emit(Event::Cached { name: self.name(at) });
-                let free = self.done(at, done, &Realisation { outputs: Vec::new() });
+            WorkerReport::Found { at, output } => {
+                let free = self.found(at, output);
                 self.resolve_or_fail(free);
             }
             WorkerReport::Published { at, done, realisation, milliseconds } => {

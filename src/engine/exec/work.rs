@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use time::OffsetDateTime;
 
-use super::resolve::look_up;
-use super::{Context, Done, ExecError, in_build, in_store};
+use super::output_source::{self, Found};
+use super::{BuildContext, Done, ExecError, in_build, in_store};
 use crate::base::digest::DrvId;
 use crate::base::event::Event;
 use crate::base::time::rfc3339;
-use crate::engine::builders::{BuildError, InputTree, Job, Note, Notes, Programs};
+use crate::engine::builders::{BuildError, InputTree, Job, Note, Notes, SandboxRunner};
 use crate::engine::drv::Derivation;
 use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Trace, TraceInput};
@@ -22,7 +22,7 @@ use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Tra
 pub(super) struct Task<'a> {
     pub(super) at: NodeIndex,
     pub(super) node: &'a GraphNode,
-    pub(super) derivation: Derivation,
+    pub(super) derivation: Derivation<'a>,
     /// The outputs of its inputs, by alias.
     pub(super) inputs: BTreeMap<String, Output>,
 }
@@ -43,7 +43,7 @@ pub(super) enum WorkerReport {
     /// Another process built it while we waited.
     Found {
         at: NodeIndex,
-        done: Done,
+        output: Found,
     },
     /// It is in the store.
     Published {
@@ -74,7 +74,7 @@ pub(super) struct Finished {
 
 /// Builds one derivation up to its staged output.
 pub(super) fn work(
-    context: Context<'_>,
+    context: BuildContext<'_>,
     task: Task<'_>,
     halt: &AtomicBool,
     commit: &Sender<Finished>,
@@ -98,7 +98,7 @@ pub(super) fn work(
 }
 
 fn attempt(
-    context: Context<'_>,
+    context: BuildContext<'_>,
     task: Task<'_>,
     commit: &Sender<Finished>,
 ) -> Result<Option<WorkerReport>, ExecError> {
@@ -108,9 +108,9 @@ fn attempt(
         return Ok(Some(WorkerReport::Busy { at, drv }));
     };
     let using = context.session.using().map_err(in_store(node))?;
-    if let Some((done, _)) = look_up(context, &using, node, &derivation)? {
-        context.session.claim(&using, &[done.output.object]).map_err(in_store(node))?;
-        return Ok(Some(WorkerReport::Found { at, done }));
+    if let Some(output) = output_source::find(context, &using, node, drv)? {
+        context.session.claim(&using, &[output.done.output.object]).map_err(in_store(node))?;
+        return Ok(Some(WorkerReport::Found { at, output }));
     }
     drop(using);
     let builder = derivation.builder.to_string();
@@ -128,7 +128,7 @@ fn attempt(
 
 /// Runs the builder into a staging tree. All jobs were checked before the first build.
 pub(super) fn stage(
-    context: Context<'_>,
+    context: BuildContext<'_>,
     node: &GraphNode,
     inputs: &BTreeMap<String, Output>,
 ) -> Result<(Staged, Option<Note>), ExecError> {
@@ -156,7 +156,7 @@ pub(super) fn stage(
         programs: builder
             .grants()
             .programs
-            .then_some(Programs { sandbox: context.sandbox, cancel: context.cancel }),
+            .then_some(SandboxRunner { sandbox: context.sandbox, cancel: context.cancel }),
         notes: Notes::default(),
     };
     let secret = (tainted && !builder.declassifies(&job)) || builder.conceals(&job);
@@ -170,7 +170,7 @@ pub(super) fn stage(
 
 fn trace(
     node: &GraphNode,
-    derivation: &Derivation,
+    derivation: &Derivation<'_>,
     inputs: &BTreeMap<String, Output>,
     start: Instant,
 ) -> Trace {
@@ -199,7 +199,11 @@ pub(crate) fn now() -> String {
 }
 
 /// Publishes what workers finish, all pending outputs with one sync, until the last worker drops its sender.
-pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report: &Sender<WorkerReport>) {
+pub(super) fn commit(
+    context: BuildContext<'_>,
+    finished: &Receiver<Finished>,
+    report: &Sender<WorkerReport>,
+) {
     while let Ok(first) = finished.recv() {
         let batch: Vec<Finished> = std::iter::once(first).chain(finished.try_iter()).collect();
         let synced = context.session.sync().map_err(Arc::new);
@@ -217,7 +221,7 @@ pub(super) fn commit(context: Context<'_>, finished: &Receiver<Finished>, report
     }
 }
 
-fn publish(context: Context<'_>, one: Finished) -> Result<WorkerReport, ExecError> {
+fn publish(context: BuildContext<'_>, one: Finished) -> Result<WorkerReport, ExecError> {
     let Finished { at, drv, name, staged, trace, log, impure, _lock } = one;
     let failed = |source| ExecError::Store { name: name.clone(), source };
     let output = context.session.publish(&staged).map_err(failed)?;
@@ -236,6 +240,6 @@ fn publish(context: Context<'_>, one: Finished) -> Result<WorkerReport, ExecErro
     })
 }
 
-pub fn path_of(context: Context<'_>, output: &Output) -> std::path::PathBuf {
+pub fn path_of(context: BuildContext<'_>, output: &Output) -> std::path::PathBuf {
     context.session.store().path_of(&ObjectName { id: output.object, name: output.name.clone() })
 }

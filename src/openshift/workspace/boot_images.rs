@@ -64,7 +64,7 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     let outcome =
         exec::build(workspace.context(env, &session), &[at], Options { jobs: 2, keep_going: false })?;
     if let Some((_, error)) = outcome.failed.into_iter().next() {
-        return Err(WorkspaceError::Failed(error));
+        return Err(error.into());
     }
     let Some(done) = outcome.done.get(&at) else { return Ok(Rhcos::default()) };
     let payload = session.store().object(done.output.object)?;

@@ -28,7 +28,7 @@ pub(crate) enum WorkspaceError {
     Exec(#[from] ExecError),
     /// A derivation that something else needs could not be built.
     #[error(transparent)]
-    Failed(Arc<ExecError>),
+    Failed(#[from] Arc<ExecError>),
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// Not a release reference.

@@ -36,7 +36,7 @@ use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
 use crate::engine::builders::{Files, Location};
-use crate::engine::exec::{self, BuildPlan, Context};
+use crate::engine::exec::{self, BuildContext, BuildPlan};
 use crate::engine::fields::{Field, Fields, Origins};
 use crate::engine::recipe::{self, Graph, NodeIndex};
 use crate::engine::registry::{Deferred, Opened, ProxySettings};
@@ -67,13 +67,15 @@ pub(crate) struct Env<'a> {
     pub proxy: &'a ProxySettings,
     /// Programs of the host.
     pub programs: &'a Programs,
+    /// This program, which the sandbox lends to the demo release as an interpreter.
+    pub executable: Option<&'a Path>,
     /// The file with the age identity that opens an encrypted seed.
     pub identity: Option<&'a Path>,
 }
 
-/// What recipes may compare by a short name in `when`: what the lock pins, not what the user asked for.
-const CONDITIONS: [(&str, &str); 2] =
-    [("release", "lock.release.version"), ("flavor", "lock.release.flavor")];
+/// What recipes may compare by a short name in `when`. Of a release, what the lock pins, not what the user asked for.
+const CONDITIONS: [(&str, &str); 3] =
+    [("release", "lock.release.version"), ("flavor", "lock.release.flavor"), ("platform", "platform.name")];
 
 /// What to do when lock or seed are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +154,7 @@ impl Workspace {
         let release = pinned.and_then(|release| Release::parse(&release.version));
         let images = pinned.map(|release| images(env, &directory, &cluster, release)).transpose()?;
         let files = files(&directory, lock);
-        let sandbox = Sandbox::default().interpreting(std::env::current_exe().ok());
+        let sandbox = Sandbox::default().interpreting(env.executable.map(Path::to_owned));
         Ok(Self { directory, cluster, fields, graph, knowledge, release, images, files, seed, sandbox })
     }
 
@@ -191,8 +193,8 @@ impl Workspace {
     }
 
     /// What the scheduler works with.
-    pub(crate) fn context<'a>(&'a self, env: Env<'a>, session: &'a Session) -> Context<'a> {
-        Context {
+    pub(crate) fn context<'a>(&'a self, env: Env<'a>, session: &'a Session) -> BuildContext<'a> {
+        BuildContext {
             graph: &self.graph,
             builders: builders::ALL,
             session,

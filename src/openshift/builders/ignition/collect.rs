@@ -8,7 +8,7 @@ use super::params::{Params, Place, Unit, compression, fits};
 use super::refused;
 use crate::base::fs;
 use crate::base::value::Value;
-use crate::engine::builders::{TemplateContext as Context, Templates};
+use crate::engine::builders::{TemplateContext, Templates};
 use crate::engine::tree::{EntryKind, TreeEntry, leaf};
 use crate::openshift::ignition::{
     CONTENT_PATH, Compression, Config, ENCAPSULATED_PATH, Origin, OriginKind, Version, served, spec,
@@ -27,7 +27,7 @@ pub(super) struct Added {
 pub(super) struct Additions<'j> {
     job: &'j Job<'j>,
     templates: Templates<'j>,
-    context: Context,
+    context: TemplateContext,
     pub(super) config: Config,
     /// Files by path; units by name and drop-ins by `unit/name`, as systemd's paths.
     pub(super) files: BTreeMap<String, Added>,
