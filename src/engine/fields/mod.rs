@@ -26,6 +26,12 @@ pub enum Field {
         value: Value,
         origins: Origins,
     },
+    /// A plain value that nobody set: null or an empty list for a recipe that names it, and nothing in a map that is projected
+    /// whole. A new optional field therefore changes no derivation.
+    Unset {
+        value: Value,
+        origins: Origins,
+    },
     Secret {
         value: Secret,
         origins: Origins,
@@ -71,6 +77,16 @@ impl Field {
                 Self::Map(map.into_iter().map(|(name, value)| (name, Self::data(value, origins))).collect())
             }
             value => Self::Leaf { value, origins: origins.clone() },
+        }
+    }
+
+    /// Whether a map that is projected whole goes without it.
+    pub(super) fn is_unset(&self) -> bool {
+        match self {
+            Self::Unset { .. } => true,
+            Self::Map(map) => !map.is_empty() && map.values().all(Self::is_unset),
+            Self::Shared { field, .. } => field.is_unset(),
+            _ => false,
         }
     }
 
@@ -122,7 +138,9 @@ impl Fields {
 
 fn collect<'f>(field: &'f Field, path: String, leaves: &mut Vec<(String, &'f Origins)>) {
     match field {
-        Field::Leaf { origins, .. } | Field::Secret { origins, .. } => leaves.push((path, origins)),
+        Field::Leaf { origins, .. } | Field::Unset { origins, .. } | Field::Secret { origins, .. } => {
+            leaves.push((path, origins));
+        }
         Field::Map(map) => {
             map.iter().for_each(|(name, field)| collect(field, format!("{path}.{name}"), leaves))
         }

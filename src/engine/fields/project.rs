@@ -143,7 +143,12 @@ impl Fields {
                     _ => None,
                 })
                 .collect(),
-            Field::Leaf { value: Value::List(items), .. } if items.is_empty() => Some(Vec::new()),
+            Field::Leaf { value: Value::List(items), .. }
+            | Field::Unset { value: Value::List(items), .. }
+                if items.is_empty() =>
+            {
+                Some(Vec::new())
+            }
             element @ Field::Shared { .. } => Some(vec![element.name()?]),
             _ => None,
         }
@@ -197,7 +202,9 @@ impl Walk<'_> {
             }
             Segment::All => match field {
                 Field::List(items) => self.elements(at, items, |walk, at, item| walk.step(at, item, rest)),
-                Field::Leaf { value: Value::List(_), .. } => self.whole(at, field),
+                Field::Leaf { value: Value::List(_), .. } | Field::Unset { value: Value::List(_), .. } => {
+                    self.whole(at, field)
+                }
                 _ => Err(FieldError::NotAList { path: self.path.to_owned(), parent: at }),
             },
             Segment::Pick(names) => {
@@ -223,7 +230,7 @@ impl Walk<'_> {
                     .and_then(|index| Some((index, items.get(index)?)))
                     .map(|(index, item)| (element_path(at, index, item), item))
             }
-            Field::Leaf { .. } | Field::Secret { .. } => None,
+            Field::Leaf { .. } | Field::Unset { .. } | Field::Secret { .. } => None,
         };
         found.ok_or_else(|| FieldError::Unknown {
             path: self.path.to_owned(),
@@ -248,7 +255,7 @@ impl Walk<'_> {
     fn whole(&mut self, at: String, field: &Field) -> Result<Projected, FieldError> {
         match field {
             Field::Shared { path, field } => self.whole(path.to_string(), field),
-            Field::Leaf { value, origins } => {
+            Field::Leaf { value, origins } | Field::Unset { value, origins } => {
                 self.reads.push(Read { path: at, origins: origins.clone() });
                 Ok(Projected::Plain(value.clone()))
             }
@@ -261,8 +268,11 @@ impl Walk<'_> {
                 let mut values = BTreeMap::new();
                 for (name, field) in map {
                     let at = format!("{at}.{name}");
+                    // An unset field is read too: setting it changes what is projected.
                     let value = self.whole(at.clone(), field)?;
-                    values.insert(name.clone(), self.plain(at, value)?);
+                    if !field.is_unset() {
+                        values.insert(name.clone(), self.plain(at, value)?);
+                    }
                 }
                 Ok(Projected::Plain(Value::Map(values)))
             }

@@ -68,8 +68,8 @@ const NETWORK: &[Row] = &[
 ];
 
 const DHCP: &[Row] = &[
-    field("start", Kind::Text(&syntax::ADDRESS), "First address.").required(),
-    field("end", Kind::Text(&syntax::ADDRESS), "Last address.").required(),
+    field("start", Kind::Text(&syntax::ADDRESS), "First address.").required().default_null(),
+    field("end", Kind::Text(&syntax::ADDRESS), "Last address.").required().default_null(),
 ];
 
 pub(super) const NODES: &[Row] = &[
@@ -79,7 +79,8 @@ pub(super) const NODES: &[Row] = &[
         .required()
         .not_empty()
         .seen_as("ips"),
-    field("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed."),
+    field("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed.")
+        .default_null(),
     field("vcpus", Kind::Int { min: 1, max: 1024 }, "Virtual CPUs; 4 by default.").default("4"),
     field(
         "memory",
@@ -169,12 +170,13 @@ const AUTHORITY: &[Row] = &[
 ];
 
 const RHCOS: &[Row] = &[
-    field("iso", Kind::Text(&syntax::TEXT), "File of the live ISO."),
-    field("qcow2", Kind::Text(&syntax::TEXT), "File of the QEMU image."),
+    field("iso", Kind::Text(&syntax::TEXT), "File of the live ISO.").default_null(),
+    field("qcow2", Kind::Text(&syntax::TEXT), "File of the QEMU image.").default_null(),
 ];
 
 const CHECKS: &[Row] = &[field(
     "disabled",
     Kind::Texts(&syntax::TEXT),
     "Names of checks that are not run; `tinderbox check --list` has them.",
-)];
+)
+.default_null()];

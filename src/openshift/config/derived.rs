@@ -26,16 +26,6 @@ impl Topology {
     }
 }
 
-/// An address of a node with what its interface needs beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NodeAddress {
-    pub ip: IpAddr,
-    /// The machine network it is in; none only with the check `addresses` disabled.
-    pub network: Option<IpNet>,
-    /// The gateway in that network.
-    pub gateway: Option<IpAddr>,
-}
-
 impl Cluster {
     pub(crate) fn domain(&self) -> String {
         format!("{}.{}", self.name, self.base_domain)
@@ -114,19 +104,6 @@ impl Cluster {
     /// A node's full host name.
     pub(crate) fn fqdn(&self, node: &Node) -> String {
         format!("{}.{}", node.name, self.domain())
-    }
-
-    /// A node's addresses with their networks.
-    pub(crate) fn addresses(&self, node: &Node) -> Vec<NodeAddress> {
-        let of = |ip: &IpAddr| {
-            let network = self.networks.machine.iter().find(|network| network.contains(ip)).copied();
-            let gateway = self
-                .gateways
-                .iter()
-                .find(|gateway| network.is_some_and(|network| network.contains(*gateway)));
-            NodeAddress { ip: *ip, network, gateway: gateway.copied() }
-        };
-        node.ips.iter().map(of).collect()
     }
 }
 

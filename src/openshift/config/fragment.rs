@@ -142,7 +142,6 @@ impl Walk<'_> {
     fn map(&mut self, path: &str, line: usize, entries: Vec<YamlEntry>, fields: &[Row]) -> Given {
         let mut map = BTreeMap::new();
         let mut missing: Vec<&Row> = fields.iter().filter(|field| field.required).collect();
-        let mut refused = false;
         for YamlEntry { key, line, value, .. } in entries {
             let below = join(path, &key);
             let Some(field) = fields.iter().find(|field| field.name == key) else {
@@ -154,7 +153,6 @@ impl Walk<'_> {
             if value.is_null() {
                 continue; // As the installer reads it: null is absent.
             }
-            refused |= matches!(field.kind, Kind::Refused(_));
             missing.retain(|required| required.name != key);
             if field.not_empty && matches!(&value.data, YamlData::List(items) if items.is_empty()) {
                 let hint = "give at least one element".to_owned();
@@ -170,8 +168,6 @@ impl Walk<'_> {
                 }
             }
         }
-        // A refused platform is one problem, not also a missing `none`.
-        missing.retain(|field| !(refused && field.name == "none"));
         for field in missing {
             let hint = match field.kind {
                 Kind::Text(syntax) | Kind::Lines(syntax) => format!("for example: {}", syntax.example),

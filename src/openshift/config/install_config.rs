@@ -4,11 +4,11 @@
 //! the installer accepts and tinderbox cannot honour is refused with the reason. Nothing is silently ignored.
 
 use super::given::Scalar;
+use super::platform;
 use super::spec::{Kind, Row, choice, field, refused, supported};
 use super::syntax;
 use super::words::{Architecture, SourcePolicy};
 
-const ONLY_NONE: &str = "tinderbox builds clusters for `platform: {none: {}}`";
 const CLOUD: &str = "it concerns cloud platforms; tinderbox builds clusters for `platform: {none: {}}`";
 const OS: &str = "the operating system is the one of the release, or `rhcos` in cluster.yaml";
 
@@ -23,7 +23,7 @@ pub(super) const FIELDS: &[Row] = &[
     field("controlPlane", Kind::Map(CONTROL_PLANE), "How many masters."),
     field("compute", Kind::List(COMPUTE), "How many workers."),
     refused("arbiter", "arbiter nodes are not supported: use 1, 3, 4 or 5 masters"),
-    field("platform", Kind::Map(PLATFORM), "Where the cluster runs: `none`.").required(),
+    field("platform", Kind::Map(platform::FIELDS), "Where the cluster runs: `none`.").required(),
     field("pullSecret", Kind::Text(&syntax::PULL_SECRET), "Credentials of the registries.")
         .required()
         .secret()
@@ -36,7 +36,8 @@ pub(super) const FIELDS: &[Row] = &[
         Kind::Text(&syntax::CERTIFICATES),
         "More certificate authorities to trust.",
     )
-    .seen_as("trustBundle.certificates"),
+    .seen_as("trustBundle.certificates")
+    .default_null(),
     field(
         "additionalTrustBundlePolicy",
         choice(&["Proxyonly", "Always"]),
@@ -132,7 +133,8 @@ const CLUSTER_NETWORK: &[Row] = &[
 const OVN: &[Row] = &[field("ipv4", Kind::Map(OVN_IPV4), "Of IPv4.")];
 const OVN_IPV4: &[Row] =
     &[field("internalJoinSubnet", Kind::Text(&syntax::NETWORK), "The network that joins OVN's routers.")
-        .seen_as("networks.internalJoinSubnet")];
+        .seen_as("networks.internalJoinSubnet")
+        .default_null()];
 
 /// The fields of a pool of machines: its name, and why there is no fencing.
 macro_rules! pool {
@@ -150,7 +152,7 @@ macro_rules! pool {
                 supported(&["Enabled"], &["Disabled"]),
                 "Simultaneous multithreading of the pool's machines.",
             ),
-            field("platform", Kind::Map(POOL_PLATFORM), "Always empty."),
+            field("platform", Kind::Map(platform::POOL_FIELDS), "Always empty."),
             refused("fencing", $fencing),
             refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
             refused("management", CLOUD),
@@ -168,51 +170,32 @@ const COMPUTE: &[Row] = pool!(
     "it concerns control planes of two nodes"
 );
 
-/// The fields of a platform map: `own` ones, and every platform that only the installer builds for.
-macro_rules! platforms {
-    ($($own:expr),*) => {
-        &[
-            $($own,)*
-            refused("alibabacloud", ONLY_NONE),
-            refused("aws", ONLY_NONE),
-            refused("azure", ONLY_NONE),
-            refused("baremetal", ONLY_NONE),
-            refused("external", ONLY_NONE),
-            refused("gcp", ONLY_NONE),
-            refused("ibmcloud", ONLY_NONE),
-            refused("libvirt", ONLY_NONE),
-            refused("nutanix", ONLY_NONE),
-            refused("openstack", ONLY_NONE),
-            refused("ovirt", ONLY_NONE),
-            refused("powervc", ONLY_NONE),
-            refused("powervs", ONLY_NONE),
-            refused("vsphere", ONLY_NONE),
-        ]
-    };
-}
-
-const PLATFORM: &[Row] =
-    platforms!(field("none", Kind::Map(&[]), "No platform integration: `none: {}`.").required());
-const POOL_PLATFORM: &[Row] = platforms!();
-
 const PROXY: &[Row] = &[
-    field("httpProxy", Kind::Text(&syntax::PROXY), "Proxy of http requests.").seen_as("proxy.httpProxy"),
-    field("httpsProxy", Kind::Text(&syntax::PROXY), "Proxy of https requests.").seen_as("proxy.httpsProxy"),
+    field("httpProxy", Kind::Text(&syntax::PROXY), "Proxy of http requests.")
+        .seen_as("proxy.httpProxy")
+        .default_null(),
+    field("httpsProxy", Kind::Text(&syntax::PROXY), "Proxy of https requests.")
+        .seen_as("proxy.httpsProxy")
+        .default_null(),
     field(
         "noProxy",
         Kind::Text(&syntax::OPTIONAL_TEXT),
         "Comma-separated domains and networks that need no proxy.",
     )
-    .seen_as("proxy.noProxy"),
+    .seen_as("proxy.noProxy")
+    .default_null(),
 ];
 
 const MIRRORS: &[Row] = &[
     field("source", Kind::Text(&syntax::REPOSITORY), "The repository as images name it.")
         .required()
         .seen_as("source"),
-    field("mirrors", Kind::Texts(&syntax::REPOSITORY), "Where else its images are.").seen_as("mirrors"),
+    field("mirrors", Kind::Texts(&syntax::REPOSITORY), "Where else its images are.")
+        .seen_as("mirrors")
+        .default_null(),
     field("sourcePolicy", SourcePolicy::KIND, "Whether the source itself is asked when no mirror answers.")
-        .seen_as("sourcePolicy"),
+        .seen_as("sourcePolicy")
+        .default_null(),
 ];
 
 const CAPABILITIES: &[Row] = &[
@@ -224,7 +207,9 @@ const CAPABILITIES: &[Row] = &[
         ]),
         "The set to start from.",
     )
-    .seen_as("capabilities.baselineCapabilitySet"),
+    .seen_as("capabilities.baselineCapabilitySet")
+    .default_null(),
     field("additionalEnabledCapabilities", Kind::Texts(&syntax::TEXT), "Components beyond that set.")
-        .seen_as("capabilities.additionalEnabledCapabilities"),
+        .seen_as("capabilities.additionalEnabledCapabilities")
+        .default_null(),
 ];

@@ -4,7 +4,7 @@
 //!
 //! | step | type | what happens | files |
 //! |---|---|---|---|
-//! | fragments | `Fragment` | one file by its field table: values parsed and typed, unknown fields, lines | `spec`, `syntax`, `words`, `given`, `fragment`, `install_config`, `cluster_file`, `schema` |
+//! | fragments | `Fragment` | one file by its field table: values parsed and typed, unknown fields, lines | `spec`, `syntax`, `words`, `given`, `fragment`, `install_config`, `platform`, `cluster_file`, `schema` |
 //! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `inputs`, `rules`, `checks` |
 //! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `derived`, `release` |
 //!
@@ -24,6 +24,7 @@ mod init;
 mod inputs;
 mod install_config;
 mod model;
+mod platform;
 mod projection;
 mod release;
 mod rules;

@@ -12,7 +12,8 @@ use ipnet::IpNet;
 
 use super::files::{File, Files};
 use super::given::Given;
-use super::inputs::{At, Inputs, NodeInput};
+use super::inputs::{At, Inputs};
+use super::platform::Platform;
 use super::release::Release;
 use super::words::{Architecture, Role, SourcePolicy};
 use crate::base::secret::Secret;
@@ -28,12 +29,11 @@ pub(crate) struct Cluster {
     pub api_vips: Vec<IpAddr>,
     /// Virtual addresses of all routes.
     pub ingress_vips: Vec<IpAddr>,
-    /// Default gateways, at most one per machine network.
-    pub gateways: Vec<IpAddr>,
     /// Every machine, in the order written; exactly one is the bootstrap node.
     pub nodes: Vec<Node>,
     pub release: Release,
     pub architecture: Architecture,
+    pub platform: Platform,
     /// More authorities to trust, PEM.
     pub trust_bundle: Option<String>,
     pub mirrors: Vec<Mirror>,
@@ -121,11 +121,11 @@ impl Cluster {
                 cluster: values(&inputs.pods),
                 service: values(&inputs.service),
             },
-            api_vips: values(&inputs.api),
-            ingress_vips: values(&inputs.ingress),
-            gateways: values(&inputs.gateways),
-            nodes: inputs.nodes.iter().map(node).collect::<Option<_>>()?,
+            api_vips: cluster.given.all("vips.api"),
+            ingress_vips: cluster.given.all("vips.ingress"),
+            nodes: cluster.list("nodes").iter().map(node).collect::<Option<_>>()?,
             release: cluster.get::<Release>("release")?.clone(),
+            platform: Platform::of(install)?,
             architecture: files.value(File::Cluster, "architecture")?,
             trust_bundle: install.text("additionalTrustBundle").map(str::to_owned),
             mirrors: mirrors.map(mirror).collect::<Option<_>>()?,
@@ -143,12 +143,8 @@ fn values<T: Copy>(list: &[At<T>]) -> Vec<T> {
     list.iter().map(|at| at.value).collect()
 }
 
-fn node(input: &NodeInput<'_>) -> Option<Node> {
-    Some(Node {
-        name: input.given.get::<String>("name")?.clone(),
-        role: input.role?,
-        ips: values(&input.ips),
-    })
+fn node(entry: &Given) -> Option<Node> {
+    Some(Node { name: entry.get::<String>("name")?.clone(), role: *entry.get("role")?, ips: entry.all("ip") })
 }
 
 fn mirror(entry: &Given) -> Option<Mirror> {

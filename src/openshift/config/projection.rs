@@ -11,6 +11,7 @@
 //! | `service.{kubernetes,dns}[]` | first and tenth address of each service network | `networking.serviceNetwork` |
 //! | `network.loopbacks[]` | 127.0.0.1, and ::1 where there is IPv6 | `networking.machineNetwork` |
 //! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three show elements of `nodes` | `nodes` |
+//! | `platform.{name,type}` | as install-config has it, and as Infrastructure does | `platform` |
 //! | `proxy.exceptions` | what never goes through the proxy: `noProxy` and the cluster itself; null without a proxy | `proxy`, names, networks |
 //! | `installConfig.…` | install-config as written, without the pull secret | itself |
 //!
@@ -24,10 +25,10 @@
 //! one works for all. No leaf without an origin: a field that nobody wrote is one too, without a line.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::cluster_file::NODES;
-use super::derived::NodeAddress;
 use super::files::{File, Files};
 use super::fragment::join;
 use super::given::{Given, Scalar};
@@ -57,6 +58,7 @@ impl Cluster {
         let domain = files.origins(&[(Install, "metadata.name"), (Install, "baseDomain")]);
         let [machine, service] = [files.either(MACHINE), files.either(SERVICE)];
         let of_domain = |text: String| Field::leaf(text, domain.clone());
+        let of_platform = |text| Field::leaf(text, files.origin(Install, &self.platform.field()));
         let mut derived = vec![
             ("cluster.domain", of_domain(self.domain())),
             ("cluster.appsDomain", of_domain(self.apps_domain())),
@@ -70,6 +72,8 @@ impl Cluster {
             ("service.kubernetes", files.list(&self.kubernetes_ips(), service)),
             ("service.dns", files.list(&self.dns_ips(), service)),
             ("network.loopbacks", files.list(&self.loopbacks(), machine)),
+            ("platform.name", of_platform(self.platform.name())),
+            ("platform.type", of_platform(self.platform.infrastructure_type())),
             ("proxy.exceptions", self.exceptions()),
             ("installConfig", files.as_written(&files.install.given, "")),
         ];
@@ -133,13 +137,30 @@ impl Cluster {
         // The same for every node: looked up once.
         let machine = files.origin(Install, files.either(MACHINE));
         let gateway = files.origin(Ours, "network.gateway");
+        let gateways: Vec<IpAddr> = files.cluster.given.all("network.gateway");
+        let address = |ip: IpAddr, own: &Origins| {
+            let network = self.networks.machine.iter().find(|network| network.contains(&ip));
+            let via = network.and_then(|network| gateways.iter().find(|via| network.contains(*via)));
+            Field::map([
+                ("ip", Field::leaf(ip.to_string(), own.clone())),
+                (
+                    "prefix",
+                    Field::leaf(network.map(|network| i64::from(network.prefix_len())), machine.clone()),
+                ),
+                ("gateway", Field::leaf(via.map(ToString::to_string), gateway.clone())),
+                ("family", Field::leaf(if ip.is_ipv4() { "ipv4" } else { "ipv6" }, own.clone())),
+            ])
+        };
         let mut by_role: BTreeMap<Role, Vec<Field>> = BTreeMap::new();
         let given = files.cluster.list("nodes");
         let all = self.nodes.iter().zip(given).enumerate().map(|(at, (node, given))| {
             let same = by_role.entry(node.role).or_default();
             let path = files.cluster.element("nodes", at, given);
             let mut tree = Rows { files, file: Ours, within: given }.element(NODES, &path);
-            self.add_derived(&mut tree, (node, same.len()), &path, [domain, &machine, &gateway]);
+            let own = files.origin(Ours, &join(&path, "ip"));
+            let addresses = given.all("ip").into_iter().map(|ip| address(ip, &own)).collect();
+            tree.insert("addresses".to_owned(), Field::List(addresses));
+            self.add_derived(&mut tree, (node, same.len()), &path, domain);
             let shared = Field::Shared { path: path.into(), field: Arc::new(Field::Map(tree)) };
             same.push(shared.clone());
             shared
@@ -157,23 +178,8 @@ impl Cluster {
         ]
     }
 
-    fn add_derived(
-        &self,
-        tree: &mut Tree,
-        (node, index): (&Node, usize),
-        path: &str,
-        [domain, machine, gateway]: [&Origins; 3],
-    ) {
+    fn add_derived(&self, tree: &mut Tree, (node, index): (&Node, usize), path: &str, domain: &Origins) {
         let own = |field: &str| self.files.origin(Ours, &join(path, field));
-        let address = |NodeAddress { ip, network, gateway: via }: NodeAddress| {
-            let prefix = network.map(|network| i64::from(network.prefix_len()));
-            Field::map([
-                ("ip", Field::leaf(ip.to_string(), own("ip"))),
-                ("prefix", Field::leaf(prefix, machine.clone())),
-                ("gateway", Field::leaf(via.map(|via| via.to_string()), gateway.clone())),
-                ("family", Field::leaf(if ip.is_ipv4() { "ipv4" } else { "ipv6" }, own("ip"))),
-            ])
-        };
         let etcd_name = (node.role == Role::Master).then(|| format!("etcd-{index}"));
         let named = own("name").iter().chain(domain.iter()).cloned().collect();
         let derived = [
@@ -181,7 +187,6 @@ impl Cluster {
             ("index", Field::leaf(i64::try_from(index).unwrap_or(i64::MAX), own("role"))),
             ("etcdName", Field::leaf(etcd_name, own("role"))),
             ("ip", self.files.first(&node.ips, &join(path, "ip"))),
-            ("addresses", Field::List(self.addresses(node).into_iter().map(address).collect())),
         ];
         tree.extend(derived.map(|(name, field)| (name.to_owned(), field)));
     }
@@ -259,14 +264,15 @@ impl Rows<'_> {
         let mut origins = vec![self.files.place(self.file, at)];
         match row.fallback {
             Fallback::Field(other) => {
-                let nothing = Row { fallback: Fallback::Nothing, ..*row };
+                let nothing = Row { fallback: Fallback::Null, ..*row };
                 return self.field(&nothing, self.within.at(other), other);
             }
             Fallback::From(fields, _) => {
                 origins.extend(fields.iter().map(|(file, field)| self.files.place(*file, field)));
             }
-            Fallback::Nothing if row.kind.is_list() => return Field::empty_list(origins.into()),
-            Fallback::Nothing | Fallback::Text(_) => {}
+            Fallback::Unset => return Field::Unset { value: row.kind.nothing(), origins: origins.into() },
+            Fallback::Null => return Field::leaf(row.kind.nothing(), origins.into()),
+            Fallback::Text(_) => {}
         }
         let value = leaf(self.files.fallback(row, self.within).as_ref(), origins.into());
         match row.kind {
@@ -289,5 +295,55 @@ fn insert(tree: &mut Tree, path: &str, field: Field) {
                 insert(map, rest, field);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fields::Projected;
+    use crate::openshift::config::spec::field;
+    use crate::openshift::config::{Source, load, syntax};
+
+    /// The fields of a map `m` with these rows, of which nobody wrote any.
+    fn unwritten(rows: &'static [Row]) -> Fields {
+        let [install, cluster] = [
+            include_str!("../../../examples/ocp4/install-config.yaml"),
+            include_str!("../../../examples/ocp4/cluster.yaml"),
+        ];
+        let [install, cluster] = [install, cluster].map(|text| Source { name: "x", text });
+        let files = load(install, cluster).unwrap().files;
+        let rows = [field("m", Kind::Map(rows), "")];
+        let within = Given::Map(BTreeMap::new());
+        let mut tree = Tree::new();
+        Rows { files: &files, file: Ours, within: &within }.put(&rows, None, ["", ""], &mut tree);
+        Fields::new(tree)
+    }
+
+    #[test]
+    fn an_unset_field_is_null_by_name_and_nothing_in_a_whole_map() {
+        const OLD: [Row; 2] = [
+            field("given", Kind::Bool, "").default("true"),
+            field("known", Kind::Text(&syntax::TEXT), "").default_null(),
+        ];
+        const NEW: [Row; 4] = [
+            OLD[0],
+            OLD[1],
+            field("text", Kind::Text(&syntax::TEXT), ""),
+            field("map", Kind::Map(&[field("list", Kind::Texts(&syntax::TEXT), "")]), ""),
+        ];
+        let show = |rows, path: &str| match unwritten(rows).project(path).unwrap().value {
+            Projected::Plain(value) => value.to_string(),
+            Projected::Secret(_) => panic!("{path}"),
+        };
+        assert_eq!(show(&OLD, "m"), r#"{"given":true,"known":null}"#);
+        assert_eq!(show(&NEW, "m"), show(&OLD, "m"));
+        assert_eq!(show(&NEW, "m.{given,text}"), r#"{"given":true,"text":null}"#);
+        assert_eq!(show(&NEW, "m.map.list"), "[]");
+        assert_eq!(show(&NEW, "m.map.list.*"), "[]");
+        // Whoever projects the map changes once the field is set.
+        let reads = unwritten(&NEW).project("m").unwrap().reads;
+        let reads: Vec<&str> = reads.iter().map(|read| read.path.as_str()).collect();
+        assert_eq!(reads, ["m.given", "m.known", "m.map.list", "m.text"]);
     }
 }

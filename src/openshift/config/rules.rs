@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 
 use super::fragment::{Fragment, join};
 use super::inputs::Inputs;
+use super::platform;
 use super::words::{Architecture, Role};
 use crate::base::hint::Problems;
 
 /// Applies all of them.
 pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
-    for rule in [bootstrap, names, macs, proxy, mirrors, features, architecture, fips, bridge, session] {
+    for rule in
+        [one_platform, bootstrap, names, macs, proxy, mirrors, features, architecture, fips, bridge, session]
+    {
         rule(inputs, problems);
     }
 }
@@ -18,6 +21,14 @@ pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
 impl Fragment {
     fn report(&self, problems: &mut Problems, field: &str, message: impl Into<String>, hint: &str) {
         problems.push(self.problem(field, message).hint(Some(hint.to_owned())));
+    }
+}
+
+/// A platform is named. One that tinderbox does not build for is on record already.
+fn one_platform(inputs: &Inputs<'_>, problems: &mut Problems) {
+    let mut names = platform::FIELDS.iter().map(|row| join("platform", row.name));
+    if inputs.wrote("platform") && !names.any(|name| inputs.wrote(&name)) {
+        inputs.install.report(problems, "platform", "no platform is given", platform::ONLY_NONE);
     }
 }
 

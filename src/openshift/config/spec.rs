@@ -14,6 +14,7 @@
 use super::files::{File, Files};
 use super::given::{Given, Quantity, Scalar, Unit, boolean};
 use super::syntax::Syntax;
+use crate::base::value::Value;
 
 /// One field of a file.
 #[derive(Debug, Clone, Copy)]
@@ -67,8 +68,10 @@ pub(super) enum Kind {
 /// What holds where nobody wrote anything.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fallback {
-    /// Null, or an empty list.
-    Nothing,
+    /// Null or an empty list for a recipe that names the field; nothing in a map that is projected whole.
+    Unset,
+    /// Null or an empty list, also in a map that is projected whole.
+    Null,
     /// As if this had been written.
     Text(&'static str),
     /// Whatever another field of the same file has, outside of lists; its lines then decide this one too.
@@ -100,7 +103,7 @@ pub(super) const fn field(name: &'static str, kind: Kind, doc: &'static str) -> 
         required: false,
         not_empty: false,
         secret: false,
-        fallback: Fallback::Nothing,
+        fallback: Fallback::Unset,
         seen: Seen::AsWritten,
         formerly: None,
     }
@@ -136,6 +139,13 @@ impl Row {
     /// Its value is never shown and never part of the plain data.
     pub(super) const fn secret(mut self) -> Self {
         self.secret = true;
+        self
+    }
+
+    /// There in every map that is projected whole, as null or an empty list if it was not written. For fields whose absence
+    /// is part of ids already, or that templates ask for without naming them in `[config]`.
+    pub(super) const fn default_null(mut self) -> Self {
+        self.fallback = Fallback::Null;
         self
     }
 
@@ -196,9 +206,12 @@ impl Kind {
         }
     }
 
-    /// Whether nothing is an empty list.
-    pub(super) fn is_list(&self) -> bool {
-        matches!(self, Self::Lines(_) | Self::Texts(_) | Self::OneOrMore(_) | Self::List(_))
+    /// The value of a field that has none.
+    pub(super) fn nothing(&self) -> Value {
+        match self {
+            Self::Lines(_) | Self::Texts(_) | Self::OneOrMore(_) | Self::List(_) => Value::List(Vec::new()),
+            _ => Value::Null,
+        }
     }
 
     /// What a user must write, for messages: "is not …".

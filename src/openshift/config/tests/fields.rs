@@ -86,6 +86,7 @@ fn projections_read_exactly_their_leaves() {
         "bootstrap.addresses",
         "nodes.worker-0.vcpus",
         "pullSecret",
+        "platform.{name,type}",
         "sshKeys",
         "installConfig.compute",
         "networks.{type,machine}",
@@ -128,6 +129,9 @@ fn projections_read_exactly_their_leaves() {
       nodes.worker-0.vcpus <- cluster.yaml: nodes.worker-0.vcpus
     pullSecret = (secret)
       pullSecret <- install-config.yaml:40: pullSecret
+    platform.{name,type} = {"name":"none","type":"None"}
+      platform.name <- install-config.yaml:36: platform.none
+      platform.type <- install-config.yaml:36: platform.none
     sshKeys = []
       sshKeys <- install-config.yaml: sshKey
     installConfig.compute = [{"name":"worker","replicas":2}]
@@ -222,6 +226,7 @@ fn every_path_exists_in_the_smallest_cluster() {
         "proxy.{httpProxy,httpsProxy,noProxy,exceptions}",
         "trustBundle.{certificates,policy}",
         "mirrors.*.{source,mirrors,sourcePolicy}",
+        "platform.{name,type}",
         "sshKeys",
         "fips",
         "publish",

@@ -122,13 +122,15 @@ fn ipv6_and_dual_stack() {
     assert_eq!(v6.kubernetes_ips()[0].to_string(), "fd02::1");
     assert_eq!(v6.api_vips[0].to_string(), "fd00:1::a");
     let both = lab(3, 2, &["192.168.126.0/24", "fd00:1::/64"]);
-    let node = both.nodes_of(Role::Worker).next().unwrap();
-    let addresses = both.addresses(node);
-    let seen: Vec<String> = addresses
-        .iter()
-        .map(|a| format!("{}/{} via {}", a.ip, a.network.unwrap().prefix_len(), a.gateway.unwrap()))
-        .collect();
-    assert_eq!(seen, ["192.168.126.110/24 via 192.168.126.1", "fd00:1::6e/64 via fd00:1::1"]);
+    let addresses = both.fields().project("nodes.worker-0.addresses").unwrap().value;
+    let Projected::Plain(addresses) = addresses else { panic!("{addresses:?}") };
+    assert_eq!(
+        addresses.to_string(),
+        concat!(
+            r#"[{"family":"ipv4","gateway":"192.168.126.1","ip":"192.168.126.110","prefix":24},"#,
+            r#"{"family":"ipv6","gateway":"fd00:1::1","ip":"fd00:1::6e","prefix":64}]"#
+        )
+    );
     assert_eq!(both.dns_ips().len(), 2);
 }
 

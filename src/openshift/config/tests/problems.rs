@@ -99,6 +99,14 @@ fn what_the_installer_knows_and_we_cannot_honour_is_said() {
 }
 
 #[test]
+fn a_platform_is_named() {
+    let wanted = "install-config.yaml:35: platform: no platform is given\n  hint: tinderbox builds clusters for `platform: {none: {}}`";
+    for empty in ["{}", "none:"] {
+        assert_eq!(report(&[("none: {}", empty)]), wanted);
+    }
+}
+
+#[test]
 fn families_must_agree() {
     insta::assert_snapshot!(report(&[("- cidr: 192.168.126.0/24", "- cidr: 192.168.126.0/24\n  - cidr: fd00::/64")]), @r"
     cluster.yaml:26: nodes.bootstrap.ip: no IPv6 address, but machineNetwork has IPv4 and IPv6 [families]
