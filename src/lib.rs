@@ -121,7 +121,7 @@ pub mod internals {
         pub use crate::openshift::pod::{Container, Flag, containers};
     }
     pub mod recipe {
-        pub use crate::engine::recipe::{Graph, Sources, load};
+        pub use crate::engine::recipe::{Graph, Names, Sources, load};
     }
     pub mod registry {
         pub use crate::engine::registry::{

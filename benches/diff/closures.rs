@@ -46,7 +46,7 @@ fn one(bench: &Bench, size: usize) -> Duration {
     for _ in 0..bench.size(50, 3) {
         let start = Instant::now();
         let name = |_: &str, change: &_| Cause::unnamed(change);
-        let diff = compare(&old, &new, &|_| true, &name, &knowledge.disruption);
+        let diff = compare(&old, &new, &|_| true, &name, knowledge.disruption.get().unwrap());
         times.push(start.elapsed());
         assert_eq!(diff.unwrap().summary.counts.changed, 1);
     }

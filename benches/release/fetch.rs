@@ -42,7 +42,7 @@ pub(crate) fn graph(recipes: &[(&str, String)], release: &[(&str, String)]) -> G
     let origins = [Source::file("cluster.lock")].into();
     let roots = [("lock", lock), ("featureSet", Value::from(""))];
     let roots = roots.map(|(name, value)| (name.to_owned(), Field::data(value, &origins)));
-    recipe::load(&sources, &Fields::new(roots.into()), &[]).unwrap()
+    recipe::load(&sources, &Fields::new(roots.into()), &recipe::Names::default()).unwrap()
 }
 
 /// Builds targets of a graph, all of which must be new and succeed. Returns their paths.

@@ -17,9 +17,9 @@ use crate::engine::builders::BuildError;
 use crate::engine::exec::ExecError;
 use crate::engine::store::StoreError;
 use crate::openshift::builders::ArtifactError;
-use crate::openshift::builders::validate::{self, Finding};
-use crate::openshift::config;
-use crate::openshift::workspace::Env;
+use crate::openshift::builders::validate::Finding;
+use crate::openshift::knowledge::{BootFact, Knowledge, Table};
+use crate::openshift::workspace::{ClusterDir, Env};
 
 /// Validate: read all files and run every check
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,8 @@ pub(super) struct Args {
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         if self.list {
-            let all = list();
+            let knowledge = knowledge(env)?;
+            let all = list(knowledge.boot_facts.get()?);
             return Ok(printer.answer(&all, || all.iter().for_each(show_listed)));
         }
         let checked = check(env, self.jobs.count())?;
@@ -49,7 +50,7 @@ impl Args {
     }
 }
 
-fn show_listed(check: &Listed) {
+fn show_listed(check: &Listed<'_>) {
     line(stdout_paint(check.name, Colour::Green));
     line(format!("  rule:   {}\n  breaks: {}", check.rule, check.breaks));
 }
@@ -70,32 +71,34 @@ fn show_not_evaluated(checked: &Checked) {
 }
 
 #[derive(Debug, Serialize)]
-struct Listed {
-    name: &'static str,
-    rule: &'static str,
+struct Listed<'a> {
+    name: &'a str,
+    rule: &'a str,
     /// What happens at boot without it.
-    breaks: &'static str,
+    breaks: &'a str,
     /// When it runs: while the files are read, or on the artifacts.
     when: &'static str,
 }
 
+/// The tables of the directory, if it is a cluster's, else the built-in ones.
+fn knowledge(env: Env<'_>) -> Result<Knowledge> {
+    match ClusterDir::open(env.directory) {
+        Ok(directory) => Ok(directory.knowledge()?),
+        Err(_) => Ok(Knowledge::built_in()?),
+    }
+}
+
 /// Every check, by name.
-fn list() -> Vec<Listed> {
-    let config = config::CHECKS.iter().map(|check| Listed {
-        name: check.name,
-        rule: check.rule,
-        breaks: check.breaks,
-        when: "config",
-    });
-    let artifacts = validate::CHECKS.iter().map(|check| Listed {
-        name: check.name,
-        rule: check.rule,
-        breaks: check.breaks,
-        when: "artifacts",
-    });
-    let mut all: Vec<Listed> = config.chain(artifacts).collect();
-    all.sort_by_key(|check| check.name);
-    all
+fn list(facts: &Table<BootFact>) -> Vec<Listed<'_>> {
+    let facts = facts.facts(None).into_values();
+    facts
+        .map(|(fact, _)| Listed {
+            name: &fact.name,
+            rule: &fact.rule,
+            breaks: &fact.breaks,
+            when: if fact.is_on_config() { "config" } else { "artifacts" },
+        })
+        .collect()
 }
 
 #[derive(Debug, Serialize)]
@@ -137,13 +140,15 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
         BuildRequest { targets: vec!["check".into()], jobs, keep_going: true, check: false, no_link: true };
     let report = build::build(env, &request)?;
     // The configuration was checked when it was read: a failed check does not get this far.
-    let mut checks: Vec<Made> = config::CHECKS
-        .iter()
-        .map(|check| {
-            let disabled = report.disabled_checks.iter().any(|name| name == check.name);
+    let knowledge = knowledge(env)?;
+    let facts = knowledge.boot_facts.get()?.facts(None).into_values();
+    let mut checks: Vec<Made> = facts
+        .filter(|(fact, _)| fact.is_on_config())
+        .map(|(fact, _)| {
+            let disabled = report.disabled_checks.contains(&fact.name);
             let status = if disabled { "disabled" } else { "passed" };
-            let not_evaluated = Vec::new();
-            Made { name: check.name.into(), rule: check.rule.into(), status: status.into(), not_evaluated }
+            let (name, rule) = (fact.name.clone(), fact.rule.clone());
+            Made { name, rule, status: status.into(), not_evaluated: Vec::new() }
         })
         .collect();
     for target in &report.targets {
@@ -153,7 +158,8 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
         checks.extend(made);
     }
     let findings = findings(&report.errors);
-    let broken: BTreeMap<&str, &str> = findings.iter().map(|finding| (finding.check, finding.rule)).collect();
+    let broken: BTreeMap<&str, &str> =
+        findings.iter().map(|finding| (finding.check, finding.rule.as_str())).collect();
     checks.extend(broken.into_iter().map(|(name, rule)| Made {
         name: name.into(),
         rule: rule.into(),

@@ -136,7 +136,7 @@ fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     if missing.is_some() {
         return Err(not_built(missing));
     }
-    of(&store, &outputs(&workspace, &plan.done), workspace.hand_over())
+    of(&store, &outputs(&workspace, &plan.done), workspace.hand_over()?)
 }
 
 /// The dates of these outputs, with the tables of their release.
@@ -184,7 +184,7 @@ pub(super) fn warn(
 ) -> Result<Option<String>> {
     let now = this_second();
     let outputs = outputs(workspace, done);
-    warn_of_age(env, &adoptions(store, &outputs, workspace.hand_over(), now)?, now);
+    warn_of_age(env, &adoptions(store, &outputs, workspace.hand_over()?, now)?, now);
     let rows = rows(store, &outputs, now)?;
     let Some(first) = rows.first() else { return Ok(None) };
     let until = boots_until(first);

@@ -402,7 +402,7 @@ const MUTATIONS: &[Mutation] = &[
             ("recipes/mine.yaml.j2", "apiVersion: v1\nkind: ConfigMap\n"),
             (
                 "recipes/80-check/mine.toml",
-                "# Mine.\nbuilder = \"validate\"\n[inputs]\nmanifests = \"mine\"\n[config]\ndisabled = \"checks.disabled\"\n[params]\nchecks = [\"manifest-parses\"]\n",
+                "# Mine.\nbuilder = \"validate\"\n[inputs]\nmanifests = \"mine\"\n[config]\ndisabled = \"checks.disabled\"\n[params]\nchecks = [\"{check.manifest-parses}\"]\n",
             ),
         ]),
         "mine.yaml:1: metadata.name: it is missing",
@@ -611,8 +611,8 @@ const MUTATIONS: &[Mutation] = &[
         &[],
         All(&[
             Recipe(
-                "60-mco/inputs.toml",
-                &[("\"MachineConfig.machineconfiguration.openshift.io\" = [\"*\"]\n", "")],
+                "knowledge/mco-kinds.toml",
+                &[("[[kind]]\nkind = \"MachineConfig.machineconfiguration.openshift.io\"\n", "")],
             ),
             Manifests(&[(
                 "mine.yaml",

@@ -1,6 +1,8 @@
 //! Mistakes in recipes: each is named with its place, and all at once where that is possible.
 
-use super::harness::Workspace;
+use std::fs;
+
+use super::harness::{Workspace, source};
 
 /// The example with these files below `recipes/`; the session of a build of the target.
 fn build(files: &[(&str, &str)], target: &str) -> String {
@@ -349,4 +351,79 @@ fn leftovers_are_ignored() {
         ("recipes/.git/x.toml", "["),
     ]);
     ws.build(&["infra/pool"]);
+}
+
+/// Every release that tables know, and one that is to come: all recipes find what they name.
+#[test]
+fn recipes_load_on_every_release() {
+    let ws = Workspace::example();
+    let mut locked = "4.18.0-demo".to_owned();
+    for minor in ["4.18", "4.19", "4.20", "4.21", "4.22", "4.23", "5.0"] {
+        for version in [format!("{minor}.3"), format!("{minor}.0-okd-scos.3")] {
+            ws.edit("cluster.lock", &format!("version = \"{locked}\""), &format!("version = \"{version}\""));
+            locked = version;
+            let said = ws.run(&["graph", "--format", "json"]);
+            assert!(said.contains("\"cluster\"") && said.ends_with("[exit 0]\n"), "{locked}: {said}");
+        }
+    }
+}
+
+/// A name that a table does not have, in an input and in a parameter.
+#[test]
+fn an_unknown_name_is_guessed() {
+    let recipe = "# Mine.\nbuilder = 'tree'\n[inputs]\nx = 'release/images:components/{component.podd}'\n[params.place]\nx = '{mco.kind}'\n";
+    insta::assert_snapshot!(build(&[("90-demo/mine.toml", recipe)], "demo"), @"
+    [stderr]
+    error: 2 problems:
+    recipes/90-demo/mine.toml: params.place: `{mco.kind}`: built-in recipes/knowledge/mco-kinds.toml has no `kind`
+      hint: did you mean `kinds`?
+    recipes/90-demo/mine.toml:4: inputs.x: `{component.podd}`: built-in recipes/knowledge/components.toml has no `podd`
+      hint: did you mean `pod`?
+    [exit 1]
+    ");
+}
+
+/// A component that a release renames is a row of one table.
+#[test]
+fn a_renamed_component_is_a_row() {
+    let table = fs::read_to_string(source("recipes/knowledge/components.toml")).unwrap();
+    let renamed = table.replace("name = \"etcd\"", "name = \"etcd-next\"");
+    let ws = Workspace::with(&[("recipes/knowledge/components.toml", &renamed)]);
+    let said = ws.run(&["build", "static-pod/etcd", "-q"]);
+    assert!(said.contains("release `4.18.0-demo` has no component `etcd-next`"), "{said}");
+    let since = table.replace("name = \"etcd\"", "name = \"etcd\"\nreleases = \">=4.19\"");
+    ws.write("recipes/knowledge/components.toml", &since);
+    let said = ws.run(&["build", "static-pod/etcd", "-q"]);
+    let wanted =
+        "inputs.image: `{component.etcd}`: recipes/knowledge/components.toml has no `etcd` for ocp 4.18";
+    assert!(said.contains(wanted), "{said}");
+}
+
+/// A mistake in a table of the user's own is said, whether something reads it or not.
+#[test]
+fn a_broken_table_is_an_error() {
+    let table = "[[file]]\npath = \"/etc/motd\"\neffect = \"writen\"\n";
+    let ws = Workspace::with(&[("recipes/knowledge/node-disruption.toml", table)]);
+    let wanted = "recipes/knowledge/node-disruption.toml:1: file[0]: unknown variant `writen`";
+    for verb in ["build", "check"] {
+        let said = ws.run(&[verb]);
+        assert!(said.contains(wanted) && said.ends_with("[exit 1]\n"), "{said}");
+    }
+}
+
+/// A boot fact of later releases is not asked for before.
+#[test]
+fn a_fact_of_later_releases_is_not_asked_for() {
+    let table = fs::read_to_string(source("recipes/knowledge/boot-facts.toml")).unwrap();
+    let later = table.replace("name = \"admin-group\"", "name = \"admin-group\"\nreleases = \">=4.20\"");
+    let ws = Workspace::with(&[("recipes/knowledge/boot-facts.toml", &later)]);
+    let checks = ws.json(&["check"]);
+    let of = |name: &str| {
+        let checks = checks["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["name"] == name).unwrap()["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        (of("admin-group").as_str(), of("apiserver-sans").as_str()),
+        ("not for this release", "passed")
+    );
 }

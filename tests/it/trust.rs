@@ -20,7 +20,7 @@ type Entry = (bool, String, usize, String);
 
 /// Every edge of the table, verified on these machines.
 fn verified(machines: &[Machine]) -> Trust {
-    Trust::of(machines, Knowledge::built_in().unwrap().trust.select(None))
+    Trust::of(machines, Knowledge::built_in().unwrap().trust.get().unwrap().select(None))
 }
 
 /// The example with its nodes' configurations built.
@@ -197,7 +197,7 @@ fn the_document() {
     };
     assert_eq!(keys(&trust), "failing presentations verifications");
     let all = trust["presentations"].as_array().unwrap();
-    assert_eq!(all.len(), Knowledge::built_in().unwrap().trust.select(None).count());
+    assert_eq!(all.len(), Knowledge::built_in().unwrap().trust.get().unwrap().select(None).count());
     let mut count = 0;
     for one in all {
         assert_eq!(keys(one), "after before breaks credential id presenter role verifier");

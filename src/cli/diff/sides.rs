@@ -56,7 +56,7 @@ pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
     let naming = |artifact: &str, change: &drv::Change| name(workspace.as_ref(), artifact, change);
     let built_in = Knowledge::built_in()?;
     let knowledge = workspace.as_ref().map_or(&built_in, |workspace| &workspace.knowledge);
-    Ok(diff::compare(&old, &new, &only, &naming, &knowledge.disruption)?)
+    Ok(diff::compare(&old, &new, &only, &naming, knowledge.disruption.get()?)?)
 }
 
 /// Cluster directories that can name causes: the newer side's first.

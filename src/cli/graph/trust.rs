@@ -23,7 +23,7 @@ const PARTS: [&str; 2] = ["tree/etc/kubernetes", "tree/opt/openshift/manifests"]
 /// Every verification between the nodes of this cluster.
 pub(super) fn trust(env: Env<'_>) -> Result<Trust> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
-    Ok(Trust::of(&machines(env, &workspace)?, workspace.trust_edges()))
+    Ok(Trust::of(&machines(env, &workspace)?, workspace.trust_edges()?))
 }
 
 /// How many of them fail, for people.

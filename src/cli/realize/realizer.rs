@@ -60,6 +60,9 @@ struct Built {
     expired: Option<String>,
 }
 
+/// The component that the smoke test runs.
+const SMOKE_TEST: &str = "haproxy-router";
+
 /// The derivation that names the release's images.
 const IMAGES: &str = "release/images";
 
@@ -99,7 +102,10 @@ fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<Clust
             advice: None,
         })
     };
-    let image = fs::optional(fs::read_text(&images.join("components/haproxy-router")))?;
+    let image = match workspace.component(SMOKE_TEST)? {
+        Some(name) => fs::optional(fs::read_text(&images.join("components").join(name)))?,
+        None => None,
+    };
     Ok(ClusterAccess {
         kubeconfig: fs::read_text(&closure.join("auth/kubeconfig"))?.into(),
         api: Endpoint::of(vip(&config.api_vips, "api")?),

@@ -132,7 +132,10 @@ pub(super) fn report(env: Env<'_>) -> Result<Report> {
         });
     }
     let built_in = Knowledge::built_in()?;
-    let adopted = workspace.as_ref().map_or((&built_in.hand_over, None), Workspace::hand_over);
+    let adopted = match &workspace {
+        Some(workspace) => workspace.hand_over()?,
+        None => (built_in.hand_over.get()?, None),
+    };
     let expiry = expiry::of(&store, &artifacts.iter().map(output).collect::<Vec<_>>(), adopted)?;
     let is_whole = machines.len() == nodes.len() && !nodes.is_empty();
     let workspace = workspace.as_ref().filter(|_| is_whole);
@@ -147,7 +150,10 @@ pub(super) fn report(env: Env<'_>) -> Result<Report> {
         object: generation.object,
         before: before.map(|before| before.number),
         expiry,
-        trust: workspace.map(|workspace| Trust::of(&machines, workspace.trust_edges())),
+        trust: match workspace {
+            Some(workspace) => Some(Trust::of(&machines, workspace.trust_edges()?)),
+            None => None,
+        },
         nodes,
         artifacts,
     })

@@ -104,7 +104,7 @@ fn unmet(part: &str, name: &str, wanted: &Wanted<'_>, value: &Projected) -> Opti
 #[cfg(test)]
 mod tests {
     use crate::engine::fields::{Field, Fields, Origins};
-    use crate::engine::recipe::{Sources, load};
+    use crate::engine::recipe::{Names, Sources, load};
 
     /// Why the recipe `a/x` is absent, or what is wrong with its condition, if `release` is this version.
     fn absent(when: &str, version: Option<&str>) -> String {
@@ -121,7 +121,8 @@ mod tests {
         sources.add("10-a/x.toml".into(), "x.toml".into(), recipe(&format!("when = '{when}'\n")));
         sources.add("10-a/y.toml".into(), "y.toml".into(), recipe("[inputs]\nx = 'a/x?'\n"));
         let aliases = [("release", "lock.version"), ("flavor", "lock.flavor")];
-        match load(&sources, &Fields::new(roots.into()), &aliases) {
+        let names = Names { aliases: &aliases, ..Names::default() };
+        match load(&sources, &Fields::new(roots.into()), &names) {
             Err(problems) => problems.to_string(),
             Ok(graph) => graph.absent("a/x").map_or_else(|| "present".to_owned(), ToString::to_string),
         }

@@ -28,21 +28,25 @@
 //!
 //! A recipe lives in a numbered stage folder (`50-manifest/dns.toml` is `manifest/dns`) or next to the folders
 //! (`99-cluster.toml` is `cluster`). Inputs come from the same or a lower stage. `{node}` in any text of a `for_each`
-//! recipe is the node's name; if the recipe lists the names itself, it is `{each}`. Files below `knowledge/` are
-//! tables, not recipes. This module is pure: text in, graph out.
+//! recipe is the node's name; if the recipe lists the names itself, it is `{each}`. Files below `knowledge/` are tables, not
+//! recipes; `{component.pod}` in inputs and parameters is what the table `component` has under `pod`. This module is pure: text
+//! in, graph out.
 
 mod condition;
 mod graph;
 mod index;
+mod names;
 mod parse;
 mod resolve;
 mod sources;
 
-pub(crate) use condition::Aliases;
 pub use graph::Graph;
 pub(crate) use graph::{Absent, Edge, GraphNode};
 pub(crate) use index::{NodeIndex, NodeMap};
+pub(crate) use names::NameTable;
+pub use names::Names;
 pub(crate) use parse::is_name;
+pub(crate) use sources::SourceFile;
 pub use sources::Sources;
 pub(crate) use sources::TABLES;
 
@@ -50,12 +54,12 @@ use crate::base::hint::Problems;
 use crate::engine::fields::Fields;
 
 /// Builds the graph of one cluster: all recipes, expanded and connected. Reports every problem at once.
-pub fn load(sources: &Sources, fields: &Fields, aliases: &Aliases<'_>) -> Result<Graph, Problems> {
+pub fn load(sources: &Sources, fields: &Fields, names: &Names<'_>) -> Result<Graph, Problems> {
     let mut problems = Problems::default();
     let recipes = parse::recipes(sources, &mut problems);
-    let drafts = resolve::expand(&recipes, fields, aliases, &mut problems);
+    let drafts = resolve::expand(&recipes, fields, names.aliases, &mut problems);
     let absent = resolve::absent(&drafts);
-    let nodes = resolve::connect(&recipes, drafts, sources, fields, &mut problems);
+    let nodes = resolve::connect(&recipes, drafts, sources, fields, names, &mut problems);
     let graph = Graph::sort(nodes, absent, &mut problems);
     problems.or(graph)
 }

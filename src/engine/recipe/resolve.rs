@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::condition::{self, Aliases, Outcome};
 use super::graph::{Absent, Edge, GraphNode, Missing};
 use super::index::NodeIndex;
+use super::names::Names;
 use super::parse::{At, ForEach, Recipe, is_name};
 use super::sources::Sources;
-use crate::base::hint::{Problem, Problems, did_you_mean};
+use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::value::Value;
 use crate::engine::fields::{Fields, Projected};
 use crate::engine::tree::{check_path, leaf};
@@ -148,9 +149,10 @@ pub(super) fn connect(
     drafts: Vec<Draft>,
     sources: &Sources,
     fields: &Fields,
+    names: &Names<'_>,
     problems: &mut Problems,
 ) -> Vec<GraphNode> {
-    let connector = Connector { recipes, drafts: &drafts, sources, fields };
+    let connector = Connector { recipes, drafts: &drafts, sources, fields, names };
     drafts
         .iter()
         .filter(|draft| draft.absent.is_none())
@@ -164,6 +166,7 @@ struct Connector<'a> {
     drafts: &'a [Draft],
     sources: &'a Sources,
     fields: &'a Fields,
+    names: &'a Names<'a>,
 }
 
 impl Connector<'_> {
@@ -178,14 +181,7 @@ impl Connector<'_> {
             builder: (recipe.builder.text.clone(), recipe.place(recipe.builder.line, "builder")),
             aliases: recipe.inputs.keys().cloned().collect(),
             inputs: BTreeMap::new(),
-            params: match each {
-                Some(each) => recipe
-                    .params
-                    .iter()
-                    .map(|(key, value)| (key.clone(), substitute_value(value, each)))
-                    .collect(),
-                None => recipe.params.clone(),
-            },
+            params: self.params(recipe, each, problems),
             secrets: BTreeMap::new(),
             reads: Vec::new(),
             files: BTreeMap::new(),
@@ -197,6 +193,25 @@ impl Connector<'_> {
         self.config(recipe, each, &mut made, problems);
         self.files(recipe, each, &mut made, problems);
         made
+    }
+
+    fn params(
+        &self,
+        recipe: &Recipe,
+        each: Option<&Each>,
+        problems: &mut Problems,
+    ) -> BTreeMap<String, Value> {
+        let mut params = recipe.params.clone();
+        for (key, value) in &mut params {
+            if let Some(each) = each {
+                *value = substitute_value(value, each);
+            }
+            if let Err((message, hint)) = self.names.value(value) {
+                let place = Place { field: format!("params.{key}"), ..Place::file(&recipe.shown) };
+                problems.push(Problem::new(place, message).hint(hint));
+            }
+        }
+        params
     }
 
     fn input(
@@ -213,7 +228,20 @@ impl Connector<'_> {
             problems.push(Problem::new(place(), format!("`{alias}` is a config alias too, or has a `/`")));
             return;
         }
-        let text = substitute(&spec.text, draft.each.as_ref());
+        let text = match self.names.text(&substitute(&spec.text, draft.each.as_ref())) {
+            Ok(text) => text,
+            Err((message, hint)) => {
+                problems.push(Problem::new(place(), message).hint(hint));
+                return;
+            }
+        };
+        if let Some((_, rest)) = text.split_once('{') {
+            let name = rest.split('}').next().unwrap_or_default();
+            let table = name.split('.').next().unwrap_or_default();
+            let hint = did_you_mean(table, self.names.tables().chain(["node", "each"]));
+            problems.push(Problem::new(place(), format!("`{{{name}}}` stands for nothing")).hint(hint));
+            return;
+        }
         let (wanted, path) =
             text.split_once(':').map_or((text.as_str(), None), |(name, path)| (name, Some(path)));
         let (wanted, is_optional) = wanted.strip_suffix('?').map_or((wanted, false), |wanted| (wanted, true));

@@ -24,6 +24,13 @@ pub struct Sources {
     files: BTreeMap<String, SourceFile>,
 }
 
+impl SourceFile {
+    /// Whether it is part of the program, and so was tested with it.
+    pub(crate) fn is_built_in(&self) -> bool {
+        matches!(self.text, Cow::Borrowed(_))
+    }
+}
+
 impl Sources {
     /// The recipes embedded in this binary.
     pub fn built_in() -> Self {

@@ -20,6 +20,7 @@ use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source};
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
+use crate::openshift::knowledge::Components;
 use crate::openshift::schema;
 
 /// Precedes the spec in the hash, the same in every release.
@@ -79,8 +80,10 @@ impl Builder for MachineConfig {
         let version =
             version.ok_or_else(|| wrong(format!("`{path}` has no Ignition config with a version")))?;
         if config["spec"]["osImageURL"].as_str().is_none_or(str::is_empty) {
+            let names = Components::built_in().map(|names| names.ever("node-os").join("` or `"));
             return Err(wrong(format!(
-                "`{path}` has no osImageURL: the release has no image `rhel-coreos`, and MCO only warns"
+                "`{path}` has no osImageURL: the release has no image `{}`, and MCO only warns",
+                names.unwrap_or_default()
             ))
             .into());
         }

@@ -1,6 +1,6 @@
 //! The boot facts that can be judged from the two files alone, as named checks that read [`Inputs`].
 //!
-//! Each check is one function and one row of [`CHECKS`]. All problems are reported, not the first; every check is at most
+//! Each check is one function, listed in [`CHECKS`], and one row of `boot-facts.toml`. All problems are reported, not the first; every check is at most
 //! `n log n` in the number of nodes.
 
 use std::collections::BTreeMap;
@@ -19,38 +19,15 @@ use crate::base::hint::{Problem, Problems};
 pub(crate) struct Check {
     /// As in `checks.disabled` and in reports.
     pub name: &'static str,
-    pub rule: &'static str,
-    /// What happens at boot if it does not hold.
-    pub breaks: &'static str,
     run: fn(&Inputs<'_>, &mut Findings<'_>),
 }
 
 /// The checks of the user's files.
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        name: "addresses",
-        rule: "VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range",
-        breaks: "silent address conflicts: a node answers for another, or for the API",
-        run: addresses,
-    },
-    Check {
-        name: "families",
-        rule: "machine, cluster and service networks have the same IP families; nodes and gateways have one address of each",
-        breaks: "the network operator refuses the configuration, or pods of one family reach nothing",
-        run: families,
-    },
-    Check {
-        name: "networks-disjoint",
-        rule: "machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node",
-        breaks: "pods cannot reach nodes",
-        run: networks_disjoint,
-    },
-    Check {
-        name: "replicas",
-        rule: "the nodes listed agree with controlPlane.replicas and compute[].replicas",
-        breaks: "operators wait for nodes that never come",
-        run: replicas,
-    },
+    Check { name: "addresses", run: addresses },
+    Check { name: "families", run: families },
+    Check { name: "networks-disjoint", run: networks_disjoint },
+    Check { name: "replicas", run: replicas },
 ];
 
 /// Runs all checks but the disabled ones.

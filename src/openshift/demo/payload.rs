@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::layer::{Entry, Layer, image, layer};
 use super::{Content, Version, files, mco};
 use crate::engine::registry::Sha256;
+use crate::openshift::knowledge::{Components, Release};
 
-/// Components of both versions. Those with content get their real digest.
+/// Components of both versions, by their keys in `components.toml`. Those with content get their real digest.
 const COMPONENTS: [&str; 29] = [
     "baremetal-runtimecfg",
     "cli",
@@ -34,12 +35,21 @@ const COMPONENTS: [&str; 29] = [
     "kube-proxy",
     "kube-rbac-proxy",
     "machine-config-operator",
+    "node-os",
+    "node-os-extensions",
     "oauth-proxy",
     "ovn-kubernetes",
     "pod",
-    "rhel-coreos",
-    "rhel-coreos-extensions",
 ];
+
+/// The component that the release image stands on.
+const BASE: &str = "cluster-version-operator";
+
+/// What a version calls a component.
+pub(super) fn named(minor: &str, key: &'static str) -> &'static str {
+    let release = Release::parse(minor);
+    Components::built_in().and_then(|components| components.name(key, release)).unwrap_or(key)
+}
 
 /// Renamed between the versions, as happens in real releases.
 fn renamed(version: &Version) -> &'static str {
@@ -54,17 +64,18 @@ pub(super) fn assemble(version: &Version) -> Content {
         manifests: BTreeMap::new(),
         blobs: BTreeMap::new(),
     };
-    for name in COMPONENTS.into_iter().chain([renamed(version)]) {
+    for name in COMPONENTS.map(|key| named(version.name, key)).into_iter().chain([renamed(version)]) {
         let text = format!("tinderbox demo release {} has no content for {name}", version.full());
         content.components.insert(name, Sha256::of(text.as_bytes()));
     }
     let api = files::of(version.name, "cluster-config-api");
     let base = base(version);
-    for (name, layers, operator) in [
+    for (key, layers, operator) in [
         ("cluster-config-api", plain(&api), true),
-        ("cluster-version-operator", base.clone(), false),
+        (BASE, base.clone(), false),
         ("machine-config-operator", machine_config(version), true),
     ] {
+        let name = named(version.name, key);
         let mut labels = labels(version, name);
         if operator {
             labels.insert("io.openshift.release.operator", "true".to_owned());
@@ -74,7 +85,7 @@ pub(super) fn assemble(version: &Version) -> Content {
     }
     let mut labels = labels(version, "release");
     labels.insert("io.openshift.release", version.full());
-    let operator = content.components["cluster-version-operator"];
+    let operator = content.components[named(version.name, BASE)];
     labels.insert("io.openshift.release.base-image-digest", operator.to_string());
     let payload = payload(version, &api, &content.components);
     content.release = content.add(image(&[&base, &payload], &labels));
@@ -147,13 +158,14 @@ fn payload(
     layer(&entries, &BTreeMap::from([("release-manifests", 0o777)]))
 }
 
-/// Fills the version and the images into a manifest. Longest names first: some are prefixes of others.
+/// Fills the version and the images into a manifest. Longest keys first: some are prefixes of others.
 fn fill(bytes: &[u8], version: &Version, components: &BTreeMap<&'static str, Sha256>) -> String {
     let mut text = String::from_utf8_lossy(bytes).replace(SNAPSHOT, &version.full());
-    let mut names: Vec<_> = components.iter().collect();
-    names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-    for (name, digest) in names {
-        text = text.replace(&format!("demo.image/{name}"), &version.image(name, *digest).to_string());
+    let mut keys = COMPONENTS;
+    keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
+    for key in keys {
+        let name = named(version.name, key);
+        text = text.replace(&format!("demo.image/{key}"), &version.image(name, components[name]).to_string());
     }
     text
 }
@@ -205,16 +217,13 @@ fn image_references(version: &Version, components: &BTreeMap<&'static str, Sha25
 /// The versions that a component declares.
 fn versions(version: &Version, component: &str) -> Option<(String, &'static str)> {
     let first = version.name == "4.18";
-    match component {
-        "hyperkube" | "kube-proxy" => {
-            Some((format!("kubernetes={}", if first { "1.31.4" } else { "1.32.3" }), "kubernetes=Kubernetes"))
-        }
-        "rhel-coreos" => {
-            let system = if first { "418.94.202501010000-0" } else { "9.6.20250501-0" };
-            Some((format!("machine-os={system}"), "machine-os=Red Hat Enterprise Linux CoreOS"))
-        }
-        _ => None,
+    let is = |key: &'static str| component == named(version.name, key);
+    if is("hyperkube") || is("kube-proxy") {
+        let kubernetes = if first { "1.31.4" } else { "1.32.3" };
+        return Some((format!("kubernetes={kubernetes}"), "kubernetes=Kubernetes"));
     }
+    let system = if first { "418.94.202501010000-0" } else { "9.6.20250501-0" };
+    is("node-os").then(|| (format!("machine-os={system}"), "machine-os=Red Hat Enterprise Linux CoreOS"))
 }
 
 fn metadata(version: &Version) -> Value {

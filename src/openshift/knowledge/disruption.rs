@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::table::{RawRows, Row, Source, Table};
-use crate::base::hint::Problems;
+use super::table::Row;
 
 /// What a running node would do, the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -31,18 +30,6 @@ pub struct Disruption {
 }
 
 impl Disruption {
-    pub(crate) const FILE: &'static str = "node-disruption.toml";
-
-    pub(crate) fn parse(source: Source<'_>) -> Result<Table<Self>, Problems> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct File {
-            file: RawRows,
-        }
-        let File { file } = source.read()?;
-        Table::of(source, file)
-    }
-
     /// Whether it is about this path on a node.
     pub(crate) fn covers(&self, path: &str) -> bool {
         path.strip_prefix(&self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -50,6 +37,7 @@ impl Disruption {
 }
 
 impl Row for Disruption {
+    const FILE: &'static str = "node-disruption.toml";
     const NAME: &'static str = "file";
 
     fn key(&self) -> &str {

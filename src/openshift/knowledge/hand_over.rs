@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::release::Release;
-use super::table::{RawRows, Row, Source, Table};
+use super::table::{RawRows, Row, Source, Table, TableFile};
 use super::trust::ObjectKey;
 use crate::base::hint::Problems;
 
@@ -73,6 +73,7 @@ impl HandedOver {
 }
 
 impl Row for HandedOver {
+    const FILE: &'static str = "hand-over.toml";
     const NAME: &'static str = "object";
 
     fn key(&self) -> &str {
@@ -87,14 +88,16 @@ struct File {
     object: RawRows,
 }
 
-impl HandOver {
-    pub(crate) const FILE: &'static str = "hand-over.toml";
+impl TableFile for HandOver {
+    const FILE: &'static str = HandedOver::FILE;
 
-    pub(crate) fn parse(source: Source<'_>) -> Result<Self, Problems> {
+    fn parse(source: Source<'_>) -> Result<Self, Problems> {
         let File { signers, object } = source.read()?;
         Ok(Self { signers, objects: Table::of(source, object)? })
     }
+}
 
+impl HandOver {
     /// The signers of a release, by the names of their Secrets.
     pub(crate) fn signers(&self, release: Option<Release>) -> Vec<(&HandedOver, Signer)> {
         let objects = self.objects.select(release);

@@ -63,6 +63,12 @@ impl Release {
     }
 }
 
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.flavor, self.version)
+    }
+}
+
 impl Condition {
     /// Whether a row is for this release. Nothing is known of an unknown one but what is true of all.
     pub(crate) fn holds(&self, release: Option<Release>) -> bool {

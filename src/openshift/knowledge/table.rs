@@ -1,5 +1,7 @@
 //! A table: rows that each say for which releases they are. Every mistake names the file, the row and the field.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -8,8 +10,18 @@ use super::release::{Condition, Flavor, Release};
 use crate::base::hint::{Place, Problem, Problems, line_of};
 use crate::base::version::Version;
 
+/// What is in one file.
+pub trait TableFile: Sized {
+    /// Its name below `recipes/knowledge/`.
+    const FILE: &'static str;
+
+    fn parse(source: Source<'_>) -> Result<Self, Problems>;
+}
+
 /// What a row must have to be in a table.
 pub trait Row: DeserializeOwned {
+    /// The file that it is in.
+    const FILE: &'static str;
     /// What the file calls a row: `[[object]]`.
     const NAME: &'static str;
 
@@ -28,7 +40,7 @@ pub(super) type RawRows = Vec<Spanned<toml::Table>>;
 
 /// A file below `recipes/`, as shown to the user, and its text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub struct Source<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
 }
@@ -42,6 +54,32 @@ impl Source<'_> {
             Problems(vec![Problem::new(place, error.message())])
         })
     }
+
+    /// Something that is wrong with a row.
+    pub(super) fn problem<R: Row>(&self, line: Option<usize>, row: &str, message: String) -> Problem {
+        let place = Place { file: self.file.to_owned(), line, field: format!("{}[{row}]", R::NAME) };
+        Problem::new(place, message)
+    }
+}
+
+/// A file that has rows of one kind, and nothing else.
+impl<R: Row> TableFile for Table<R> {
+    const FILE: &'static str = R::FILE;
+
+    fn parse(source: Source<'_>) -> Result<Self, Problems> {
+        let mut file: BTreeMap<String, Spanned<RawRows>> = source.read()?;
+        let rows = file.remove(R::NAME).map(Spanned::into_inner).unwrap_or_default();
+        if let Some((name, raw)) = file.first_key_value() {
+            let place = Place {
+                file: source.file.to_owned(),
+                line: raw.get_ref().first().map(|row| line_of(source.text, row.span().start)),
+                field: name.clone(),
+            };
+            let hint = format!("rows of this table are `[[{}]]`", R::NAME);
+            return Err(Problems(vec![Problem::new(place, "unknown field").hint(hint)]));
+        }
+        Self::of(source, rows)
+    }
 }
 
 impl<R: Row> Table<R> {
@@ -53,10 +91,10 @@ impl<R: Row> Table<R> {
             let line = line_of(source.text, raw.span().start);
             let mut fields = raw.into_inner();
             let mut problem = |name: &str, field: &str, message: String| {
+                let mut problem = source.problem::<R>(Some(line), name, message);
                 let dot = if field.is_empty() { "" } else { "." };
-                let field = format!("{}[{name}]{dot}{field}", R::NAME);
-                let place = Place { file: source.file.to_owned(), line: Some(line), field };
-                problems.push(Problem::new(place, message));
+                problem.place.field.push_str(&format!("{dot}{field}"));
+                problems.push(problem);
             };
             let condition = condition(&mut fields);
             let row = match toml::Value::Table(fields).try_into::<R>() {
@@ -74,11 +112,8 @@ impl<R: Row> Table<R> {
         }
         let table = Self { rows };
         if let Some((key, release)) = table.conflict() {
-            let place =
-                Place { file: source.file.to_owned(), line: None, field: format!("{}[{key}]", R::NAME) };
-            let message = format!("two rows are for {} {}", release.flavor, release.version);
-            problems
-                .push(Problem::new(place, message).hint("narrow `releases` or `flavor` of one".to_owned()));
+            let problem = source.problem::<R>(None, key, format!("two rows are for {release}"));
+            problems.push(problem.hint("narrow `releases` or `flavor` of one".to_owned()));
         }
         problems.or(table)
     }
@@ -98,6 +133,11 @@ impl<R> Table<R> {
     /// The rows for one release; without one, those for every release.
     pub fn select(&self, release: Option<Release>) -> impl Iterator<Item = &R> {
         self.rows.iter().filter(move |(condition, _)| condition.holds(release)).map(|(_, row)| row)
+    }
+
+    /// The rows for every release.
+    pub(super) fn all(&self) -> impl Iterator<Item = &R> {
+        self.rows.iter().map(|(_, row)| row)
     }
 
     /// The versions that rows name.

@@ -1,6 +1,12 @@
 //! The built-in tables, and mistakes in tables.
 
 use super::*;
+use crate::base::version::Version;
+use crate::openshift::builders::validate;
+use crate::openshift::config;
+
+/// Releases that exist, whether a row names them or not.
+const RELEASED: [&str; 7] = ["4.18", "4.19", "4.20", "4.21", "4.22", "4.23", "5.0"];
 
 fn problems(rows: &str) -> String {
     let head = "[signers]\ntype = 't'\nnot_before = 'b'\nnot_after = 'a'\nissuer = 'i'\n";
@@ -29,7 +35,7 @@ fn an_edge_is_read_with_its_objects() {
     let row = "[[edge]]\nid = 'x'\npresenter = 'p'\ncredential = 'c'\nrole = 'client'\nverifier = 'v'\nbreaks = 'b'\n";
     let parse = |rest: &str| {
         let text = format!("{row}{rest}");
-        TrustEdge::parse(Source { file: "knowledge/trust.toml", text: &text })
+        Table::<TrustEdge>::parse(Source { file: "knowledge/trust.toml", text: &text })
     };
     let read = parse("after.shows.signed_by = 'Secret a/b [tls.crt]'\nafter.trusts = 'kubelets'\n").unwrap();
     let object = read.select(None).next().unwrap().handed_over().unwrap().clone();
@@ -43,9 +49,31 @@ fn an_edge_is_read_with_its_objects() {
 /// other has.
 #[test]
 fn tables_agree_in_every_version() {
-    let Knowledge { hand_over, trust, disruption } = Knowledge::built_in().unwrap();
-    let mentioned = hand_over.objects.mentioned().chain(trust.mentioned()).chain(disruption.mentioned());
-    for release in table::releases(mentioned) {
+    let knowledge = Knowledge::built_in().unwrap();
+    let Knowledge {
+        boot_facts,
+        boot_images,
+        components,
+        disruption,
+        hand_over,
+        mco_kinds,
+        render_differences,
+        trust,
+    } = &knowledge;
+    let boot_images = boot_images.get().unwrap();
+    let components = components.get().unwrap();
+    let disruption = disruption.get().unwrap();
+    let hand_over = hand_over.get().unwrap();
+    let trust = trust.get().unwrap();
+    let mentioned = boot_facts.get().unwrap().mentioned();
+    let mentioned = mentioned.chain(boot_images.images.mentioned()).chain(components.mentioned());
+    let mentioned = mentioned.chain(disruption.mentioned()).chain(hand_over.objects.mentioned());
+    let mentioned = mentioned.chain(mco_kinds.get().unwrap().mentioned());
+    let mentioned = mentioned.chain(render_differences.get().unwrap().mentioned()).chain(trust.mentioned());
+    let mentioned: Vec<Version> = mentioned.collect();
+    assert!(mentioned.len() > 1, "{mentioned:?}");
+    for release in table::releases(mentioned.into_iter().chain(RELEASED.map(|text| text.parse().unwrap()))) {
+        every_recipe_names_rows(&knowledge, release);
         let objects: Vec<&HandedOver> = hand_over.objects.select(Some(release)).collect();
         assert!(objects.len() > 20, "{release:?}");
         for edge in trust.select(Some(release)) {
@@ -60,4 +88,84 @@ fn tables_agree_in_every_version() {
             assert_eq!((row.kind.as_str(), row.keys.join(" ")), ("Secret", "tls.crt tls.key".to_owned()));
         }
     }
+}
+
+/// A graph of this release: every name that a recipe uses has a row, and MCO's tags have one name each.
+fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
+    let tables = knowledge.names(Some(release)).unwrap();
+    let text = |table: &str, key: &str| {
+        tables[table].values.get(key).and_then(|value| value.as_text()).map(str::to_owned)
+    };
+    let system = if release.flavor == Flavor::Okd { "stream-coreos" } else { "rhel-coreos" };
+    assert_eq!(text("component", "node-os").as_deref(), Some(system));
+    for (path, file) in Sources::built_in().iter().filter(|(path, _)| path.ends_with(".toml")) {
+        if path.starts_with(recipe::TABLES) {
+            continue;
+        }
+        let code = file.text.lines().filter(|line| !line.starts_with('#'));
+        for name in code.flat_map(|line| line.split('{').skip(1)).filter_map(|rest| rest.split_once('}')) {
+            let Some((table, key)) = name.0.split_once('.') else { continue };
+            let Some(table) = tables.get(table) else { continue };
+            assert!(table.values.contains_key(key), "{release}: {path}: {}", name.0);
+        }
+    }
+    let required: Vec<&str> =
+        knowledge.components.get().unwrap().required(Some(release)).map(|(name, _)| name).collect();
+    let since: Version = "4.21".parse().unwrap();
+    assert_eq!(required.contains(&"docker-registry"), release.version >= since, "{release}");
+    let kinds = format!("{:?}", tables["mco"].values["kinds"]);
+    let since: Version = "4.22".parse().unwrap();
+    assert_eq!(kinds.contains("OSImageStream"), release.version >= since, "{release}");
+}
+
+/// A check is a function and a row.
+#[test]
+fn every_check_has_a_row_and_every_row_a_check() {
+    let knowledge = Knowledge::built_in().unwrap();
+    let facts = knowledge.boot_facts.get().unwrap().facts(None);
+    let on = |on_config: bool| {
+        let facts = facts.values().filter(move |(fact, _)| fact.is_on_config() == on_config);
+        facts.map(|(fact, _)| fact.name.as_str()).collect::<Vec<_>>()
+    };
+    let sorted = |mut names: Vec<&'static str>| {
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(on(true), sorted(config::CHECKS.iter().map(|check| check.name).collect()));
+    assert_eq!(on(false), sorted(validate::CHECKS.iter().map(|check| check.name).collect()));
+    // Every list of checks is that of a recipe, or nobody makes them.
+    for derivation in knowledge.names(None).unwrap()["checks"].values.keys().filter(|on| *on != "config") {
+        let path = format!("80-check/{derivation}.toml");
+        let recipe = Sources::built_in().get(&path).map(|file| file.text.clone()).unwrap_or_default();
+        assert!(recipe.contains(&format!("checks = \"{{checks.{derivation}}}\"")), "{path}");
+    }
+}
+
+/// What a boot image has, by the shape of its version.
+#[test]
+fn boot_images() {
+    let knowledge = Knowledge::built_in().unwrap();
+    let images = knowledge.boot_images.get().unwrap();
+    assert!(images.missing("418.94.202602022246-0", None).is_none());
+    for version in ["9.6.20260616-0", "10.0.20251103-0"] {
+        let (programs, _) = images.missing(version, None).unwrap();
+        assert_eq!(programs, ["kubelet", "crio", "oc"], "{version}");
+    }
+    assert!(images.missing("fedora", None).is_none());
+}
+
+/// Built-in tables are read when they are asked for; those of a cluster directory at once.
+#[test]
+fn a_broken_table_is_an_error_even_if_nobody_asks() {
+    let mut sources = Sources::built_in();
+    sources.add(
+        "knowledge/node-disruption.toml".into(),
+        "recipes/knowledge/node-disruption.toml".into(),
+        "[[files]]\npath = '/a'\n".into(),
+    );
+    insta::assert_snapshot!(Knowledge::read(&sources).unwrap_err(), @r"
+    recipes/knowledge/node-disruption.toml:1: files: unknown field
+      hint: rows of this table are `[[file]]`
+    ");
+    assert!(Knowledge::built_in().unwrap().trust.table.get().is_none());
 }

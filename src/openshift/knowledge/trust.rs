@@ -6,8 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::table::{RawRows, Row, Source, Table};
-use crate::base::hint::Problems;
+use super::table::Row;
 
 /// Somebody shows a credential, and somebody verifies it.
 #[derive(Debug, Clone, Deserialize)]
@@ -179,18 +178,6 @@ impl Role {
 }
 
 impl TrustEdge {
-    pub(crate) const FILE: &'static str = "trust.toml";
-
-    pub(crate) fn parse(source: Source<'_>) -> Result<Table<Self>, Problems> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct File {
-            edge: RawRows,
-        }
-        let File { edge } = source.read()?;
-        Table::of(source, edge)
-    }
-
     /// The hand-over object that it depends on.
     pub(crate) fn handed_over(&self) -> Option<&ObjectKey> {
         let Presentation { shows, trusts, .. } = self.after.as_ref()?;
@@ -202,6 +189,7 @@ impl TrustEdge {
 }
 
 impl Row for TrustEdge {
+    const FILE: &'static str = "trust.toml";
     const NAME: &'static str = "edge";
 
     fn key(&self) -> &str {

@@ -1,10 +1,14 @@
 //! The node OS: which live ISO and which QEMU image go with a release. Pinned by sha256, from the payload's stream
 //! metadata or from the user's own files. Nothing is downloaded.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use serde::Deserialize;
 use sha2::Digest as _;
 
 use super::{Env, Result, Workspace, WorkspaceError};
+use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source};
@@ -25,6 +29,8 @@ struct StreamArchitecture {
 
 #[derive(Deserialize)]
 struct StreamArtifact {
+    /// The version of the OS.
+    release: Option<String>,
     formats: std::collections::BTreeMap<String, StreamFormat>,
 }
 
@@ -68,6 +74,7 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     }
     let Some(done) = outcome.done.get(&at) else { return Ok(Rhcos::default()) };
     let payload = session.store().object(done.output.object)?;
+    warn_of_missing(env, workspace, &payload.path.join("image-references"))?;
     let found = payload.listing.leaves("manifests").find(|(path, _)| path.contains("coreos-bootimages"));
     let Some((file, _)) = found else { return Ok(Rhcos::default()) };
     let wrong = |problem: String| WorkspaceError::BootImages { file: file.to_owned(), problem };
@@ -79,8 +86,12 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
         "arm64" => "aarch64",
         other => other,
     };
+    let artifacts = stream.architectures.get(architecture).map(|known| &known.artifacts);
+    let versions =
+        artifacts.into_iter().flat_map(|known| known.values()).filter_map(|one| one.release.as_deref());
+    warn_of_contents(env, workspace, versions.collect())?;
     let artifact = |artifact: &str, formats: &[&str]| {
-        let known = &stream.architectures.get(architecture)?.artifacts.get(artifact)?.formats;
+        let known = &artifacts?.get(artifact)?.formats;
         let disk = formats.iter().find_map(|format| known.get(*format)?.disk.as_ref())?;
         Some(Artifact { location: disk.location.clone(), sha256: disk.sha256.clone() })
     };
@@ -88,6 +99,33 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
         iso: artifact("metal", &["iso"]),
         qcow2: artifact("qemu", &["qcow2.gz", "qcow2.xz", "qcow2"]),
     })
+}
+
+/// Names components that nodes need and the release does not have: their render would fail much later.
+fn warn_of_missing(env: Env<'_>, workspace: &Workspace, references: &Path) -> Result<()> {
+    let references: serde_json::Value = serde_json::from_str(&fs::read_text(references)?).unwrap_or_default();
+    let tags = references["spec"]["tags"].as_array().into_iter().flatten();
+    let tags: BTreeSet<&str> = tags.filter_map(|tag| tag["name"].as_str()).collect();
+    for (name, row) in workspace.knowledge.components.get()?.required(workspace.release) {
+        if !tags.contains(name) {
+            let (by, without) = (&row.by, &row.without);
+            let text = format!("the release has no component `{name}`, which {by} looks for: {without}");
+            env.events.emit(Event::Warning { text });
+        }
+    }
+    Ok(())
+}
+
+/// Says of boot images of these versions what a node cannot start without.
+fn warn_of_contents(env: Env<'_>, workspace: &Workspace, versions: BTreeSet<&str>) -> Result<()> {
+    let known = workspace.knowledge.boot_images.get()?;
+    for version in versions {
+        if let Some((programs, without)) = known.missing(version, workspace.release) {
+            let text = format!("the boot image {version} has no {}: {without}", programs.join(", "));
+            env.events.emit(Event::Warning { text });
+        }
+    }
+    Ok(())
 }
 
 /// The text of `data.stream`.

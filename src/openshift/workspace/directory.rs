@@ -7,6 +7,7 @@ use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems};
 use crate::engine::fields::Field;
 use crate::engine::recipe::Sources;
+use crate::openshift::knowledge::Knowledge;
 
 /// A cluster directory, absolute.
 #[derive(Debug, Clone)]
@@ -42,6 +43,11 @@ impl ClusterDir {
     /// One of its files.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+
+    /// The knowledge tables: the built-in ones, and the user's own in place of some.
+    pub(crate) fn knowledge(&self) -> Result<Knowledge> {
+        Ok(Knowledge::read(&self.recipes()?.0)?)
     }
 
     /// The built-in recipes under the user's own, with recipes for the user's manifests and patches; and the field

@@ -38,13 +38,13 @@ use crate::base::secret::{IdKey, Seed};
 use crate::engine::builders::{Files, Location};
 use crate::engine::exec::{self, BuildContext, BuildPlan};
 use crate::engine::fields::{Field, Fields, Origins};
-use crate::engine::recipe::{self, Graph, NodeIndex};
+use crate::engine::recipe::{self, Graph, Names, NodeIndex};
 use crate::engine::registry::{Deferred, Opened, ProxySettings};
 use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Roots, Session, Store, StoreError};
 use crate::openshift::builders::{self, validate};
 use crate::openshift::config::{self, Cluster, Source};
-use crate::openshift::knowledge::{HandOver, Knowledge, Release, TrustEdge};
+use crate::openshift::knowledge::{HandOver, Knowledge, Release, RenderDifference, Table, TrustEdge};
 use crate::openshift::lock::{Lock, LockedRelease};
 
 pub(crate) use boot_images::pin as pin_boot_images;
@@ -147,11 +147,12 @@ impl Workspace {
         let fields = fields.with("authorities", authorities::read(env, &directory, &cluster)?);
         let (recipes, user) = directory.recipes()?;
         let fields = fields.with("user", user);
-        let knowledge = Knowledge::read(&recipes)?;
-        let graph = recipe::load(&recipes, &fields, &CONDITIONS)?;
-        authorities::check(&cluster, &graph)?;
         let pinned = lock.release.as_ref();
         let release = pinned.and_then(|release| Release::parse(&release.version));
+        let knowledge = Knowledge::read(&recipes)?;
+        let names = Names { aliases: &CONDITIONS, tables: knowledge.names(release)? };
+        let graph = recipe::load(&recipes, &fields, &names)?;
+        authorities::check(&cluster, &graph)?;
         let images = pinned.map(|release| images(env, &directory, &cluster, release)).transpose()?;
         let files = files(&directory, lock);
         let sandbox = Sandbox::default().interpreting(env.executable.map(Path::to_owned));
@@ -166,13 +167,23 @@ impl Workspace {
     }
 
     /// What operators adopt, and of which release.
-    pub(crate) fn hand_over(&self) -> (&HandOver, Option<Release>) {
-        (&self.knowledge.hand_over, self.release)
+    pub(crate) fn hand_over(&self) -> Result<(&HandOver, Option<Release>)> {
+        Ok((self.knowledge.hand_over.get()?, self.release))
+    }
+
+    /// Where our objects differ from those of the operators' renders, and of which release.
+    pub(crate) fn render_differences(&self) -> Result<(&Table<RenderDifference>, Option<Release>)> {
+        Ok((self.knowledge.render_differences.get()?, self.release))
+    }
+
+    /// What the pinned release calls a component.
+    pub(crate) fn component(&self, key: &str) -> Result<Option<&str>> {
+        Ok(self.knowledge.components.get()?.name(key, self.release))
     }
 
     /// Who shows what to whom in a cluster of this release.
-    pub(crate) fn trust_edges(&self) -> impl Iterator<Item = &TrustEdge> {
-        self.knowledge.trust.select(self.release)
+    pub(crate) fn trust_edges(&self) -> Result<impl Iterator<Item = &TrustEdge>> {
+        Ok(self.knowledge.trust.get()?.select(self.release))
     }
 
     /// The key of secret ids.

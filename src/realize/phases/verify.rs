@@ -79,7 +79,7 @@ fn nodes(realizer: &Realizer<'_>, client: &Client<'_>) -> Checked {
 /// Runs the workload, and removes its namespace afterwards.
 fn workload(realizer: &Realizer<'_>, cluster: &ClusterAccess, client: &Client<'_>) -> Checked {
     let Some(image) = &cluster.image else {
-        return Err(failed("the release has no image `haproxy-router` to run".into()));
+        return Err(failed("the release has no router image, which the smoke test runs".into()));
     };
     clean_up(realizer, client)?;
     let word = fs::random_name();

@@ -16,8 +16,6 @@ pub(super) const INPUT: &str = "pki";
 /// etcd is a client of itself.
 pub(super) const ETCD_USAGE: Check = Check {
     name: "etcd-server-usage",
-    rule: "the etcd server and peer certificates carry serverAuth AND clientAuth",
-    breaks: "etcd connects to itself for its health check with its serving certificate; with serverAuth alone it never becomes healthy",
     config: &[],
     run: |artifacts, report| {
         for name in ["etcd-server.crt", "etcd-peer-bootstrap.crt"] {
@@ -41,8 +39,6 @@ pub(super) const ETCD_USAGE: Check = Check {
 /// Everyone finds the API server under a name that its certificate has.
 pub(super) const APISERVER_SANS: Check = Check {
     name: "apiserver-sans",
-    rule: "the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses",
-    breaks: "bootkube talks to localhost, pods talk to the service address: a missing name is a cryptic TLS failure",
     config: &["bootstrap", "domain", "loopbacks", "masters", "service_networks", "vips"],
     run: |artifacts, report| {
         let Some((file, certificate)) = find(artifacts, "kube-apiserver.crt", report) else { return };
@@ -64,8 +60,6 @@ pub(super) const APISERVER_SANS: Check = Check {
 /// The address at which every pod looks for the API.
 pub(super) const SERVICE_IP: Check = Check {
     name: "service-ip",
-    rule: "the first address of every service network is in the API server's certificate",
-    breaks: "no pod trusts the API at the address that Kubernetes gives it: every operator fails with a TLS error",
     config: &["service_networks"],
     run: |artifacts, report| {
         if let Some((file, certificate)) = find(artifacts, "kube-apiserver.crt", report) {
@@ -77,8 +71,6 @@ pub(super) const SERVICE_IP: Check = Check {
 /// An administrator who may do something.
 pub(super) const ADMIN_GROUP: Check = Check {
     name: "admin-group",
-    rule: "the admin client certificate has O=system:masters",
-    breaks: "the admin kubeconfig authenticates but may do nothing",
     config: &[],
     run: |artifacts, report| {
         let Some((file, certificate)) = find(artifacts, "admin.crt", report) else { return };
@@ -96,8 +88,6 @@ pub(super) const ADMIN_GROUP: Check = Check {
 /// Chains that verifiers accept.
 pub(super) const PATH_LENGTH: Check = Check {
     name: "ca-path-length",
-    rule: "kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root",
-    breaks: "\"path length constraint exceeded\"; OpenSSL clients refuse an intermediate alone",
     config: &[],
     run: |artifacts, report| {
         if let Some((file, authority)) = find(artifacts, "kubernetes-ca.crt", report)

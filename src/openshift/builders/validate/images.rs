@@ -10,8 +10,6 @@ use crate::base::yaml::YamlNode;
 /// The CVO's image is the release itself.
 pub(super) const CVO_IMAGE: Check = Check {
     name: "cvo-image",
-    rule: "the CVO container runs the RELEASE image, not the cluster-version-operator image",
-    breaks: "only the release image has /release-manifests",
     config: &["release"],
     run: |artifacts, report| {
         let release = artifacts.config_text("release");
@@ -30,8 +28,6 @@ pub(super) const CVO_IMAGE: Check = Check {
 /// What carries the first service address until OVN does.
 pub(super) const KUBE_PROXY: Check = Check {
     name: "kube-proxy",
-    rule: "masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged; its user is bound to system:node-proxier",
-    breaks: "every operator reaches the API at the first service address, a virtual one: without rules for it they all time out, the network operator too",
     config: &[],
     run: |artifacts, report| {
         if ignition::kube_proxy(artifacts, report) {
@@ -42,8 +38,7 @@ pub(super) const KUBE_PROXY: Check = Check {
         if found.peek().is_none() {
             report.add("static-pods", None, "", "no static pod runs kube-proxy");
         }
-        let image = artifacts.of("images").find(|file| file.path == "kube-proxy");
-        let image = image.map(|file| file.text.trim()).unwrap_or_default();
+        let image = artifacts.of("kube-proxy").next().map(|file| file.text.trim()).unwrap_or_default();
         for program in found {
             wanted(program, image, report);
             if !program.is_privileged() {
@@ -58,8 +53,6 @@ pub(super) const KUBE_PROXY: Check = Check {
 /// Images that are what they were when this was built.
 pub(super) const NOT_EMPTY: Check = Check {
     name: "image-not-empty",
-    rule: "no image reference is empty, none is by tag",
-    breaks: "a component that was renamed between versions becomes \"\" and fails on the node, minutes later; a tag is another image tomorrow",
     config: &[],
     run: |artifacts, report| {
         for document in artifacts.subjects() {

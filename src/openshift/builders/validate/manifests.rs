@@ -11,8 +11,6 @@ use crate::base::yaml::{self, Source, YamlNode};
 /// What cannot be read is refused by the API server, late.
 pub(super) const PARSES: Check = Check {
     name: "manifest-parses",
-    rule: "every manifest is valid YAML with apiVersion, kind and metadata.name",
-    breaks: "bootkube stops at the first file that the API refuses",
     config: &[],
     run: |artifacts, report| {
         for problem in artifacts.problems() {
@@ -36,8 +34,6 @@ pub(super) const PARSES: Check = Check {
 /// The cluster's domain, not the base domain of the company.
 pub(super) const DNS_BASE_DOMAIN: Check = Check {
     name: "dns-base-domain",
-    rule: "DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it",
-    breaks: "wrong names for everything",
     config: &["domain"],
     run: |artifacts, report| {
         let wanted = artifacts.config_text("domain");
@@ -54,8 +50,6 @@ pub(super) const DNS_BASE_DOMAIN: Check = Check {
 /// The network operator reads its own Network, everybody else the other one.
 pub(super) const OPERATOR_NETWORK: Check = Check {
     name: "operator-network",
-    rule: "both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs",
-    breaks: "the network operator reports that no operator Network exists and never deploys OVN",
     config: &[],
     run: |artifacts, report| {
         let mut seen: Vec<(&Document, [String; 2])> = Vec::new();
@@ -87,8 +81,6 @@ pub(super) const OPERATOR_NETWORK: Check = Check {
 /// Operators read the status, and the network operator, which writes it, comes late.
 pub(super) const NETWORK_STATUS: Check = Check {
     name: "network-status",
-    rule: "config.openshift.io/v1 Network has a service network in its spec, and the same in its status",
-    breaks: "without the first the etcd operator never makes a revision; without the second the kube-apiserver operator panics until the network operator writes it",
     config: &[],
     run: |artifacts, report| {
         one(artifacts, report, "config.openshift.io/v1", "Network", |document, report| {
@@ -107,8 +99,6 @@ pub(super) const NETWORK_STATUS: Check = Check {
 /// The CRDs take any text here: nothing before the network operator looks at it.
 pub(super) const NETWORK_CIDRS: Check = Check {
     name: "network-cidrs",
-    rule: "every CIDR of both Networks is an address with a prefix, and no address inside of that",
-    breaks: "the API accepts it, the network operator is degraded, and no pod gets an address",
     config: &[],
     run: |artifacts, report| {
         for version in ["config.openshift.io/v1", "operator.openshift.io/v1"] {
@@ -141,8 +131,6 @@ pub(super) const NETWORK_CIDRS: Check = Check {
 /// The network operator reads the install-config from the cluster.
 pub(super) const CLUSTER_CONFIG: Check = Check {
     name: "cluster-config-v1",
-    rule: "ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret",
-    breaks: "the network operator cannot start; a pull secret in a ConfigMap is there for every user to read",
     config: &[],
     run: |artifacts, report| {
         let mut maps = artifacts.kind("v1", "ConfigMap").filter(|document| {
@@ -183,8 +171,6 @@ pub(super) const CLUSTER_CONFIG: Check = Check {
 /// Kubelets that may ask for certificates.
 pub(super) const BOOTSTRAPPER_RBAC: Check = Check {
     name: "bootstrapper-rbac",
-    rule: "User system:bootstrapper is bound to ClusterRole system:node-bootstrapper",
-    breaks: "kubelets cannot create CSRs",
     config: &[],
     run: |artifacts, report| bound(artifacts, report, "system:bootstrapper", "system:node-bootstrapper"),
 };
@@ -192,8 +178,6 @@ pub(super) const BOOTSTRAPPER_RBAC: Check = Check {
 /// An API server that may ask kubelets.
 pub(super) const KUBELET_ACCESS: Check = Check {
     name: "kubelet-access",
-    rule: "User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin",
-    breaks: "logs, exec and port-forward are refused",
     config: &[],
     run: |artifacts, report| bound(artifacts, report, "system:kube-apiserver", "system:kubelet-api-admin"),
 };
@@ -235,8 +219,6 @@ const CVO_OWN: [&str; 2] = ["clusteroperators.config.openshift.io", "clustervers
 /// Custom resources that the API server knows.
 pub(super) const CRDS: Check = Check {
     name: "crds-before-cvo",
-    rule: "every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant",
-    breaks: "our own resources cannot be created, and the CVO only retries; with several variants the last one wins, and a TechPreview schema goes live",
     config: &[],
     run: |artifacts, report| {
         let mut known: BTreeMap<(String, String), &Document> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! `validate`: named checks over artifacts. There is an output only if all hold.
 //!
-//! A check is one function with a name, the rule in words and what breaks at boot without it; the table is
-//! [`CHECKS`], and `tinderbox check --list` prints it. Parameter `checks` names those to make, `disabled` those that the
+//! A check is one function with a name, listed in [`CHECKS`]; its rule in words, and what breaks at boot without it, stand in
+//! `boot-facts.toml`. Parameter `checks` has the rows of those to make, `disabled` names those that the
 //! user turned off; every input is looked at, where `crds` holds schemas to look with; config values are known to checks
 //! by their alias. What a check could not decide is in its report: it is no failure, and not silent either.
 
@@ -34,12 +34,10 @@ use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
 use crate::openshift::schema::Fault;
 
-/// A rule that artifacts keep, or a cluster does not boot.
+/// How to verify one boot fact.
 pub(crate) struct Check {
+    /// As in `boot-facts.toml`.
     pub name: &'static str,
-    pub rule: &'static str,
-    /// What happens at boot if it does not.
-    pub breaks: &'static str,
     /// Config aliases that it needs, and tables: files called `….toml`.
     config: &'static [&'static str],
     run: fn(&Artifacts<'_>, &mut Report<'_>),
@@ -125,9 +123,9 @@ pub(crate) struct Finding {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
     pub message: String,
-    pub rule: &'static str,
+    pub rule: String,
     /// What happens at boot.
-    pub breaks: &'static str,
+    pub breaks: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -155,7 +153,7 @@ pub(super) fn list(findings: &[Finding]) -> String {
 
 /// Where a check puts what it finds.
 struct Report<'a> {
-    check: &'a Check,
+    fact: &'a Fact<'a>,
     findings: Vec<Finding>,
     open: BTreeSet<Open>,
 }
@@ -172,14 +170,14 @@ struct Open {
 impl Report<'_> {
     fn add(&mut self, artifact: &str, line: Option<usize>, field: &str, message: impl Into<String>) {
         self.findings.push(Finding {
-            check: self.check.name,
+            check: self.fact.check.name,
             artifact: artifact.to_owned(),
             derivation: String::new(),
             line,
             field: field.to_owned(),
             message: message.into(),
-            rule: self.check.rule,
-            breaks: self.check.breaks,
+            rule: self.fact.rule.to_owned(),
+            breaks: self.fact.breaks.to_owned(),
             hint: None,
         });
     }
@@ -211,9 +209,9 @@ impl Report<'_> {
 
 /// What an output says about one check.
 #[derive(Serialize)]
-struct Passed {
+struct Passed<'a> {
     name: &'static str,
-    rule: &'static str,
+    rule: &'a str,
     status: &'static str,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     not_evaluated: BTreeSet<Open>,
@@ -233,9 +231,9 @@ impl Builder for Validate {
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
         job.only(&["checks", "config", "files"])?;
-        let checks = chosen(job)?;
+        let facts = facts(job)?;
         let needed: BTreeSet<&str> =
-            checks.iter().flat_map(|check| check.config).copied().chain(["disabled"]).collect();
+            facts.iter().flat_map(|fact| fact.check.config).copied().chain(["disabled"]).collect();
         let given: BTreeSet<&str> =
             job.config().into_keys().chain(job.text_map("files")?.into_keys()).collect();
         if let Some(name) = given.difference(&needed).next() {
@@ -256,26 +254,26 @@ impl Builder for Validate {
             _ => Vec::new(),
         };
         let (mut passed, mut findings) = (Vec::new(), Vec::new());
-        let checks = chosen(job)?;
-        for check in &checks {
-            let skip = disabled.contains(&check.name);
-            let mut report = Report { check, findings: Vec::new(), open: BTreeSet::new() };
-            if !skip {
+        let facts = facts(job)?;
+        for fact in &facts {
+            let Fact { check, rule, applies, .. } = *fact;
+            let status = match disabled.contains(&check.name) {
+                true => "disabled",
+                false if !applies => "not for this release",
+                false => "passed",
+            };
+            let mut report = Report { fact, findings: Vec::new(), open: BTreeSet::new() };
+            if status == "passed" {
                 (check.run)(&artifacts, &mut report);
             }
             for finding in report.findings.iter_mut().filter(|finding| finding.derivation.is_empty()) {
                 artifacts.derivation(&finding.artifact).clone_into(&mut finding.derivation);
             }
             findings.append(&mut report.findings);
-            passed.push(Passed {
-                name: check.name,
-                rule: check.rule,
-                status: if skip { "disabled" } else { "passed" },
-                not_evaluated: report.open,
-            });
+            passed.push(Passed { name: check.name, rule, status, not_evaluated: report.open });
         }
         if !findings.is_empty() {
-            return Err(ArtifactError::Checks { checked: checks.len(), findings }.into());
+            return Err(ArtifactError::Checks { checked: facts.len(), findings }.into());
         }
         let wrong = |_| JobError::Expected { name: "checks".into(), expected: "writable as JSON" };
         out.write(
@@ -287,14 +285,34 @@ impl Builder for Validate {
     }
 }
 
-/// The checks that a job names.
-fn chosen(job: &Job<'_>) -> Result<Vec<&'static Check>, JobError> {
-    let known = || CHECKS.iter().map(|check| check.name).collect();
-    job.text_list("checks")?
-        .into_iter()
-        .map(|name| {
-            let found = CHECKS.iter().find(|check| check.name == name);
-            found.ok_or_else(|| JobError::Unknown { name: format!("checks: {name}"), known: known() })
+/// A row of `boot-facts.toml`, and how to verify it.
+#[derive(Debug, Clone, Copy)]
+struct Fact<'a> {
+    check: &'static Check,
+    rule: &'a str,
+    breaks: &'a str,
+    /// Whether it is a fact in this release.
+    applies: bool,
+}
+
+/// The facts that a job has to verify.
+fn facts<'a>(job: &'a Job<'_>) -> Result<Vec<Fact<'a>>, JobError> {
+    let wrong = || JobError::Expected {
+        name: "checks".into(),
+        expected: "rows of boot-facts.toml: `\"{checks.manifests}\"` or `[\"{check.manifest-parses}\"]`",
+    };
+    let Some(Value::List(rows)) = job.params.get("checks") else { return Err(wrong()) };
+    rows.iter()
+        .map(|row| {
+            let Value::Map(row) = row else { return Err(wrong()) };
+            let text = |key: &str| row.get(key).and_then(Value::as_text).ok_or_else(wrong);
+            let name = text("name")?;
+            let known = || CHECKS.iter().map(|check| check.name).collect();
+            let check = CHECKS.iter().find(|check| check.name == name);
+            let check =
+                check.ok_or_else(|| JobError::Unknown { name: format!("checks: {name}"), known: known() })?;
+            let applies = !matches!(row.get("applies"), Some(Value::Bool(false)));
+            Ok(Fact { check, rule: text("rule")?, breaks: text("breaks")?, applies })
         })
         .collect()
 }

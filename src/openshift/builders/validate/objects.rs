@@ -8,8 +8,6 @@ use crate::base::yaml::YamlNode;
 /// The gates of this version, before anyone asks for them.
 pub(super) const FEATURE_GATE: Check = Check {
     name: "featuregate",
-    rule: "a FeatureGate `cluster` exists before the CVO starts, with its status for exactly this version",
-    breaks: "the CVO exits in a loop, \"feature flags changed\"; operators exit after 60 s",
     config: &["version"],
     run: |artifacts, report| {
         let version = artifacts.config_text("version");
@@ -36,8 +34,6 @@ pub(super) const FEATURE_GATE: Check = Check {
 /// A cluster that is installed first.
 pub(super) const CLUSTER_VERSION: Check = Check {
     name: "clusterversion-no-update",
-    rule: "ClusterVersion has no `desiredUpdate`",
-    breaks: "the CVO tries to update instead of install",
     config: &[],
     run: |artifacts, report| {
         named(artifacts, report, "ClusterVersion", "version", |document, report| {
@@ -52,8 +48,6 @@ pub(super) const CLUSTER_VERSION: Check = Check {
 /// What every operator asks about the cluster that it is in.
 pub(super) const INFRASTRUCTURE: Check = Check {
     name: "infrastructure-status",
-    rule: "Infrastructure `.status` has controlPlaneTopology, infrastructureTopology, platformStatus, apiServerURL, apiServerInternalURI and infrastructureName, and bootkube writes it through the status subresource",
-    breaks: "config-operator is Degraded; every operator guesses the topology",
     config: &[],
     run: |artifacts, report| {
         named(artifacts, report, "Infrastructure", "cluster", |document, report| {
@@ -91,8 +85,6 @@ pub(super) const INFRASTRUCTURE: Check = Check {
 /// Where etcd is before there are masters.
 pub(super) const ETCD_ENDPOINTS: Check = Check {
     name: "etcd-endpoints",
-    rule: "ConfigMap openshift-etcd/etcd-endpoints names the bootstrap address in annotation alpha.installer.openshift.io/etcd-bootstrap",
-    breaks: "the etcd operator looks for etcd on the masters, where there is none yet",
     config: &["bootstrap"],
     run: |artifacts, report| {
         let wanted = artifacts.config_text("bootstrap");

@@ -78,8 +78,6 @@ pub(super) fn programs<'a>(artifacts: &'a Artifacts<'_>) -> Vec<Program<'a>> {
 /// The CVO where nothing schedules pods.
 pub(super) const CVO_STATIC_POD: Check = Check {
     name: "cvo-static-pod",
-    rule: "on bootstrap, the cluster-version operator is a static pod",
-    breaks: "bootstrap is not a registered node: a Deployment never schedules",
     config: &[],
     run: |artifacts, report| {
         if !programs(artifacts).iter().any(|program| program.runs("cluster-version-operator")) {
@@ -91,8 +89,6 @@ pub(super) const CVO_STATIC_POD: Check = Check {
 /// A CVO that finds its manifests and needs no certificate.
 pub(super) const CVO_FLAGS: Check = Check {
     name: "cvo-flags",
-    rule: "the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged",
-    breaks: "its metrics listener demands a certificate; no profile, no manifests",
     config: &[],
     run: |artifacts, report| {
         let programs = programs(artifacts);
@@ -121,8 +117,6 @@ pub(super) const CVO_FLAGS: Check = Check {
 /// Aggregated APIs that believe the API server.
 pub(super) const FRONT_PROXY: Check = Check {
     name: "front-proxy-names",
-    rule: "the CN of the front-proxy client certificate is in `--requestheader-allowed-names`",
-    breaks: "aggregated APIs (routes, oauth, metrics) are refused",
     config: &[],
     run: |artifacts, report| {
         let programs = programs(artifacts);
@@ -153,8 +147,6 @@ pub(super) const FRONT_PROXY: Check = Check {
 /// Programs that find their files: they are made, and the node's Ignition writes them.
 pub(super) const FLAG_FILES: Check = Check {
     name: "flag-files-exist",
-    rule: "every file a static pod's flag names is mounted, and is a file that this node's Ignition writes; so is all that it mounts",
-    breaks: "crash loop with a path in a log nobody can reach",
     config: &[],
     run: |artifacts, report| {
         ignition::flag_files(artifacts, report);

@@ -41,8 +41,6 @@ const BUILT_IN_PREFIXES: [&str; 4] =
 /// Pods that find what they mount.
 pub(super) const MOUNTS: Check = Check {
     name: "mounts-exist",
-    rule: "ConfigMaps and Secrets that pods use are among the manifests; static pods use none",
-    breaks: "the pod waits in ContainerCreating for an object that nobody makes; the kubelet refuses a static pod that names one",
     config: &[],
     run: |artifacts, report| {
         let known = objects(artifacts);
@@ -71,8 +69,6 @@ pub(super) const MOUNTS: Check = Check {
 /// Namespaces before what is in them.
 pub(super) const NAMESPACES: Check = Check {
     name: "namespaces-first",
-    rule: "what is in a namespace comes after the Namespace, in the order of file names",
-    breaks: "the API server refuses it, and bootkube never gets past it",
     config: &[],
     run: |artifacts, report| {
         let mut made: BTreeSet<&str> = OWN_NAMESPACES.into();
@@ -96,8 +92,6 @@ pub(super) const NAMESPACES: Check = Check {
 /// Rights for somebody who exists.
 pub(super) const SUBJECTS: Check = Check {
     name: "rbac-subjects",
-    rule: "users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in",
-    breaks: "the right goes to nobody, and whoever needs it is refused",
     config: &[],
     run: |artifacts, report| {
         let known = identities(artifacts, report);

@@ -9,8 +9,6 @@ pub(super) const INPUT: &str = "script";
 /// Nothing that is written gets lost on the way.
 pub(super) const STRICT_APPLY: Check = Check {
     name: "strict-apply",
-    rule: "bootkube applies and replaces with `--validate=strict`: oc defaults to ignore",
-    breaks: "a misspelt field disappears without a word",
     config: &[],
     run: |artifacts, report| {
         let mut applies = false;

@@ -4,7 +4,7 @@
 use super::super::{Job, JobError};
 use crate::base::value::Value;
 use crate::openshift::knowledge::{
-    HandOver, HandedOver, Release, Signer, SignerFields, Source, Table, TrustEdge,
+    HandOver, HandedOver, Release, Signer, SignerFields, Source, Table, TableFile, TrustEdge,
 };
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Tables {
             };
             match file {
                 HandOver::FILE => tables.hand_over = Some(HandOver::parse(source).map_err(wrong)?),
-                TrustEdge::FILE => tables.trust = Some(TrustEdge::parse(source).map_err(wrong)?),
+                Table::<TrustEdge>::FILE => tables.trust = Some(Table::parse(source).map_err(wrong)?),
                 _ => return Err(JobError::Unused { name: file.to_owned(), used_in: "the checks".into() }),
             }
         }

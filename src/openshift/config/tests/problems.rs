@@ -198,7 +198,6 @@ fn a_disabled_check_is_not_run() {
 fn the_checks_have_names_and_reasons() {
     let names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
     assert_eq!(names, ["addresses", "families", "networks-disjoint", "replicas"]);
-    assert!(CHECKS.iter().all(|check| !check.rule.is_empty() && !check.breaks.is_empty()));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::super::payload::named;
 use super::flags::Flags;
 use super::manifests::{document, items, kind, metadata, object, text};
 use super::{Build, Done, Stop};
@@ -28,7 +29,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("cloud-provider-ca-file", ""),
 ];
 
-/// Required images; the second name is the one in the ControllerConfig.
+/// Required components; the second name is the one in the ControllerConfig.
 const NEEDED: &[(&str, &str)] = &[
     ("machine-config-operator", "machineConfigOperator"),
     ("keepalived-ipfailover", "keepalivedImage"),
@@ -42,8 +43,8 @@ const NEEDED: &[(&str, &str)] = &[
 
 /// Optional images, missing with a warning: the name in the ControllerConfig, and the name in the warning.
 const OPTIONAL: &[(&str, &str, &str)] = &[
-    ("rhel-coreos", "baseOSContainerImage", "Base OS container"),
-    ("rhel-coreos-extensions", "baseOSExtensionsContainerImage", "Base OS extensions container"),
+    ("node-os", "baseOSContainerImage", "Base OS container"),
+    ("node-os-extensions", "baseOSExtensionsContainerImage", "Base OS extensions container"),
 ];
 
 /// Writes `bootstrap/manifests/*` below `--dest-dir`, or below the current directory: the flag is not required.
@@ -92,13 +93,15 @@ impl Build<'_> {
             items(&stream["spec"]["tags"]).iter().find(is_it).map(|tag| tag["from"]["name"].clone())
         };
         let (mut needed, mut optional) = (Map::new(), Map::new());
-        for (name, key) in NEEDED {
+        for (component, key) in NEEDED {
+            let name = named(self.minor, component);
             let Some(image) = find(name) else {
                 return Err(Stop::Fatal(format!("Failed to find {name} in image references")));
             };
             needed.insert((*key).to_owned(), image);
         }
-        for (name, key, what) in OPTIONAL {
+        for (component, key, what) in OPTIONAL {
+            let name = named(self.minor, component);
             let image = find(name).unwrap_or_else(|| {
                 self.warning(&format!("{what} not found: could not find {name} in images"));
                 "".into()

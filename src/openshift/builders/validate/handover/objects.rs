@@ -4,13 +4,11 @@
 use super::super::{Check, scripts};
 use super::{MANIFESTS, find, held};
 use crate::base::yaml::YamlNode;
-use crate::openshift::knowledge::{HandOver, HandedOver};
+use crate::openshift::knowledge::{HandOver, HandedOver, TableFile};
 
 /// Everything that an operator takes over is there.
 pub(in super::super) const OBJECTS: Check = Check {
     name: "hand-over-objects",
-    rule: "every object that an operator takes over is among the manifests, and holds what the operator reads",
-    breaks: "the operator waits for ever, or makes its own, which nothing of this cluster trusts",
     config: &["version", HandOver::FILE],
     run: |artifacts, report| {
         for HandedOver { kind, name, keys, without, .. } in artifacts.tables.handed_over() {
@@ -30,8 +28,6 @@ pub(in super::super) const OBJECTS: Check = Check {
 /// The release's empty objects do not get there before ours.
 pub(in super::super) const OVERRIDES: Check = Check {
     name: "cvo-overrides",
-    rule: "ClusterVersion's overrides make every config.openshift.io object `cluster` of ours unmanaged until bootkube takes them off",
-    breaks: "the CVO creates an empty one first: with an empty Network the etcd operator never makes a revision",
     config: &[],
     run: |artifacts, report| {
         let all = || artifacts.of(MANIFESTS).flat_map(|file| file.documents());
@@ -69,8 +65,6 @@ pub(in super::super) const OVERRIDES: Check = Check {
 /// The word that ends bootstrap.
 pub(in super::super) const COMPLETE: Check = Check {
     name: "bootstrap-complete",
-    rule: "bootkube creates ConfigMap kube-system/bootstrap with `status: complete`",
-    breaks: "the bootstrap member stays in etcd for ever, and the bootstrap node can never be removed",
     config: &[],
     run: |artifacts, report| {
         let says = |file| {

@@ -8,14 +8,12 @@ use super::super::artifacts::{Artifacts, Document};
 use super::super::{Check, Report, certificates};
 use super::{find, held};
 use crate::base::pki::{Certificate, PrivateKey};
-use crate::openshift::knowledge::{HandOver, HandedOver, Holds, ObjectKey, TrustEdge};
+use crate::openshift::knowledge::{HandOver, HandedOver, Holds, ObjectKey, Table, TableFile, TrustEdge};
 
 /// Nobody who got in before the pivot is locked out after it.
 pub(in super::super) const TRUST: Check = Check {
     name: "hand-over-trust",
-    rule: "what nodes, kubeconfigs and static pods show is signed by an authority that the hand-over puts where its verifier will look after the pivot",
-    breaks: "all is well until the bootstrap node is gone; then one after the other is refused",
-    config: &["domain", "version", HandOver::FILE, TrustEdge::FILE],
+    config: &["domain", "version", HandOver::FILE, Table::<TrustEdge>::FILE],
     run: |artifacts, report| {
         for edge in artifacts.tables.edges() {
             let Some((object, wanted)) = edge.handed_over().zip(edge.holds.as_ref()) else { continue };

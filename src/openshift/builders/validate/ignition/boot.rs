@@ -15,8 +15,6 @@ const CRIO: &str = "/etc/crio/crio.conf.d/";
 /// Operators that find the API.
 pub(in super::super) const APISERVER_URL: Check = Check {
     name: "apiserver-url-env",
-    rule: "masters have /etc/kubernetes/apiserver-url.env, with the API's address in it",
-    breaks: "operators cannot find the API",
     config: &["nodes"],
     run: |artifacts, report| {
         for node in nodes(artifacts).iter().filter(|node| node.role == "master") {
@@ -34,8 +32,6 @@ pub(in super::super) const APISERVER_URL: Check = Check {
 /// A script that may run.
 pub(in super::super) const BOOTKUBE: Check = Check {
     name: "bootkube-path",
-    rule: "bootkube.sh is in /usr/local/bin, can be executed, and is what bootkube.service starts",
-    breaks: "elsewhere SELinux refuses to execute it",
     config: &["nodes"],
     run: |artifacts, report| {
         for node in nodes(artifacts).iter().filter(|node| node.role == "bootstrap") {
@@ -57,8 +53,6 @@ pub(in super::super) const BOOTKUBE: Check = Check {
 /// A kubelet that waits for nobody.
 pub(in super::super) const STANDALONE: Check = Check {
     name: "bootstrap-kubelet-standalone",
-    rule: "the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods",
-    breaks: "it waits for an API server that it is itself supposed to start",
     config: &["nodes"],
     run: |artifacts, report| {
         for node in nodes(artifacts).iter().filter(|node| node.role == "bootstrap") {
@@ -82,8 +76,6 @@ pub(in super::super) const STANDALONE: Check = Check {
 /// A kubelet that starts.
 pub(in super::super) const KUBELET_CA: Check = Check {
     name: "kubelet-ca",
-    rule: "masters and workers have /etc/kubernetes/kubelet-ca.crt",
-    breaks: "the kubelet exits: unable to load client CA file",
     config: &["nodes"],
     run: |artifacts, report| {
         for node in nodes(artifacts).iter().filter(|node| node.role != "bootstrap") {
@@ -101,8 +93,6 @@ pub(in super::super) const KUBELET_CA: Check = Check {
 /// Masters that operators know as such.
 pub(in super::super) const MASTER_LABEL: Check = Check {
     name: "master-label",
-    rule: "the masters' kubelets register with the label node-role.kubernetes.io/master; control-plane alone is not enough",
-    breaks: "the etcd operator finds no master, and never makes a revision",
     config: &["nodes"],
     run: |artifacts, report| {
         for node in nodes(artifacts).iter().filter(|node| node.role == "master") {
@@ -118,8 +108,6 @@ pub(in super::super) const MASTER_LABEL: Check = Check {
 
 pub(in super::super) const PAUSE_IMAGE: Check = Check {
     name: "pause-image",
-    rule: "CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file",
-    breaks: "the default pause image is not reachable: no pod starts",
     config: &[],
     run: |artifacts, report| {
         let image = artifacts.of("pause").next().map(|file| file.text.trim()).unwrap_or_default();

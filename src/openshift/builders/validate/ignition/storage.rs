@@ -21,8 +21,6 @@ const SERVED: [&str; 5] = [
 /// A config at all.
 pub(in super::super) const SPEC: Check = Check {
     name: "ignition-spec",
-    rule: "every node's config is one by its own spec version: known keys, known shapes, contents that can be read",
-    breaks: "Ignition refuses the whole config, and the node stays in an emergency shell",
     config: &[],
     run: |artifacts, report| {
         for file in artifacts.of(INPUT) {
@@ -44,8 +42,6 @@ pub(in super::super) const SPEC: Check = Check {
 /// One entry per path.
 pub(in super::super) const DUPLICATES: Check = Check {
     name: "duplicate-path",
-    rule: "no path twice, no path below a file or link, no file where a unit is written",
-    breaks: "Ignition refuses the whole config",
     config: &[],
     run: |artifacts, report| {
         for file in artifacts.of(INPUT) {
@@ -76,8 +72,6 @@ pub(in super::super) const DUPLICATES: Check = Check {
 /// Paths that mean one place.
 pub(in super::super) const PATHS: Check = Check {
     name: "ignition-paths",
-    rule: "every path is absolute and in its shortest form; no device, link or file lies outside of it",
-    breaks: "Ignition refuses the config, or writes somewhere else",
     config: &[],
     run: |artifacts, report| {
         for node in nodes(artifacts) {
@@ -95,8 +89,6 @@ pub(in super::super) const PATHS: Check = Check {
 /// Modes that were meant.
 pub(in super::super) const MODES: Check = Check {
     name: "ignition-modes",
-    rule: "every file and directory has a mode, at most 07777, that lets its owner in and nobody else write",
-    breaks: "a mode written in decimal makes keys readable or programs dead; what others can write, others own",
     config: &[],
     run: |artifacts, report| {
         for node in nodes(artifacts) {
@@ -128,8 +120,6 @@ fn mode(node: &Node<'_>, path: &str, mode: Option<i64>, owner: i64, report: &mut
 
 pub(in super::super) const SIZES: Check = Check {
     name: "ignition-size",
-    rule: "a node's config is at most 16 MiB",
-    breaks: "the initramfs holds it in memory, decoded and encoded, and is killed",
     config: &[],
     run: |artifacts, report| {
         for file in artifacts.of(INPUT).filter(|file| file.text.len() > LIMIT) {
@@ -144,8 +134,6 @@ pub(in super::super) const SIZES: Check = Check {
 
 pub(in super::super) const READABLE: Check = Check {
     name: "secrets-readable",
-    rule: "no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way",
-    breaks: "any process of the node reads the keys of the cluster",
     config: &[],
     run: |artifacts, report| {
         for node in nodes(artifacts) {
@@ -176,8 +164,6 @@ pub(in super::super) const READABLE: Check = Check {
 /// What is fetched is what was meant.
 pub(in super::super) const PINNED: Check = Check {
     name: "ignition-pinned",
-    rule: "whatever a config fetches from elsewhere has a `verification` hash",
-    breaks: "who answers for that address decides what the node runs",
     config: &[],
     run: |artifacts, report| {
         for node in nodes(artifacts) {

@@ -21,8 +21,6 @@ const KINDS: [(&str, &str); 10] = [
 /// Units that systemd reads as they were meant.
 pub(in super::super) const UNITS: Check = Check {
     name: "systemd-units",
-    rule: "units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too",
-    breaks: "systemd skips the line or the unit with a warning that nobody sees, and what it starts never runs",
     config: &[],
     run: |artifacts, report| {
         for node in nodes(artifacts) {

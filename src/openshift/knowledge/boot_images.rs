@@ -1,0 +1,75 @@
+//! `boot-images.toml`: what is in the image that a node boots the first time.
+
+use serde::Deserialize;
+
+use super::release::Release;
+use super::table::{RawRows, Row, Source, Table, TableFile};
+use crate::base::hint::Problems;
+
+/// The table, and what a bootstrap node needs.
+#[derive(Debug, Clone)]
+pub(crate) struct BootImages {
+    bootstrap: Bootstrap,
+    pub(super) images: Table<BootImage>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bootstrap {
+    /// Programs.
+    needs: Vec<String>,
+    /// What happens if the image does not have them.
+    without: String,
+}
+
+/// Boot images whose version begins alike.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BootImage {
+    /// `N` is any digit.
+    version: String,
+    /// Programs.
+    has: Vec<String>,
+}
+
+impl Row for BootImage {
+    const FILE: &'static str = "boot-images.toml";
+    const NAME: &'static str = "image";
+
+    fn key(&self) -> &str {
+        &self.version
+    }
+}
+
+impl TableFile for BootImages {
+    const FILE: &'static str = BootImage::FILE;
+
+    fn parse(source: Source<'_>) -> Result<Self, Problems> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            bootstrap: Bootstrap,
+            image: RawRows,
+        }
+        let File { bootstrap, image } = source.read()?;
+        Ok(Self { bootstrap, images: Table::of(source, image)? })
+    }
+}
+
+impl BootImages {
+    /// What a bootstrap node misses in the image of this version, and what happens then. Nothing is said of an image that no row
+    /// is about.
+    pub(crate) fn missing(&self, version: &str, release: Option<Release>) -> Option<(Vec<&str>, &str)> {
+        let image = self.images.select(release).find(|image| begins(version, &image.version))?;
+        let Bootstrap { needs, without } = &self.bootstrap;
+        let missing: Vec<&str> =
+            needs.iter().filter(|program| !image.has.contains(program)).map(String::as_str).collect();
+        (!missing.is_empty()).then_some((missing, without))
+    }
+}
+
+fn begins(text: &str, pattern: &str) -> bool {
+    let mut text = text.chars();
+    let is = |wanted: char, found: char| if wanted == 'N' { found.is_ascii_digit() } else { found == wanted };
+    pattern.chars().all(|wanted| text.next().is_some_and(|found| is(wanted, found)))
+}

@@ -1,0 +1,127 @@
+//! `components.toml`: what a release calls its images.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Knowledge;
+use super::release::Release;
+use super::table::{RawRows, Row, Source, Table, TableFile};
+use crate::base::hint::{Problems, did_you_mean};
+use crate::engine::recipe::NameTable;
+
+/// The tables of the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Components {
+    names: Table<Component>,
+    required: Table<Required>,
+}
+
+/// A tag of image-references.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Component {
+    key: String,
+    name: String,
+}
+
+/// A component without which nodes do not get their OS.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Required {
+    component: String,
+    pub(crate) by: String,
+    pub(crate) without: String,
+}
+
+impl Row for Component {
+    const FILE: &'static str = "components.toml";
+    const NAME: &'static str = "component";
+
+    fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl Row for Required {
+    const FILE: &'static str = Component::FILE;
+    const NAME: &'static str = "required";
+
+    fn key(&self) -> &str {
+        &self.component
+    }
+}
+
+impl TableFile for Components {
+    const FILE: &'static str = Component::FILE;
+
+    fn parse(source: Source<'_>) -> Result<Self, Problems> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            component: RawRows,
+            #[serde(default)]
+            required: RawRows,
+        }
+        let File { component, required } = source.read()?;
+        let names: Table<Component> = Table::of(source, component)?;
+        let required: Table<Required> = Table::of(source, required)?;
+        let keys = || names.all().map(|row| row.key.as_str());
+        let unknown = required.all().find(|row| keys().all(|key| key != row.component));
+        if let Some(row) = unknown {
+            let message = "there is no component of this key".to_owned();
+            let problem = source.problem::<Required>(None, &row.component, message);
+            return Err(Problems(vec![problem.hint(did_you_mean(&row.component, keys()))]));
+        }
+        Ok(Self { names, required })
+    }
+}
+
+impl Components {
+    /// The table of this tinderbox: for its demo release, and for messages.
+    pub(crate) fn built_in() -> Option<&'static Self> {
+        static KNOWLEDGE: LazyLock<Option<Knowledge>> = LazyLock::new(|| Knowledge::built_in().ok());
+        KNOWLEDGE.as_ref()?.components.get().ok()
+    }
+
+    /// What this release calls a component. An unknown release has the name of the first row.
+    pub(crate) fn name(&self, key: &str, release: Option<Release>) -> Option<&str> {
+        let of = |row: &&Component| row.key == key;
+        let found = match release {
+            Some(_) => self.names.select(release).find(of),
+            None => self.names.all().find(of),
+        };
+        found.map(|row| row.name.as_str())
+    }
+
+    /// Every name that a component has in any release.
+    pub(crate) fn ever(&self, key: &str) -> Vec<&str> {
+        self.names.all().filter(|row| row.key == key).map(|row| row.name.as_str()).collect()
+    }
+
+    /// Components that this release must have: their names, and why.
+    pub(crate) fn required(&self, release: Option<Release>) -> impl Iterator<Item = (&str, &Required)> {
+        let rows = self.required.select(release);
+        rows.filter_map(move |row| Some((self.name(&row.component, release)?, row)))
+    }
+
+    /// What recipes may call `{component.KEY}`.
+    pub(super) fn names(&self, file: &str, release: Option<Release>) -> NameTable {
+        let (mut values, mut absent) = (BTreeMap::new(), BTreeMap::new());
+        for key in self.names.all().map(|row| row.key.clone()) {
+            match (self.name(&key, release), release) {
+                (Some(name), _) => drop(values.insert(key, name.into())),
+                (None, Some(release)) => drop(absent.insert(key, format!("for {release}"))),
+                (None, None) => {}
+            }
+        }
+        NameTable { file: file.to_owned(), values, absent }
+    }
+
+    /// The versions that rows name.
+    #[cfg(test)]
+    pub(super) fn mentioned(&self) -> impl Iterator<Item = crate::base::version::Version> {
+        self.names.mentioned().chain(self.required.mentioned())
+    }
+}

@@ -1,0 +1,42 @@
+//! `mco-kinds.toml`: kinds of objects that the machine-config controller reads.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::release::Release;
+use super::table::{Row, Table};
+use crate::base::value::Value;
+use crate::engine::recipe::NameTable;
+
+/// A kind that goes into the render of the nodes' OS.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct McoKind {
+    kind: String,
+    #[serde(default = "everything")]
+    fields: Vec<String>,
+}
+
+fn everything() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+impl Row for McoKind {
+    const FILE: &'static str = "mco-kinds.toml";
+    const NAME: &'static str = "kind";
+
+    fn key(&self) -> &str {
+        &self.kind
+    }
+}
+
+impl Table<McoKind> {
+    /// What recipes may call `{mco.kinds}`: the fields of each kind, as the `tree` builder takes them.
+    pub(super) fn names(&self, file: &str, release: Option<Release>) -> NameTable {
+        let fields = |row: &McoKind| row.fields.iter().map(|field| field.as_str().into()).collect();
+        let kinds = self.select(release).map(|row| (row.kind.clone(), Value::List(fields(row))));
+        let values = [("kinds".to_owned(), Value::Map(kinds.collect()))].into();
+        NameTable { file: file.to_owned(), values, absent: BTreeMap::new() }
+    }
+}
