@@ -7,9 +7,11 @@
 //! | `cause` | root causes, by the names that people know |
 //! | `delta` | compares two files by meaning, down to the leaf |
 //! | `diff` | compares two closures: what differs, why, and the effect on running nodes |
+//! | `hand_over` | compares our objects with those of the operators' own renders |
 //! | `report` | results as rows, Markdown and pages |
 
 pub(crate) mod cause;
 pub(crate) mod delta;
 pub(crate) mod diff;
+pub(crate) mod hand_over;
 pub(crate) mod report;

@@ -439,10 +439,26 @@ fn our_objects_beside_those_of_a_render() {
       "different": [
         {
           "differences": [
-            "type: the render's is `Opaque`, ours `kubernetes.io/tls`",
-            "annotation `openshift.io/owning-component`: only the render's has it",
-            "key `extra.crt`: only the render's has it",
-            "key `tls.key`: only ours has it"
+            {
+              "detail": "the render's is `Opaque`, ours `kubernetes.io/tls`",
+              "reason": null,
+              "what": "type"
+            },
+            {
+              "detail": "only the render's has it",
+              "reason": "the operator that adopts the object adds them; seen with the real operators of 4.22, which kept the data of all signers and bundles",
+              "what": "annotation openshift.io/owning-component"
+            },
+            {
+              "detail": "only the render's has it",
+              "reason": null,
+              "what": "key extra.crt"
+            },
+            {
+              "detail": "only ours has it",
+              "reason": null,
+              "what": "key tls.key"
+            }
           ],
           "object": "Secret openshift-etcd/etcd-signer",
           "ours": "manifests/hand-over-etcd-signer.yaml",
@@ -454,13 +470,14 @@ fn our_objects_beside_those_of_a_render() {
         {
           "file": "manifests/probe.yaml",
           "object": "ConfigMap openshift-etcd/wanted",
+          "reason": null,
           "render": "render/probe"
         }
       ],
       "renders": [
         "render/probe"
       ],
-      "shape": "tinderbox-hand-over/1"
+      "shape": "tinderbox-hand-over/2"
     }
     "#);
 }

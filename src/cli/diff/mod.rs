@@ -80,7 +80,7 @@ impl Args {
             let found = hand_over::compare(env, jobs)?;
             let printer = Printer { json: format == Format::Json, ..printer };
             printer.answer(&found, || hand_over::show(&found));
-            return Ok(exit_code(found.is_alike()));
+            return Ok(exit_code(found.is_sound()));
         }
         let found = sides::diff(env, &Request { sides: self.sides, releases, only: self.only, jobs })?;
         env.events.settle();
