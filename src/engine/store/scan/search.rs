@@ -62,7 +62,9 @@ impl Search {
         let pieces: Vec<(u64, Vec<(u64, usize)>)> = (0..size.div_ceil(PIECE))
             .into_par_iter()
             .filter(|_| !cancel.load(Ordering::Relaxed))
-            .map_init(Vec::new, |buffer, piece| self.piece(&file, piece * PIECE, buffer).at("read", path))
+            .map_init(Vec::new, |buffer, piece| {
+                self.piece(&file, size, piece * PIECE, buffer).at("read", path)
+            })
             .collect::<fs::Result<_>>()?;
         let searched = pieces.iter().map(|(bytes, _)| bytes).sum();
         let found = pieces.into_iter().flat_map(|(_, found)| found).collect();
@@ -73,10 +75,16 @@ impl Search {
     fn piece(
         &self,
         file: &std::fs::File,
+        size: u64,
         start: u64,
         buffer: &mut Vec<u8>,
     ) -> std::io::Result<(u64, Vec<(u64, usize)>)> {
-        buffer.resize(PIECE as usize + self.matcher.longest, 0);
+        // Most files are much smaller than a piece.
+        let wanted = (size - start).min(PIECE + self.matcher.longest as u64) as usize;
+        if buffer.len() < wanted {
+            *buffer = vec![0; wanted];
+        }
+        let buffer = &mut buffer[..wanted];
         let mut filled = 0;
         while filled < buffer.len() {
             match file.read_at(&mut buffer[filled..], start + filled as u64) {
