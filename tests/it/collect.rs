@@ -9,7 +9,7 @@ use super::harness::{Workspace, list, tree, without_counts};
 
 /// Three generations; the third is current.
 fn three_generations() -> Workspace {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     for (from, to) in [("192.168.126.110", "192.168.126.120"), ("192.168.126.120", "192.168.126.130")] {
         ws.edit("cluster.yaml", from, to);
@@ -129,7 +129,7 @@ fn older_than() {
 /// `--max-size` removes the oldest, and only until the store is small enough.
 #[test]
 fn max_size() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let mut strays = Vec::new();
     for (at, letter) in ["a", "b", "c"].into_iter().enumerate() {
@@ -153,7 +153,7 @@ fn max_size() {
 /// Bytes that a living object shares are not freed.
 #[test]
 fn shared_bytes_are_not_freed() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.write("copy/infra/haproxy.cfg", &fs::read_to_string(ws.dir.join("result/infra/haproxy.cfg")).unwrap());
     ws.json(&["store", "add", "copy"]);
@@ -186,7 +186,7 @@ fn a_removed_cluster_directory() {
 /// Two cluster directories in one store keep each their own.
 #[test]
 fn two_directories_share_a_store() {
-    let (one, mut other) = (three_generations(), Workspace::example());
+    let (one, mut other) = (three_generations(), Workspace::example().prebuilt());
     other.store = one.store.clone();
     assert_eq!(other.build(&[]), [""; 0], "the first generation of the one");
     one.json(&["store", "gc", "--keep-last", "1"]);

@@ -52,7 +52,7 @@ fn compare(ws: &Workspace, code: i32, args: &[&str]) -> Value {
 /// The bump as one story: what it brings is seen before and after, and it can be taken back.
 #[test]
 fn a_bump_is_locked_built_looked_at_and_taken_back() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let preview = compare(&ws, 1, &["--release", "demo:4.18", "demo:4.19"]);
     assert_eq!(ws.json(&["generations"]).as_array().unwrap().len(), 1, "a preview makes no generation");
@@ -73,7 +73,7 @@ fn a_bump_is_locked_built_looked_at_and_taken_back() {
 /// An edit of one line is told where it is, with its line as the one cause; copies are counted and not told again.
 #[test]
 fn an_edit_is_told_once_with_its_cause() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
@@ -191,7 +191,7 @@ fn an_edit_is_told_once_with_its_cause() {
 /// Both ways are the same differences, the other way round.
 #[test]
 fn the_way_back_is_the_inverse() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let there = compare(&ws, 1, &["--release", "demo:4.18", "demo:4.19"]);
     let back = compare(&ws, 1, &["--release", "demo:4.19", "demo:4.18"]);
     // Places have the new side's names, so what counts is what happened where at least the artifact is the same.
@@ -218,7 +218,7 @@ fn the_way_back_is_the_inverse() {
 /// What a release brings to this cluster, on one page.
 #[test]
 fn the_page_of_a_release() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
     artifacts: 39 changed, 125 the same
@@ -266,7 +266,7 @@ fn the_page_of_a_release() {
 /// Another seed changes every key, and no value of one is seen in any format.
 #[test]
 fn keys_that_changed_are_said_and_never_shown() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.write_seed(&[8; 32]);
     let diff = compare(&ws, 1, &["result", "cluster"]);
@@ -291,7 +291,7 @@ fn keys_that_changed_are_said_and_never_shown() {
 /// Files and directories anywhere, objects of the store, and `result` against a copy of it.
 #[test]
 fn any_path_is_a_side() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let exported = ws.output(&["export", "copy"]);
     assert!(exported.status.success(), "{}", ws.text(&exported));
@@ -380,7 +380,7 @@ fn trouble_is_told_apart_from_a_difference() {
 /// Two artifacts of different names are compared with each other.
 #[test]
 fn two_targets_are_compared_with_each_other() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "infra/haproxy", "infra/haproxy-pivoted"]), @r#"
     infra/haproxy → infra/haproxy-pivoted
     artifacts: 1 changed
@@ -425,7 +425,7 @@ fn our_objects_beside_those_of_a_render() {
                 apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wanted, namespace: openshift-etcd}\n---\n\
                 apiVersion: v1\nkind: ConfigMap\nmetadata: {name: root-ca, namespace: kube-system}\ndata: {ca.crt: x}\n";
     let files = [("recipes/62-render/probe.toml", recipe), ("recipes/62-render/probe.yaml.j2", made)];
-    let ws = Workspace::with(&files);
+    let ws = Workspace::with(&files).prebuilt();
     let output = ws.output(&["diff", "hand-over", "render", "--json", "-q"]);
     assert_eq!(output.status.code(), Some(1), "{}", ws.text(&output));
     let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -487,7 +487,7 @@ fn our_objects_beside_those_of_a_render() {
 #[test]
 fn real_releases_differ_by_field() {
     let (Some(old), Some(new)) = (data::release("4.18"), data::release("4.19")) else { return };
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let pack = Pack::create(&ws.dir.join("layout"));
     old.put(&pack, "old");
     new.put(&pack, "new");

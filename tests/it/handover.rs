@@ -28,7 +28,7 @@ fn masked(text: &str) -> String {
 
 #[test]
 fn all_objects() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let mut text = String::new();
     for target in ws.json(&["build", "hand-over"])["targets"].as_array().unwrap() {
         for (file, (mode, bytes)) in tree(target["path"].as_str().unwrap().as_ref()) {
@@ -42,7 +42,7 @@ fn all_objects() {
 /// The operator itself adds brackets and port: an IPv6 address is written as it is.
 #[test]
 fn etcd_endpoints_of_ipv6() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.ipv6_only();
     ws.build(&["hand-over/etcd-endpoints"]);
     let text =
@@ -54,7 +54,7 @@ fn etcd_endpoints_of_ipv6() {
 /// What a template asks of a certificate is asked of nothing else: the message has the file and the line, and no key.
 #[test]
 fn dates_of_what_is_no_certificate() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let path = "51-hand-over/etcd-signer.toml";
     let text = fs::read_to_string(source("recipes").join(path)).unwrap();
     let wrong = text.replace("pki/etcd-signer:etcd-signer.crt", "key/service-account:service-account.pub");
@@ -70,7 +70,7 @@ fn dates_of_what_is_no_certificate() {
 /// Keys stay with their owner: in the store, in the result and on the node.
 #[test]
 fn what_has_a_key_is_secret() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let manifests = ws.dir.join("result/manifests");
     let mut secret = 0;
@@ -87,7 +87,7 @@ fn what_has_a_key_is_secret() {
 /// A build whose renders and certificates stay as they are when an annotation changes.
 #[test]
 fn an_annotation_issues_nothing_anew() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.write(
         "patches/10-x.yaml",
@@ -117,7 +117,7 @@ fn an_annotation_issues_nothing_anew() {
 /// build then finds the same bytes in `mco/inputs`, and renders nothing.
 #[test]
 fn an_annotation_of_a_recipe_issues_nothing_anew() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let path = "51-hand-over/signer.yaml.j2";
     let text = fs::read_to_string(source("recipes").join(path)).unwrap();
@@ -194,7 +194,7 @@ fn an_annotation_of_a_recipe_issues_nothing_anew() {
 /// Every object of the table, taken away: what is said is what an operator will do without it.
 #[test]
 fn each_object_is_missed() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let report = ws.json(&["build", "hand-over"]);
     let targets = report["targets"].as_array().unwrap().iter();
     let ours = targets.filter_map(|target| target["name"].as_str().unwrap().strip_prefix("hand-over/"));
@@ -237,7 +237,7 @@ fn each_object_is_missed() {
 /// One authority after the other in the place of the right one: exactly the verifications that would fail are named.
 #[test]
 fn each_authority_is_swapped() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let mut said = String::new();
     for (recipe, right, wrong) in [
         ("etcd-signer", "etcd-signer", "etcd-ca"),

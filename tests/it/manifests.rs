@@ -46,11 +46,11 @@ fn listing(files: &Files) -> String {
 }
 
 /// The example's.
-static HA: LazyLock<Files> = LazyLock::new(|| manifests(&Workspace::example()));
+static HA: LazyLock<Files> = LazyLock::new(|| manifests(&Workspace::example().prebuilt()));
 
 /// What an edit of the example changes, file by file.
 fn changes(edit: impl Fn(&Workspace)) -> String {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     edit(&ws);
     let (ours, empty) = (manifests(&ws), String::new());
     let all: BTreeMap<&String, ()> = HA.keys().chain(ours.keys()).map(|name| (name, ())).collect();
@@ -364,7 +364,7 @@ fn defaults_are_written_out() {
 /// A worker's address is in no manifest.
 #[test]
 fn a_workers_address_builds_none() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["manifest"]);
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     assert_eq!(names(&ws.json(&["build", "manifest"])["built"]), Vec::<String>::new());

@@ -52,7 +52,7 @@ fn run(ws: &Workspace, args: &[&str], recipients: &[&str]) -> String {
 
 #[test]
 fn an_encrypted_seed_builds_the_same_objects() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.json(&["lock"]);
     ws.build(&[]);
     let before = object(&ws, None);
@@ -394,7 +394,7 @@ fn killed_at_any_instant() {
 /// The real program reads what we write, and we read what it writes.
 #[test]
 fn the_age_program_agrees() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     if Command::new("age").arg("--version").output().is_err() {
         return left_out("the age program", "age, of Debian's age package");
     }

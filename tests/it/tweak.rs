@@ -46,7 +46,7 @@ fn one_workers_address_builds_what_names_it() {
 /// an exception of it.
 #[test]
 fn the_service_network_builds_what_carries_it() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.edit("install-config.yaml", "  - 172.30.0.0/16", "  - 172.31.0.0/16");
     let carries = [
@@ -96,7 +96,7 @@ fn the_service_network_builds_what_carries_it() {
 /// `affects` foretells exactly what an edit builds.
 #[test]
 fn affects_foretells() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let affected = ws.json(&["affects", "nodes.worker-0.ip"]);
     let mut foretold = [names(&affected["direct"]), names(&affected["cascade"])].concat();
@@ -108,7 +108,7 @@ fn affects_foretells() {
 /// `why` names field, file, line, and both values: before the build, and after it.
 #[test]
 fn why_names_the_field() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["why", "infra/haproxy"]), @"
     [stderr]
     error: `infra/haproxy` is not built
@@ -173,7 +173,7 @@ fn why_names_the_field() {
 /// A change of a secret is a cause like any other, without its values.
 #[test]
 fn why_masks_secrets() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.edit("install-config.yaml", "ZGVtbzpkZW1v", "b3RoZXI6b3RoZXI=");
     insta::assert_snapshot!(ws.run(&["why", "manifest/openshift-config-secret-pull-secret"]), @r"
@@ -265,7 +265,7 @@ fn why_masks_secrets() {
 /// What is not data is not an input: comments, blank lines, quotes, the order of fields.
 #[test]
 fn comments_and_whitespace_build_nothing() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.edit(
         "install-config.yaml",
@@ -294,7 +294,7 @@ fn adding_a_worker() {
             "builder = 'template'\nfor_each = 'workers'\nname = '{node}'\n[config]\nip = 'node.ip'\n[files]\n'ip' = 'ip.j2'\n",
         ),
         ("recipes/20-demo/ip.j2", "{{ ip }}\n"),
-    ]);
+    ]).prebuilt();
     assert_eq!(ws.build(&["demo"]), ["demo/worker-0", "demo/worker-1"]);
     ws.build(&[]);
     ws.edit("install-config.yaml", "replicas: 2", "replicas: 3");
@@ -318,7 +318,7 @@ fn adding_a_worker() {
 /// Three masters and no workers; one master and no workers.
 #[test]
 fn compact_and_single_node() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.edit("install-config.yaml", "replicas: 2", "replicas: 0");
     ws.edit("cluster.yaml", "- {name: worker-0, role: worker, ip: 192.168.126.110}\n- {name: worker-1, role: worker, ip: 192.168.126.111}\n", "");
     ws.build(&[]);
@@ -345,7 +345,7 @@ fn compact_and_single_node() {
 /// A user's recipe beside the built-in ones, picked up by their groups; and one in the place of a built-in one.
 #[test]
 fn user_recipes_add_and_replace() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.write("recipes/50-manifest/motd.toml", "# A greeting.\nbuilder = 'template'\n[config]\nd = 'cluster.domain'\n[files]\n'motd.yaml' = 'motd.yaml.j2'\n");
     ws.write("recipes/50-manifest/motd.yaml.j2", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: motd, namespace: openshift-config}\ndata: {motd: '{{ d }}'}\n");

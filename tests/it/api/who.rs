@@ -34,7 +34,7 @@ fn curl(secrets: &Path, user: &str, args: &[&str], url: &str) -> Option<(bool, S
 
 #[test]
 fn only_our_own_get_in() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let users = ["pki/admin", "key/admin", "pki/kubelet-bootstrap", "key/kubelet-bootstrap"];
     let others = ["pki/etcd-client", "key/etcd-client"];
     let secrets = secrets(&ws, &[&SERVER[..], &users, &others].concat());

@@ -33,7 +33,7 @@ fn last(said: &str, count: usize) -> String {
 
 #[test]
 fn shellcheck_has_nothing_to_say() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["script"]);
     let script = ws.path_of("script/bootkube").join("bootkube.sh");
     match Command::new("shellcheck")

@@ -9,7 +9,7 @@ fn explain(ws: &Workspace, target: &str, what: &str) -> String {
 
 #[test]
 fn a_flag_says_why_from_where_and_who_reads_it() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(explain(&ws, "static-pod/etcd", "listen-client-urls"), @"
     --listen-client-urls=https://127.0.0.1:2379,https://192.168.126.100:2379
       Where clients connect: on this node (the API server, bootkube) and from outside (the etcd
@@ -49,7 +49,7 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
 
 #[test]
 fn a_flag_that_is_given_twice_is_explained_twice() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "service-account-key-file"), @"
     --service-account-key-file=/etc/kubernetes/secrets/bound-service-account-signing-key.pub
       Whose tokens are accepted, first key: the one that new tokens are signed with, below.
@@ -73,7 +73,7 @@ fn a_flag_that_is_given_twice_is_explained_twice() {
 
 #[test]
 fn a_field_too_of_a_pod_and_of_a_manifest() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "spec.hostNetwork"), @"
     spec.hostNetwork=true
       The node's own addresses: there is no pod network yet, and the load balancer sends to this node's
@@ -111,7 +111,7 @@ fn a_field_too_of_a_pod_and_of_a_manifest() {
 
 #[test]
 fn what_is_not_there_gets_a_hint() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "--etcd-server"), @r"
     [stderr]
     error: `static-pod/kube-apiserver` has no `--etcd-server`
@@ -147,7 +147,7 @@ fn what_is_not_there_gets_a_hint() {
 
 #[test]
 fn scripts_get_the_same_as_data() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["static-pod/kube-apiserver"]);
     let found = ws.json(&["show", "static-pod/kube-apiserver", "--explain", "--tls-cert-file"]);
     let one = &found["matches"][0];

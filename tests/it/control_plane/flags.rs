@@ -32,7 +32,7 @@ fn tables(program: &str) -> Vec<(String, BTreeSet<String>)> {
 
 #[test]
 fn every_flag_is_known_given_once_and_explained() {
-    for ws in [Workspace::example(), ipv6(), dual_stack()] {
+    for ws in [Workspace::example().prebuilt(), ipv6(), dual_stack()] {
         for name in PODS {
             let container = container(&pod(&ws, name));
             let tables = tables(name);
@@ -64,7 +64,7 @@ fn every_table_names_its_source() {
 
 #[test]
 fn files_that_flags_name_are_mounted() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     for name in PODS {
         let container = container(&pod(&ws, name));
         for path in container.flags.iter().flat_map(Flag::files) {
@@ -84,7 +84,7 @@ fn files_that_flags_name_are_mounted() {
 /// Whoever holds a certificate of another authority could present its chain, if the root were trusted too.
 #[test]
 fn who_is_let_in_is_decided_by_one_authority_alone() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let doors = [
         ("etcd", "trusted-ca-file", "etcd-ca.crt"),
         ("etcd", "peer-trusted-ca-file", "etcd-ca.crt"),

@@ -54,7 +54,7 @@ fn secrets(ws: &Workspace, to: &Path) {
 #[test]
 fn a_real_etcd_starts_with_our_command_line() {
     for (ws, address, host) in [
-        (Workspace::example(), "192.168.126.100/24", "192.168.126.100"),
+        (Workspace::example().prebuilt(), "192.168.126.100/24", "192.168.126.100"),
         (ipv6(), "fd00:126::100/64", "[fd00:126::100]"),
     ] {
         let temp = tempfile::tempdir().unwrap();

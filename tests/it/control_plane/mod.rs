@@ -7,6 +7,7 @@ mod explain;
 mod flags;
 mod host;
 mod pods;
+mod topologies;
 
 use std::fs;
 
@@ -28,14 +29,14 @@ const PODS: [&str; 6] = [
 
 /// The example with one family, and that is IPv6.
 fn ipv6() -> Workspace {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.ipv6_only();
     ws
 }
 
 /// The example with IPv6 beside IPv4.
 fn dual_stack() -> Workspace {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.dual_stack();
     ws
 }

@@ -3,5 +3,8 @@
 
 mod browser;
 mod crash;
+mod iso;
 mod page;
 mod realize;
+mod render;
+mod sandbox;

@@ -209,7 +209,7 @@ fn the_real_ignition_applies_every_nodes_config() {
     if !Path::new(IGNITION).exists() || !is_root() {
         return left_out("the real Ignition", "root, or Debian's package ignition");
     }
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.edit("install-config.yaml", "# sshKey: ssh-ed25519 AAAA… you@example.com", &format!("sshKey: {KEY}"));
     ws.build(&["ignition"]);
     for node in ["bootstrap", "master-0", "master-1", "master-2", "worker-0", "worker-1"] {

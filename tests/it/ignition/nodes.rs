@@ -20,7 +20,7 @@ const SERVED: [&str; 5] = [
 
 #[test]
 fn nodes_have_what_the_server_would_add() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["ignition"]);
     for (node, pool) in [("master-1", "master"), ("worker-0", "worker")] {
         let config = config(&ws, node);
@@ -57,7 +57,7 @@ fn nodes_have_what_the_server_would_add() {
 /// From 4.22 on the server writes one more annotation.
 #[test]
 fn the_annotations_follow_the_release() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.edit("cluster.lock", "version = \"4.18.0-demo\"", "version = \"4.22.1\"");
     ws.build(&["ignition/worker-0"]);
     let annotations: Value = serde_json::from_str(&text(&ws, "worker-0", SERVED[3])).unwrap();
@@ -67,7 +67,7 @@ fn the_annotations_follow_the_release() {
 /// Of all authorities' keys only the one that the controller manager signs with; modes as the facts say.
 #[test]
 fn the_bootstrap_node_has_the_keys_that_its_pods_name() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["ignition/bootstrap"]);
     let config = config(&ws, "bootstrap");
     let files = entries(&config, "storage.files");
@@ -107,7 +107,7 @@ fn the_bootstrap_node_has_the_keys_that_its_pods_name() {
 
 #[test]
 fn access_to_the_outside_is_on_the_bootstrap_node() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.edit(
         "install-config.yaml",
         "platform:\n",
@@ -123,7 +123,7 @@ fn access_to_the_outside_is_on_the_bootstrap_node() {
 
 #[test]
 fn addresses_of_every_family() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.edit(
         "cluster.yaml",
         "{name: master-0, role: master, ip: 192.168.126.101}",
@@ -152,7 +152,7 @@ fn addresses_of_every_family() {
     [ipv6]
     method=disabled
     ");
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.dual_stack();
     ws.build(&["ignition/worker-1"]);
     insta::assert_snapshot!(text(&ws, "worker-1", KEYFILE), @"
@@ -181,7 +181,7 @@ fn addresses_of_every_family() {
     # Without its addresses the node is not up.
     may-fail=false
     ");
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.ipv6_only();
     ws.build(&["ignition/bootstrap"]);
     insta::assert_snapshot!(text(&ws, "bootstrap", KEYFILE), @"
@@ -211,7 +211,7 @@ fn addresses_of_every_family() {
 #[test]
 fn every_node_of_a_small_cluster_is_there() {
     for masters in [1, 3] {
-        let ws = Workspace::example();
+        let ws = Workspace::example().prebuilt();
         ws.without_workers(masters);
         ws.build(&[]);
         let mut expected: BTreeSet<String> = (0..masters).map(|at| format!("master-{at}.ign")).collect();
@@ -223,7 +223,7 @@ fn every_node_of_a_small_cluster_is_there() {
 /// The bootstrap node has whatever name the user gave it.
 #[test]
 fn the_bootstrap_node_may_have_another_name() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.edit("cluster.yaml", "{name: bootstrap,", "{name: spark,");
     ws.build(&[]);
     assert!(ws.dir.join("result/ignition/spark.ign").exists());
@@ -237,7 +237,7 @@ fn planned(ws: &Workspace) -> Vec<String> {
 
 #[test]
 fn one_workers_address_builds_its_configuration_and_no_other() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.edit("cluster.yaml", "ip: 192.168.126.111", "ip: 192.168.126.121");
     let expected = [
@@ -258,7 +258,7 @@ fn one_workers_address_builds_its_configuration_and_no_other() {
 
 #[test]
 fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.edit("install-config.yaml", "replicas: 2", "replicas: 3");
     ws.edit(

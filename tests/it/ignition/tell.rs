@@ -4,7 +4,7 @@ use crate::harness::Workspace;
 
 #[test]
 fn show_lists_what_a_node_gets() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["ignition", "infra/pool"]);
     let list = ws.json(&["show", "ignition/bootstrap"]);
     let entries = list["node"].as_array().unwrap();
@@ -62,7 +62,8 @@ fn blame_goes_back_to_lines_of_files() {
     let ws = Workspace::with(&[(
         "patches/10-dns.yaml",
         "target: {kind: DNS, name: cluster}\npatch: {metadata: {annotations: {mine: here}}}\n",
-    )]);
+    )])
+    .prebuilt();
     insta::assert_snapshot!(ws.run(&["blame", "ignition/master-0:/etc/hostname"]), @"
     [stderr]
     error: `ignition/master-0` is not built

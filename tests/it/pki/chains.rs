@@ -16,7 +16,7 @@ fn at() -> String {
 
 #[test]
 fn openssl_accepts_every_chain_for_its_purpose() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let pki = built(&ws);
     for (name, issuer) in LEAVES {
         let text = fs::read_to_string(pki.join(format!("{name}.crt"))).unwrap();
@@ -47,7 +47,7 @@ fn openssl_accepts_every_chain_for_its_purpose() {
 /// The extensions of the facts, in openssl's words.
 #[test]
 fn extensions_are_those_of_the_facts() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let pki = built(&ws);
     let mut text = String::new();
     for (name, _) in AUTHORITIES.iter().chain(&LEAVES) {
@@ -220,7 +220,7 @@ fn extensions_are_those_of_the_facts() {
 /// What Go insists on, and what keeps verifiers from mixing things up.
 #[test]
 fn serials_names_and_key_ids_are_in_order() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let pki = built(&ws);
     let read = |name: &str| {
         Certificate::from_pem(&fs::read_to_string(pki.join(format!("{name}.crt"))).unwrap()).unwrap()
@@ -248,7 +248,7 @@ fn serials_names_and_key_ids_are_in_order() {
 /// Private keys are for their owner, and in a form that openssl finds sound.
 #[test]
 fn keys_are_sound_and_private() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let pki = built(&ws);
     let names = AUTHORITIES.iter().chain(&LEAVES).map(|(name, _)| *name);
     for name in names.chain(["service-account", "bound-service-account-signing-key"]) {
@@ -267,7 +267,7 @@ fn keys_are_sound_and_private() {
 /// What the kubelets trust, in the order of the facts.
 #[test]
 fn the_kubelets_bundle() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let pki = built(&ws);
     let bundle = |name: &str| {
         let text = fs::read_to_string(pki.join(name)).unwrap();

@@ -10,7 +10,7 @@ use crate::harness::{Workspace, tree};
 /// Off the default target, complete when asked for.
 #[test]
 fn the_set_is_what_the_installer_makes() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let planned = ws.json(&["build", "--dry-run"]).to_string();
     assert!(!planned.contains("installer"), "it is not part of `cluster`");
     ws.build(&["installer-tls"]);
@@ -115,7 +115,7 @@ fn the_set_is_what_the_installer_makes() {
 /// Two sets with the same names are two identities.
 #[test]
 fn no_key_is_shared_with_our_own() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["installer-tls", "cluster"]);
     let keys = |target: &str| -> BTreeSet<Vec<u8>> {
         let files = tree(&ws.path_of(target)).into_iter();

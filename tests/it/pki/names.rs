@@ -102,7 +102,7 @@ proptest! {
 
     #[test]
     fn what_goes_in_comes_out(shape in shapes()) {
-        let ws = Workspace::in_memory().filled();
+        let ws = Workspace::in_memory().filled().prebuilt();
         shape.write(&ws);
         ws.build(&["pki"]);
         let domain = format!("{}.example.com", shape.name);

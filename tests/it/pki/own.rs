@@ -46,7 +46,7 @@ const SIGNS: &str = "keyUsage=critical,keyCertSign,cRLSign";
 /// A root of the user's signs our authorities; its name stays as it was written, byte by byte.
 #[test]
 fn a_root_of_ones_own_signs_the_rest() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     if !make(&ws, "corporate", &RSA, "1000", &[SIGNS]) {
         return;
     }
@@ -67,7 +67,7 @@ fn a_root_of_ones_own_signs_the_rest() {
     let public = |dir, file| openssl(dir, &["pkey", "-in", file, "-pubout"]).unwrap().1;
     assert_eq!(public(&pki, "root-ca.key"), public(&ws.dir, "corporate.key"));
     // Bringing it changed nobody else's key.
-    let other = Workspace::example();
+    let other = Workspace::example().prebuilt();
     other.build(&["key/admin"]);
     let key = |ws: &Workspace| fs::read(ws.path_of("key/admin").join("admin.key")).unwrap();
     assert_eq!(key(&ws), key(&other));
@@ -80,7 +80,7 @@ fn read_back(ws: &Workspace, name: &str) -> String {
 /// An authority in the middle, signed by somebody else's root, brings its chain along.
 #[test]
 fn an_intermediate_brings_its_chain() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     if !make(&ws, "corporate", &RSA, "7300", &[SIGNS]) {
         return;
     }

@@ -39,7 +39,7 @@ fn renew_moves_the_epoch_and_keeps_the_keys() {
 /// One certificate, with a new date or a new key: what does not hang on it stays, byte by byte.
 #[test]
 fn one_certificate_is_renewed_alone() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let admin = kubeconfig(&ws);
     ws.json(&["renew", "etcd-server"]);
@@ -66,7 +66,7 @@ fn one_certificate_is_renewed_alone() {
 /// An authority that is only re-dated leaves what it signed as it was.
 #[test]
 fn a_redated_authority_leaves_its_leaves() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let admin = fs::read(ws.dir.join("result/pki/admin.crt")).unwrap();
     let authority = fs::read(ws.dir.join("result/pki/kubernetes-ca.crt")).unwrap();
@@ -108,7 +108,7 @@ fn typos_and_impossible_wishes() {
 /// The calendar: the soonest first, and the day after which it is too late.
 #[test]
 fn expiry_lists_every_certificate() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let found = ws.json(&["expiry"]);
     let rows = found["certificates"].as_array().unwrap();
@@ -130,7 +130,7 @@ fn expiry_lists_every_certificate() {
 /// Operators replace what is past its youth: the calendar says when that is for each, and `build` says when it has come.
 #[test]
 fn authorities_are_adopted_while_they_are_young() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let aged = |days: i64| {
         let epoch = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap() - Duration::days(days);
         let update = format!("epoch={}", epoch.format(&Rfc3339).unwrap());
@@ -167,7 +167,7 @@ fn authorities_are_adopted_while_they_are_young() {
 /// `build` warns when a day or less is left, and when it is too late.
 #[test]
 fn build_warns_before_the_end() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let shift = |left: Duration| {
         let epoch = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap() + left - Duration::days(365);
         let update = format!("epoch={}", epoch.format(&Rfc3339).unwrap());

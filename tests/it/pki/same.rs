@@ -16,10 +16,10 @@ fn keys(files: &Files) -> BTreeMap<&str, &[u8]> {
     keys.map(|(path, (_, bytes))| (path.as_str(), bytes.as_slice())).collect()
 }
 
-/// Two directories, two stores.
+/// Two directories, two stores. What is prebuilt was built in a third one.
 #[test]
 fn two_machines_make_the_same_files() {
-    let (one, other) = (Workspace::example(), Workspace::example());
+    let (one, other) = (Workspace::example(), Workspace::example().prebuilt());
     let files = result(&one);
     assert!(files == result(&other), "every byte, private keys included");
     assert_eq!(keys(&files).len(), 21);
@@ -29,7 +29,7 @@ fn two_machines_make_the_same_files() {
 
 #[test]
 fn another_seed_or_domain_is_another_set_of_keys() {
-    let example = Workspace::example();
+    let example = Workspace::example().prebuilt();
     let before = result(&example);
     let seeded = Workspace::example();
     seeded.write_seed(&[8; 32]);
@@ -52,7 +52,7 @@ fn another_seed_or_domain_is_another_set_of_keys() {
 /// The whole of issue four in one sentence: an address re-issues what carries it.
 #[test]
 fn a_masters_address_reissues_what_carries_it() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let pki = |built: &[String]| -> Vec<String> {
         built

@@ -7,7 +7,7 @@ use crate::harness::{Workspace, names};
 /// A version bump: what moved is said, what the move reaches is built, and going back builds nothing.
 #[test]
 fn moving_to_the_next_version_and_back() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let moved = ws.output(&["lock", "--update", "release=demo:4.19", "--json"]);
     let said = String::from_utf8_lossy(&moved.stderr).into_owned();

@@ -248,7 +248,7 @@ fn broken() -> Vec<Case> {
 
 #[test]
 fn the_right_requests_are_approved_and_no_others() {
-    let stage = Stage::new(Workspace::example());
+    let stage = Stage::new(Workspace::example().prebuilt());
     let cases = [clients(), servings(), broken()].concat();
     assert!(cases.len() > 60);
     let mut kubeconfigs = BTreeMap::new();
@@ -313,7 +313,7 @@ fn the_right_requests_are_approved_and_no_others() {
 /// Between our look and our approval, everything may change.
 #[test]
 fn an_approval_is_for_what_was_looked_at() {
-    let stage = Stage::new(Workspace::example());
+    let stage = Stage::new(Workspace::example().prebuilt());
     let kubeconfig = stage.kubeconfig(BOOT.0, BOOT.1);
     let names = ["moved", "denied", "replaced", "gone"];
     for name in names {
@@ -387,7 +387,7 @@ impl Watching {
 }
 
 fn single() -> Stage {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.without_workers(1);
     Stage::new(ws)
 }
@@ -509,7 +509,7 @@ fn it_stops_when_it_is_told_to() {
 /// Every refusal is one that people can do something about.
 #[test]
 fn the_client_says_who_refused_what() {
-    let stage = Stage::new(Workspace::example());
+    let stage = Stage::new(Workspace::example().prebuilt());
     let ask = |kubeconfig: &str| Client::new(kubeconfig, &stage.at().parse().unwrap(), &GO_ON).unwrap();
     let shown = |error: tinderbox::internals::api::ApiError| error.to_string().replace(&stage.at(), "[API]");
     let admin = stage.kubeconfig("admin", &[]);
@@ -534,7 +534,7 @@ fn the_client_says_who_refused_what() {
         "the API at `[API]` forbids it: User \"system:bootstrapper\" cannot GET path \"/api/v1/nodes\""
     );
     // Another cluster's: neither side trusts the other.
-    let other = Workspace::example();
+    let other = Workspace::example().prebuilt();
     other.write_seed(&[8; 32]);
     let theirs = secrets(&other, &["kubeconfig/admin"]);
     let theirs = std::fs::read_to_string(theirs.join("admin.kubeconfig")).unwrap();

@@ -105,7 +105,7 @@ fn client(pki: &Path, certificate: &Path, key: &Path) -> Vec<String> {
 
 #[test]
 fn three_members_serve_our_client_and_nobody_else() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     let pki = built(&ws);
     let data = tempfile::tempdir().unwrap();
     let Some(mut members) = start(&pki, data.path()) else { return };

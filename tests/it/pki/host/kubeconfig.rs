@@ -23,7 +23,7 @@ const TABLE: [(&str, &str, &str); 8] = [
 
 #[test]
 fn kubectl_reads_every_kubeconfig() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let result = ws.dir.join("result");
     let names: Vec<String> = TABLE.iter().map(|(name, ..)| format!("{name}.kubeconfig")).collect();
@@ -64,7 +64,7 @@ fn kubectl_reads_every_kubeconfig() {
 /// The first login: the password in the installer's shape, and its hash.
 #[test]
 fn the_kubeadmin_password() {
-    let ws = Workspace::example();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["cluster", "identity"]);
     let path = ws.dir.join("result/auth/kubeadmin-password");
     let password = std::fs::read_to_string(&path).unwrap();

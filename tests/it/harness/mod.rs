@@ -6,6 +6,8 @@
 //! <temp>         HOME                     [TEMP]
 //! ```
 
+mod template;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
@@ -86,6 +88,13 @@ impl Workspace {
         }
         self.write("cluster.lock", &lock());
         self.write_seed(&SEED);
+        self
+    }
+
+    /// This workspace with a store that has every object of the example, for tests of what comes after a build: what they
+    /// change is built, the rest is found. A test of what a build does when there is nothing starts without one.
+    pub(crate) fn prebuilt(self) -> Self {
+        template::copy(&self.store);
         self
     }
 
@@ -256,6 +265,17 @@ impl Workspace {
     }
 }
 
+/// Gives directories their write permission back: objects are read-only, and a plain user cannot remove them as they are.
+fn make_removable(path: &Path) {
+    let Ok(found) = fs::symlink_metadata(path) else { return };
+    if found.is_dir() {
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            make_removable(&entry.path());
+        }
+    }
+}
+
 /// Whether a line tells of one derivation among several that are built at the same time, or of one bad path among several
 /// that are in the order of their ids, which are others every day.
 fn is_progress(line: &str) -> bool {
@@ -269,11 +289,13 @@ pub(crate) fn without_sizes(text: &str) -> String {
     SIZE.replace_all(text, "[SIZE]$1").into_owned()
 }
 
-/// Replaces counts of objects, files and secrets as well: every new recipe adds to them.
+/// Replaces counts of objects, files and secrets, and offsets in files as well: every new recipe adds to them.
 pub(crate) fn without_counts(text: &str) -> String {
     static COUNT: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\b[0-9]+ (objects|files|secrets|stay)\b").unwrap());
-    COUNT.replace_all(&without_sizes(text), "[N] $1").into_owned()
+    static OFFSET: LazyLock<Regex> = LazyLock::new(|| Regex::new(r": byte [0-9]+:").unwrap());
+    let text = without_sizes(text);
+    OFFSET.replace_all(&COUNT.replace_all(&text, "[N] $1"), ": byte [AT]:").into_owned()
 }
 
 /// Replaces ids, times and durations.
@@ -314,19 +336,9 @@ fn is_time(text: &str) -> bool {
 }
 
 impl Drop for Workspace {
-    /// Objects are read-only: a plain user cannot remove them as they are.
     fn drop(&mut self) {
-        fn open_up(path: &Path) {
-            let Ok(found) = fs::symlink_metadata(path) else { return };
-            if found.is_dir() {
-                let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
-                for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-                    open_up(&entry.path());
-                }
-            }
-        }
         if !std::thread::panicking() || std::env::var_os("TINDERBOX_KEEP").is_none() {
-            open_up(self.temp.path());
+            make_removable(self.temp.path());
         } else {
             self.temp.disable_cleanup(true);
             eprintln!("kept: {}", self.temp.path().display());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tinderbox::internals::hint::Hint;
 use tinderbox::internals::sandbox::{Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError};
 
-use super::harness::{left_out, list, set_mode};
+use crate::harness::{left_out, list, set_mode};
 
 /// An image with busybox in it and nothing else, and a place for the output.
 struct Room {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::harness::{Workspace, in_mount_namespace, left_out, mode, names};
+use crate::harness::{Workspace, in_mount_namespace, left_out, mode, names};
 
 /// Kernel arguments of the base.
 const DEFAULT: &str =

@@ -1,8 +1,10 @@
 //! The user's own manifests and patches: what they give, and every way in which one would have no effect.
 
+mod refused;
+
 use std::fs;
 
-use super::harness::{Workspace, mode};
+use crate::harness::{Workspace, mode};
 
 /// A manifest of the user's.
 const MINE: &str = "\
@@ -23,7 +25,7 @@ patch:
 
 /// A session with these files in the cluster directory.
 fn build(files: &[(&str, &str)]) -> String {
-    Workspace::with(files).run(&["build", "-q", "patched"])
+    Workspace::with(files).prebuilt().run(&["build", "-q", "patched"])
 }
 
 /// The same with one patch.
@@ -44,7 +46,8 @@ fn manifests_are_added_as_they_are() {
         ("manifests/Mine.yaml", &two.replace("mine", "other")),
         ("manifests/x.json", json),
         ("manifests/y.yml", MINE),
-    ]);
+    ])
+    .prebuilt();
     for note in ["manifests/README.md", "manifests/.off.yaml", "manifests/y.yml~", "patches/notes.txt"] {
         ws.write(note, "[");
     }
@@ -54,7 +57,7 @@ fn manifests_are_added_as_they_are() {
     assert_eq!(patched(&ws, "manifests/x.json"), json);
     // Without them, everything is as it was before.
     fs::remove_dir_all(ws.dir.join("manifests")).unwrap();
-    let before = Workspace::example();
+    let before = Workspace::example().prebuilt();
     before.build(&["patched"]);
     ws.build(&["patched"]);
     assert_eq!(ws.path_of("patched").file_name(), before.path_of("patched").file_name());
@@ -62,7 +65,7 @@ fn manifests_are_added_as_they_are() {
 
 #[test]
 fn a_patch_changes_its_lines_and_no_others() {
-    let ws = Workspace::with(&[("patches/10-zone.yaml", ZONE)]);
+    let ws = Workspace::with(&[("patches/10-zone.yaml", ZONE)]).prebuilt();
     ws.build(&["patched", "check"]);
     insta::assert_snapshot!(patched(&ws, "manifests/cluster-dns-02-config.yml"), @r"
     apiVersion: config.openshift.io/v1
@@ -126,7 +129,8 @@ fn patches_apply_in_the_order_of_their_names() {
         ("patches/10-zone.yaml", ZONE),
         ("patches/20-two.yaml", &change("zone-1", "zone-2")),
         ("patches/30-three.yml", &change("zone-2", "zone-3")),
-    ]);
+    ])
+    .prebuilt();
     ws.build(&["patched"]);
     assert!(patched(&ws, "manifests/cluster-dns-02-config.yml").contains("id: zone-3"));
     assert_eq!(ws.build(&["patched"]), Vec::<String>::new());
@@ -246,7 +250,7 @@ fn patches_apply_in_the_order_of_their_names() {
 
 #[test]
 fn an_edit_of_a_manifest_rebuilds_what_has_it() {
-    let ws = Workspace::with(&[("manifests/mine.yaml", MINE), ("patches/10-zone.yaml", ZONE)]);
+    let ws = Workspace::with(&[("manifests/mine.yaml", MINE), ("patches/10-zone.yaml", ZONE)]).prebuilt();
     ws.build(&["patched", "check"]);
     ws.edit("manifests/mine.yaml", "42", "43");
     assert_eq!(
@@ -299,159 +303,6 @@ fn an_object_of_ours_is_patched_and_not_replaced() {
 }
 
 #[test]
-fn a_manifest_that_is_none() {
-    insta::assert_snapshot!(build(&[
-        ("manifests/a.yaml", "a: [\n"),
-        ("manifests/b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x-}\n---\nkind: Pod\n---\n- x\n"),
-        ("manifests/c.yaml", "apiVersion: v1\nkind: List\nitems: []\n"),
-        ("manifests/d.yaml", MINE),
-        ("manifests/e.yaml", &format!("# the same\n---\n{MINE}")),
-        ("manifests/empty.yaml", "# nothing\n"),
-        ("manifests/f.ymal", MINE),
-        ("manifests/more/g.yaml", MINE),
-        ("patches/10-a.yaml", "target: {kind: DNS}\npatchs: {a: 1}\n"),
-        ("patches/10-a.yml", ZONE),
-        ("patches/20.yaml.off", ZONE),
-    ]), @r"
-    [stderr]
-    error: 13 problems:
-    manifests/a.yaml:2: not valid YAML: while parsing a node, did not find expected node content
-      hint: look at this line and the one above it
-    manifests/b.yaml:1: metadata.name: it is missing, so this is not an object
-      hint: `generateName` cannot be applied twice: give it a name
-    manifests/b.yaml:5: apiVersion: it is missing, so this is not an object
-    manifests/b.yaml:7: apiVersion: it is missing, so this is not an object
-    manifests/c.yaml:1: metadata.name: it is missing, so this is not an object
-      hint: write its items as documents of their own, with `---` between them
-    manifests/e.yaml:4: ConfigMap `default/mine` is in manifests/d.yaml:2 too
-      hint: keep one of them
-    manifests/empty.yaml: there is no object in this file
-    manifests/f.ymal: this file would be ignored
-      hint: call it `.yaml`, `.yml` or `.json`, or put a dot in front of its name
-    manifests/more: folders in this folder are not read
-      hint: move its files up, or the folder elsewhere
-    patches/10-a.yaml:1: patch: it is missing
-      hint: a list is a JSON patch, a map a merge patch
-    patches/10-a.yaml:2: patchs: unknown field
-      hint: did you mean `patch`?
-    patches/10-a.yml: `patches/10-a.yaml` would be `patch/10-a` too
-      hint: rename one of them
-    patches/20.yaml.off: this file would be ignored
-      hint: call it `.yaml`, `.yml` or `.json`, or put a dot in front of its name
-    [exit 1]
-    ");
-    insta::assert_snapshot!(build(&[("patches/My Patch.yaml", ZONE)]), @r"
-    [stderr]
-    error: 1 problem:
-    patches/My Patch.yaml: `My Patch` is not a name
-      hint: names are made of a-z, 0-9, `-`, `_` and `.`, and begin with a letter or digit
-    [exit 1]
-    ");
-}
-
-#[test]
-fn a_patch_without_effect_is_an_error() {
-    insta::assert_snapshot!(patch("# one\n- target: {kind: DNS, name: clster}\n  patch: {spec: {a: b}}\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:2: the patch targets DNS `clster`, which does not exist
-    hint: of that kind, there is DNS `cluster` (manifests/cluster-dns-02-config.yml)
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {kind: DSN}\npatch: {spec: {a: b}}\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: the patch targets DSN, which does not exist
-    hint: did you mean `DNS`?
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {name: pull-secre, namespace: openshift-config}\npatch: {spec: {a: b}}\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: the patch targets object `pull-secre` in namespace `openshift-config`, which does not exist
-    hint: did you mean `pull-secret`?
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {file: manifests/cluster-dns-02-config.yaml}\npatch: {spec: {a: b}}\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: the patch targets manifests/cluster-dns-02-config.yaml, which does not exist
-    hint: did you mean `manifests/cluster-dns-02-config.yml`?
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch(&ZONE.replace("ocp4.example.com", "example.com")), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:4: DNS `cluster` (manifests/cluster-dns-02-config.yml): the test of `/spec/baseDomain` fails: it is `ocp4.example.com`, not `example.com`
-    hint: check whether the patch is still right, then update its test
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {kind: DNS}\npatch:\n- {op: add, path: /spec/x, value: 1}\n- {op: remove, path: /spec/baseDomian}\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:4: DNS `cluster` (manifests/cluster-dns-02-config.yml): there is no `/spec/baseDomian`: `/spec` has `baseDomain`, `x`
-    hint: did you mean `/spec/baseDomain`?
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {kind: DNS}\npatch: [{op: replace, path: /spec/zone/id, value: 1}]\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:2: DNS `cluster` (manifests/cluster-dns-02-config.yml): there is no `/spec/zone/id`: `/spec` has `baseDomain`
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {kind: DNS}\npatch: {spec: {baseDomain: ocp4.example.com, none: null}}\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: DNS `cluster` (manifests/cluster-dns-02-config.yml): the patch changes nothing
-    hint: delete the patch, or check whether it still serves its purpose
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {kind: DNS}\npatch: [{op: remove, path: /metadata/name}]\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: DNS `cluster` (manifests/cluster-dns-02-config.yml): without `metadata.name`, the patched document is not an object
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {kind: Network}\npatch: {spec: {a: b}}\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: Network matches several objects: Network `cluster` (manifests/cluster-network-02-config.yml), Network `cluster` (manifests/cluster-network-03-config.yml)
-    hint: be more specific, or set `all: true` in `target`
-    [exit 1]
-    ");
-    insta::assert_snapshot!(patch("target: {kind: Network, group: operator.openshift.io}\npatch: {apiVersion: config.openshift.io/v1}\n"), @r"
-    [stderr]
-    error: `patch/10-x` cannot be built (patches/10-x.yaml)
-    caused by: patches/10-x.yaml:1: Network `cluster` (manifests/cluster-network-03-config.yml): the patch makes it the same object as Network `cluster` (manifests/cluster-network-02-config.yml)
-    [exit 1]
-    ");
-}
-
-/// What a patch was written for may be gone after an update.
-#[test]
-fn a_patch_that_does_not_fit_the_next_release() {
-    let ws = Workspace::with(&[(
-        "patches/10-gates.yaml",
-        "\
-target: {kind: FeatureGate, name: cluster}
-patch:
-- {op: test, path: /status/featureGates/0/version, value: 4.18.0-demo}
-- {op: add, path: /status/featureGates/0/enabled/-, value: {name: Mine}}
-",
-    )]);
-    ws.build(&["patched"]);
-    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
-    ws.relock();
-    insta::assert_snapshot!(ws.run(&["build", "-q", "patched"]), @r"
-    [stderr]
-    error: `patch/10-gates` cannot be built (patches/10-gates.yaml)
-    caused by: patches/10-gates.yaml:3: FeatureGate `cluster` (manifests/99_feature-gate.yaml): the test of `/status/featureGates/0/version` fails: it is `4.19.0-demo`, not `4.18.0-demo`
-    hint: check whether the patch is still right, then update its test
-    [exit 1]
-    ");
-}
-
-#[test]
 fn a_secret_stays_one() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: htpasswd, namespace: openshift-config}\nstringData: {htpasswd: hunter2}\n";
     let ws = Workspace::with(&[
@@ -460,7 +311,7 @@ fn a_secret_stays_one() {
             "patches/10-label.yaml",
             "- target: {kind: Secret, name: pull-secret}\n  patch: {metadata: {labels: {mine: 'true'}}}\n- target: {name: htpasswd}\n  patch: {metadata: {labels: {mine: 'true'}}}\n",
         ),
-    ]);
+    ]).prebuilt();
     ws.build(&["patched", "check"]);
     for file in ["ht passwd.yaml", "openshift-config-secret-pull-secret.yaml"] {
         let path = ws.path_of("patched").join("manifests").join(file);
@@ -549,7 +400,8 @@ fn findings_name_the_file_and_its_patches() {
         ("patches/20-domain.yaml", "target: {kind: DNS}\npatch: {spec: {baseDomain: example.com}}\n"),
         ("patches/30-other.yaml", "target: {kind: Ingress}\npatch: {spec: {a: b}}\n"),
         ("manifests/mine.yaml", "apiVersion: mine.openshift.io/v1\nkind: Mine\nmetadata: {name: mine}\n"),
-    ]);
+    ])
+    .prebuilt();
     insta::assert_snapshot!(ws.run(&["build", "-q", "--keep-going", "check/manifests", "check/crds"]), @r"
     [stderr]
     error: `check/manifests` cannot be built (built-in recipes/80-check/manifests.toml)
@@ -594,7 +446,7 @@ spec:
             "patches/10-etcd.yaml",
             "target: {file: static-pods/etcd.yaml}\npatch: [{op: replace, path: /spec/containers/0/args/1, value: --election-timeout=2500}]\n",
         ),
-    ]);
+    ]).prebuilt();
     ws.build(&[]);
     let result = fs::read_to_string(ws.dir.join("result/static-pods/etcd.yaml")).unwrap();
     assert_eq!(result, pod.replace("1000", "2500"));

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::harness::{Workspace, left_out, mode, names};
-use super::release::pack::{LAYER, Layer, Pack, gzip};
+use crate::harness::{Workspace, left_out, mode, names};
+use crate::release::pack::{LAYER, Layer, Pack, gzip};
 
 /// Stands for every operator, under its real path.
 const OPERATOR: &str = r#"#!/bin/sh

@@ -1,0 +1,39 @@
+//! What the user's files say, and what is around the cluster.
+
+use super::Change::{Edit, Recipe};
+use super::{Mutation, each_is_found};
+
+pub(super) const MUTATIONS: &[Mutation] = &[
+    // The user's files.
+    (
+        "addresses",
+        &[],
+        Edit("cluster.yaml", "api: 192.168.126.10\n", "api: 192.168.127.10\n"),
+        "vips.api: `192.168.127.10` is not inside the machine network",
+    ),
+    (
+        "families",
+        &[],
+        Edit("install-config.yaml", "  - 172.30.0.0/16", "  - fd02::/112"),
+        "networking.serviceNetwork",
+    ),
+    (
+        "networks-disjoint",
+        &[],
+        Edit("install-config.yaml", "  - 172.30.0.0/16", "  - 10.128.0.0/16"),
+        "networking.serviceNetwork",
+    ),
+    ("replicas", &[], Edit("install-config.yaml", "replicas: 2", "replicas: 1"), "replicas"),
+    // Around the cluster.
+    (
+        "haproxy-tcp-checks",
+        &[],
+        Recipe("70-infra/_haproxy.j2", &[("option tcp-check", "option httpchk")]),
+        "haproxy.cfg:",
+    ),
+];
+
+#[test]
+fn each_mutation_is_found_by_its_check() {
+    each_is_found(MUTATIONS);
+}

@@ -1,0 +1,181 @@
+//! What is handed over to the masters and their operators.
+
+use super::Change::{Edit, Patch, Recipe};
+use super::{Mutation, each_is_found};
+
+pub(super) const MUTATIONS: &[Mutation] = &[
+    (
+        "bootstrap-complete",
+        &[],
+        Recipe(
+            "55-script/bootkube.sh.j2",
+            &[("--from-literal=status=complete ", "--from-literal=status=completed ")],
+        ),
+        "bootkube.sh: it creates no ConfigMap kube-system/bootstrap",
+    ),
+    (
+        "cvo-overrides",
+        &[],
+        Patch("target: {kind: ClusterVersion}\npatch: [{op: remove, path: /spec/overrides/4}]\n"),
+        "spec.overrides: Network `cluster` is not among them",
+    ),
+    (
+        "cvo-overrides",
+        &[],
+        Recipe("55-script/bootkube.sh.j2", &[("oc patch clusterversion version ", "oc patch nothing ")]),
+        "bootkube.sh: nothing in it takes the overrides off",
+    ),
+    (
+        "hand-over-objects",
+        &[],
+        Patch("target: {kind: ConfigMap, name: csr-controller-ca}\npatch: {data: {ca-bundle.crt: ''}}\n"),
+        "data[ca-bundle.crt]: it is missing, empty or unreadable: kubelets are refused by the masters",
+    ),
+    (
+        "hand-over-objects",
+        &[],
+        Patch("target: {kind: Secret, name: etcd-signer}\npatch: {metadata: {name: etcd-signers}}\n"),
+        "there is no Secret openshift-etcd/etcd-signer: the etcd operator makes a new authority",
+    ),
+    (
+        "hand-over-trust",
+        &[],
+        Recipe(
+            "51-hand-over/admin-kubeconfig-client-ca.toml",
+            &[("pki/kubernetes-ca:kubernetes-ca.crt", "pki/root-ca:root-ca.crt")],
+        ),
+        "it has not the issuer of `admin.crt`, `CN=kubernetes-ca`: the admin kubeconfig dies",
+    ),
+    (
+        "hand-over-objects",
+        &[],
+        Patch("target: {kind: ConfigMap, name: loadbalancer-serving-ca}\npatch: {data: null}\n"),
+        "data[ca-bundle.crt]: it is missing, empty or unreadable: after a late boot pods and kubelets",
+    ),
+    (
+        "hand-over-trust",
+        &[],
+        Recipe(
+            "51-hand-over/kube-apiserver-aggregator-client-ca.toml",
+            &[("pki/front-proxy-ca:front-proxy-ca.crt", "pki/etcd-ca:etcd-ca.crt")],
+        ),
+        "it has not the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: after a late boot the masters' API servers",
+    ),
+    (
+        "hand-over-trust",
+        &[],
+        Recipe(
+            "51-hand-over/csr-controller-signer-ca.toml",
+            &[("pki/kubernetes-ca:kubernetes-ca.crt", "pki/kubelet-ca:kubelet-ca.crt")],
+        ),
+        "it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused",
+    ),
+    (
+        "hand-over-trust",
+        &[],
+        Recipe(
+            "51-hand-over/sa-token-signing-certs.toml",
+            &[(
+                "key/service-account:service-account.pub",
+                "key/bound-service-account-signing-key:bound-service-account-signing-key.pub",
+            )],
+        ),
+        "data[service-account-001.pub]: it does not verify what the private key signs",
+    ),
+    (
+        "hand-over-trust",
+        &[],
+        Recipe("24-pki/machine-config-server.toml", &[("api-int.{domain}", "api.{domain}")]),
+        "it is not for `api-int.ocp4.example.com`",
+    ),
+    (
+        "hand-over-trust",
+        &[],
+        Recipe(
+            "51-hand-over/machine-config-server-tls.toml",
+            &[("key/machine-config-server:machine-config-server.key", "key/admin:admin.key")],
+        ),
+        "data[tls.key]: it is not the key of the certificate",
+    ),
+    (
+        "signers-rsa",
+        &[],
+        Edit("cluster.yaml", "\nrelease:", "\npki: {authorityKeyAlgorithm: ecdsa-p256}\nrelease:"),
+        "hint: set `pki.authorityKeyAlgorithm: rsa-2048` in cluster.yaml",
+    ),
+    (
+        "signers-rsa",
+        &[],
+        Patch(
+            "target: {kind: Secret, name: etcd-signer}\npatch: {metadata: {annotations: {auth.openshift.io/certificate-not-after: null}}}\n",
+        ),
+        "metadata.annotations[auth.openshift.io/certificate-not-after]: it is ``, and the certificate says `",
+    ),
+    (
+        "signers-rsa",
+        &[],
+        Patch(
+            "target: {kind: Secret, name: csr-signer-signer}\npatch: {metadata: {annotations: {auth.openshift.io/certificate-not-before: '2020-01-01T00:00:00Z'}}}\n",
+        ),
+        "metadata.annotations[auth.openshift.io/certificate-not-before]: it is `[TIME]`, and the certificate says `[TIME]`",
+    ),
+    (
+        "signers-rsa",
+        &[],
+        Patch("target: {kind: Secret, name: localhost-serving-signer}\npatch: {type: Opaque}\n"),
+        "type: it is not `kubernetes.io/tls`",
+    ),
+    (
+        "signers-rsa",
+        &[],
+        Recipe(
+            "51-hand-over/aggregator-client-signer.toml",
+            &[("key/front-proxy-ca:front-proxy-ca.key", "key/etcd-ca:etcd-ca.key")],
+        ),
+        "data[tls.key]: it is not the key of the certificate",
+    ),
+    (
+        "signers-rsa",
+        &["hand-over-trust"],
+        Recipe(
+            "51-hand-over/etcd-signer.toml",
+            &[
+                ("pki/etcd-signer:etcd-signer.crt", "pki/etcd-server:etcd-server.crt"),
+                ("key/etcd-ca:etcd-ca.key", "key/etcd-server:etcd-server.key"),
+            ],
+        ),
+        "data[tls.crt]: `CN=etcd-server` may not sign certificates",
+    ),
+    (
+        "signers-rsa",
+        &[],
+        Recipe(
+            "51-hand-over/etcd-signer.toml",
+            &[("pki/etcd-signer:etcd-signer.crt", "pki/etcd-ca:etcd-ca.crt")],
+        ),
+        "data[tls.crt]: `CN=etcd-ca` is signed by `CN=root-ca`, not by itself",
+    ),
+    (
+        "network-status",
+        &[],
+        Patch("target: {kind: Network, group: config.openshift.io}\npatch: {status: {serviceNetwork: []}}\n"),
+        "status.serviceNetwork: it is empty or missing",
+    ),
+    (
+        "cluster-config-v1",
+        &[],
+        Recipe(
+            "50-manifest/cluster-config.yaml.j2",
+            &[(
+                "controlPlane=dict(masters_given, name=\"master\", replicas=masters)",
+                "controlPlane={\"name\": \"master\", \"count\": masters}",
+            )],
+        ),
+        "it has no `controlPlane.replicas`: the etcd operator never makes a revision",
+    ),
+];
+
+#[test]
+fn each_mutation_is_found_by_its_check() {
+    each_is_found(MUTATIONS);
+}

@@ -1,0 +1,252 @@
+//! The node OS, and what nodes boot with.
+
+use super::Change::{All, Files, Manifests, Recipe};
+use super::{Mutation, each_is_found};
+
+/// Workers' configs of the user's own, with nothing in them but a mistake.
+macro_rules! workers {
+    ($config:literal) => {
+        [
+            (
+                "recipes/65-ignition/workers.toml",
+                "# Mine.\nbuilder = \"template\"\nfor_each = \"workers\"\nname = \"{node}\"\n[files]\n\"{node}.ign\" = \"mine.ign.j2\"\n\"tree.json\" = \"mine.json.j2\"\n",
+            ),
+            ("recipes/65-ignition/mine.ign.j2", concat!(r#"{"ignition": {"version": "3.4.0"}, "storage": "#, $config, "}")),
+            (
+                "recipes/65-ignition/mine.json.j2",
+                r#"{"version": "3.4.0", "directories": [], "files": [], "links": [], "units": [], "users": []}"#,
+            ),
+        ]
+    };
+}
+type Three = [(&'static str, &'static str); 3];
+const WORKER_TWICE: Three = workers!(
+    r#"{"files": [{"path": "/etc/a", "mode": 420}], "directories": [{"path": "/etc/a", "mode": 493}]}"#
+);
+const WORKER_BELOW: Three =
+    workers!(r#"{"files": [{"path": "/etc/a", "mode": 420}, {"path": "/etc/a/b", "mode": 420}]}"#);
+const WORKER_DECIMAL: Three = workers!(r#"{"files": [{"path": "/etc/a", "mode": 644}]}"#);
+const WORKER_RELATIVE: Three = workers!(r#"{"files": [{"path": "etc/a", "mode": 420}]}"#);
+const WORKER_FETCHES: Three = workers!(
+    r#"{"files": [{"path": "/etc/a", "mode": 420, "contents": {"source": "https://example.com/a"}}]}"#
+);
+const WORKER_MISSPELT: Three = workers!(r#"{"fils": []}"#);
+
+pub(super) const MUTATIONS: &[Mutation] = &[
+    // The node OS.
+    (
+        "render-drift",
+        &[],
+        All(&[
+            Recipe(
+                "knowledge/mco-kinds.toml",
+                &[("[[kind]]\nkind = \"MachineConfig.machineconfiguration.openshift.io\"\n", "")],
+            ),
+            Manifests(&[(
+                "mine.yaml",
+                "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-mine\n  labels: {machineconfiguration.openshift.io/role: worker}\nspec: {config: {ignition: {version: 3.2.0}}}\n",
+            )]),
+        ]),
+        "MachineConfig `99-mine` is among the manifests and did not go into the render",
+    ),
+    (
+        "render-drift",
+        &[],
+        All(&[
+            Recipe(
+                "80-check/render.toml",
+                &[("manifests = \"patched:manifests\"", "manifests = \"mco/inputs:crs\"")],
+            ),
+            Manifests(&[(
+                "mine.yaml",
+                "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-mine\n  labels: {machineconfiguration.openshift.io/role: master}\nspec: {config: {ignition: {version: 3.2.0}}}\n",
+            )]),
+        ]),
+        "`99-mine` went into the render and is not among the manifests",
+    ),
+    // What nodes boot with.
+    (
+        "apiserver-url-env",
+        &[],
+        Recipe(
+            "65-ignition/masters.toml",
+            &[(
+                "[[params.users]]",
+                "[[params.write]]\npath = \"/etc/kubernetes/apiserver-url.env\"\nmode = \"0644\"\nfrom = \"hostname\"\nreplace = \"x\"\nwhy = \"x\"\n\n[[params.users]]",
+            )],
+        ),
+        "ignition/master-0: /etc/kubernetes/apiserver-url.env: it does not set KUBERNETES_SERVICE_HOST",
+    ),
+    (
+        "bootkube-path",
+        &[],
+        Recipe(
+            "65-ignition/bootstrap.toml",
+            &[("path = \"/usr/local/bin/bootkube.sh\"", "path = \"/opt/openshift/bootkube.sh\"")],
+        ),
+        "ignition/bootstrap: /usr/local/bin/bootkube.sh: it is not written",
+    ),
+    (
+        "bootkube-path",
+        &[],
+        Recipe(
+            "65-ignition/bootkube.service.j2",
+            &[("ExecStart=/usr/local/bin/bootkube.sh", "ExecStart=/opt/openshift/bootkube.sh")],
+        ),
+        "bootkube.service: it does not start /usr/local/bin/bootkube.sh",
+    ),
+    (
+        "bootstrap-kubelet-standalone",
+        &[],
+        Recipe(
+            "65-ignition/kubelet.service.j2",
+            &[("  --v=2\n", "  --v=2 \\\n  --kubeconfig=/etc/kubernetes/kubeconfigs/localhost.kubeconfig\n")],
+        ),
+        "ignition/bootstrap: kubelet.service: it has `--kubeconfig`",
+    ),
+    ("duplicate-path", &[], Files(&WORKER_TWICE), "ignition/worker-0: /etc/a: it is there twice"),
+    (
+        "duplicate-path",
+        &["kubelet-ca", "pause-image"],
+        Files(&WORKER_BELOW),
+        "ignition/worker-1: /etc/a/b: `/etc/a`, which it is below, is no directory",
+    ),
+    (
+        "flag-files-exist",
+        &[],
+        Recipe(
+            "65-ignition/bootstrap.toml",
+            &[("[\"front-proxy-ca-bundle.crt\"]", "[\"front-proxy-ca-bundle.crt\", \"etcd-server.crt\"]")],
+        ),
+        "`/etc/kubernetes/bootstrap-secrets/etcd-server.crt` of `--cert-file` is not written",
+    ),
+    (
+        "flag-files-exist",
+        &[],
+        Recipe(
+            "65-ignition/masters.toml",
+            &[
+                ("path = \"/etc/kubernetes/kubeconfig\"", "path = \"/etc/kubernetes/other\""),
+                ("mode = \"0644\"\nfrom = \"kubeconfig\"", "mode = \"0600\"\nfrom = \"kubeconfig\""),
+            ],
+        ),
+        "`/etc/kubernetes/kubeconfig` is mounted as a File, and is not written",
+    ),
+    (
+        "ignition-modes",
+        &[],
+        Recipe(
+            "65-ignition/workers.toml",
+            &[("path = \"/etc/hostname\"\nmode = \"0644\"", "path = \"/etc/hostname\"\nmode = \"0666\"")],
+        ),
+        "ignition/worker-0: /etc/hostname: its mode 0666 lets others write",
+    ),
+    (
+        "ignition-modes",
+        &["kubelet-ca", "pause-image"],
+        Files(&WORKER_DECIMAL),
+        "ignition/worker-0: /etc/a: its mode 1204 keeps its owner out",
+    ),
+    (
+        "ignition-paths",
+        &["kubelet-ca", "pause-image"],
+        Files(&WORKER_RELATIVE),
+        "ignition/worker-0: etc/a: it is not absolute",
+    ),
+    (
+        "ignition-pinned",
+        &["kubelet-ca", "pause-image"],
+        Files(&WORKER_FETCHES),
+        "ignition/worker-0: /etc/a: it is fetched, and has no `verification.hash`",
+    ),
+    (
+        "ignition-size",
+        &[],
+        Recipe(
+            "65-ignition/images.env.j2",
+            &[(
+                "{% for component",
+                "{% set text = \"0123456789012345678901234567890123456789012345678901234567890123\" * 64 %}\n{% for at in range(4200) %}\n{{ text }}\n{% endfor %}\n{% for component",
+            )],
+        ),
+        "ignition/bootstrap: it has 16 MiB",
+    ),
+    ("ignition-spec", &[], Files(&WORKER_MISSPELT), "ignition/worker-0: spec 3.4.0 has no `storage.fils`"),
+    (
+        "kube-proxy",
+        &[],
+        Recipe(
+            "65-ignition/masters.toml",
+            &[(
+                "path = \"/etc/kubernetes/manifests/kube-proxy.yaml\"",
+                "path = \"/etc/kubernetes/kube-proxy.yaml\"",
+            )],
+        ),
+        "ignition/master-0: /etc/kubernetes/manifests/: no static pod runs kube-proxy",
+    ),
+    (
+        "kubelet-ca",
+        &[],
+        Recipe(
+            "65-ignition/workers.toml",
+            &[("path = \"/etc/kubernetes/kubelet-ca.crt\"", "path = \"/etc/kubernetes/kubelet-cas.crt\"")],
+        ),
+        "ignition/worker-0: /etc/kubernetes/kubelet-ca.crt: it is not written",
+    ),
+    (
+        "pause-image",
+        &[],
+        Recipe("65-ignition/crio.conf.j2", &[("pause_image = ", "pause_images = ")]),
+        "ignition/bootstrap: /etc/crio/crio.conf.d/: no file sets `pause_image`",
+    ),
+    (
+        "pause-image",
+        &[],
+        Recipe(
+            "65-ignition/crio.conf.j2",
+            &[(
+                "pause_image_auth_file = \"/var/lib/kubelet/config.json\"",
+                "pause_image_auth_file = \"/root/.docker/config.json\"",
+            )],
+        ),
+        "`pause_image_auth_file` is `/root/.docker/config.json`, which is not written",
+    ),
+    (
+        "secrets-readable",
+        &[],
+        Recipe(
+            "65-ignition/bootstrap.toml",
+            &[(
+                "path = \"/var/lib/kubelet/config.json\"\nmode = \"0600\"",
+                "path = \"/var/lib/kubelet/config.json\"\nmode = \"0644\"",
+            )],
+        ),
+        "ignition/bootstrap: /var/lib/kubelet/config.json: it is secret, and has mode 0644",
+    ),
+    (
+        "systemd-units",
+        &[],
+        Recipe("65-ignition/bootkube.service.j2", &[("[Install]\nWantedBy=multi-user.target\n", "")]),
+        "ignition/bootstrap: bootkube.service: it is enabled, and has no [Install]",
+    ),
+    (
+        "systemd-units",
+        &["bootkube-path"],
+        Recipe("65-ignition/bootkube.service.j2", &[("[Service]", "[Servise]")]),
+        "ignition/bootstrap: bootkube.service: [Servise] is no section of such a unit",
+    ),
+    (
+        "master-label",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 99-mine, labels: {machineconfiguration.openshift.io/role: master}}\nspec:\n  config:\n    ignition: {version: 3.4.0}\n    systemd:\n      units:\n      - name: kubelet.service\n        dropins:\n        - name: 99-mine.conf\n          contents: |\n            [Service]\n            ExecStart=\n            ExecStart=/usr/bin/kubelet --node-labels=node-role.kubernetes.io/control-plane\n",
+        )]),
+        "ignition/master-0: kubelet.service: it does not register with `node-role.kubernetes.io/master`",
+    ),
+];
+
+#[test]
+fn each_mutation_is_found_by_its_check() {
+    each_is_found(MUTATIONS);
+}

@@ -1,0 +1,152 @@
+//! Static pods of the bootstrap node.
+
+use super::Change::{Manifests, Patch, Recipe};
+use super::{Mutation, each_is_found};
+
+pub(super) const MUTATIONS: &[Mutation] = &[
+    (
+        "cvo-static-pod",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: cluster-version-operator}\npatch: [{op: replace, path: /spec/containers/0/command/0, value: sleep}]\n",
+        ),
+        "no static pod runs cluster-version-operator",
+    ),
+    (
+        "cvo-image",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: cluster-version-operator}\npatch: [{op: replace, path: /spec/containers/0/image, value: 'registry.example/cvo@sha256:0000000000000000000000000000000000000000000000000000000000000000'}]\n",
+        ),
+        "spec.containers[0].image: it is `registry.example/cvo@sha256:",
+    ),
+    (
+        "cvo-flags",
+        &[],
+        Recipe(
+            "40-static-pod/cluster-version-operator.yaml.j2",
+            &[("- --listen=\n", "- --listen=0.0.0.0:9099\n")],
+        ),
+        "`--listen` is not empty",
+    ),
+    (
+        "cvo-flags",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: cluster-version-operator}\npatch: [{op: replace, path: /spec/containers/0/env/0/value, value: single-node-developer}]\n",
+        ),
+        "CLUSTER_PROFILE is not `self-managed-high-availability`",
+    ),
+    (
+        "cvo-flags",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: cluster-version-operator}\npatch: [{op: replace, path: /spec/containers/0/securityContext/privileged, value: false}]\n",
+        ),
+        "spec.containers[0].securityContext: it is not privileged",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: kube-proxy}\npatch: [{op: replace, path: /spec/containers/0/image, value: 'registry.example/hyperkube@sha256:0000000000000000000000000000000000000000000000000000000000000000'}]\n",
+        ),
+        "spec.containers[0].image: it is `registry.example/hyperkube@sha256:",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: kube-proxy}\npatch: [{op: remove, path: /spec/containers/0/securityContext}]\n",
+        ),
+        "spec.containers[0].securityContext: it is not privileged",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: kube-proxy}\npatch: [{op: replace, path: /spec/containers/0/command/0, value: sleep}]\n",
+        ),
+        "no static pod runs kube-proxy",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Patch(
+            "target: {kind: ClusterRoleBinding, name: tinderbox-node-proxier}\npatch: [{op: replace, path: /subjects/0/name, value: 'system:admin'}]\n",
+        ),
+        "no ClusterRoleBinding gives `system:node-proxier` to user `system:bootstrapper`",
+    ),
+    (
+        "front-proxy-names",
+        &[],
+        Recipe(
+            "40-static-pod/kube-apiserver.yaml.j2",
+            &[(
+                "=kube-apiserver-proxy,system:kube-apiserver-proxy,system:openshift-aggregator",
+                "=kube-apiserver-proxy,system:openshift-aggregator",
+            )],
+        ),
+        "`system:kube-apiserver-proxy` of front-proxy-client.crt is not among",
+    ),
+    (
+        "front-proxy-names",
+        &[],
+        Recipe("24-pki/front-proxy-client.toml", &[("system:kube-apiserver-proxy", "system:proxy")]),
+        "`system:proxy` of front-proxy-client.crt is not among",
+    ),
+    (
+        "flag-files-exist",
+        &[],
+        Recipe(
+            "40-static-pod/etcd.yaml.j2",
+            &[(
+                "--cert-file=/etc/kubernetes/secrets/etcd-server.crt",
+                "--cert-file=/etc/kubernetes/secrets/etcd-serving.crt",
+            )],
+        ),
+        "`/etc/kubernetes/bootstrap-secrets/etcd-serving.crt` of `--cert-file` is a file that nothing makes",
+    ),
+    (
+        "flag-files-exist",
+        &[],
+        Recipe(
+            "40-static-pod/kube-scheduler.yaml.j2",
+            &[(
+                "--kubeconfig=/etc/kubernetes/kubeconfigs/kube-scheduler.",
+                "--kubeconfig=/etc/kubernetes/kubeconfigs/scheduler.",
+            )],
+        ),
+        "`/etc/kubernetes/kubeconfigs/scheduler.kubeconfig` of `--kubeconfig` is a file that nothing makes",
+    ),
+    (
+        "flag-files-exist",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: kube-controller-manager}\npatch: [{op: remove, path: /spec/containers/0/volumeMounts/0}]\n",
+        ),
+        "`/etc/kubernetes/secrets/kubernetes-ca.crt` of `--cluster-signing-cert-file` is in no volume of the node",
+    ),
+    (
+        "image-not-empty",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: etcd}\npatch: [{op: replace, path: /spec/containers/0/image, value: ''}]\n",
+        ),
+        "spec.containers[0].image: it is empty",
+    ),
+    (
+        "image-not-empty",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: mine, namespace: default}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec: {containers: [{name: mine, image: 'registry.example/mine:latest'}]}\n",
+        )]),
+        "mine.yaml:8: spec.template.spec.containers[0].image: `registry.example/mine:latest` has no digest",
+    ),
+];
+
+#[test]
+fn each_mutation_is_found_by_its_check() {
+    each_is_found(MUTATIONS);
+}

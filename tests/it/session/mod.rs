@@ -1,0 +1,493 @@
+//! Whole sessions of the command line, as a user sees them.
+
+mod errors;
+mod graph;
+mod secrets;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use crate::harness::{Workspace, left_out, mode, names, tree, without_sizes};
+
+/// The first steps of the README, from nothing to a second build that builds nothing.
+#[test]
+fn init_build_build_again() {
+    let ws = Workspace::empty();
+    insta::assert_snapshot!(ws.run(&["init"]), @"
+    [DIR]/install-config.yaml
+    [DIR]/cluster.yaml
+    [DIR]/cluster.seed
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["init"]), @"
+    [stderr]
+    error: `[DIR]/install-config.yaml` already exists, and is left alone
+    hint: `tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config
+    [exit 1]
+    ");
+    let text = ws.run(&["build"]);
+    let (built, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("built "));
+    insta::assert_snapshot!(rest.join("\n"), @"
+    [STORE]/[ID]-cluster
+    [stderr]
+    note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
+    [exit 0]
+    ");
+    let graph = ws.json(&["graph", "cluster"]);
+    let all: BTreeSet<&str> =
+        graph["derivations"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let told: BTreeSet<&str> = built.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(told, all);
+    insta::assert_snapshot!(ws.run(&["build"]), @"
+    [STORE]/[ID]-cluster
+    [exit 0]
+    ");
+    assert_eq!(ws.build(&[]), [""; 0]);
+    let result = fs::read_link(ws.dir.join("result")).unwrap();
+    assert_eq!(result, ws.path_of("cluster"));
+    let listed = ws.json(&["show", "cluster"]);
+    let files = listed["entries"].as_array().unwrap().iter().filter(|entry| entry["kind"] != "directory");
+    let files: BTreeSet<&str> = files.map(|entry| entry["path"].as_str().unwrap()).collect();
+    assert_eq!(tree(&result).keys().map(String::as_str).collect::<BTreeSet<_>>(), files);
+    assert_eq!(mode(&ws.dir.join("cluster.seed")), 0o600);
+}
+
+/// A directory without lock and seed: `build` makes them and says so, and touches them never again.
+#[test]
+fn build_makes_what_is_missing_once() {
+    let ws = Workspace::example();
+    fs::remove_file(ws.dir.join("cluster.lock")).unwrap();
+    fs::remove_file(ws.dir.join("cluster.seed")).unwrap();
+    insta::assert_snapshot!(ws.run(&["build", "infra/pool"]), @"
+    [STORE]/[ID]-infra-pool
+    [stderr]
+    built release/image ([MS] ms)
+    built release/payload ([MS] ms)
+    note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
+    note: wrote cluster.seed: the identity of this cluster; back it up, and never commit it
+    built identity/uuid-pool ([MS] ms)
+    built infra/pool ([MS] ms)
+    [exit 0]
+    ");
+    let files = || ["cluster.lock", "cluster.seed"].map(|name| fs::read(ws.dir.join(name)).unwrap());
+    let before = files();
+    insta::assert_snapshot!(ws.run(&["build", "infra/pool"]), @"
+    [STORE]/[ID]-infra-pool
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["lock"]), @"
+    everything is pinned
+    [exit 0]
+    ");
+    assert_eq!(files(), before);
+    insta::assert_snapshot!(ws.run(&["lock", "--update", "epoch=2027-01-01T00:00:00Z", "--json"]).replace(
+        &String::from_utf8_lossy(&before[0]).lines().last().unwrap()["epoch = ".len()..], "[BEFORE]"), @r#"
+    {
+      "moved": [
+        {
+          "field": "epoch",
+          "from": "[TIME]",
+          "to": "[TIME]"
+        }
+      ],
+      "seed_made": false
+    }
+    [exit 0]
+    "#);
+}
+
+/// `init --from` makes the cluster.yaml for an install-config, which then builds.
+#[test]
+fn init_from_an_install_config() {
+    let ws = Workspace::example();
+    for name in ["cluster.yaml", "cluster.lock", "cluster.seed"] {
+        fs::remove_file(ws.dir.join(name)).unwrap();
+    }
+    insta::assert_snapshot!(ws.run(&["init", "--from", "install-config.yaml"]), @"
+    [DIR]/cluster.yaml
+    [DIR]/cluster.seed
+    [exit 0]
+    ");
+    assert!(!ws.build(&[]).is_empty());
+}
+
+/// What is shown of an artifact; secrets are masked.
+#[test]
+fn show() {
+    let ws = Workspace::example().prebuilt();
+    insta::assert_snapshot!(ws.run(&["show", "infra/pool"]), @"
+    [stderr]
+    error: `infra/pool` is not built
+    hint: run `tinderbox build infra/pool`
+    [exit 1]
+    ");
+    ws.build(&[]);
+    insta::assert_snapshot!(ws.run(&["show", "infra/pool"]), @r#"
+    <pool type="dir">
+      <name>ocp4</name>
+      <uuid>3e51f001-d475-4577-8ed4-fcd6e36d182a</uuid>
+      <target>
+        <path>/var/lib/libvirt/images/ocp4</path>
+        <permissions>
+          <!-- Nobody else can list it: a node's media hold its keys. -->
+          <mode>0711</mode>
+        </permissions>
+      </target>
+    </pool>
+    [exit 0]
+    "#);
+    insta::assert_snapshot!("show_cluster", without_sizes(&ws.run(&["show", "cluster"])));
+    insta::assert_snapshot!(ws.run(&["show", "cluster:manifests/cluster-dns-02-config.yml"]), @"
+    apiVersion: config.openshift.io/v1
+    kind: DNS
+    metadata:
+      name: cluster
+    spec:
+      # The CLUSTER domain, not install-config's baseDomain: with the latter every name would be wrong.
+      baseDomain: ocp4.example.com
+    status: {}
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["show", "cluster:manifests/cluster-dns-02-config.yaml"]), @"
+    [stderr]
+    error: `cluster` has no `manifests/cluster-dns-02-config.yaml`
+    hint: did you mean `manifests/cluster-dns-02-config.yml`?
+    [exit 1]
+    ");
+    insta::assert_snapshot!(ws.run(&["show", "manifest/openshift-config-secret-pull-secret"]), @"
+    (secret)
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["show", "manifest/openshift-config-secret-pull-secret", "--reveal"]), @"
+    [stderr]
+    error: `--reveal` shows secrets on a terminal only
+    hint: `tinderbox export DIR` copies them, for their owner only
+    [exit 2]
+    ");
+}
+
+/// Generations are made by builds whose `cluster` is new; `rollback` goes back, and a build goes forward again.
+#[test]
+fn generations_and_rollback() {
+    let ws = Workspace::example().prebuilt();
+    ws.build(&[]);
+    insta::assert_snapshot!(ws.run(&["rollback"]), @"
+    [stderr]
+    error: there is no generation before the current one
+    hint: `tinderbox generations` lists what is kept
+    [exit 2]
+    ");
+    ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.120");
+    ws.build(&[]);
+    ws.build(&[]);
+    insta::assert_snapshot!(ws.run(&["generations"]), @"
+    GENERATION  MADE                           PATH
+    1           [TIME]           [STORE]/[ID]-cluster
+    2           [TIME]  current  [STORE]/[ID]-cluster
+    [exit 0]
+    ");
+    let second = fs::read_link(ws.dir.join("result")).unwrap();
+    insta::assert_snapshot!(ws.run(&["rollback"]), @"
+    generation 1: [STORE]/[ID]-cluster
+    [exit 0]
+    ");
+    let first = fs::read_link(ws.dir.join("result")).unwrap();
+    assert_ne!(first, second);
+    assert!(fs::read_to_string(first.join("infra/haproxy.cfg")).unwrap().contains("192.168.126.110"));
+    insta::assert_snapshot!(ws.run(&["rollback", "7"]), @"
+    [stderr]
+    error: there is no generation 7
+    hint: existing generations: 1, 2
+    [exit 1]
+    ");
+    assert_eq!(ws.build(&[]), [""; 0]);
+    assert_eq!(fs::read_link(ws.dir.join("result")).unwrap(), second);
+    assert_eq!(ws.json(&["generations"]).as_array().unwrap().len(), 2);
+}
+
+/// `store ls`, `du` and `path`.
+#[test]
+fn store_listing() {
+    let ws = Workspace::example();
+    insta::assert_snapshot!(ws.run(&["store", "ls"]), @"
+    [stderr]
+    error: `[STORE]` is not a store
+    hint: `tinderbox build` creates one; select another with `--store DIR` or TINDERBOX_STORE
+    [exit 1]
+    ");
+    ws.build(&["infra/haproxy", "infra/haproxy-pivoted", "infra/pool"]);
+    insta::assert_snapshot!(ws.run(&["store", "ls"]), @r"
+    NAME                   SIZE     FILES    OBJECT
+    identity-uuid-pool     36 B     1        [ID]
+    infra-haproxy          2.0 KiB  1        [ID]
+    infra-haproxy-pivoted  1.9 KiB  1        [ID]
+    infra-pool             298 B    1        [ID]
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["store", "du"]), @r"
+    4.2 KiB	[STORE]
+    4 objects; 4.2 KiB if equal files counted every time
+    [exit 0]
+    ");
+    let object = ws.json(&["show", "infra/pool"])["object"].as_str().unwrap().to_owned();
+    assert_eq!(ws.json(&["store", "path", &object[..8]])["object"], object);
+    insta::assert_snapshot!(ws.run(&["store", "path", &object]), @"
+    [STORE]/[ID]-infra-pool
+    [exit 0]
+    ");
+    insta::assert_snapshot!(ws.run(&["store", "path", "zzzzzzzzzzzz"]), @"
+    [stderr]
+    error: no object in the store starts with `zzzzzzzzzzzz`
+    hint: `tinderbox store ls` lists all objects
+    [exit 1]
+    ");
+    insta::assert_snapshot!(ws.run(&["store", "path", "UPPER"]), @"
+    [stderr]
+    error: no object in the store starts with `UPPER`
+    hint: `tinderbox store ls` lists all objects
+    [exit 1]
+    ");
+}
+
+/// A plain copy: public files 0644, secret ones 0600, and never over something that is there.
+#[test]
+fn export() {
+    let ws = Workspace::example().prebuilt();
+    let said = ws.run(&["export", "out", "-q"]);
+    let listed = ws.json(&["show", "cluster"]);
+    let files = listed["entries"].as_array().unwrap().iter().filter(|entry| entry["kind"] != "directory");
+    let expected: BTreeMap<String, u32> = files
+        .map(|entry| {
+            let mode = match (entry["secret"].as_bool().unwrap(), entry["kind"].as_str().unwrap()) {
+                (true, _) => 0o600,
+                (false, "executable") => 0o755,
+                (false, _) => 0o644,
+            };
+            (entry["path"].as_str().unwrap().to_owned(), mode)
+        })
+        .collect();
+    let secret = expected.values().filter(|mode| **mode == 0o600).count();
+    assert!(secret > 20 && expected["infra/firewall.sh"] == 0o755, "{expected:?}");
+    assert_eq!(said, format!("[DIR]/out: {} files, {secret} of them secret\n[exit 0]\n", expected.len()));
+    let modes: BTreeMap<String, u32> =
+        tree(&ws.dir.join("out")).into_iter().map(|(path, (mode, _))| (path, mode)).collect();
+    assert_eq!(modes, expected);
+    insta::assert_snapshot!(ws.run(&["export", "out"]), @"
+    [stderr]
+    error: `out` already exists, and is left alone
+    hint: export to a new or an empty directory
+    [exit 1]
+    ");
+    assert!(!ws.dir.join("result").exists(), "export leaves `result` alone");
+    ws.write("recipes/20-demo/bad.toml", "builder = 'template'\n[files]\n'a' = 'a.j2'\n");
+    ws.write("recipes/20-demo/a.j2", "{{ nothing }}\n");
+    insta::assert_snapshot!(ws.run(&["export", "bad", "demo/bad", "-q"]), @"
+    [stderr]
+    error: `demo/bad` cannot be built (recipes/20-demo/bad.toml)
+    caused by: recipes/20-demo/a.j2:1: undefined value: `nothing` is undefined
+    [exit 1]
+    ");
+    assert!(!ws.dir.join("bad").exists());
+    insta::assert_snapshot!(ws.run(&["export", "other", "infra"]), @"
+    [stderr]
+    error: `infra` is 11 derivations
+    hint: export one, for example `cluster`
+    [exit 2]
+    ");
+}
+
+/// Every check is listed with its rule and what breaks without it.
+#[test]
+fn checks() {
+    let ws = Workspace::example().prebuilt();
+    insta::assert_snapshot!("checks", ws.run(&["check", "--list"]));
+    insta::assert_snapshot!(ws.run(&["check", "-q"]), @"
+            CHECK                         RULE
+    passed  addresses                     VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
+    passed  admin-group                   the admin client certificate has O=system:masters
+    passed  apiserver-sans                the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses
+    passed  apiserver-url-env             masters have /etc/kubernetes/apiserver-url.env, with the API's address in it
+    passed  bootkube-path                 bootkube.sh is in /usr/local/bin, can be executed, and is what bootkube.service starts
+    passed  bootstrap-complete            bootkube creates ConfigMap kube-system/bootstrap with `status: complete`
+    passed  bootstrap-kubelet-standalone  the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods
+    passed  bootstrapper-rbac             User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
+    passed  ca-path-length                kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root
+    passed  cluster-config-v1             ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
+    passed  clusterversion-no-update      ClusterVersion has no `desiredUpdate`
+    passed  core-types                    every object of Kubernetes itself fits its type, and every other one has a CRD
+    passed  crd-schema                    every custom resource fits the schema that its CRD has in this release
+    passed  crds-before-cvo               every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant
+    passed  cvo-flags                     the cluster-version operator has `--listen=` (empty), env CLUSTER_PROFILE=self-managed-high-availability (single node too), and is privileged
+    passed  cvo-image                     the CVO container runs the RELEASE image, not the cluster-version-operator image
+    passed  cvo-overrides                 ClusterVersion's overrides make every config.openshift.io object `cluster` of ours unmanaged until bootkube takes them off
+    passed  cvo-static-pod                on bootstrap, the cluster-version operator is a static pod
+    passed  dns-base-domain               DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
+    passed  duplicate-path                no path twice, no path below a file or link, no file where a unit is written
+    passed  etcd-endpoints                ConfigMap openshift-etcd/etcd-endpoints names the bootstrap address in annotation alpha.installer.openshift.io/etcd-bootstrap
+    passed  etcd-server-usage             the etcd server and peer certificates carry serverAuth AND clientAuth
+    passed  families                      machine, cluster and service networks have the same IP families; nodes and gateways have one address of each
+    passed  featuregate                   a FeatureGate `cluster` exists before the CVO starts, with its status for exactly this version
+    passed  flag-files-exist              every file a static pod's flag names is mounted, and is a file that this node's Ignition writes; so is all that it mounts
+    passed  front-proxy-names             the CN of the front-proxy client certificate is in `--requestheader-allowed-names`
+    passed  hand-over-objects             every object that an operator takes over is among the manifests, and holds what the operator reads
+    passed  hand-over-trust               what nodes, kubeconfigs and static pods show is signed by an authority that the hand-over puts where its verifier will look after the pivot
+    passed  haproxy-tcp-checks            HAProxy uses TCP checks only, in TCP mode
+    passed  ignition-modes                every file and directory has a mode, at most 07777, that lets its owner in and nobody else write
+    passed  ignition-paths                every path is absolute and in its shortest form; no device, link or file lies outside of it
+    passed  ignition-pinned               whatever a config fetches from elsewhere has a `verification` hash
+    passed  ignition-size                 a node's config is at most 16 MiB
+    passed  ignition-spec                 every node's config is one by its own spec version: known keys, known shapes, contents that can be read
+    passed  image-not-empty               no image reference is empty, none is by tag
+    passed  infrastructure-status         Infrastructure `.status` has controlPlaneTopology, infrastructureTopology, platformStatus, apiServerURL, apiServerInternalURI and infrastructureName, and bootkube writes it through the status subresource
+    passed  kube-proxy                    masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged; its user is bound to system:node-proxier
+    passed  kubeadmin-length              the kubeadmin password has at least 23 characters
+    passed  kubelet-access                User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
+    passed  kubelet-ca                    masters and workers have /etc/kubernetes/kubelet-ca.crt
+    passed  manifest-parses               every manifest is valid YAML with apiVersion, kind and metadata.name
+    passed  master-label                  the masters' kubelets register with the label node-role.kubernetes.io/master; control-plane alone is not enough
+    passed  mounts-exist                  ConfigMaps and Secrets that pods use are among the manifests; static pods use none
+    passed  namespaces-first              what is in a namespace comes after the Namespace, in the order of file names
+    passed  network-cidrs                 every CIDR of both Networks is an address with a prefix, and no address inside of that
+    passed  network-status                config.openshift.io/v1 Network has a service network in its spec, and the same in its status
+    passed  networks-disjoint             machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
+    passed  operator-network              both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
+    passed  pause-image                   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file
+    passed  rbac-subjects                 users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
+    passed  render-drift                  every MachineConfig that went into the render is applied to the API, and every one that is applied went in
+    passed  replicas                      the nodes listed agree with controlPlane.replicas and compute[].replicas
+    passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
+    passed  service-ip                    the first address of every service network is in the API server's certificate
+    passed  signer-present                the controller manager's cluster-signing certificate and key exist and match
+    passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
+    passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
+    passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
+    [exit 0]
+    ");
+}
+
+/// With `--json`, every verb prints exactly one document; an error is a document too.
+#[test]
+fn json_of_every_verb_is_one_document() {
+    let ws = Workspace::example().prebuilt();
+    ws.write("recipes/10-demo/unused.j2", "");
+    for args in [
+        &["init", "fresh"][..],
+        &["lock"],
+        &["build", "--dry-run"],
+        &["build"],
+        &["build", "--check"],
+        &["build", "-v", "infra"],
+        &["check"],
+        &["check", "--list"],
+        &["why", "cluster"],
+        &["affects", "nodes.worker-0.ip"],
+        &["graph"],
+        &["graph", "--format", "dot"],
+        &["show", "cluster"],
+        &["export", "out"],
+        &["generations"],
+        &["rollback", "1"],
+        &["store", "ls"],
+        &["store", "du"],
+        &["store", "add", "cluster.yaml"],
+        &["store", "verify"],
+        &["store", "scan"],
+        &["expiry"],
+        &["renew", "--dry-run"],
+        &["seed", "decrypt"],
+        &["store", "repair"],
+        &["store", "gc", "--dry-run"],
+        &["store", "gc"],
+        &["schema"],
+        &["schema", "diff"],
+        &["report"],
+    ] {
+        ws.json(args); // parses all of stdout as one document
+    }
+    let object = names(&serde_json::json!([ws.json(&["show", "cluster"])["object"]])).remove(0);
+    ws.json(&["store", "path", &object]);
+    for args in [
+        &["build", "nothing"][..],
+        &["why", "nothing"],
+        &["store", "path", "zzzz"],
+        &["-C", "/nowhere", "build"],
+    ] {
+        let output = ws.output(&[args, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(document["error"].is_string(), "{args:?}: {document}");
+    }
+}
+
+/// `--events` writes one JSON object a line, and the same names as `--json`.
+#[test]
+fn events() {
+    let ws = Workspace::example();
+    let document = ws.json(&["build", "--events", "events.jsonl"]);
+    let text = fs::read_to_string(ws.dir.join("events.jsonl")).unwrap();
+    let events: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let built: Vec<&str> = events
+        .iter()
+        .filter(|event| event["event"] == "built")
+        .map(|event| event["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(built, names(&document["built"]));
+    assert!(events.iter().any(|event| event["event"] == "planned"));
+}
+
+/// Completions know the verbs, and the schema the fields.
+#[test]
+fn completions_and_schema() {
+    let ws = Workspace::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = ws.output(&["completions", shell]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.success() && text.contains("rollback") && text.contains("older-than"),
+            "{shell}"
+        );
+    }
+    let schema = ws.json(&["schema"]);
+    for field in ["release", "vips", "network", "nodes", "libvirt", "pki"] {
+        assert!(schema["properties"][field].is_object(), "{field}");
+    }
+}
+
+/// The store is found without `--store`: the nearest one above the directory, else the user's data directory.
+#[test]
+fn the_store_is_found() {
+    let ws = Workspace::example();
+    let run = |ws: &Workspace| {
+        let output =
+            ws.command(&["build", "infra/pool", "-q"]).env_remove("TINDERBOX_STORE").output().unwrap();
+        ws.text(&output)
+    };
+    insta::assert_snapshot!(run(&ws), @"
+    [TEMP]/.local/share/tinderbox/store/[ID]-infra-pool
+    [exit 0]
+    ");
+    ws.build(&["infra/pool"]); // makes the one beside the directory
+    insta::assert_snapshot!(run(&ws), @"
+    [STORE]/[ID]-infra-pool
+    [exit 0]
+    ");
+}
+
+/// On a terminal the progress view is gone before the answer is printed, and never takes the answer with it.
+#[test]
+fn on_a_terminal_the_answer_stays() {
+    let ws = Workspace::example();
+    let mut command =
+        ws.command_of(Path::new("script"), &["-qec", "\"$T\" --store \"$S\" build", "/dev/null"]);
+    command.env("T", env!("CARGO_BIN_EXE_tinderbox")).env("S", &ws.store);
+    let Ok(output) = command.output() else {
+        return left_out("a terminal", "script, of Debian's bsdutils");
+    };
+    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    assert!(output.status.success(), "{text}");
+    // Nothing is cleared after the path, which is the last thing on the screen.
+    let (_, shown) = text.rsplit_once("\x1b[J").unwrap_or(("", &text));
+    assert!(shown.starts_with(&*ws.store.to_string_lossy()) && shown.ends_with("-cluster\n"), "{text:?}");
+}
