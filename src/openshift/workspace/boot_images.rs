@@ -1,5 +1,5 @@
-//! The node OS: which live ISO and which QEMU image go with a release. Pinned by sha256, from the payload's stream
-//! metadata or from the user's own files. Nothing is downloaded.
+//! The node OS: the live ISO and QEMU image of a release. Pinned by sha256, from the payload's stream metadata or from
+//! the user's own files. Downloads nothing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::engine::exec::{self, Options};
 use crate::engine::registry::Sha256;
 use crate::openshift::lock::{Artifact, LockedRelease, Rhcos};
 
-/// What the payload's ConfigMap coreos-bootimages holds.
+/// The content of the payload's ConfigMap coreos-bootimages.
 #[derive(Deserialize)]
 struct Stream {
     architectures: std::collections::BTreeMap<String, StreamArchitecture>,
@@ -63,7 +63,7 @@ pub(crate) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
     Ok(pinned)
 }
 
-/// What the release says; nothing if it says nothing.
+/// The images of the release; empty if it lists none.
 fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> Result<Rhcos> {
     let session = workspace.session(env)?;
     let at = workspace.find("release/payload")?;
