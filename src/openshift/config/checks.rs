@@ -1,7 +1,7 @@
 //! Boot facts that can be judged from the two files alone, as named checks on [`Inputs`].
 //!
-//! Each check is one function, listed in [`CHECKS`], and one row of `boot-facts.toml`. All problems are reported, not the first; every check is at most
-//! `n log n` in the number of nodes.
+//! Each check is one function, listed in [`CHECKS`], and one row of `boot-facts.toml`. They report all problems, not
+//! only the first; every check is at most `n log n` in the number of nodes.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -101,7 +101,7 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     })
 }
 
-/// Names components that nodes need and the release does not have: their render would fail much later.
+/// Warns about components that nodes need and the release lacks: rendering would fail much later.
 fn warn_of_missing(env: Env<'_>, workspace: &Workspace, references: &Path) -> Result<()> {
     let references: serde_json::Value = serde_json::from_str(&fs::read_text(references)?).unwrap_or_default();
     let tags = references["spec"]["tags"].as_array().into_iter().flatten();
@@ -116,7 +116,7 @@ fn warn_of_missing(env: Env<'_>, workspace: &Workspace, references: &Path) -> Re
     Ok(())
 }
 
-/// Says of boot images of these versions what a node cannot start without.
+/// Warns about required programs that boot images of these versions lack.
 fn warn_of_contents(env: Env<'_>, workspace: &Workspace, versions: BTreeSet<&str>) -> Result<()> {
     let known = workspace.knowledge.boot_images.get()?;
     for version in versions {

@@ -43,7 +43,7 @@ impl ClusterDir {
         self.path.join(name)
     }
 
-    /// The knowledge tables: the built-in ones, and the user's own in place of some.
+    /// The knowledge tables: the built-in ones, some overridden by the user's own.
     pub(crate) fn knowledge(&self) -> Result<Knowledge> {
         Ok(Knowledge::read(&self.recipes()?.0)?)
     }

@@ -72,7 +72,7 @@ pub(crate) struct Env<'a> {
     pub identity: Option<&'a Path>,
 }
 
-/// What recipes may compare by a short name in `when`. Of a release, what the lock pins, not what the user asked for.
+/// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones.
 const CONDITIONS: [(&str, &str); 3] =
     [("release", "lock.release.version"), ("flavor", "lock.release.flavor"), ("platform", "platform.name")];
 
@@ -170,12 +170,12 @@ impl Workspace {
         Ok((self.knowledge.hand_over.get()?, self.release))
     }
 
-    /// Where our objects differ from those of the operators' renders, and of which release.
+    /// The table of render differences, and the release to select from it.
     pub(crate) fn render_differences(&self) -> Result<(&Table<RenderDifference>, Option<Release>)> {
         Ok((self.knowledge.render_differences.get()?, self.release))
     }
 
-    /// What the pinned release calls a component.
+    /// The name of a component in the pinned release.
     pub(crate) fn component(&self, key: &str) -> Result<Option<&str>> {
         Ok(self.knowledge.components.get()?.name(key, self.release))
     }
