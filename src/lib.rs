@@ -14,8 +14,7 @@
 //! openshift/  knowledge tables, configuration, releases, Ignition, checks, trust    → base engine
 //! compare/    two files, two closures; reports and pages                            → base engine openshift
 //! realize/    from a closure to a running cluster                                   → base openshift
-//! cli/        verbs: arguments, help, calls, rendering; prints, reads environment   → base engine openshift compare
-//! realize
+//! cli/        verbs: arguments, help, calls, rendering; prints, reads environment   → base engine openshift compare realize
 //! ```
 //!
 //! `engine` knows nothing of OpenShift (tested). Modules that only turn text and values into values are pure (tested):

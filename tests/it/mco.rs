@@ -206,7 +206,7 @@ fn fatal_cases_are_said_in_words() {
     [STORE]/[ID]-mco-inputs
     [stderr]
     error: `mco/rendered` cannot be built (recipes/60-mco/rendered.toml)
-    caused by: `/usr/bin/machine-config-controller` exited with 0 but did not write `machine-configs/rendered-master-*.yaml`; its last output:
+    caused by: `/usr/bin/machine-config-controller` exited with 0 but did not make `machine-configs/rendered-master-*.yaml`; its last output:
             cloudConfig:
               name: ""
             platformSpec:
@@ -295,7 +295,7 @@ fn what_programs_get_wrong_is_noticed() {
     insta::assert_snapshot!(run(&format!("{program}[params.outputs]\n\"x\" = \"/out/x\"\n")), @r"
     [stderr]
     error: `mine/run` cannot be built (recipes/61-mine/run.toml)
-    caused by: `/usr/bin/machine-config-controller` exited with 0 but did not write `/out/x`; its last output:
+    caused by: `/usr/bin/machine-config-controller` exited with 0 but did not make `/out/x`; its last output:
       machine-config-controller v4.18.0-demo
     [exit 1]
     ");

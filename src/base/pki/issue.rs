@@ -184,7 +184,7 @@ fn draft(
     params.not_before = utc(request.not_before);
     params.not_after = utc(request.not_after);
     params.serial_number = Some(SerialNumber::from(1));
-    params.distinguished_name = stand_in();
+    params.distinguished_name = placeholder();
     params.is_ca = match request.authority {
         Some(Authority { path_length: Some(length) }) => IsCa::Ca(BasicConstraints::Constrained(length)),
         Some(Authority { path_length: None }) => IsCa::Ca(BasicConstraints::Unconstrained),
@@ -207,7 +207,7 @@ fn draft(
     params.key_identifier_method = KeyIdMethod::PreSpecified(own_id);
     params.use_authority_key_identifier_extension = issuer.is_some();
     let mut issuer_params = CertificateParams::default();
-    issuer_params.distinguished_name = stand_in();
+    issuer_params.distinguished_name = placeholder();
     issuer_params.key_identifier_method =
         KeyIdMethod::PreSpecified(issuer.map(|issuer| issuer.certificate.key_id()).unwrap_or_default());
     let issuer = rcgen::Issuer::new(issuer_params, Public::of(signer));
@@ -215,7 +215,7 @@ fn draft(
 }
 
 /// Not empty: without a subject, the alternative names would become critical.
-fn stand_in() -> DistinguishedName {
+fn placeholder() -> DistinguishedName {
     let mut name = DistinguishedName::new();
     name.push(DnType::CommonName, "-");
     name

@@ -23,5 +23,5 @@ pub(crate) use forms::{Encoding, SHORTEST, forms};
 pub(crate) use matcher::Matcher;
 pub(crate) use patterns::{patterns, patterns_and_whole};
 pub(crate) use redactor::{RedactingWriter, Redactor};
-pub(crate) use terminal::{ControlFilter, one_line, steers};
+pub(crate) use terminal::{ControlFilter, controls_terminal, one_line};
 pub(crate) use values::{line, name, value};

@@ -61,7 +61,7 @@ impl ControlFilter {
             | (Position::Parameters, '@'..='~') => Position::Text,
             (Position::Parameters | Position::Message, _) => self.at,
             (Position::Text, c) => {
-                if c == '\t' || !steers(c) {
+                if c == '\t' || !controls_terminal(c) {
                     out.push(c);
                 }
                 Position::Text
@@ -82,7 +82,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
 }
 
 /// Whether a character controls the terminal, is invisible, or changes the text direction.
-pub(crate) fn steers(c: char) -> bool {
+pub(crate) fn controls_terminal(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

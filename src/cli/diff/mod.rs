@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use super::arguments::Jobs;
 use super::output::{self, Colour, exit_code};
 use super::{Error, Printer, Result};
-use crate::base::redact::steers;
+use crate::base::redact::controls_terminal;
 use crate::compare::report::{self, Mark, Row};
 use crate::openshift::workspace::Env;
 use sides::Request;
@@ -108,7 +108,7 @@ fn show(rows: &[Row], no_pager: bool) {
 
 fn painted(row: &Row, width: Option<usize>) -> String {
     // Artifact content must not control the terminal.
-    let plain = |c: char| if steers(c) && c != '\t' { '\u{fffd}' } else { c };
+    let plain = |c: char| if controls_terminal(c) && c != '\t' { '\u{fffd}' } else { c };
     let cut: String = match width {
         Some(width) if row.text.chars().count() > width => {
             row.text.chars().take(width.saturating_sub(1)).map(plain).chain(['…']).collect()

@@ -51,8 +51,8 @@ fn show(plan: &GcPlan, dry_run: bool) {
     for (directory, number) in &plan.generations {
         line(format!("generation {number} of {}", directory.display()));
     }
-    for doomed in &plan.objects {
-        line(format!("{}\t{}", size(doomed.size), doomed.name));
+    for garbage in &plan.objects {
+        line(format!("{}\t{}", size(garbage.size), garbage.name));
     }
     if plan.blobs > 0 {
         line(format!("{} downloaded blobs", plan.blobs));

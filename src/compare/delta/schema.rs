@@ -41,7 +41,12 @@ pub(super) fn definition(walk: &mut Walk<'_>, old: &Data, new: &Data) {
             (Some(old), Some(new)) => version(walk, old, new),
             (old, new) => {
                 let tone = if new.is_some() { Tone::Loosened } else { Tone::Tightened };
-                tell(walk, old.map(|map| flat(map)).as_ref(), new.map(|map| flat(map)).as_ref(), Some(tone));
+                record(
+                    walk,
+                    old.map(|map| flat(map)).as_ref(),
+                    new.map(|map| flat(map)).as_ref(),
+                    Some(tone),
+                );
             }
         });
     }
@@ -133,19 +138,19 @@ fn properties(walk: &mut Walk<'_>, old: Option<&Map>, new: Option<&Map>) {
             (Some(one), Some(two)) if one.same(two) => {}
             (Some(Data::Map(one)), Some(Data::Map(two))) => walk.field(key, |walk| rules(walk, one, two)),
             // A new field may be set now; a removed field may not.
-            _ => walk.field(key, |walk| tell(walk, one, two, more(two.is_some(), one.is_some()))),
+            _ => walk.field(key, |walk| record(walk, one, two, more(two.is_some(), one.is_some()))),
         }
     }
 }
 
 fn rule(walk: &mut Walk<'_>, name: &str, old: Option<&Data>, new: Option<&Data>, tone: Option<Tone>) {
-    walk.step(StepKind::Rule, name, |walk| tell(walk, old, new, tone));
+    walk.step(StepKind::Rule, name, |walk| record(walk, old, new, tone));
 }
 
-fn tell(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>, tone: Option<Tone>) {
+fn record(walk: &mut Walk<'_>, old: Option<&Data>, new: Option<&Data>, tone: Option<Tone>) {
     let shown = |data: Option<&Data>| data.map(|data| walk.shown(data));
     if let Some(edit) = walk::edit(shown(old), shown(new)) {
-        walk.tell(ChangeKind::Schema, edit, tone, None);
+        walk.record(ChangeKind::Schema, edit, tone, None);
     }
 }
 
@@ -157,10 +162,10 @@ fn set(walk: &mut Walk<'_>, name: &str, old: &[Data], new: &[Data], added: Tone)
     };
     walk.step(StepKind::Rule, name, |walk| {
         for one in only(old, new) {
-            walk.item(one.word().unwrap_or("null"), |walk| tell(walk, Some(&one), None, Some(less)));
+            walk.item(one.word().unwrap_or("null"), |walk| record(walk, Some(&one), None, Some(less)));
         }
         for two in only(new, old) {
-            walk.item(two.word().unwrap_or("null"), |walk| tell(walk, None, Some(&two), Some(added)));
+            walk.item(two.word().unwrap_or("null"), |walk| record(walk, None, Some(&two), Some(added)));
         }
     });
 }
@@ -184,7 +189,7 @@ fn validations(walk: &mut Walk<'_>, old: &[Data], new: &[Data]) {
             Some((end, _)) => format!("{}…", &key[..end]),
             None => key.to_owned(),
         };
-        walk.item(&name, |walk| tell(walk, one, two, more(one.is_some(), two.is_some())));
+        walk.item(&name, |walk| record(walk, one, two, more(one.is_some(), two.is_some())));
     }
 }
 

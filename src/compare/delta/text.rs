@@ -53,7 +53,7 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str, note: Option<&s
         found.add_note("one side does not end with a newline");
     }
     let edit = Edit::Lines { hunks: found.hunks, cut: found.cut };
-    walk.tell(ChangeKind::Text, edit, None, found.note.as_deref());
+    walk.record(ChangeKind::Text, edit, None, found.note.as_deref());
 }
 
 /// Whether a text that could not be parsed as objects contains a Secret.

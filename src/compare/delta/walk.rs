@@ -63,11 +63,11 @@ impl<'c> Walk<'c> {
     }
 
     pub(super) fn push(&mut self, kind: ChangeKind, edit: Edit) {
-        self.tell(kind, edit, None, None);
+        self.record(kind, edit, None, None);
     }
 
     /// Records a change here.
-    pub(super) fn tell(&mut self, kind: ChangeKind, edit: Edit, tone: Option<Tone>, note: Option<&str>) {
+    pub(super) fn record(&mut self, kind: ChangeKind, edit: Edit, tone: Option<Tone>, note: Option<&str>) {
         let limit = if self.context.limit == 0 { CHANGES } else { self.context.limit };
         if self.found.len() >= limit {
             self.more += 1;

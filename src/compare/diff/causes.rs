@@ -118,10 +118,10 @@ impl<'a> History<'a> {
             }
             reached
         };
-        let told: BTreeMap<&str, BTreeSet<&str>> =
+        let reported: BTreeMap<&str, BTreeSet<&str>> =
             via.keys().filter(|name| only(name)).map(|name| (*name, reached(name))).collect();
         let mut causes: BTreeMap<&Cause, BTreeSet<String>> = BTreeMap::new();
-        for name in told.values().flatten() {
+        for name in reported.values().flatten() {
             for cause in own.get(name).into_iter().flatten() {
                 causes.entry(cause).or_default().insert((*name).to_owned());
             }
@@ -132,7 +132,7 @@ impl<'a> History<'a> {
             let roots = roots.into_iter().filter_map(|cause| list.binary_search(&cause).ok()).collect();
             ((*name).to_owned(), (roots, via[name].iter().map(|input| (*input).to_owned()).collect()))
         };
-        let of = told.iter().map(roots).collect();
+        let of = reported.iter().map(roots).collect();
         let named = |(cause, read_by): (&Cause, BTreeSet<String>)| Cause {
             read_by: read_by.into_iter().collect(),
             ..cause.clone()

@@ -1,15 +1,14 @@
-//! Where an output may come from besides building it. The scheduler asks here before it builds anything, and nowhere else.
+//! Sources of outputs besides building them. The scheduler asks only here before it builds anything.
 //!
-//! To add a source, such as a signed cache or a remote action cache: a variant of [`OutputSource`], and a step in [`find`] after
-//! the store's. It puts the object into the store before it answers, so that whatever is found is on this machine. Its failure
-//! is a miss, not an error.
+//! To add a source, such as a signed cache or a remote action cache, add a variant of [`OutputSource`] and a step in
+//! [`find`] after the store's. It must put the object into the store before it returns, so that every output is on this
+//! machine. Its failure is a miss, not an error.
 
 use super::{BuildContext, Done, ExecError, in_store};
 use crate::base::digest::DrvId;
 use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Output, Realisation, Using};
 
-/// Something that has outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputSource {
     /// The store on this machine.
@@ -17,7 +16,7 @@ pub(super) enum OutputSource {
 }
 
 impl OutputSource {
-    /// As events have it.
+    /// The name used in events.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Store => "store",
@@ -28,7 +27,7 @@ impl OutputSource {
 /// An output that need not be built.
 pub(super) struct Found {
     pub(super) done: Done,
-    /// Everything that this derivation is known to have given.
+    /// All known outputs of this derivation.
     pub(super) realisation: Realisation,
     pub(super) source: OutputSource,
 }
@@ -41,7 +40,7 @@ pub(super) fn find(
     drv: DrvId,
 ) -> Result<Option<Found>, ExecError> {
     if node.impure {
-        return Ok(None); // what it gave once says nothing about what it gives now
+        return Ok(None); // its last output may be stale
     }
     let store = context.session.store();
     let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };

@@ -28,9 +28,9 @@
 //!
 //! A recipe lives in a numbered stage folder (`50-manifest/dns.toml` is `manifest/dns`) or next to the folders
 //! (`99-cluster.toml` is `cluster`). Inputs come from the same or a lower stage. `{node}` in any text of a `for_each`
-//! recipe is the node's name; if the recipe lists the names itself, it is `{each}`. Files below `knowledge/` are tables, not
-//! recipes; `{component.pod}` in inputs and parameters is what the table `component` has under `pod`. This module is pure: text
-//! in, graph out.
+//! recipe is the node's name; if the recipe lists the names itself, it is `{each}`. Files below `knowledge/` are
+//! tables, not recipes; `{component.pod}` in inputs and parameters is the value of `pod` in the table `component`.
+//! This module is pure: text in, graph out.
 
 mod condition;
 mod graph;

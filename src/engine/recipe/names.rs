@@ -1,8 +1,9 @@
-//! Names that the caller gives recipes: short names of fields in `when`, and tables of values in inputs and parameters.
+//! Names that the caller defines for recipes: short names of fields in `when`, and tables of values in inputs and
+//! parameters.
 //!
-//! `{component.pod}` is what the table `component` has under `pod`. A parameter that is nothing but such a name may be any
-//! value; inside of a longer text it is a text. What a name stands for is what the derivation has: two tables that say the
-//! same give the same id.
+//! `{component.pod}` is the value of `pod` in the table `component`. A parameter that is only such a name may have any
+//! type; inside a longer text it must be text. Derivations contain the values, not the names: two tables with the
+//! same values yield the same id.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +11,28 @@ use super::condition::Aliases;
 use crate::base::hint::did_you_mean;
 use crate::base::value::Value;
 
-/// What recipes may name.
 #[derive(Debug, Default)]
 pub struct Names<'a> {
     /// Short names of fields in `when`, with their paths.
     pub(crate) aliases: &'a Aliases<'a>,
-    /// By what stands before the dot.
+    /// By the part before the dot.
     pub(crate) tables: BTreeMap<&'static str, NameTable>,
 }
 
-/// A table of values.
 #[derive(Debug, Clone)]
 pub(crate) struct NameTable {
     /// Its file, as shown to the user.
     pub(crate) file: String,
     pub(crate) values: BTreeMap<String, Value>,
-    /// Keys that have no value for this cluster, and why.
+    /// Keys without a value for this cluster, and why.
     pub(crate) absent: BTreeMap<String, String>,
 }
 
-/// What is wrong with a name: a message, and a hint.
+/// An invalid name: a message, and a hint.
 pub(super) type NameProblem = (String, Option<String>);
 
 impl Names<'_> {
-    /// A text with every name replaced. Braces around anything else are left alone.
+    /// Replaces every name in a text. Other braces are left alone.
     pub(super) fn text(&self, text: &str) -> Result<String, NameProblem> {
         let mut done = String::with_capacity(text.len());
         let mut rest = text;
@@ -50,7 +49,7 @@ impl Names<'_> {
         Ok(done)
     }
 
-    /// A value with every name in its texts replaced.
+    /// Replaces every name in the texts of a value.
     pub(super) fn value(&self, value: &mut Value) -> Result<(), NameProblem> {
         match value {
             Value::Text(text) => match self.next(text) {
@@ -65,7 +64,7 @@ impl Names<'_> {
         Ok(())
     }
 
-    /// What stands before the first name, the name, and what stands after it.
+    /// The text before the first name, the name, and the text after it.
     fn next<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str, &'t str)> {
         text.match_indices('{').find_map(|(at, _)| {
             let (name, after) = text[at + 1..].split_once('}')?;

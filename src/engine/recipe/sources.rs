@@ -25,7 +25,7 @@ pub struct Sources {
 }
 
 impl SourceFile {
-    /// Whether it is part of the program, and so was tested with it.
+    /// Whether it is built in, and so was tested.
     pub(crate) fn is_built_in(&self) -> bool {
         matches!(self.text, Cow::Borrowed(_))
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::layout::{Access, Layout, Step};
-use super::watch::Begun;
+use super::watch::StartedProcess;
 use super::{Ended, HOST, Isolation, Program, Ran, SandboxError, USER, enter, obstacle};
 use crate::base::fs;
 
@@ -11,7 +11,7 @@ use crate::base::fs;
 const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 
 /// Starts a program through `bwrap`.
-pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<Begun, SandboxError> {
+pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<StartedProcess, SandboxError> {
     let found = PLACES.into_iter().find(|path| fs::exists(Path::new(path)).unwrap_or(false));
     let Some(bwrap) = found else {
         return Err(obstacle::forbidden("bwrap is not installed either", None));
@@ -26,10 +26,12 @@ pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<Begun, San
 
 /// Error output of bwrap itself, instead of the program's, means that it is not allowed either.
 pub(super) fn refused(ran: Ran) -> Result<Ran, SandboxError> {
-    let said = ran.log.text();
-    match ran.ended == Ended::Exited(1) && said.starts_with("bwrap: ") && said.trim_end().lines().count() == 1
+    let output = ran.log.text();
+    match ran.ended == Ended::Exited(1)
+        && output.starts_with("bwrap: ")
+        && output.trim_end().lines().count() == 1
     {
-        true => Err(obstacle::forbidden(said.trim_end(), None)),
+        true => Err(obstacle::forbidden(output.trim_end(), None)),
         false => Ok(ran),
     }
 }

@@ -254,11 +254,11 @@ fn run_with(
     cancel: &AtomicBool,
 ) -> Result<Ran, SandboxError> {
     let start = std::time::Instant::now();
-    let begun = match isolation {
+    let started = match isolation {
         Isolation::User | Isolation::Root => enter::start(isolation, program, layout)?,
         Isolation::Bubblewrap => bwrap::start(program, layout)?,
     };
-    let ran = watch::to_the_end(begun, isolation, program, layout, start, cancel)?;
+    let ran = watch::run_to_end(started, isolation, program, layout, start, cancel)?;
     match isolation {
         Isolation::Bubblewrap => bwrap::refused(ran),
         Isolation::User | Isolation::Root => Ok(ran),

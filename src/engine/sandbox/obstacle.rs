@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::enter::Word;
+use super::enter::ChildMessage;
 use super::layout::Layout;
 use super::{Isolation, SandboxError};
 use crate::base::fs;
@@ -68,7 +68,7 @@ pub(super) fn of_clone(isolation: Isolation, errno: Errno) -> SandboxError {
 pub(super) fn of_child(isolation: Isolation, layout: &Layout, word: u32, errno: Errno) -> SandboxError {
     let what = what(layout, word);
     // AppArmor allows creating the namespace and then forbids everything inside it.
-    let early = word <= Word::Root as u32 || (word == Word::Step as u32);
+    let early = word <= ChildMessage::Root as u32 || (word == ChildMessage::Step as u32);
     if isolation != Isolation::Bubblewrap && early && [Errno::PERM, Errno::ACCESS].contains(&errno) {
         return forbidden(&format!("cannot {what} in a new namespace"), Some(errno));
     }
@@ -77,22 +77,22 @@ pub(super) fn of_child(isolation: Isolation, layout: &Layout, word: u32, errno: 
 
 fn what(layout: &Layout, word: u32) -> String {
     if let Some(step) =
-        word.checked_sub(Word::Step as u32).and_then(|number| layout.steps.get(number as usize))
+        word.checked_sub(ChildMessage::Step as u32).and_then(|number| layout.steps.get(number as usize))
     {
         return step.describe();
     }
     let stages = [
-        (Word::Leash, "start, because tinderbox is gone"),
-        (Word::Users, "map the user"),
-        (Word::Host, "set the host's name"),
-        (Word::Network, "set up the loopback interface"),
-        (Word::Private, "make mounts private"),
-        (Word::Root, "mount a root"),
-        (Word::Pivot, "change to the new root"),
-        (Word::Privileges, "give up privileges"),
-        (Word::Fork, "start a process"),
-        (Word::Limits, "set limits"),
-        (Word::Directory, "enter the working directory"),
+        (ChildMessage::Leash, "start, because tinderbox is gone"),
+        (ChildMessage::Users, "map the user"),
+        (ChildMessage::Host, "set the host's name"),
+        (ChildMessage::Network, "set up the loopback interface"),
+        (ChildMessage::Private, "make mounts private"),
+        (ChildMessage::Root, "mount a root"),
+        (ChildMessage::Pivot, "change to the new root"),
+        (ChildMessage::Privileges, "give up privileges"),
+        (ChildMessage::Fork, "start a process"),
+        (ChildMessage::Limits, "set limits"),
+        (ChildMessage::Directory, "enter the working directory"),
     ];
     let found = stages.iter().find(|(stage, _)| *stage as u32 == word);
     found.map_or("go on", |(_, what)| what).to_owned()

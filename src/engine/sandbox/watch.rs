@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use super::enter::{MESSAGE, Word};
+use super::enter::{ChildMessage, MESSAGE};
 use super::layout::Layout;
 use super::{Ended, Isolation, Limits, Log, Program, Ran, SandboxError, obstacle, program};
 use crate::base::fs;
@@ -21,7 +21,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A started first process, and our handles to it.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct StartedProcess {
     pub(super) pid: Pid,
     pub(super) status: OwnedFd,
     pub(super) printed: OwnedFd,
@@ -31,55 +31,55 @@ pub(super) struct Begun {
 
 /// Messages from the first process.
 #[derive(Debug, Default)]
-struct Said {
+struct Messages {
     bytes: Vec<u8>,
 }
 
 /// Watches until no process is left.
-pub(super) fn to_the_end(
-    begun: Begun,
+pub(super) fn run_to_end(
+    started: StartedProcess,
     isolation: Isolation,
     program: &Program<'_>,
     layout: &Layout,
     start: Instant,
     cancel: &AtomicBool,
 ) -> Result<Ran, SandboxError> {
-    let (mut log, mut said) = (Log::default(), Said::default());
-    let killed = watch(&begun, program, start, cancel, &mut log, &mut said);
+    let (mut log, mut messages) = (Log::default(), Messages::default());
+    let killed = watch(&started, program, start, cancel, &mut log, &mut messages);
     if !matches!(killed, Ok(None)) {
-        let _ = kill_process(begun.pid, Signal::KILL); // not reaped yet, so the pid cannot be reused
+        let _ = kill_process(started.pid, Signal::KILL); // not reaped yet, so the pid cannot be reused
     }
     // Returns when the last process of its namespace is gone.
-    while let Err(rustix::io::Errno::INTR) = waitpid(Some(begun.pid), WaitOptions::empty()) {}
+    while let Err(rustix::io::Errno::INTR) = waitpid(Some(started.pid), WaitOptions::empty()) {}
     if isolation == Isolation::Bubblewrap {
-        drain(&begun.printed);
+        drain(&started.printed);
     }
     let killed = killed?;
-    let proc = !said.messages().any(|(word, _)| word == Word::NoProc as u32);
+    let proc = !messages.iter().any(|(word, _)| word == ChildMessage::NoProc as u32);
     let milliseconds = start.elapsed().as_millis() as u64;
     let ended = match killed {
         Some(ended) => ended,
-        None => end(&said, isolation, program, layout)?,
+        None => end(&messages, isolation, program, layout)?,
     };
     Ok(Ran { ended, log, isolation, proc, milliseconds })
 }
 
 /// Reads until both pipes are closed; returns why it must be killed, if so.
 fn watch(
-    begun: &Begun,
+    started: &StartedProcess,
     program: &Program<'_>,
     start: Instant,
     cancel: &AtomicBool,
     log: &mut Log,
-    said: &mut Said,
+    messages: &mut Messages,
 ) -> Result<Option<Ended>, SandboxError> {
     let mut chunk = vec![0; 64 * 1024];
     let (mut printing, mut saying) = (true, true);
     let mut looked = Instant::now();
     while printing || saying {
         let mut fds = [
-            PollFd::new(&begun.printed, if printing { PollFlags::IN } else { PollFlags::empty() }),
-            PollFd::new(&begun.status, if saying { PollFlags::IN } else { PollFlags::empty() }),
+            PollFd::new(&started.printed, if printing { PollFlags::IN } else { PollFlags::empty() }),
+            PollFd::new(&started.status, if saying { PollFlags::IN } else { PollFlags::empty() }),
         ];
         // A closed pipe would always be ready, so it is no longer polled.
         let asked = match (printing, saying) {
@@ -94,13 +94,13 @@ fn watch(
         }
         let ready = [fds[0].revents(), fds[1].revents()].map(|events| !events.is_empty());
         if printing && ready[0] {
-            let read = take(&begun.printed, &mut chunk)?;
+            let read = take(&started.printed, &mut chunk)?;
             log.add(&chunk[..read]);
             printing = read > 0;
         }
         if saying && ready[1] {
-            let read = take(&begun.status, &mut chunk)?;
-            said.bytes.extend_from_slice(&chunk[..read]);
+            let read = take(&started.status, &mut chunk)?;
+            messages.bytes.extend_from_slice(&chunk[..read]);
             saying = read > 0;
         }
         if cancel.load(Ordering::Relaxed) {
@@ -174,20 +174,21 @@ fn too_much(output: &Path, limits: Limits) -> Option<Ended> {
 
 /// How it ended by itself, from the first process's messages.
 fn end(
-    said: &Said,
+    messages: &Messages,
     isolation: Isolation,
     program: &Program<'_>,
     layout: &Layout,
 ) -> Result<Ended, SandboxError> {
-    let failed = said.messages().find(|(word, _)| *word > Word::NoProc as u32);
+    let failed = messages.iter().find(|(word, _)| *word > ChildMessage::NoProc as u32);
     if let Some((word, errno)) = failed {
         let errno = rustix::io::Errno::from_raw_os_error(errno);
-        return Err(match word == Word::Execute as u32 {
+        return Err(match word == ChildMessage::Execute as u32 {
             true => program::not_executed(program, errno),
             false => obstacle::of_child(isolation, layout, word, errno),
         });
     }
-    let status = said.messages().find(|(word, _)| *word == Word::Ended as u32).map(|(_, status)| status);
+    let status =
+        messages.iter().find(|(word, _)| *word == ChildMessage::Ended as u32).map(|(_, status)| status);
     match status {
         Some(status) if libc::WIFEXITED(status) => Ok(Ended::Exited(libc::WEXITSTATUS(status))),
         Some(status) => Ok(Ended::Signalled(libc::WTERMSIG(status))),
@@ -196,8 +197,8 @@ fn end(
     }
 }
 
-impl Said {
-    fn messages(&self) -> impl Iterator<Item = (u32, i32)> {
+impl Messages {
+    fn iter(&self) -> impl Iterator<Item = (u32, i32)> {
         self.bytes.chunks_exact(MESSAGE).map(|message| {
             let number = |at: usize| {
                 let mut four = [0; 4];

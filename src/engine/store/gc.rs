@@ -38,7 +38,7 @@ pub struct GcPlan {
     pub gone: Vec<PathBuf>,
     /// Generations to forget: cluster directory and number.
     pub generations: Vec<(PathBuf, u64)>,
-    pub objects: Vec<Doomed>,
+    pub objects: Vec<Garbage>,
     /// Bytes freed, without files shared with live objects.
     pub freed: u64,
     /// Downloaded blobs to remove: they can be fetched again.
@@ -47,7 +47,7 @@ pub struct GcPlan {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct Doomed {
+pub struct Garbage {
     pub name: String,
     /// Total size of its files.
     pub size: u64,
@@ -79,10 +79,10 @@ impl Store {
         let kept = self.kept_after(&plan)?;
         // References go before their objects: killed at any point, no dangling reference is left.
         self.drop_realisations(&kept)?;
-        for doomed in &plan.objects {
-            match kept.contains(&doomed.object.id) {
-                false => session.retire(&doomed.object)?,
-                true => session.discard(&self.path_of(&doomed.object))?, // a duplicate directory of the same content
+        for garbage in &plan.objects {
+            match kept.contains(&garbage.object.id) {
+                false => session.retire(&garbage.object)?,
+                true => session.discard(&self.path_of(&garbage.object))?, // a duplicate directory of the same content
             }
         }
         self.drop_manifests(&kept)?;
@@ -117,17 +117,17 @@ impl Store {
             if live.contains(&name.id) || young {
                 kept += 1;
             } else {
-                dead.push((age, Doomed { name: name.to_string(), size, object: name }));
+                dead.push((age, Garbage { name: name.to_string(), size, object: name }));
             }
         }
         dead.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.name.cmp(&b.name)));
-        for (_, doomed) in dead {
+        for (_, garbage) in dead {
             if options.max_size.is_some_and(|limit| total <= limit) {
                 kept += 1;
                 continue;
             }
-            total -= doomed.size;
-            plan.objects.push(doomed);
+            total -= garbage.size;
+            plan.objects.push(garbage);
         }
         let blobs = self.old_blobs(options)?;
         let sizes = blobs.iter().map(|blob| Ok(fs::metadata(blob)?.len()));
@@ -183,10 +183,10 @@ impl Store {
     }
 
     /// Bytes whose last user is to be removed.
-    fn freed(&self, doomed: &[Doomed]) -> Result<u64> {
+    fn freed(&self, garbage: &[Garbage]) -> Result<u64> {
         let mut inodes: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new(); // links, links to remove, bytes
-        for doomed in doomed {
-            visit(&self.path_of(&doomed.object), &mut |found| {
+        for garbage in garbage {
+            visit(&self.path_of(&garbage.object), &mut |found| {
                 let entry = inodes.entry(found.ino()).or_insert((found.nlink(), 0, found.len()));
                 entry.1 += 1;
             })?;
@@ -197,8 +197,8 @@ impl Store {
 
     /// Ids that still have a directory after the plan is executed.
     fn kept_after(&self, plan: &GcPlan) -> Result<BTreeSet<ObjectId>> {
-        let doomed: BTreeSet<&ObjectName> = plan.objects.iter().map(|doomed| &doomed.object).collect();
-        Ok(self.objects()?.into_iter().filter(|name| !doomed.contains(name)).map(|name| name.id).collect())
+        let garbage: BTreeSet<&ObjectName> = plan.objects.iter().map(|garbage| &garbage.object).collect();
+        Ok(self.objects()?.into_iter().filter(|name| !garbage.contains(name)).map(|name| name.id).collect())
     }
 
     /// Drops realisations without any object left. (Keys are small, and a seed would write its own again.)

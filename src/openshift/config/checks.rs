@@ -1,7 +1,7 @@
-//! The boot facts that can be judged from the two files alone, as named checks that read [`Inputs`].
+//! Boot facts that can be judged from the two files alone, as named checks on [`Inputs`].
 //!
-//! Each check is one function, listed in [`CHECKS`], and one row of `boot-facts.toml`. All problems are reported, not the first; every check is at most
-//! `n log n` in the number of nodes.
+//! Each check is one function, listed in [`CHECKS`], and one row of `boot-facts.toml`. They report all problems, not
+//! only the first; every check is at most `n log n` in the number of nodes.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use crate::base::hint::{Problem, Problems};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Check {
-    /// As in `checks.disabled` and in reports.
+    /// Used in `checks.disabled` and in reports.
     pub name: &'static str,
     run: fn(&Inputs<'_>, &mut Findings<'_>),
 }
@@ -39,7 +39,7 @@ pub(super) fn run(inputs: &Inputs<'_>, disabled: &[String], problems: &mut Probl
     }
 }
 
-/// Where a check puts what it finds.
+/// Collects the problems of a check.
 struct Findings<'a> {
     check: &'static str,
     inputs: &'a Inputs<'a>,
@@ -56,7 +56,7 @@ impl Findings<'_> {
     }
 }
 
-/// VIPs, node IPs, gateways and the DHCP range: inside, distinct, apart from each other.
+/// VIPs, node IPs, gateways and the DHCP range: inside, distinct, not overlapping.
 fn addresses(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let nodes = inputs.nodes.iter().flat_map(|node| &node.ips);
     let ours: Vec<&At<IpAddr>> =
@@ -90,7 +90,7 @@ fn addresses(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// One address in one of the machine networks, and not one that the network keeps for itself.
+/// One address must be in one of the machine networks, and not reserved by the network.
 fn inside(inputs: &Inputs<'_>, at: &At<IpAddr>, findings: &mut Findings<'_>) {
     if inputs.machine.is_empty() {
         return; // Its own problem is on record.
@@ -122,7 +122,7 @@ fn parent(field: &str) -> &str {
     field.strip_suffix(".0.cidr").unwrap_or(field)
 }
 
-/// Networks of the same families everywhere, and one address of each family where one is needed.
+/// Networks have the same families everywhere, with one address of each family where one is needed.
 fn families(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let of = |networks: &[At<IpNet>]| {
         let any = |v4| networks.iter().any(|at| is_v4(&at.value) == v4);
@@ -156,7 +156,7 @@ fn families(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     one_each(inputs, machine, primary_v4, findings);
 }
 
-/// One address of each family for nodes; of the primary family at least for VIPs; a gateway for every network in use.
+/// Nodes have one address of each family; VIPs at least one of the primary family; every network in use has a gateway.
 fn one_each(inputs: &Inputs<'_>, machine: (bool, bool), primary_v4: bool, findings: &mut Findings<'_>) {
     let vips = [(&inputs.api, false), (&inputs.ingress, false)];
     let nodes = inputs.nodes.iter().map(|node| (&node.ips, true));
@@ -175,7 +175,7 @@ fn one_each(inputs: &Inputs<'_>, machine: (bool, bool), primary_v4: bool, findin
             findings.at(first, "the primary family must come first", "swap the two addresses");
         }
     }
-    // A gateway outside all networks is on record already, and may be the one that is missing here.
+    // A gateway outside all networks is already reported, and may be the one that is missing here.
     let inside = |at: &At<IpAddr>| inputs.machine.iter().any(|network| network.value.contains(&at.value));
     if inputs.gateways.is_empty() || !inputs.gateways.iter().all(inside) {
         return;
@@ -208,13 +208,13 @@ fn pod_cidrs(inputs: &Inputs<'_>) -> Vec<At<IpNet>> {
     inputs.pods.iter().map(cidr).collect()
 }
 
-/// No two networks share an address, and every node can get its part of a pod network.
+/// No two networks overlap, and every node can get its part of a pod network.
 fn networks_disjoint(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let mut networks: Vec<At<IpNet>> = inputs.machine.clone();
     networks.extend(pod_cidrs(inputs));
     networks.extend(inputs.service.iter().cloned());
     networks.extend(inputs.internal_join.clone().or_else(default_join));
-    // Two networks are apart or one holds the other: sorted by first address, those that hold the current one are a stack.
+    // Two networks are disjoint or nested: sorted by first address, those that contain the current one form a stack.
     networks.sort_by_key(|at| (at.value.network(), at.value.prefix_len()));
     let mut holders: Vec<&At<IpNet>> = Vec::new();
     for at in &networks {
@@ -245,7 +245,7 @@ fn networks_disjoint(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// The parts of the pod networks of one family: they fit, are of one size, and are enough for all nodes.
+/// The parts of the pod networks of one family fit, have the same size, and are enough for all nodes.
 fn host_prefixes(inputs: &Inputs<'_>, v4: bool, findings: &mut Findings<'_>) {
     let pods: Vec<&At<ClusterNetwork>> =
         inputs.pods.iter().filter(|at| is_v4(&at.value.cidr) == v4).collect();
@@ -254,7 +254,7 @@ fn host_prefixes(inputs: &Inputs<'_>, v4: bool, findings: &mut Findings<'_>) {
     for at in &pods {
         let ClusterNetwork { cidr, host_prefix: host } = at.value;
         let field = At { field: format!("{}.hostPrefix", at.field), value: (), file: at.file };
-        // OVN needs a few addresses in each part: a /30 and a /126 have none left for pods.
+        // OVN needs a few addresses in each part: a /30 or a /126 has none left for pods.
         let most = cidr.max_prefix_len().saturating_sub(3);
         if !(cidr.prefix_len()..=most).contains(&host) {
             let message = format!("a part of /{host} for each node does not fit `{cidr}`");
@@ -276,12 +276,12 @@ fn host_prefixes(inputs: &Inputs<'_>, v4: bool, findings: &mut Findings<'_>) {
     }
 }
 
-/// The network that OVN uses inside every cluster unless told otherwise.
+/// The network that OVN uses inside every cluster by default.
 fn default_join() -> Option<At<IpNet>> {
     at(File::Install, JOIN, v4([100, 64, 0, 0], 16).as_ref())
 }
 
-/// Counts of masters and workers, and which counts a control plane can have.
+/// Numbers of masters and workers, and which numbers a control plane can have.
 fn replicas(inputs: &Inputs<'_>, findings: &mut Findings<'_>) {
     let countable =
         inputs.cluster.given.at("nodes").is_some() && inputs.nodes.iter().all(|node| node.role.is_some());

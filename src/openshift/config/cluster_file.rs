@@ -1,7 +1,7 @@
-//! The field table of `cluster.yaml`: what install-config has no place for. Recipes see each field under its own path, unless
-//! its row says otherwise.
+//! The field table of `cluster.yaml`: what install-config has no place for. Recipes see each field under its own path,
+//! unless its row says otherwise.
 //!
-//! The texts are what editors show (see [`super::schema()`]), so they say what a field is for, not what it is called.
+//! Editors show the texts (see [`super::schema()`]), so they say what a field is for, not its name.
 
 use super::files::{File, Files};
 use super::given::{GB, Given, MIB, Quantity, Scalar};

@@ -1,5 +1,5 @@
-//! What follows from the cluster's data: names, URLs, service addresses, topology. Derived here and nowhere else, so that
-//! no two artifacts can disagree about it.
+//! Values derived from the cluster's data: names, URLs, service addresses, topology. Derived only here, so that no two
+//! artifacts can disagree.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,7 +17,7 @@ pub(crate) enum Topology {
 }
 
 impl Topology {
-    /// As Infrastructure's status has it.
+    /// As in Infrastructure's status.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::HighlyAvailable => "HighlyAvailable",
@@ -46,25 +46,25 @@ impl Cluster {
         format!("https://api-int.{}:6443", self.domain())
     }
 
-    /// Where pods find the API: the first address of every service network.
+    /// The API's address for pods: the first of every service network.
     pub(crate) fn kubernetes_ips(&self) -> Vec<IpAddr> {
         self.networks.service.iter().filter_map(|network| nth(network, 1)).collect()
     }
 
-    /// Where pods find DNS: the tenth address of every service network.
+    /// The DNS address for pods: the tenth of every service network.
     pub(crate) fn dns_ips(&self) -> Vec<IpAddr> {
         self.networks.service.iter().filter_map(|network| nth(network, 10)).collect()
     }
 
-    /// Where a node finds itself. Programs of an IPv6 cluster still use 127.0.0.1, so that is always there.
+    /// The loopback addresses. Programs of an IPv6 cluster still use 127.0.0.1, so it is always included.
     pub(crate) fn loopbacks(&self) -> Vec<IpAddr> {
         let v6 = self.networks.machine.iter().any(|network| matches!(network, IpNet::V6(_)));
         let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
         if v6 { vec![v4, Ipv6Addr::LOCALHOST.into()] } else { vec![v4] }
     }
 
-    /// What never goes through the proxy, sorted: the cluster itself, and what the user excepts. None without a proxy.
-    /// The network operator works it out in the same way, but only once it runs, and others need it before.
+    /// What bypasses the proxy, sorted: the cluster itself, and the user's exceptions. None without a proxy. The
+    /// network operator computes the same, but only once it runs, and others need it before.
     pub(crate) fn proxy_exceptions(&self) -> Option<String> {
         let install = &self.files.install;
         install.given.at("proxy")?;
@@ -78,17 +78,16 @@ impl Cluster {
         Some(all.into_iter().collect::<Vec<_>>().join(","))
     }
 
-    /// The nodes of a role, in the order written.
+    /// The nodes of a role, in file order.
     pub(crate) fn nodes_of(&self, role: Role) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(move |node| node.role == role)
     }
 
-    /// Of the control plane.
     pub(crate) fn control_plane_topology(&self) -> Topology {
         topology(self.nodes_of(Role::Master).count())
     }
 
-    /// Of everything else: workers decide, and the masters where there are none.
+    /// Of everything else: determined by the workers, or by the masters if there are none.
     pub(crate) fn infrastructure_topology(&self) -> Topology {
         match self.nodes_of(Role::Worker).count() {
             0 => self.control_plane_topology(),
@@ -96,12 +95,11 @@ impl Cluster {
         }
     }
 
-    /// Whether workloads run on masters: when there is nowhere else.
+    /// Whether masters run workloads: only if there are no workers.
     pub(crate) fn masters_schedulable(&self) -> bool {
         self.nodes_of(Role::Worker).next().is_none()
     }
 
-    /// A node's full host name.
     pub(crate) fn fqdn(&self, node: &Node) -> String {
         format!("{}.{}", node.name, self.domain())
     }
@@ -111,7 +109,7 @@ fn topology(replicas: usize) -> Topology {
     if replicas == 1 { Topology::SingleReplica } else { Topology::HighlyAvailable }
 }
 
-/// The nth address of a network, counting the network's own as 0; none if the network is smaller.
+/// The nth address of a network, counting the network address as 0; none if the network is smaller.
 pub(super) fn nth(network: &IpNet, n: u32) -> Option<IpAddr> {
     let ip: IpAddr = match network.network() {
         IpAddr::V4(ip) => Ipv4Addr::from(u32::from(ip).checked_add(n)?).into(),

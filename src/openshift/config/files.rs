@@ -1,4 +1,4 @@
-//! Both files side by side: what was given, where it was written, and what holds where nothing was.
+//! Both files together: what they set, where, and the defaults.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,14 +10,13 @@ use super::{cluster_file, install_config};
 use crate::base::hint::Place;
 use crate::engine::fields::{Field, Origins};
 
-/// Which of the two files.
+/// One of the two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum File {
     Install,
     Cluster,
 }
 
-/// What both files give.
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) install: Fragment,
@@ -25,7 +24,6 @@ pub(super) struct Files {
 }
 
 impl File {
-    /// The table of its fields.
     pub(super) fn table(self) -> &'static [Row] {
         match self {
             Self::Install => install_config::FIELDS,
@@ -56,13 +54,13 @@ impl Files {
         }
     }
 
-    /// The value of a field outside of lists: what was written, or else its default.
+    /// The value of a field outside lists, or its default.
     pub(super) fn value<T: Typed + Clone>(&self, file: File, path: &str) -> Option<T> {
         let given = &self.of(file).given;
         given.get(path).cloned().or_else(|| T::of(&self.fallback(file.row(path)?, given)?).cloned())
     }
 
-    /// What holds where a scalar was not written. `within` is the element of a list that it is in, or the whole file.
+    /// The default of a scalar. `within` is the list element that contains it, or the whole file.
     pub(super) fn fallback(&self, row: &Row, within: &Given) -> Option<Scalar> {
         match row.fallback {
             Fallback::Text(text) => row.kind.parse(text, true),
@@ -72,7 +70,7 @@ impl Files {
         }
     }
 
-    /// Where a field is written; without a line if nobody wrote it and the default holds.
+    /// Where a field is set; without a line if the default applies.
     pub(super) fn place(&self, file: File, field: &str) -> Place {
         let fragment = self.of(file);
         Place {
@@ -91,14 +89,14 @@ impl Files {
     }
 }
 
-/// What decides fields that recipes see.
+/// Origins of fields that recipes see.
 impl Files {
-    /// The old name if only that was written, else the new one.
+    /// The old name if only that is set, else the new one.
     pub(super) fn either(&self, [new, old]: [&'static str; 2]) -> &'static str {
         if self.install.wrote(old) && !self.install.wrote(new) { old } else { new }
     }
 
-    /// A list that a field of install-config decides.
+    /// A list that a field of install-config determines.
     pub(super) fn list<T: ToString>(&self, values: &[T], field: &str) -> Field {
         if values.is_empty() {
             return Field::empty_list(self.origin(File::Install, field));
@@ -109,12 +107,12 @@ impl Files {
         Field::List(values.iter().enumerate().map(leaf).collect())
     }
 
-    /// The first of the addresses of a field of cluster.yaml.
+    /// The first address of a field of cluster.yaml.
     pub(super) fn first(&self, values: &[IpAddr], field: &str) -> Field {
         Field::leaf(values.first().map(ToString::to_string), self.element_origin(File::Cluster, field, 0))
     }
 
-    /// Where an element was written: on its own, or with all others in `field`.
+    /// Where an element is set: by itself, or with all others in `field`.
     pub(super) fn element_origin(&self, file: File, field: &str, index: usize) -> Origins {
         let element = format!("{field}.{index}");
         let cidr = format!("{element}.cidr");

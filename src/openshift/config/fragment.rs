@@ -1,7 +1,7 @@
-//! Step one: a file's tree against its field table. Gives typed values and the line of every field.
+//! Step one: parses a file by its field table. Yields typed values and the line of every field.
 //!
-//! Invariant: only what its row could parse is given, so that later steps ask without checking again; whatever was left
-//! out has its problem on record. Secrets are kept apart from here on.
+//! Invariant: contains only values that their row could parse, so that later steps need not check again; every value
+//! that was left out has a problem. Secrets are kept separately from here on.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use crate::base::yaml::{self, YamlData, YamlEntry, YamlNode};
 
 #[derive(Debug)]
 pub(super) struct Fragment {
-    /// The file, as shown to the user.
+    /// As shown to the user.
     pub(super) file: String,
-    /// The fields that were given and could be parsed; without secrets.
+    /// The parsed fields, without secrets.
     pub(super) given: Given,
     /// Secret fields, by path.
     pub(super) secrets: BTreeMap<String, Secret>,
-    /// The line of every field that was given.
+    /// The line of every field in the file.
     pub(super) lines: BTreeMap<String, usize>,
-    /// Whether there was a document at all; if not, nothing more is said about what is missing from it.
+    /// Whether there was a document at all; if not, missing fields are not reported.
     pub(super) readable: bool,
 }
 
 impl Fragment {
-    /// Reads a file by its table.
+    /// Parses a file by its table.
     pub(super) fn read(source: Source<'_>, fields: &'static [Row], problems: &mut Problems) -> Self {
         let root = yaml::parse(source, problems);
         let readable = root.is_some();
@@ -50,23 +50,23 @@ impl Fragment {
         self.get::<String>(path).map(String::as_str)
     }
 
-    /// The list at a path; empty if there is none.
+    /// The list at a path; may be empty.
     pub(super) fn list(&self, path: &str) -> &[Given] {
         self.given.at(path).map_or(&[], Given::items)
     }
 
-    /// Whether a field was written, rightly or not.
+    /// Whether a field is set, even if invalid.
     pub(super) fn wrote(&self, field: &str) -> bool {
         self.lines.contains_key(field)
     }
 
-    /// The path of an element of a list: its name, unless that could not serve as one; then its index.
+    /// The path of a list element: by its name if that is usable, else by its index.
     pub(super) fn element(&self, list: &str, index: usize, element: &Given) -> String {
         let named = element.get::<String>("name").map(|name| join(list, name));
         named.filter(|path| self.wrote(path)).unwrap_or_else(|| join(list, &index.to_string()))
     }
 
-    /// A problem at a field. A field that was not written is reported where its nearest written parent is.
+    /// A problem at a field. If the field is not set, at its nearest parent that is.
     pub(super) fn problem(&self, field: &str, message: impl Into<String>) -> Problem {
         let line = field_and_parents(field).find_map(|path| self.lines.get(path).copied());
         Problem::new(Place { file: self.file.clone(), line, field: field.to_owned() }, message)
@@ -97,7 +97,7 @@ impl Walk<'_> {
         self.problems.push(Problem::new(place, message).hint(hint));
     }
 
-    /// Types a node by what its field asks for; none if it does not fit, which is then on record.
+    /// Types a node by its field; none if it does not match, with a problem.
     fn value(&mut self, path: &str, line: usize, node: YamlNode, kind: &Kind, secret: bool) -> Option<Given> {
         if !path.is_empty() {
             self.lines.insert(path.to_owned(), line);
@@ -266,12 +266,12 @@ impl Walk<'_> {
     }
 }
 
-/// `a` and `b` as `a.b`.
+/// Joins `a` and `b` to `a.b`.
 pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// The `name` of a list element, if it can serve in a path.
+/// The `name` of a list element, if it can be used in a path.
 fn name_of(item: &YamlNode) -> Option<String> {
     let YamlData::Map(entries) = &item.data else { return None };
     match &entries.iter().find(|entry| entry.key == "name")?.value.data {
@@ -282,14 +282,14 @@ fn name_of(item: &YamlNode) -> Option<String> {
     }
 }
 
-/// The first line of a value, short enough for a message.
+/// The first line of a value, shortened for a message.
 fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let short: String = line.chars().take(60).collect();
     if short.len() == text.len() { format!("`{short}`") } else { format!("`{short}…`") }
 }
 
-/// "known fields: …", unless they are too many to help.
+/// "known fields: …", unless there are too many to help.
 fn known(fields: &[Row]) -> Option<String> {
     let names: Vec<&str> = fields
         .iter()

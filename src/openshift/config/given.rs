@@ -1,7 +1,7 @@
-//! What a file gives: a tree of values that their rows have parsed. Nothing is parsed again after this.
+//! The values of a file, parsed by their rows. Nothing is parsed again after this.
 //!
-//! Readers of YAML disagree on some scalars. The installer's is the one to agree with: Go's, which follows YAML 1.1.
-//! Invariant: what is read here, the installer reads alike, or it is refused.
+//! YAML parsers disagree on some scalars. We follow the installer's, which is Go's and follows YAML 1.1. Invariant: the
+//! installer reads a value in the same way, or it is rejected.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use crate::base::value::Value;
 pub(super) enum Given {
     Leaf {
         scalar: Scalar,
-        /// Before its row parsed it: `installConfig` shows this.
+        /// Before parsing: `installConfig` shows this.
         written: Value,
     },
     List(Vec<Given>),
@@ -60,7 +60,7 @@ scalars! {
     SourcePolicy(SourcePolicy),
 }
 
-/// Whatever type it has.
+/// Any type.
 impl Typed for Scalar {
     fn of(scalar: &Scalar) -> Option<&Self> {
         Some(scalar)
@@ -86,7 +86,7 @@ impl Scalar {
 }
 
 impl Given {
-    /// What is at a dotted path of map keys; at an empty one, this.
+    /// The value at a dotted path of map keys; an empty path is this value.
     pub(super) fn at(&self, path: &str) -> Option<&Self> {
         let mut keys = path.split('.').filter(|key| !key.is_empty());
         keys.try_fold(self, |given, key| match given {
@@ -102,7 +102,7 @@ impl Given {
         }
     }
 
-    /// The elements of a list; of anything else, none.
+    /// The elements of a list; empty for anything else.
     pub(super) fn items(&self) -> &[Self] {
         match self {
             Self::List(items) => items,
@@ -135,23 +135,23 @@ pub(super) struct Quantity {
     pub(super) unit: Unit,
 }
 
-/// What a bare number counts.
+/// The unit of a bare number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit {
     /// As users write it.
     pub(super) name: &'static str,
     bytes: u64,
-    /// An amount as a text.
+    /// An amount as text.
     pub(super) example: &'static str,
 }
 
-/// Of memory.
+/// For memory.
 pub(super) const MIB: Unit = Unit { name: "MiB", bytes: 1 << 20, example: "16GiB" };
-/// Of disks.
+/// For disks.
 pub(super) const GB: Unit = Unit { name: "GB", bytes: 1_000_000_000, example: "120GB" };
 
 impl Quantity {
-    /// A bare number counts `unit`; a text may have a unit of its own.
+    /// A bare number counts `unit`; a text may have its own unit.
     pub(super) fn parse(text: &str, unit: Unit) -> Option<Self> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (count, suffix) = text.split_at(digits);
@@ -166,14 +166,14 @@ impl Quantity {
             "Ti" | "TiB" => 1 << 40,
             _ => return None,
         };
-        // A part of a unit counts as a whole one: nobody gets less than was asked for.
+        // Rounded up: nobody gets less than requested.
         let units = count.checked_mul(scale)?.div_ceil(unit.bytes);
         let count = i64::try_from(units).ok().filter(|units| *units <= 1 << 30)?;
         Some(Self { count, unit })
     }
 }
 
-/// A bool as YAML 1.1 has it, which is what the installer reads.
+/// A YAML 1.1 boolean, as the installer parses it.
 pub(super) fn boolean(text: &str) -> Option<bool> {
     match text {
         "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "y" | "Y" | "on" | "On" | "ON" => Some(true),
@@ -182,8 +182,8 @@ pub(super) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Whether some YAML reader takes this plain scalar for something else than the text it looks like: the installer
-/// would read `yes` as the text `true` and `4.10` as `4.1`. A plain decimal number is the same text for everyone.
+/// Whether some YAML parser takes this plain scalar for something other than its text: the installer would read `yes`
+/// as the text `true` and `4.10` as `4.1`. A plain decimal number is the same text for all parsers.
 pub(super) fn is_ambiguous(text: &str) -> bool {
     let decimal = text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
     boolean(text).is_some() || (text.parse::<f64>().is_ok() && !decimal)

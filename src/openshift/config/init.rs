@@ -1,6 +1,6 @@
-//! First files: commented examples, and a `cluster.yaml` that fits an existing install-config.
+//! Initial files: commented examples, and a `cluster.yaml` for an existing install-config.
 //!
-//! Invariant: whatever is returned loads without problems. The examples are the files of `examples/ocp4` themselves.
+//! Invariant: the returned files load without problems. The examples are the files of `examples/ocp4` themselves.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ pub(crate) fn cluster_yaml() -> &'static str {
     include_str!("../../../examples/ocp4/cluster.yaml")
 }
 
-/// A `cluster.yaml` for an existing install-config: its replicas as nodes, with addresses out of its machineNetwork.
+/// A `cluster.yaml` for an existing install-config: its replicas as nodes, with addresses from its machineNetwork.
 pub(crate) fn cluster_yaml_for(install_config: Source<'_>) -> Result<String, Problems> {
     let mut problems = Problems::default();
     let install = Fragment::read(install_config, File::Install.table(), &mut problems);
@@ -46,7 +46,7 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>) -> Result<String, Pro
         return Err(Problems(vec![problem.hint(Some("use a larger network".to_owned()))]));
     };
     let text = write(&networks, &plan, masters, workers);
-    // Says what is wrong with the install-config as a whole; the generated half has nothing to be wrong.
+    // Reports what is wrong with the install-config; the generated file is always valid.
     load(install_config, Source { name: "cluster.yaml", text: &text })?;
     Ok(text)
 }
@@ -62,7 +62,7 @@ fn one_per_family(machine: &[At<IpNet>]) -> Vec<IpNet> {
     networks
 }
 
-/// Which address of a network is for what, counted from its first.
+/// The address plan of a network, as offsets from its first address.
 struct Plan {
     api: u32,
     ingress: u32,
@@ -73,10 +73,10 @@ struct Plan {
 }
 
 impl Plan {
-    /// The addresses of the documentation where they fit, else one after another, else nothing.
+    /// The documented addresses if they fit, else consecutive ones, else none.
     fn fit(networks: &[IpNet], masters: u32, workers: u32) -> Option<Self> {
         let hosts = networks.iter().map(|network| network.max_prefix_len() - network.prefix_len()).min()?;
-        // The last address of an IPv4 network is for broadcasts.
+        // The last address of an IPv4 network is the broadcast address.
         let last = if hosts >= 31 { u32::MAX - 1 } else { (1_u32 << hosts).checked_sub(2)? };
         let usual =
             Self { api: 10, ingress: 11, bootstrap: 100, master: 101, worker: 110, dhcp: Some((200, 254)) };

@@ -1,7 +1,7 @@
-//! Step two: the two files merged, defaults filled in, old field names read as their new ones.
+//! Step two: merges the two files, fills in defaults, maps old field names to new ones.
 //!
-//! Values are optional where a problem left a hole, so that checks still judge the rest; every value remembers the
-//! field that gave it. A default stands in only for what nobody wrote, never for what was written wrongly.
+//! Values are optional where a problem left a hole, so that checks still judge the rest; every value remembers its
+//! field. A default replaces only what is not set, never an invalid value.
 
 use std::net::IpAddr;
 
@@ -14,15 +14,15 @@ use super::model::ClusterNetwork;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
 
-/// Fields under their new and their old name.
+/// New and old names of fields.
 pub(super) const MACHINE: [&str; 2] = ["networking.machineNetwork", "networking.machineCIDR"];
 pub(super) const PODS: [&str; 2] = ["networking.clusterNetwork", "networking.clusterNetworks"];
 pub(super) const SERVICE: [&str; 2] = ["networking.serviceNetwork", "networking.serviceCIDR"];
 
-/// Where OVN's internal network is set.
+/// The field of OVN's internal network.
 pub(super) const JOIN: &str = "networking.ovnKubernetesConfig.ipv4.internalJoinSubnet";
 
-/// A value and the field it comes from.
+/// A value and its field.
 #[derive(Debug, Clone)]
 pub(super) struct At<T> {
     pub(super) value: T,
@@ -30,7 +30,7 @@ pub(super) struct At<T> {
     pub(super) field: String,
 }
 
-/// What the checks look at.
+/// The input of the checks.
 pub(super) struct Inputs<'a> {
     pub(super) install: &'a Fragment,
     pub(super) cluster: &'a Fragment,
@@ -47,7 +47,7 @@ pub(super) struct Inputs<'a> {
     pub(super) nodes: Vec<NodeInput<'a>>,
 }
 
-/// A node as far as it could be read.
+/// A node as far as it could be parsed.
 pub(super) struct NodeInput<'a> {
     /// Its path in the file.
     pub(super) field: String,
@@ -86,7 +86,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Whether a field of install-config was written, rightly or not.
+    /// Whether a field of install-config is set, even if invalid.
     pub(super) fn wrote(&self, field: &str) -> bool {
         self.install.wrote(field)
     }
@@ -96,7 +96,7 @@ pub(super) fn at<T: Copy>(file: File, field: &str, value: Option<&T>) -> Option<
     Some(At { value: *value?, file, field: field.to_owned() })
 }
 
-/// The addresses at `path` of a map that hold one or several. A single one is addressed without an index.
+/// The addresses at `path` of a map, one or several. A single one has no index.
 fn addresses(cluster: &Fragment, field: &str, map: &Given, path: &str) -> Vec<At<IpAddr>> {
     let one = |(index, value): (usize, IpAddr)| {
         let element = join(field, &index.to_string());
@@ -135,7 +135,7 @@ fn renamed<'n>(install: &Fragment, [new, old]: [&'n str; 2], problems: &mut Prob
     }
 }
 
-/// A list of networks, or of maps with a `cidr`; under the old name, one network.
+/// A list of networks, or of maps with a `cidr`; under the old name, a single network.
 fn networks(
     install: &Fragment,
     names: [&str; 2],

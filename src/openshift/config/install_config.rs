@@ -1,7 +1,7 @@
-//! The field table of `install-config.yaml`: everything that the installers of 4.18 to 4.22 know.
+//! The field table of `install-config.yaml`: all fields of the installers of 4.18 to 4.22.
 //!
-//! What is honoured reaches recipes: each field as written below `installConfig`, and under the path that its row names. What
-//! the installer accepts and tinderbox cannot honour is refused with the reason. Nothing is silently ignored.
+//! Supported fields reach recipes: as written below `installConfig`, and under the path in their row. Fields that the
+//! installer accepts but tinderbox does not support are rejected with a reason. Nothing is silently ignored.
 
 use super::given::Scalar;
 use super::platform;
@@ -136,7 +136,7 @@ const OVN_IPV4: &[Row] =
         .seen_as("networks.internalJoinSubnet")
         .default_null()];
 
-/// The fields of a pool of machines: its name, and why there is no fencing.
+/// The fields of a machine pool: its name, and why there is no fencing.
 macro_rules! pool {
     ($name:expr, $fencing:literal) => {
         &[

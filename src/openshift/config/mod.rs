@@ -1,6 +1,6 @@
-//! The user's two files, from text to a valid cluster: pure, without disk, clock or environment.
+//! From the text of the user's two files to a valid cluster: pure, without disk, clock or environment.
 //!
-//! Three named steps, each with its own type, so that nobody mistakes what was written for what is valid:
+//! Three steps, each with its own type, so that raw input is not mistaken for valid data:
 //!
 //! | step | type | what happens | files |
 //! |---|---|---|---|
@@ -8,11 +8,11 @@
 //! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `inputs`, `rules`, `checks` |
 //! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `derived`, `release` |
 //!
-//! Recipes see the result as [`Fields`](crate::engine::fields::Fields): a tree of leaves, each with the lines that decided it
-//! (`projection`). All problems of both files are reported at once.
+//! Recipes see the result as [`Fields`](crate::engine::fields::Fields): a tree of leaves, each with the lines that set
+//! it (`projection`). All problems of both files are reported at once.
 //!
-//! A field is declared once: to add one, add a row to its table. Recipes, messages, `affects` and the JSON schema follow. Only
-//! what Rust code asks about needs a place in [`Cluster`] too.
+//! A field is declared once: to add one, add a row to its table. Recipes, messages, `affects` and the JSON schema
+//! follow. Only fields that Rust code uses also need a field in [`Cluster`].
 
 mod checks;
 mod cluster_file;
@@ -53,7 +53,7 @@ use inputs::Inputs;
 
 use crate::base::hint::{Place, Problem, Problems};
 
-/// Reads both files. Reports everything that is wrong with either, in the order of file and line.
+/// Reads both files. Reports all problems of both, in the order of file and line.
 pub(crate) fn load(install_config: Source<'_>, cluster: Source<'_>) -> Result<Cluster, Problems> {
     let mut problems = Problems::default();
     let install = Fragment::read(install_config, File::Install.table(), &mut problems);
@@ -69,7 +69,7 @@ pub(crate) fn load(install_config: Source<'_>, cluster: Source<'_>) -> Result<Cl
         return Err(in_order(problems));
     }
     Cluster::new(&files, &inputs).ok_or_else(|| {
-        // Cannot happen while every hole in the inputs leaves a problem behind; said rather than panicked.
+        // Cannot happen while every hole in the inputs leaves a problem behind; reported instead of a panic.
         let place = Place::file(&files.cluster.file);
         Problems(vec![Problem::new(
             place,

@@ -1,8 +1,8 @@
-//! Step three: inputs without problems become the [`Cluster`], valid by type. What follows from it is in
-//! [`super::derived`].
+//! Step three: inputs without problems become the [`Cluster`], valid by type. [`super::derived`] derives values from
+//! it.
 //!
-//! Invariant: a `Cluster` exists only if both files were free of problems. It has a field of its own for what Rust code
-//! asks about; what only recipes read goes from its row to them ([`super::projection`]).
+//! Invariant: a `Cluster` exists only if both files are free of problems. It has a field for everything that Rust code
+//! uses; what only recipes read goes directly from its row to them ([`super::projection`]).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,44 +22,42 @@ use crate::base::secret::Secret;
 pub(crate) struct Cluster {
     /// First label of the cluster's domain.
     pub name: String,
-    /// The rest of it, without a dot at the end.
+    /// The rest of it, without a final dot.
     pub base_domain: String,
     pub networks: Networks,
-    /// Virtual addresses of the API; the first is of the primary family.
+    /// Virtual addresses of the API, the primary family first.
     pub api_vips: Vec<IpAddr>,
     /// Virtual addresses of all routes.
     pub ingress_vips: Vec<IpAddr>,
-    /// Every machine, in the order written; exactly one is the bootstrap node.
+    /// Every machine, in file order; exactly one is the bootstrap node.
     pub nodes: Vec<Node>,
     pub release: Release,
     pub architecture: Architecture,
     pub platform: Platform,
-    /// More authorities to trust, PEM.
+    /// Additional CA certificates, PEM.
     pub trust_bundle: Option<String>,
     pub mirrors: Vec<Mirror>,
-    /// Credentials of the registries, JSON.
+    /// Registry credentials, JSON.
     pub pull_secret: Secret,
-    /// How libvirt is reached.
+    /// The connection URI.
     pub libvirt_uri: String,
     /// The user's own authorities, by name.
     pub authorities: BTreeMap<String, AuthorityFiles>,
     pub rhcos: Rhcos,
-    /// Names of checks that are not run.
     pub disabled_checks: Vec<String>,
-    /// What was written, and where.
+    /// The parsed files.
     pub(super) files: Arc<Files>,
 }
 
-/// Networks of machines, pods and services.
 #[derive(Debug, Clone)]
 pub(crate) struct Networks {
-    /// Of the nodes and VIPs; the first decides the primary family.
+    /// Of the nodes and VIPs; the first determines the primary family.
     pub machine: Vec<IpNet>,
     pub cluster: Vec<ClusterNetwork>,
     pub service: Vec<IpNet>,
 }
 
-/// A network of pods, of which every node gets a part.
+/// A pod network, of which every node gets a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClusterNetwork {
     pub cidr: IpNet,
@@ -76,12 +74,10 @@ pub(crate) struct Node {
     pub ips: Vec<IpAddr>,
 }
 
-/// Mirrors of an image repository.
 #[derive(Debug, Clone)]
 pub(crate) struct Mirror {
-    /// As images name it.
+    /// As in image names.
     pub source: String,
-    /// Where else its images are.
     pub mirrors: Vec<String>,
     pub policy: Option<SourcePolicy>,
 }
@@ -89,9 +85,9 @@ pub(crate) struct Mirror {
 /// Files of an authority, relative to the cluster directory.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthorityFiles {
-    /// PEM certificate.
+    /// PEM.
     pub certificate: String,
-    /// PEM key.
+    /// PEM.
     pub key: String,
 }
 
@@ -103,7 +99,7 @@ pub(crate) struct Rhcos {
 }
 
 impl Cluster {
-    /// The cluster; none if something is missing, which is then on record as a problem.
+    /// The cluster; none if something is missing, which is then a problem.
     pub(super) fn new(files: &Arc<Files>, inputs: &Inputs<'_>) -> Option<Self> {
         let Files { install, cluster } = &**files;
         let text = |field| cluster.text(field).map(str::to_owned);

@@ -1,13 +1,13 @@
-//! Which platform a cluster is on, and what follows from that. Nothing else in the code assumes one.
+//! The platform of a cluster, and what depends on it. Nothing else in the code assumes a platform.
 //!
-//! | what it decides | `none` |
+//! | determines | for `none` |
 //! |---|---|
 //! | `platform` in install-config | `none: {}`; pools have no fields of their own |
 //! | `type` of the Infrastructure resource, which operators and the machine-config operator's templates follow | `None` |
-//! | who answers at the VIPs, and who creates machines | not the cluster: the user, or `realize` for them |
+//! | who serves the VIPs, and who creates machines | not the cluster: the user, or `realize` |
 //!
-//! Recipes see it as `platform.{name,type}`, and may depend on it: `when = "platform = none"`. To add a platform: a variant
-//! here, its rows below, and recipes with that condition for whatever differs.
+//! Recipes see it as `platform.{name,type}`, and may depend on it: `when = "platform = none"`. To add a platform: a
+//! variant here, its rows below, and recipes with that condition for whatever differs.
 
 use super::fragment::Fragment;
 use super::spec::{Kind, Row, field, refused};
@@ -21,7 +21,7 @@ pub(crate) enum Platform {
 
 pub(super) const ONLY_NONE: &str = "tinderbox builds clusters for `platform: {none: {}}`";
 
-/// The fields of a platform map: `own` ones, and every platform that only the installer builds for.
+/// The fields of a platform map: `own` ones, and every platform that only the installer supports.
 macro_rules! platforms {
     ($($own:expr),*) => {
         &[
@@ -44,16 +44,16 @@ macro_rules! platforms {
     };
 }
 
-/// The fields of `platform`, of which exactly one is given.
+/// The fields of `platform`, of which exactly one must be set.
 pub(super) const FIELDS: &[Row] =
     platforms!(field("none", Kind::Map(&[]), "No platform integration: `none: {}`."));
-/// The fields of `platform` in a pool of machines.
+/// The fields of `platform` in a machine pool.
 pub(super) const POOL_FIELDS: &[Row] = platforms!();
 
 impl Platform {
     const ALL: [Self; 1] = [Self::None];
 
-    /// The one that install-config names, if it is one of ours.
+    /// The platform in install-config, if it is supported.
     pub(super) fn of(install: &Fragment) -> Option<Self> {
         Self::ALL.into_iter().find(|platform| install.given.at(&platform.field()).is_some())
     }
@@ -72,7 +72,7 @@ impl Platform {
         }
     }
 
-    /// Where install-config says so.
+    /// The field that selects it in install-config.
     pub(super) fn field(self) -> String {
         format!("platform.{}", self.name())
     }

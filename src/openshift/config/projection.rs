@@ -1,28 +1,28 @@
-//! The cluster as recipes see it: a tree of [`Fields`], each leaf with the lines that decided it.
+//! The cluster as recipes see it: a tree of [`Fields`], each leaf with the lines that set it.
 //!
-//! A field of a file goes from its row to its path by itself. Here is what is made of several fields:
+//! A field of a file goes from its row to its path by itself. This module adds what is derived from several fields:
 //!
-//! | path | what it is | decided by |
+//! | path | value | determined by |
 //! |---|---|---|
 //! | `cluster.{domain,appsDomain}`, `api.{url,internalUrl}` | names | `metadata.name`, `baseDomain` |
 //! | `cluster.{controlPlaneTopology,infrastructureTopology,mastersSchedulable,masters,workers}` | topology | replicas |
 //! | `api.vip`, `ingress.vip` | the first of `vips` | `vips` |
 //! | `networks.{machine,service}[]`, `networks.cluster[].{cidr,hostPrefix}` | networks | `networking` |
 //! | `service.{kubernetes,dns}[]` | first and tenth address of each service network | `networking.serviceNetwork` |
-//! | `network.loopbacks[]` | 127.0.0.1, and ::1 where there is IPv6 | `networking.machineNetwork` |
-//! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three show elements of `nodes` | `nodes` |
+//! | `network.loopbacks[]` | 127.0.0.1, and ::1 with IPv6 | `networking.machineNetwork` |
+//! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three are views of `nodes` | `nodes` |
 //! | `platform.{name,type}` | as install-config has it, and as Infrastructure does | `platform` |
-//! | `proxy.exceptions` | what never goes through the proxy: `noProxy` and the cluster itself; null without a proxy | `proxy`, names, networks |
+//! | `proxy.exceptions` | what bypasses the proxy: `noProxy` and the cluster itself; null without a proxy | `proxy`, names, networks |
 //! | `installConfig.…` | install-config as written, without the pull secret | itself |
 //!
-//! A node has, beside what its rows say: `fqdn`, `index` (within its role), `etcdName` (`etcd-0`, of masters), `ip` (the first of
-//! `ips`), `addresses[].{ip,prefix,gateway,family}`.
+//! Besides its rows, a node has `fqdn`, `index` (within its role), `etcdName` (`etcd-0`, for masters), `ip` (the first
+//! of `ips`), `addresses[].{ip,prefix,gateway,family}`.
 //!
-//! Two roots come from elsewhere: `lock.…` (see [`crate::openshift::lock`]), and `authorities.NAME.{certificate,key}`, the texts
-//! of the files that `pki.authorities` names; `key` is secret.
+//! Two roots come from elsewhere: `lock.…` (see [`crate::openshift::lock`]), and `authorities.NAME.{certificate,key}`,
+//! the contents of the files in `pki.authorities`; `key` is secret.
 //!
-//! Invariants: every path exists in every cluster, null or empty where nothing was given, so that a recipe that works for
-//! one works for all. No leaf without an origin: a field that nobody wrote is one too, without a line.
+//! Invariants: every path exists in every cluster, null or empty if it is not set, so that a recipe that works for one
+//! works for all. Every leaf has an origin: the field that would set it, without a line if it is not set.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -126,12 +126,12 @@ impl Cluster {
             (Install, files.either(PODS)),
             (Install, files.either(SERVICE)),
         ];
-        // Without a proxy nothing else decides it: a change of a network is none of whoever reads this.
+        // Without a proxy, only `proxy` determines it: a changed network does not affect its readers.
         let decided = if exceptions.is_some() { &decided[..] } else { &[(Install, "proxy")] };
         Field::leaf(exceptions, files.origins(decided))
     }
 
-    /// `nodes`, `masters`, `workers` and `bootstrap`: the first owns its elements, the others show them.
+    /// `nodes`, `masters`, `workers` and `bootstrap`: the first owns its elements, the others are views.
     fn node_fields(&self, domain: &Origins) -> [(&'static str, Field); 4] {
         let files = &*self.files;
         // The same for every node: looked up once.
@@ -192,11 +192,11 @@ impl Cluster {
     }
 }
 
-/// Puts rows into the tree.
+/// Inserts rows into the tree.
 struct Rows<'a> {
     files: &'a Files,
     file: File,
-    /// The element of a list that the rows are of, or the whole file.
+    /// The list element that the rows belong to, or the whole file.
     within: &'a Given,
 }
 
@@ -223,7 +223,6 @@ impl Rows<'_> {
         }
     }
 
-    /// The fields of an element.
     fn element(&self, rows: &[Row], at: &str) -> Tree {
         let mut tree = Tree::new();
         self.put(rows, Some(self.within), [at, ""], &mut tree);
@@ -259,7 +258,7 @@ impl Rows<'_> {
         }
     }
 
-    /// What holds where nothing was written.
+    /// The value of a field that is not set.
     fn fallback(&self, row: &Row, at: &str) -> Field {
         let mut origins = vec![self.files.place(self.file, at)];
         match row.fallback {
@@ -286,7 +285,7 @@ fn leaf(scalar: Option<&Scalar>, origins: Origins) -> Field {
     Field::data(scalar.map_or(Value::Null, Scalar::value), &origins)
 }
 
-/// Puts a field at a dotted path.
+/// Inserts a field at a dotted path.
 fn insert(tree: &mut Tree, path: &str, field: Field) {
     match path.split_once('.') {
         None => drop(tree.insert(path.to_owned(), field)),

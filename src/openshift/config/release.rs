@@ -1,39 +1,34 @@
-//! Where the release image comes from, as users write it. Parsed once; printed as it was written.
+//! The source of the release image, as users write it. Parsed once; printed as written.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::syntax;
 
-/// A source of a release image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// The release built from the project's own files, of one minor version: `demo:4.18`.
+    /// The release built from the project's own files, by minor version: `demo:4.18`.
     Demo { version: String },
-    /// An image in a registry.
     Registry {
         /// `host[:port]/path`.
         repository: String,
         reference: Reference,
     },
-    /// An image in an OCI layout on disk.
     Layout {
-        /// The layout's directory, relative to the cluster directory.
+        /// Relative to the cluster directory.
         directory: String,
         reference: Reference,
     },
 }
 
-/// Which image of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
-    /// A name that can move.
+    /// May move.
     Tag(String),
     /// `sha256:` and 64 hexadecimal digits.
     Digest(String),
 }
 
-/// The text is none of the known forms.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a release")]
 pub struct ReleaseError {

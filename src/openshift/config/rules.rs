@@ -1,5 +1,5 @@
-//! Rules between fields that are no boot facts: what must be there once, what excludes what. They cannot be disabled,
-//! because the model relies on them.
+//! Rules between fields that are not boot facts: uniqueness and mutual exclusion. They cannot be disabled, because the
+//! model relies on them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,6 @@ use super::platform;
 use super::words::{Architecture, Role};
 use crate::base::hint::Problems;
 
-/// Applies all of them.
 pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
     for rule in
         [one_platform, bootstrap, names, macs, proxy, mirrors, features, architecture, fips, bridge, session]
@@ -47,10 +46,10 @@ fn bootstrap(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// Files in `infra/` beside those of the nodes.
+/// Files in `infra/` besides those of the nodes.
 const INFRA: [&str; 5] = ["firewall", "haproxy", "haproxy-pivoted", "network", "pool"];
 
-/// Host names that the cluster needs itself, names of its other artifacts, and names that could be taken for an index.
+/// Rejects host names of the cluster itself, names of its other artifacts, and names that look like an index.
 fn names(inputs: &Inputs<'_>, problems: &mut Problems) {
     for node in &inputs.nodes {
         let Some(name) = node.given.get::<String>("name") else { continue };
@@ -71,7 +70,7 @@ fn names(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// No MAC address twice.
+/// MAC addresses are unique.
 fn macs(inputs: &Inputs<'_>, problems: &mut Problems) {
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     for node in &inputs.nodes {
@@ -95,7 +94,7 @@ fn proxy(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// One list of mirrors, under one name.
+/// Mirrors are listed under one name only.
 fn mirrors(inputs: &Inputs<'_>, problems: &mut Problems) {
     if inputs.wrote("imageContentSources") && inputs.wrote("imageDigestSources") {
         let message = "given beside `imageDigestSources`";
@@ -115,7 +114,7 @@ fn mirrors(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// Single gates only in the set that allows them.
+/// Single gates require the set that allows them.
 fn features(inputs: &Inputs<'_>, problems: &mut Problems) {
     let custom = inputs.install.text("featureSet") == Some("CustomNoUpgrade");
     if !inputs.install.list("featureGates").is_empty() && !custom {
@@ -125,7 +124,7 @@ fn features(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// One architecture for all.
+/// All nodes have the same architecture.
 fn architecture(inputs: &Inputs<'_>, problems: &mut Problems) {
     let compute = inputs.install.list("compute").first().and_then(|pool| pool.get("architecture"));
     let control_plane = inputs.install.get("controlPlane.architecture");
@@ -141,7 +140,7 @@ fn architecture(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// FIPS mode knows no Ed25519.
+/// FIPS mode does not support Ed25519.
 fn fips(inputs: &Inputs<'_>, problems: &mut Problems) {
     let keys = inputs.install.get::<Vec<String>>("sshKey").map_or(&[][..], Vec::as_slice);
     let ed25519 = keys.iter().any(|key| key.starts_with("ssh-ed25519") || key.starts_with("sk-ssh-ed25519"));
@@ -151,7 +150,7 @@ fn fips(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// The default bridge name must be distinguishable: 15 characters are what the kernel allows.
+/// The default bridge name must fit into the kernel's 15 characters.
 fn bridge(inputs: &Inputs<'_>, problems: &mut Problems) {
     let name = inputs.install.text("metadata.name").unwrap_or_default();
     let given = |field| inputs.cluster.given.at(field).is_some();
@@ -161,7 +160,7 @@ fn bridge(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// What runs without root has its files elsewhere, and nobody here knows the user's home.
+/// Without root, files are elsewhere, and the user's home is unknown here.
 fn session(inputs: &Inputs<'_>, problems: &mut Problems) {
     let uri = inputs.cluster.text("libvirt.uri").unwrap_or_default();
     if uri.split('?').next().unwrap_or_default().ends_with("/session")

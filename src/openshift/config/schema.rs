@@ -1,4 +1,4 @@
-//! The JSON schema of `cluster.yaml`, for editors; written from the same table that the file is checked by.
+//! The JSON schema of `cluster.yaml`, for editors; generated from the table that also validates the file.
 
 use serde_json::{Map, Value, json};
 

@@ -1,49 +1,48 @@
-//! The vocabulary of a file's field table. A field is declared once, in one row:
+//! The types of a file's field table. A field is declared once, in one row:
 //!
-//! | part | what follows from it |
+//! | part | determines |
 //! |---|---|
 //! | name, by nesting its path | "unknown field", "did you mean", `affects` |
-//! | [`Kind`] | the parser, what messages expect, the JSON schema |
-//! | sentence | the schema's description: what editors show |
+//! | [`Kind`] | the parser, expectations in messages, the JSON schema |
+//! | sentence | the schema's description, which editors show |
 //! | `required`, `not_empty`, `secret` | problems; whether the value is shown |
-//! | [`Fallback`] | the value if nobody wrote one, and what decides it |
+//! | [`Fallback`] | the value if it is not set, and what determines it |
 //! | [`Seen`] | the path under which recipes see it |
 //!
-//! Nothing else has to know a field, unless Rust code asks for its value.
+//! Nothing else has to know a field, unless Rust code uses its value.
 
 use super::files::{File, Files};
 use super::given::{Given, Quantity, Scalar, Unit, boolean};
 use super::syntax::Syntax;
 use crate::base::value::Value;
 
-/// One field of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) doc: &'static str,
     pub(super) required: bool,
-    /// A list of it has elements.
+    /// A list must have elements.
     pub(super) not_empty: bool,
     pub(super) secret: bool,
     pub(super) fallback: Fallback,
     pub(super) seen: Seen,
-    /// Another field beside it, which the installer knew earlier and which is read if this one is not written.
+    /// The old name of the field in the installer, read if this one is not set.
     pub(super) formerly: Option<&'static str>,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
-    /// True or false; `yes`, `no`, `on` and `off` as the installer reads them.
+    /// `yes`, `no`, `on` and `off` count too, as in the installer.
     Bool,
-    /// A whole number within bounds.
+    /// With inclusive bounds.
     Int { min: i64, max: i64 },
-    /// A text of a certain syntax.
+    /// Text of a certain syntax.
     Text(&'static Syntax),
-    /// A text with one value a line, seen as a list.
+    /// A text with one value per line, read as a list.
     Lines(&'static Syntax),
-    /// One of these words. `refused` are words that the installer knows and tinderbox cannot honour.
+    /// One of these words. `refused` are words that the installer accepts but tinderbox does not support.
     Choice {
         values: &'static [&'static str],
         refused: &'static [&'static str],
@@ -53,19 +52,19 @@ pub(super) enum Kind {
     Quantity(Unit),
     /// A list of texts.
     Texts(&'static Syntax),
-    /// One text or a list of them, read as a list.
+    /// One text or a list of texts, read as a list.
     OneOrMore(&'static Syntax),
     /// A list of maps; elements with a `name` are addressed by it, and names are unique.
     List(&'static [Row]),
     /// A map with these fields.
     Map(&'static [Row]),
-    /// A map with keys of the user's choice.
+    /// A map with user-defined keys.
     Named(&'static [Row]),
-    /// Valid for the installer and not honoured here; the text says what to do instead.
+    /// Valid for the installer but not supported here; the text says what to do instead.
     Refused(&'static str),
 }
 
-/// What holds where nobody wrote anything.
+/// The value of a field that is not set.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fallback {
     /// Null or an empty list for a recipe that names the field; nothing in a map that is projected whole.
@@ -74,23 +73,22 @@ pub(super) enum Fallback {
     Null,
     /// As if this had been written.
     Text(&'static str),
-    /// Whatever another field of the same file has, outside of lists; its lines then decide this one too.
+    /// The value of another field of the same file, outside lists; its lines then set this field too.
     Field(&'static str),
-    /// Follows from these fields.
+    /// Computed from these fields.
     From(&'static [(File, &'static str)], Follow),
 }
 
-/// Sees both files, and the element of a list that the field is in.
+/// Gets both files, and the list element that contains the field.
 type Follow = fn(&Files, &Given) -> Option<Scalar>;
 
-/// The path under which recipes see a field. Inside of a list it starts at the element.
+/// The path under which recipes see a field. In a list it starts at the element.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Seen {
-    /// That of the file: as it is for cluster.yaml, below `installConfig` for install-config.
+    /// The path in the file: unchanged for cluster.yaml, below `installConfig` for install-config.
     AsWritten,
-    /// This one.
     As(&'static str),
-    /// Made by [`super::projection`], together with what is derived from it.
+    /// Created by [`super::projection`], together with derived values.
     Derived,
 }
 
@@ -109,7 +107,7 @@ pub(super) const fn field(name: &'static str, kind: Kind, doc: &'static str) -> 
     }
 }
 
-/// A field of the installer that tinderbox cannot honour.
+/// A field of the installer that tinderbox does not support.
 pub(super) const fn refused(name: &'static str, instead: &'static str) -> Row {
     field(name, Kind::Refused(instead), "")
 }
@@ -119,13 +117,12 @@ pub(super) const fn choice(values: &'static [&'static str]) -> Kind {
     supported(values, &[])
 }
 
-/// A word of a fixed set, of which tinderbox honours only some.
+/// A word of a fixed set, of which tinderbox supports only some.
 pub(super) const fn supported(values: &'static [&'static str], refused: &'static [&'static str]) -> Kind {
     Kind::Choice { values, refused, read: |text| Some(Scalar::Text(text.to_owned())) }
 }
 
 impl Row {
-    /// The file is wrong without it.
     pub(super) const fn required(mut self) -> Self {
         self.required = true;
         self
@@ -142,8 +139,8 @@ impl Row {
         self
     }
 
-    /// There in every map that is projected whole, as null or an empty list if it was not written. For fields whose absence
-    /// is part of ids already, or that templates ask for without naming them in `[config]`.
+    /// There in every map that is projected whole, as null or an empty list if it was not written. For fields whose
+    /// absence is part of ids already, or that templates ask for without naming them in `[config]`.
     pub(super) const fn default_null(mut self) -> Self {
         self.fallback = Fallback::Null;
         self
@@ -155,13 +152,13 @@ impl Row {
         self
     }
 
-    /// The value of another field of the same file.
+    /// Defaults to another field of the same file.
     pub(super) const fn default_field(mut self, other: &'static str) -> Self {
         self.fallback = Fallback::Field(other);
         self
     }
 
-    /// What follows from these fields.
+    /// Defaults to a value computed from these fields.
     pub(super) const fn default_from(
         mut self,
         from: &'static [(File, &'static str)],
@@ -189,7 +186,7 @@ impl Row {
 }
 
 impl Kind {
-    /// The value of a scalar; none if it is not of this kind. Only what is not quoted can be a number or a bool.
+    /// Parses a scalar; none if it does not match. Only unquoted scalars can be numbers or booleans.
     pub(super) fn parse(&self, text: &str, plain: bool) -> Option<Scalar> {
         match self {
             Self::Bool => boolean(text).filter(|_| plain).map(Scalar::Bool),
@@ -214,7 +211,7 @@ impl Kind {
         }
     }
 
-    /// What a user must write, for messages: "is not …".
+    /// What users must write, for messages: "is not …".
     pub(super) fn expectation(&self) -> String {
         match self {
             Self::Bool => "true or false".to_owned(),

@@ -1,18 +1,16 @@
-//! The syntax of single values: names, addresses, URLs, references. Each is a constant that the field tables name, and
-//! parses a text to the type that it keeps until it is used.
+//! The syntax of single values: names, addresses, URLs, references. Each is a constant for the field tables, and
+//! parses a text to its final type.
 
 use super::given::Scalar;
 
-/// A kind of text.
 #[derive(Debug)]
 pub(super) struct Syntax {
     /// With its article, as in "`x` is not a network".
     pub(super) name: &'static str,
-    /// What to write, for hints and the schema.
+    /// For hints and the schema.
     pub(super) example: &'static str,
-    /// The regular expression of the schema, where one says enough.
+    /// The regular expression for the schema, where one is sufficient.
     pub(super) pattern: Option<&'static str>,
-    /// The value of a text of this kind.
     pub(super) parse: fn(&str) -> Option<Scalar>,
 }
 
@@ -27,7 +25,7 @@ impl Syntax {
     }
 }
 
-/// A text that stays one.
+/// A text that stays a text.
 fn text_if(valid: bool, text: &str) -> Option<Scalar> {
     valid.then(|| Scalar::Text(text.to_owned()))
 }
@@ -51,7 +49,7 @@ pub(super) const ADDRESS: Syntax =
 /// A network in CIDR notation.
 pub(super) const NETWORK: Syntax =
     syntax("a network", "192.168.126.0/24", |text| text.parse().ok().map(Scalar::Network));
-/// In lower case, however it was written.
+/// Normalised to lower case.
 pub(super) const MAC: Syntax = syntax("a MAC address of one interface", "52:54:00:12:34:56", |text| {
     text_if(is_mac(text), &text.to_ascii_lowercase())
 })
@@ -60,7 +58,7 @@ pub(super) const MAC: Syntax = syntax("a MAC address of one interface", "52:54:0
 pub(super) const PROXY: Syntax =
     syntax("a proxy URL", "http://proxy.example.com:3128", |text| text_if(is_proxy(text), text))
         .pattern("^https?://[^/ ]+/?$");
-/// Public SSH keys, one a line, blank lines aside.
+/// Public SSH keys, one per line; blank lines are ignored.
 pub(super) const SSH_KEYS: Syntax =
     syntax("a public SSH key", "ssh-ed25519 AAAA… you@example.com (one key a line)", |text| {
         let keys: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -70,7 +68,7 @@ pub(super) const SSH_KEYS: Syntax =
 /// Certificates in PEM.
 pub(super) const CERTIFICATES: Syntax =
     syntax("a PEM bundle of certificates", "-----BEGIN CERTIFICATE-----", |text| text_if(is_pem(text), text));
-/// What `podman login` writes.
+/// As written by `podman login`.
 pub(super) const PULL_SECRET: Syntax = syntax(
     "a pull secret: JSON with `auths`, each with an `auth` or a `credsStore`",
     r#"{"auths":{"registry.example.com":{"auth":"…"}}}"#,
@@ -87,7 +85,7 @@ pub(super) const RELEASE: Syntax = syntax(
     "demo:4.18, registry/repo:tag, registry/repo@sha256:…, oci:DIR:TAG or oci:DIR@sha256:…",
     |text| text.parse().ok().map(Scalar::Release),
 );
-/// A time span in whole hours, days or years; a number of hours.
+/// A time span in whole hours, days or years, converted to hours.
 pub(super) const SPAN: Syntax =
     syntax("a time span", "24h, 30d or 10y (of 365 days)", |text| hours(text).map(Scalar::Int))
         .pattern("^[1-9][0-9]{0,6}[hdy]$");
@@ -103,7 +101,7 @@ pub(super) const INTERFACE: Syntax =
         text_if((1..=15).contains(&text.len()) && text.bytes().all(is_file_byte), text)
     })
     .pattern("^[A-Za-z0-9_.-]{1,15}$");
-/// What a network or a pool is called: it stands in XML, in file names and on command lines.
+/// The name of a network or pool: it is used in XML, in file names and on command lines.
 pub(super) const OBJECT: Syntax =
     syntax("a name of letters, digits, `_`, `.` and `-`, at most 63", "ocp4", |text| {
         let first = text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
@@ -117,7 +115,7 @@ pub(super) const DIRECTORY: Syntax =
         text_if(text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part)), text)
     })
     .pattern("^(/[A-Za-z0-9_.-]+)+$");
-/// A disk, as the live system calls it.
+/// A disk, as named by the live system.
 pub(super) const DEVICE: Syntax = syntax("a device", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", |text| {
     let known = |b: u8| b.is_ascii_alphanumeric() || b"/_.:+@=,-".contains(&b);
     let device = |rest: &str| !rest.is_empty() && rest.bytes().all(known);
@@ -138,7 +136,7 @@ pub(super) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|b| word(b) || *b == b'-')
 }
 
-/// Without the dot of a fully qualified name at the end, which the installer allows.
+/// Removes the final dot of a fully qualified name, which the installer allows.
 fn domain(text: &str) -> Option<Scalar> {
     let text = text.strip_suffix('.').unwrap_or(text);
     text_if(text.len() <= 253 && text.split('.').all(is_label), text)
@@ -149,7 +147,7 @@ fn is_mac(text: &str) -> bool {
         .split(':')
         .map(|octet| if octet.len() == 2 { u8::from_str_radix(octet, 16).ok() } else { None })
         .collect();
-    // An odd first octet is a group address: no interface can have it.
+    // An odd first octet means a multicast address, which no interface can have.
     octets.len() == 6
         && octets.iter().all(Option::is_some)
         && octets[0].is_some_and(|first| first & 1 == 0)
@@ -217,7 +215,7 @@ pub(super) fn is_repository(text: &str) -> bool {
         && parts.all(component)
 }
 
-/// Hours of a time span such as `24h`, `30d` or `10y`.
+/// Converts a time span such as `24h`, `30d` or `10y` to hours.
 fn hours(text: &str) -> Option<i64> {
     let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit = match unit {
@@ -228,7 +226,7 @@ fn hours(text: &str) -> Option<i64> {
     };
     let digits = !count.is_empty() && count.len() <= 7 && count.bytes().all(|b| b.is_ascii_digit());
     let count: i64 = count.parse().ok().filter(|count| digits && *count > 0)?;
-    // A certificate's last second must fit a date of four digits.
+    // The end of a certificate's validity needs a year of four digits.
     count.checked_mul(unit).filter(|hours| *hours <= 100 * 24 * 365)
 }
 

@@ -1,10 +1,10 @@
-//! The words of a fixed set that Rust code asks about, as enums. Each is read and printed by one table, so that a word is
+//! Fixed sets of words that Rust code uses, as enums. Each is parsed and printed by one table, so that a word is
 //! written nowhere else. Words that only recipes see need no enum: they are texts of a [`Kind::Choice`].
 
 use super::given::Scalar;
 use super::spec::Kind;
 
-/// An enum of words: one text per variant, read and printed alike.
+/// An enum of words: one text per variant, for parsing and printing.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -31,9 +31,9 @@ macro_rules! words {
 }
 
 words! {
-    /// What a node becomes.
+    /// The role of a node.
     Role {
-        /// Runs the first control plane, until the masters have theirs.
+        /// Runs the first control plane, until the masters take over.
         Bootstrap = "bootstrap",
         /// A member of the control plane.
         Master = "master",
@@ -43,9 +43,7 @@ words! {
 words! {
     /// Instruction set of all nodes, in Go's names.
     Architecture {
-        /// x86-64.
         Amd64 = "amd64",
-        /// AArch64.
         Arm64 = "arm64",
         /// POWER, little endian.
         Ppc64le = "ppc64le",
@@ -53,7 +51,7 @@ words! {
     }
 }
 words! {
-    /// Whether the source of mirrored images may be asked.
+    /// Whether the source of mirrored images may be contacted.
     SourcePolicy {
         Never = "NeverContactSource",
         Allow = "AllowContactingSource",

@@ -42,10 +42,10 @@ const COMPONENTS: [&str; 29] = [
     "pod",
 ];
 
-/// The component that the release image stands on.
+/// The component of the release image's base.
 const BASE: &str = "cluster-version-operator";
 
-/// What a version calls a component.
+/// The name of a component in a version.
 pub(super) fn named(minor: &str, key: &'static str) -> &'static str {
     let release = Release::parse(minor);
     Components::built_in().and_then(|components| components.name(key, release)).unwrap_or(key)

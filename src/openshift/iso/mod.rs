@@ -1,10 +1,8 @@
-//! The reserved areas of a RHCOS live ISO: where they are, what they contain, and what to write there. Touches nothing
-//! else.
+//! The reserved areas of a RHCOS live ISO: where they are, what they contain, and what to write there.
 //!
 //! ```text
 //! /coreos/igninfo.json    {"file": "images/ignition.img"}: the area for an initrd, optionally with `offset` and
-//! `length`;
-//!                         in older images it is the whole file
+//!                         `length`; in older images it is the whole file
 //! /images/ignition.img    256 KiB of zeros, which the boot loader passes to the kernel as an additional initrd
 //! /coreos/kargs.json      {"default": "…", "size": 1139, "files": [{"path", "offset", "pad", "end"}]}: the areas for
 //!                         kernel arguments, in every boot loader's configuration; each contains the same: the arguments,

@@ -9,7 +9,7 @@ use super::table::{Row, Table};
 use crate::base::value::Value;
 use crate::engine::recipe::NameTable;
 
-/// A rule that a named check knows how to verify.
+/// A rule that a named check verifies.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BootFact {
@@ -17,11 +17,11 @@ pub(crate) struct BootFact {
     /// Derivations below `check/` that verify it.
     on: Vec<String>,
     pub(crate) rule: String,
-    /// What happens at boot if it does not hold.
+    /// What happens at boot otherwise.
     pub(crate) breaks: String,
 }
 
-/// In `on`: verified while the configuration is read, not by a derivation.
+/// The value of `on` for facts that are verified while the configuration is read, not by a derivation.
 const CONFIG: &str = "config";
 
 impl Row for BootFact {
@@ -38,7 +38,7 @@ impl BootFact {
         self.on.iter().any(|on| on == CONFIG)
     }
 
-    /// As the `validate` builder takes it.
+    /// In the form of the `validate` builder.
     fn value(&self, applies: bool) -> Value {
         let texts = [("name", &self.name), ("rule", &self.rule), ("breaks", &self.breaks)];
         let texts = texts.map(|(key, text)| (key.to_owned(), Value::from(text.as_str())));
@@ -48,14 +48,14 @@ impl BootFact {
 }
 
 impl Table<BootFact> {
-    /// Every fact once, by name: the row for this release, else any, and whether it is for this release.
+    /// Every fact once, by name: the row for this release, else any, and whether it applies to this release.
     pub(crate) fn facts(&self, release: Option<Release>) -> BTreeMap<&str, (&BootFact, bool)> {
         let others = self.all().map(|fact| (fact, false));
         let ours = self.select(release).map(|fact| (fact, true));
         others.chain(ours).map(|(fact, applies)| (fact.name.as_str(), (fact, applies))).collect()
     }
 
-    /// What recipes may call `{check.NAME}`, and `{checks.DERIVATION}`.
+    /// The values of `{check.NAME}` and `{checks.DERIVATION}` in recipes.
     pub(super) fn names(&self, file: &str, release: Option<Release>) -> [NameTable; 2] {
         let (mut single, mut lists) = (BTreeMap::new(), BTreeMap::<String, Vec<Value>>::new());
         for (fact, applies) in self.facts(release).into_values() {

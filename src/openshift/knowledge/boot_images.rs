@@ -1,4 +1,4 @@
-//! `boot-images.toml`: what is in the image that a node boots the first time.
+//! `boot-images.toml`: the contents of the image that a node boots first.
 
 use serde::Deserialize;
 
@@ -18,11 +18,11 @@ pub(crate) struct BootImages {
 struct Bootstrap {
     /// Programs.
     needs: Vec<String>,
-    /// What happens if the image does not have them.
+    /// What happens without them.
     without: String,
 }
 
-/// Boot images whose version begins alike.
+/// Boot images with a common version prefix.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BootImage {
@@ -57,8 +57,8 @@ impl TableFile for BootImages {
 }
 
 impl BootImages {
-    /// What a bootstrap node misses in the image of this version, and what happens then. Nothing is said of an image that no row
-    /// is about.
+    /// What a bootstrap node lacks in the image of this version, and the consequence. An image without a row is assumed
+    /// complete.
     pub(crate) fn missing(&self, version: &str, release: Option<Release>) -> Option<(Vec<&str>, &str)> {
         let image = self.images.select(release).find(|image| begins(version, &image.version))?;
         let Bootstrap { needs, without } = &self.bootstrap;

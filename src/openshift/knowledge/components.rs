@@ -1,4 +1,4 @@
-//! `components.toml`: what a release calls its images.
+//! `components.toml`: the names of a release's images.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,6 @@ use super::table::{RawRows, Row, Source, Table, TableFile};
 use crate::base::hint::{Problems, did_you_mean};
 use crate::engine::recipe::NameTable;
 
-/// The tables of the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Components {
     names: Table<Component>,
@@ -79,13 +78,13 @@ impl TableFile for Components {
 }
 
 impl Components {
-    /// The table of this tinderbox: for its demo release, and for messages.
+    /// The built-in table: for the demo release, and for messages.
     pub(crate) fn built_in() -> Option<&'static Self> {
         static KNOWLEDGE: LazyLock<Option<Knowledge>> = LazyLock::new(|| Knowledge::built_in().ok());
         KNOWLEDGE.as_ref()?.components.get().ok()
     }
 
-    /// What this release calls a component. An unknown release has the name of the first row.
+    /// The name of a component in this release; in an unknown release, that of the first row.
     pub(crate) fn name(&self, key: &str, release: Option<Release>) -> Option<&str> {
         let of = |row: &&Component| row.key == key;
         let found = match release {
@@ -95,18 +94,18 @@ impl Components {
         found.map(|row| row.name.as_str())
     }
 
-    /// Every name that a component has in any release.
+    /// All names of a component, in any release.
     pub(crate) fn ever(&self, key: &str) -> Vec<&str> {
         self.names.all().filter(|row| row.key == key).map(|row| row.name.as_str()).collect()
     }
 
-    /// Components that this release must have: their names, and why.
+    /// Required components of this release, and why.
     pub(crate) fn required(&self, release: Option<Release>) -> impl Iterator<Item = (&str, &Required)> {
         let rows = self.required.select(release);
         rows.filter_map(move |row| Some((self.name(&row.component, release)?, row)))
     }
 
-    /// What recipes may call `{component.KEY}`.
+    /// The values of `{component.KEY}` in recipes.
     pub(super) fn names(&self, file: &str, release: Option<Release>) -> NameTable {
         let (mut values, mut absent) = (BTreeMap::new(), BTreeMap::new());
         for key in self.names.all().map(|row| row.key.clone()) {
@@ -119,7 +118,7 @@ impl Components {
         NameTable { file: file.to_owned(), values, absent }
     }
 
-    /// The versions that rows name.
+    /// The versions that rows mention.
     #[cfg(test)]
     pub(super) fn mentioned(&self) -> impl Iterator<Item = crate::base::version::Version> {
         self.names.mentioned().chain(self.required.mentioned())

@@ -1,27 +1,27 @@
-//! `node-disruption.toml`: what a change of a file makes a running node do, where that is not a reboot.
+//! `node-disruption.toml`: the effect of a changed file on a running node, where that is not a reboot.
 
 use serde::{Deserialize, Serialize};
 
 use super::table::Row;
 
-/// What a running node would do, the mildest first.
+/// The effect on a running node, the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// A running node keeps what it has: only a first boot reads it.
+    /// None on a running node: only a first boot reads it.
     FirstBoot,
-    /// Files are written, and that is all.
+    /// Files are written, and nothing else happens.
     Written,
-    /// CRI-O loads its configuration again.
+    /// CRI-O reloads its configuration.
     Reload,
-    /// CRI-O is started again.
+    /// CRI-O restarts.
     Restart,
     Reboot,
-    /// It is installed again: no operator changes this on a running node.
+    /// Requires re-installation: no operator changes this on a running node.
     Reinstall,
 }
 
-/// A file, or a directory with all that is below it, and what a change of it means.
+/// A file, or a directory with everything below it, and the effect of a change.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disruption {
@@ -30,7 +30,7 @@ pub struct Disruption {
 }
 
 impl Disruption {
-    /// Whether it is about this path on a node.
+    /// Whether it covers this path on a node.
     pub(crate) fn covers(&self, path: &str) -> bool {
         path.strip_prefix(&self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }

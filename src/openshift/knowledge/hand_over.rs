@@ -7,14 +7,14 @@ use super::table::{RawRows, Row, Source, Table, TableFile};
 use super::trust::ObjectKey;
 use crate::base::hint::Problems;
 
-/// The table, and what is true of all signers in it.
+/// The table, and what all its signers have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct HandOver {
     pub(crate) signers: SignerFields,
     pub(crate) objects: Table<HandedOver>,
 }
 
-/// Where a signer's Secret says what operators read of it.
+/// The fields of a signer's Secret that operators read.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignerFields {
@@ -34,7 +34,7 @@ pub(crate) struct HandedOver {
     pub(crate) kind: String,
     /// Namespace and name.
     pub(crate) name: String,
-    /// What its data must hold.
+    /// Required keys of its data.
     pub(crate) keys: Vec<String>,
     pub(crate) operator: String,
     /// What happens without it.
@@ -48,20 +48,20 @@ pub(crate) struct HandedOver {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Signer {
-    /// The age at which the operator makes a new one.
+    /// The age at which the operator creates a new one.
     pub(crate) rotated_after_days: i64,
-    /// Whether the operator takes only one that signed itself.
+    /// Whether the operator only accepts a self-signed certificate.
     #[serde(default)]
     pub(crate) self_signed: bool,
 }
 
-/// What a bundle must hold of our PKI.
+/// The parts of our PKI that a bundle must contain.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BundleHolds {
     pub(crate) issuer_of: Option<String>,
     pub(crate) authority: Option<String>,
-    /// What happens otherwise, if not the same as without the object.
+    /// What happens otherwise, if it differs from `without`.
     pub(crate) breaks: Option<String>,
 }
 
@@ -98,7 +98,7 @@ impl TableFile for HandOver {
 }
 
 impl HandOver {
-    /// The signers of a release, by the names of their Secrets.
+    /// The signers of a release, with their Secrets.
     pub(crate) fn signers(&self, release: Option<Release>) -> Vec<(&HandedOver, Signer)> {
         let objects = self.objects.select(release);
         let mut signers: Vec<_> = objects.filter_map(|object| Some((object, object.signer?))).collect();

@@ -9,7 +9,7 @@ use super::table::{Row, Table};
 use crate::base::value::Value;
 use crate::engine::recipe::NameTable;
 
-/// A kind that goes into the render of the nodes' OS.
+/// A kind that affects the rendered MachineConfigs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct McoKind {
@@ -32,7 +32,7 @@ impl Row for McoKind {
 }
 
 impl Table<McoKind> {
-    /// What recipes may call `{mco.kinds}`: the fields of each kind, as the `tree` builder takes them.
+    /// The value of `{mco.kinds}` in recipes: the fields of each kind, in the form of the `tree` builder.
     pub(super) fn names(&self, file: &str, release: Option<Release>) -> NameTable {
         let fields = |row: &McoKind| row.fields.iter().map(|field| field.as_str().into()).collect();
         let kinds = self.select(release).map(|row| (row.kind.clone(), Value::List(fields(row))));

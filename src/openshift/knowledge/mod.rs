@@ -1,13 +1,13 @@
-//! What is known about OpenShift, as data with version ranges: the tables of `recipes/knowledge/`. A cluster directory's own
-//! `recipes/knowledge/` replaces a table by having the same path, as it does with recipes.
+//! Knowledge about OpenShift as data with version ranges: the tables of `recipes/knowledge/`. A cluster directory's own
+//! `recipes/knowledge/` overrides a table with the same path, as with recipes.
 //!
-//! | file | what it owns |
+//! | file | responsibility |
 //! |---|---|
-//! | `release` | which releases a row is for |
-//! | `table` | rows, read and selected; no two of one release say different things |
+//! | `release` | which releases a row applies to |
+//! | `table` | parses and selects rows; no two rows of one release may conflict |
 //! | `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `render_differences`, `trust` | what the rows of each table say |
 //!
-//! Invariant: whoever needs a name that OpenShift chose reads it from here; none of these names stands in code.
+//! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
 mod boot_facts;
 mod boot_images;
@@ -44,7 +44,7 @@ use std::sync::OnceLock;
 use crate::base::hint::{Place, Problem, Problems};
 use crate::engine::recipe::{self, NameTable, SourceFile, Sources};
 
-/// All tables, each read when it is first asked for.
+/// All tables, each parsed on first use.
 #[derive(Debug)]
 pub struct Knowledge {
     pub(crate) boot_facts: Lazy<Table<BootFact>>,
@@ -57,7 +57,7 @@ pub struct Knowledge {
     pub disruption: Lazy<Table<Disruption>>,
 }
 
-/// A table that is read when it is first asked for.
+/// A table that is parsed on first use.
 #[derive(Debug)]
 pub struct Lazy<T> {
     source: SourceFile,
@@ -65,8 +65,8 @@ pub struct Lazy<T> {
 }
 
 impl Knowledge {
-    /// The tables among these files. Those of a cluster directory are read at once: what is wrong with one is said even
-    /// if nobody asks it anything.
+    /// The tables among these files. Those of a cluster directory are parsed at once, so that their problems are
+    /// reported even if they are not used.
     pub fn read(sources: &Sources) -> Result<Self, Problems> {
         Ok(Self {
             boot_facts: Lazy::of(sources)?,
@@ -80,12 +80,11 @@ impl Knowledge {
         })
     }
 
-    /// The tables of this tinderbox.
     pub fn built_in() -> Result<Self, Problems> {
         Self::read(&Sources::built_in())
     }
 
-    /// What recipes may name, by what stands before the dot.
+    /// The tables that recipes may use, by the part before the dot.
     pub(crate) fn names(
         &self,
         release: Option<Release>,
@@ -108,7 +107,7 @@ impl<T: TableFile> Lazy<T> {
         Ok(table)
     }
 
-    /// The table, with all that is wrong with it.
+    /// The table, or all its problems.
     pub fn get(&self) -> Result<&T, Problems> {
         if let Some(table) = self.table.get() {
             return Ok(table);

@@ -1,25 +1,25 @@
-//! Which release a row is for: a range of versions, and a flavor.
+//! The releases that a row applies to: a range of versions, and a flavor.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::base::version::{Version, VersionRange};
 
-/// Who builds a release: the same components, some under other names.
+/// The distribution of a release: the same components, some under other names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flavor {
     Ocp,
     Okd,
 }
 
-/// What counts of a release.
+/// The significant part of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
     pub(crate) version: Version,
     pub(crate) flavor: Flavor,
 }
 
-/// What a row asks of a release; a row that asks nothing is for every one.
+/// The condition of a row; without one, it applies to every release.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(super) releases: Option<VersionRange>,
@@ -29,7 +29,7 @@ pub(crate) struct Condition {
 impl Flavor {
     pub(crate) const ALL: [Self; 2] = [Self::Ocp, Self::Okd];
 
-    /// That of the release with this full version: `4.19.0-okd-scos.3` is OKD.
+    /// The flavor of a full version: `4.19.0-okd-scos.3` is OKD.
     pub(crate) fn of(version: &str) -> Self {
         match ["okd", "scos"].iter().any(|word| version.contains(word)) {
             true => Self::Okd,
@@ -57,7 +57,7 @@ impl FromStr for Flavor {
 }
 
 impl Release {
-    /// The release with this full version; none if it is no version of OpenShift's kind.
+    /// The release of a full version; none if it is not an OpenShift version.
     pub(crate) fn parse(version: &str) -> Option<Self> {
         Some(Self { version: version.parse().ok()?, flavor: Flavor::of(version) })
     }
@@ -70,7 +70,7 @@ impl fmt::Display for Release {
 }
 
 impl Condition {
-    /// Whether a row is for this release. Nothing is known of an unknown one but what is true of all.
+    /// Whether a row applies to this release. For an unknown release, only unconditional rows do.
     pub(crate) fn holds(&self, release: Option<Release>) -> bool {
         let Self { releases, flavor } = self;
         match release {

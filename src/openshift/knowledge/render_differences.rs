@@ -5,15 +5,15 @@ use serde::Deserialize;
 use super::release::Release;
 use super::table::{Row, Table};
 
-/// Differences that have one reason.
+/// Differences with a common reason.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RenderDifference {
-    /// A name that never changes.
+    /// Stable.
     id: String,
     /// `*` is any text.
     objects: Vec<String>,
-    /// None if the object is not ours at all.
+    /// None if we do not have the object.
     #[serde(default)]
     differences: Vec<String>,
     reason: String,
@@ -29,12 +29,12 @@ impl Row for RenderDifference {
 }
 
 impl Table<RenderDifference> {
-    /// Why an object is not among ours.
+    /// Why we do not have an object.
     pub(crate) fn why_missing(&self, object: &str, release: Option<Release>) -> Option<&str> {
         self.reason(object, release, |row| row.differences.is_empty())
     }
 
-    /// Why an object of ours differs in this: `annotation NAME`.
+    /// Why one of our objects differs in this: `annotation NAME`.
     pub(crate) fn why_different(
         &self,
         object: &str,

@@ -1,4 +1,4 @@
-//! A table: rows that each say for which releases they are. Every mistake names the file, the row and the field.
+//! A table: rows with the releases that they apply to. Every error names the file, the row and the field.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::release::{Condition, Flavor, Release};
 use crate::base::hint::{Place, Problem, Problems, line_of};
 use crate::base::version::Version;
 
-/// What is in one file.
+/// The content of one file.
 pub trait TableFile: Sized {
     /// Its name below `recipes/knowledge/`.
     const FILE: &'static str;
@@ -18,24 +18,22 @@ pub trait TableFile: Sized {
     fn parse(source: Source<'_>) -> Result<Self, Problems>;
 }
 
-/// What a row must have to be in a table.
 pub trait Row: DeserializeOwned {
-    /// The file that it is in.
     const FILE: &'static str;
-    /// What the file calls a row: `[[object]]`.
+    /// The name of a row in the file: `[[object]]`.
     const NAME: &'static str;
 
-    /// No two rows of one release have the same.
+    /// Unique among the rows of a release.
     fn key(&self) -> &str;
 }
 
-/// Rows, in the order of the file.
+/// Rows, in file order.
 #[derive(Debug, Clone)]
 pub struct Table<R> {
     rows: Vec<(Condition, R)>,
 }
 
-/// Rows as they were written.
+/// Rows as written.
 pub(super) type RawRows = Vec<Spanned<toml::Table>>;
 
 /// A file below `recipes/`, as shown to the user, and its text.
@@ -46,7 +44,7 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The file's own fields; rows are left as they are.
+    /// Parses the file's own fields; leaves the rows raw.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
         toml::from_str(self.text).map_err(|error: toml::de::Error| {
             let line = error.span().map(|span| line_of(self.text, span.start));
@@ -55,14 +53,14 @@ impl Source<'_> {
         })
     }
 
-    /// Something that is wrong with a row.
+    /// A problem of a row.
     pub(super) fn problem<R: Row>(&self, line: Option<usize>, row: &str, message: String) -> Problem {
         let place = Place { file: self.file.to_owned(), line, field: format!("{}[{row}]", R::NAME) };
         Problem::new(place, message)
     }
 }
 
-/// A file that has rows of one kind, and nothing else.
+/// A file with rows of one kind, and nothing else.
 impl<R: Row> TableFile for Table<R> {
     const FILE: &'static str = R::FILE;
 
@@ -83,7 +81,7 @@ impl<R: Row> TableFile for Table<R> {
 }
 
 impl<R: Row> Table<R> {
-    /// Reads the rows of a file. All that is wrong is said at once.
+    /// Parses the rows of a file. Reports all problems at once.
     pub(super) fn of(source: Source<'_>, raw: RawRows) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let mut rows: Vec<(Condition, R)> = Vec::with_capacity(raw.len());
@@ -118,7 +116,7 @@ impl<R: Row> Table<R> {
         problems.or(table)
     }
 
-    /// Two rows with the same key that are for one release.
+    /// Two rows with the same key for the same release.
     fn conflict(&self) -> Option<(&str, Release)> {
         releases(self.mentioned()).into_iter().find_map(|release| {
             let mut keys: Vec<&str> = self.select(Some(release)).map(Row::key).collect();
@@ -140,7 +138,7 @@ impl<R> Table<R> {
         self.rows.iter().map(|(_, row)| row)
     }
 
-    /// The versions that rows name.
+    /// The versions that rows mention.
     pub(super) fn mentioned(&self) -> impl Iterator<Item = Version> {
         self.rows
             .iter()
@@ -149,7 +147,7 @@ impl<R> Table<R> {
     }
 }
 
-/// Releases at which any selection may change: a version that is named, the one after it, and the oldest that is supported.
+/// Releases at which a selection may change: every mentioned version, the next one, and the oldest supported one.
 pub(super) fn releases(mentioned: impl Iterator<Item = Version>) -> Vec<Release> {
     let oldest = "4.18".parse().ok();
     let mut versions: Vec<Version> =
@@ -160,7 +158,7 @@ pub(super) fn releases(mentioned: impl Iterator<Item = Version>) -> Vec<Release>
     versions.into_iter().flat_map(flavored).collect()
 }
 
-/// Takes `releases` and `flavor` out of a row; else the field and what is wrong with it.
+/// Removes `releases` and `flavor` from a row; on error, the field and what is wrong with it.
 fn condition(fields: &mut toml::Table) -> Result<Condition, (&'static str, String)> {
     let mut text = |field: &'static str| match fields.remove(field) {
         None => Ok(None),

@@ -1,11 +1,11 @@
-//! The built-in tables, and mistakes in tables.
+//! The built-in tables, and invalid tables.
 
 use super::*;
 use crate::base::version::Version;
 use crate::openshift::builders::validate;
 use crate::openshift::config;
 
-/// Releases that exist, whether a row names them or not.
+/// Existing releases, mentioned in a row or not.
 const RELEASED: [&str; 7] = ["4.18", "4.19", "4.20", "4.21", "4.22", "4.23", "5.0"];
 
 fn problems(rows: &str) -> String {
@@ -45,8 +45,7 @@ fn an_edge_is_read_with_its_objects() {
     insta::assert_snapshot!(problem("after.shows.secret = 'a/b'\nafter.trusts = 'kubelets'\n"), @"knowledge/trust.toml:1: edge[0]: unknown variant `secret`, expected one of `flags`, `kubeconfigs`, `object`, `signed_by`, `signed_by_flag`, `key` in `after.shows`");
 }
 
-/// Every version that a table mentions, the ones around it, both flavors: tables are read whole, and what one names the
-/// other has.
+/// For every mentioned version, its neighbours and both flavors: tables load, and references between them resolve.
 #[test]
 fn tables_agree_in_every_version() {
     let knowledge = Knowledge::built_in().unwrap();
@@ -90,7 +89,7 @@ fn tables_agree_in_every_version() {
     }
 }
 
-/// A graph of this release: every name that a recipe uses has a row, and MCO's tags have one name each.
+/// The graph of this release resolves: every name in a recipe has a row, and MCO's tags have one name each.
 fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
     let tables = knowledge.names(Some(release)).unwrap();
     let text = |table: &str, key: &str| {
@@ -118,7 +117,7 @@ fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
     assert_eq!(kinds.contains("OSImageStream"), release.version >= since, "{release}");
 }
 
-/// A check is a function and a row.
+/// Every check has a function and a row.
 #[test]
 fn every_check_has_a_row_and_every_row_a_check() {
     let knowledge = Knowledge::built_in().unwrap();
@@ -133,7 +132,7 @@ fn every_check_has_a_row_and_every_row_a_check() {
     };
     assert_eq!(on(true), sorted(config::CHECKS.iter().map(|check| check.name).collect()));
     assert_eq!(on(false), sorted(validate::CHECKS.iter().map(|check| check.name).collect()));
-    // Every list of checks is that of a recipe, or nobody makes them.
+    // Every list of checks belongs to a recipe, or nothing would run them.
     for derivation in knowledge.names(None).unwrap()["checks"].values.keys().filter(|on| *on != "config") {
         let path = format!("80-check/{derivation}.toml");
         let recipe = Sources::built_in().get(&path).map(|file| file.text.clone()).unwrap_or_default();
@@ -141,7 +140,7 @@ fn every_check_has_a_row_and_every_row_a_check() {
     }
 }
 
-/// What a boot image has, by the shape of its version.
+/// The contents of a boot image, by the shape of its version.
 #[test]
 fn boot_images() {
     let knowledge = Knowledge::built_in().unwrap();
@@ -154,7 +153,7 @@ fn boot_images() {
     assert!(images.missing("fedora", None).is_none());
 }
 
-/// Built-in tables are read when they are asked for; those of a cluster directory at once.
+/// Built-in tables are parsed on first use; those of a cluster directory at once.
 #[test]
 fn a_broken_table_is_an_error_even_if_nobody_asks() {
     let mut sources = Sources::built_in();

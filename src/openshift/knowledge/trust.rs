@@ -1,5 +1,5 @@
-//! `trust.toml`: who shows which credential to whom, and where each finds what it shows and what it trusts. The file's head
-//! says what each form means.
+//! `trust.toml`: who presents which credential to whom, and where each finds its credential and its trust anchor. The
+//! head of the file explains each form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::table::Row;
 
-/// Somebody shows a credential, and somebody verifies it.
+/// A presenter, its credential, and a verifier.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrustEdge {
-    /// A name that never changes.
+    /// Stable.
     pub(crate) id: String,
     pub(crate) presenter: String,
-    /// Its name in the PKI; for what is signed later, the signer's.
+    /// Its name in the PKI; for a certificate that is signed later, the signer's.
     pub(crate) credential: String,
     pub(crate) role: Role,
     pub(crate) verifier: String,
@@ -23,24 +23,24 @@ pub struct TrustEdge {
     pub(crate) before: Option<Presentation>,
     /// When operators have taken over.
     pub(crate) after: Option<Presentation>,
-    /// What happens if it is refused.
+    /// The consequence of a refusal.
     pub(crate) breaks: String,
-    /// What the hand-over object of `after` must hold.
+    /// What the hand-over object of `after` must contain.
     pub(crate) holds: Option<Holds>,
 }
 
-/// What a credential is shown as.
+/// The role of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     Client,
     Server,
     Peer,
-    /// As the signer of a token.
+    /// Signs a token.
     Token,
 }
 
-/// A credential, and what its verifier trusts.
+/// A credential and the trust anchor of its verifier.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Presentation {
@@ -50,7 +50,7 @@ pub(crate) struct Presentation {
     pub(crate) dials: DialedName,
 }
 
-/// Where a presenter finds what it shows.
+/// Where a presenter finds its credential.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Credential {
@@ -62,7 +62,7 @@ pub(crate) enum Credential {
     Key(FlagOf),
 }
 
-/// Where a verifier finds what it trusts.
+/// Where a verifier finds its trust anchor.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Anchor {
@@ -79,7 +79,7 @@ pub(crate) enum Anchor {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DialedName {
-    /// Nobody looks at names.
+    /// Names are not checked.
     #[default]
     Any,
     Kubeconfig,
@@ -116,7 +116,7 @@ pub(crate) struct PairFlags {
     pub(crate) key: String,
 }
 
-/// What `check/hand-over` demands of an object, by names of our PKI.
+/// What `check/hand-over` requires of an object, by names of our PKI.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Holds {
@@ -125,7 +125,7 @@ pub(crate) enum Holds {
     PublicHalfOf(String),
 }
 
-/// A key of an object's data, or an annotation of it: `Secret openshift-etcd/etcd-signer [tls.crt]`.
+/// A key of an object's data, or one of its annotations: `Secret openshift-etcd/etcd-signer [tls.crt]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct ObjectKey {

@@ -1,4 +1,4 @@
-//! Authorities that the user brings: `pki.authorities` in cluster.yaml names the files, and recipes see their texts.
+//! The user's own authorities: `pki.authorities` in cluster.yaml names the files, and recipes see their contents.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::engine::fields::{Field, Origins};
 use crate::engine::recipe::Graph;
 use crate::openshift::config::{AuthorityFiles, Cluster};
 
-/// The field `authorities.NAME.{certificate,key}`: the texts of the files, the keys as secrets.
+/// The field `authorities.NAME.{certificate,key}`: the contents of the files, keys as secrets.
 pub(super) fn read(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Field> {
     let mut fields = Vec::new();
     let mut problems = Problems::default();
     for (name, AuthorityFiles { certificate, key }) in &cluster.authorities {
         let origins = |file: &str| -> Origins { [Place::file(file)].into() };
         let text = fs::read_text(&directory.file(certificate))?;
-        // A certificate is public and is kept in traces as it is: a key must not come along.
+        // A certificate is public and stored in traces as it is, so it must not contain a key.
         if text.contains("PRIVATE KEY-----") {
             let place = Place { file: certificate.clone(), line: None, field: String::new() };
             let message = format!("the certificate of your authority `{name}` has a private key in it");
@@ -40,7 +40,7 @@ pub(super) fn read(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> R
     Ok(problems.or(Field::map(fields))?)
 }
 
-/// An authority that no recipe asks for is probably misspelt, and would be ignored without a word.
+/// Rejects an authority that no recipe uses: it is probably misspelled, and would be silently ignored.
 pub(super) fn check(cluster: &Cluster, graph: &Graph) -> Result<()> {
     let read = graph
         .nodes()

@@ -1,5 +1,5 @@
-//! The node OS: which live ISO and which QEMU image go with a release. Pinned by sha256, from the payload's stream
-//! metadata or from the user's own files. Nothing is downloaded.
+//! The node OS: the live ISO and QEMU image of a release. Pinned by sha256, from the payload's stream metadata or from
+//! the user's own files. Downloads nothing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::engine::exec::{self, Options};
 use crate::engine::registry::Sha256;
 use crate::openshift::lock::{Artifact, LockedRelease, Rhcos};
 
-/// What the payload's ConfigMap coreos-bootimages holds.
+/// The content of the payload's ConfigMap coreos-bootimages.
 #[derive(Deserialize)]
 struct Stream {
     architectures: std::collections::BTreeMap<String, StreamArchitecture>,
@@ -63,7 +63,7 @@ pub(crate) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
     Ok(pinned)
 }
 
-/// What the release says; nothing if it says nothing.
+/// The images of the release; empty if it lists none.
 fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> Result<Rhcos> {
     let session = workspace.session(env)?;
     let at = workspace.find("release/payload")?;
@@ -101,7 +101,7 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     })
 }
 
-/// Names components that nodes need and the release does not have: their render would fail much later.
+/// Warns about components that nodes need and the release lacks: rendering would fail much later.
 fn warn_of_missing(env: Env<'_>, workspace: &Workspace, references: &Path) -> Result<()> {
     let references: serde_json::Value = serde_json::from_str(&fs::read_text(references)?).unwrap_or_default();
     let tags = references["spec"]["tags"].as_array().into_iter().flatten();
@@ -116,7 +116,7 @@ fn warn_of_missing(env: Env<'_>, workspace: &Workspace, references: &Path) -> Re
     Ok(())
 }
 
-/// Says of boot images of these versions what a node cannot start without.
+/// Warns about required programs that boot images of these versions lack.
 fn warn_of_contents(env: Env<'_>, workspace: &Workspace, versions: BTreeSet<&str>) -> Result<()> {
     let known = workspace.knowledge.boot_images.get()?;
     for version in versions {

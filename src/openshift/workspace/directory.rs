@@ -1,4 +1,4 @@
-//! The cluster directory: which files it has, and reading them.
+//! The files of a cluster directory.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,6 @@ pub(crate) struct ClusterDir {
 }
 
 pub(crate) const INSTALL_CONFIG: &str = "install-config.yaml";
-/// The user's cluster file.
 pub(crate) const CLUSTER: &str = "cluster.yaml";
 pub(crate) const LOCK: &str = "cluster.lock";
 pub(crate) const SEED: &str = "cluster.seed";
@@ -25,7 +24,7 @@ pub(crate) const SEALED: &str = "cluster.seed.age";
 pub(crate) const RESULT: &str = "result";
 
 impl ClusterDir {
-    /// Opens a directory that must have both configuration files.
+    /// Opens a directory, which must have both configuration files.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let path = fs::canonical(path)?;
         for missing in [INSTALL_CONFIG, CLUSTER] {
@@ -40,18 +39,17 @@ impl ClusterDir {
         &self.path
     }
 
-    /// One of its files.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The knowledge tables: the built-in ones, and the user's own in place of some.
+    /// The knowledge tables: the built-in ones, some overridden by the user's own.
     pub(crate) fn knowledge(&self) -> Result<Knowledge> {
         Ok(Knowledge::read(&self.recipes()?.0)?)
     }
 
-    /// The built-in recipes under the user's own, with recipes for the user's manifests and patches; and the field
-    /// `user`, which has the secret ones of these files.
+    /// The user's recipes on top of the built-in ones, with recipes for the user's manifests and patches; and the field
+    /// `user`, which contains the secret files among them.
     pub(super) fn recipes(&self) -> Result<(Sources, Field)> {
         let mut sources = Sources::built_in();
         let mut problems = Problems::default();
@@ -64,7 +62,7 @@ impl ClusterDir {
     }
 }
 
-/// Adds every text file below `dir`. Hidden files and editors' leftovers are none of ours.
+/// Adds every text file below `dir`. Ignores hidden files and editors' leftovers.
 fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Problems) -> Result<()> {
     for (name, is_dir) in fs::list_kinds(dir)? {
         let full = dir.join(&name);

@@ -1,4 +1,4 @@
-//! Why a cluster directory cannot be worked with.
+//! Errors of cluster directories.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,59 +26,51 @@ pub(crate) enum WorkspaceError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Exec(#[from] ExecError),
-    /// A derivation that something else needs could not be built.
+    /// A derivation that something else needs failed.
     #[error(transparent)]
     Failed(#[from] Arc<ExecError>),
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// Not a release reference.
     #[error(transparent)]
     Release(#[from] ReleaseError),
     #[error("`{}` is not a cluster directory: it has no {missing}", path.display())]
-    NotACluster {
-        path: PathBuf,
-        /// The file that it lacks.
-        missing: &'static str,
-    },
-    /// Neither the user nor the environment says where a store could be.
+    NotACluster { path: PathBuf, missing: &'static str },
+    /// Neither the user nor the environment names a store.
     #[error("there is no directory for a store: HOME is not set")]
     NoStore,
-    /// The lock is about another release than the one that is asked for.
+    /// The lock pins another release than cluster.yaml.
     #[error("cluster.yaml asks for release `{asked}`, and cluster.lock pins `{pinned}`")]
     Moved {
-        /// What cluster.yaml says now.
+        /// The release in cluster.yaml now.
         asked: String,
-        /// What it said when it was pinned.
+        /// The release in cluster.yaml when it was pinned.
         pinned: String,
     },
     #[error("cluster.lock pins no release, and cluster.yaml asks for `{asked}`")]
     Unpinned { asked: String },
-    /// The release's metadata of the node OS.
     #[error("the release's {file} cannot be read: {problem}")]
     BootImages { file: String, problem: String },
-    /// A seed that others can read, or that is not a seed.
+    /// A seed that others can read, or that is invalid.
     #[error("the seed `{}` {problem}", path.display())]
     Seed { path: PathBuf, problem: &'static str, advice: String },
-    /// A file that was named as an identity file and is not one.
     #[error("the identity file `{}` {problem}", path.display())]
     Identity { path: PathBuf, problem: String },
-    /// An encrypted seed that is for somebody else.
+    /// An encrypted seed for other recipients.
     #[error("no identity in `{}` can open `{}`", identity.display(), path.display())]
     Closed { path: PathBuf, identity: PathBuf },
-    /// A target that is not in the graph.
     #[error("there is no derivation `{target}`")]
     NoTarget {
         target: String,
-        /// What was probably meant.
+        /// A suggestion.
         near: Option<String>,
     },
-    /// A target that this cluster does not have.
+    /// A target that does not apply to this cluster.
     #[error("there is no `{target}` here: {why}")]
     Absent { target: String, why: String, advice: Option<String> },
 }
 
 impl WorkspaceError {
-    /// Whether the user asked for something that cannot be asked for.
+    /// Whether the command line was invalid.
     pub(crate) fn is_usage(&self) -> bool {
         matches!(self, Self::Release(_) | Self::NoStore | Self::BootImages { .. })
     }

@@ -1,4 +1,4 @@
-//! cluster.lock: read, or written for the first time; and what a release is by digest.
+//! Reads cluster.lock, or writes it for the first time; pins releases by digest.
 
 use super::{
     ClusterDir, Env, LOCK, Missing, ReleaseSource, Result, WorkspaceError, boot_images, parse_release,
@@ -9,7 +9,7 @@ use crate::base::fs;
 use crate::openshift::config::{Cluster, Release};
 use crate::openshift::lock::{Lock, LockedRelease};
 
-/// The lock. One that is there is only read, and must be about the release that cluster.yaml asks for.
+/// The lock. An existing lock is only read, and must pin the release that cluster.yaml names.
 pub(super) fn read(
     env: Env<'_>,
     directory: &ClusterDir,
@@ -42,7 +42,7 @@ pub(super) fn read(
     }
 }
 
-/// The release that the lock pins, if there is a lock and it pins one.
+/// The release that the lock pins, if any.
 fn pinned(directory: &ClusterDir) -> Result<Option<LockedRelease>> {
     match fs::optional(fs::read_text(&directory.file(LOCK)))? {
         Some(text) => Ok(Lock::parse(LOCK, &text)?.release),
@@ -50,14 +50,14 @@ fn pinned(directory: &ClusterDir) -> Result<Option<LockedRelease>> {
     }
 }
 
-/// A lock for a directory that has none.
+/// A lock for a directory without one.
 fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
     let release = pin_release(env, directory, cluster, cluster.release.clone())?;
     let rhcos = boot_images::pin(env, &release)?;
     Ok(Lock { release: Some(release), rhcos, ..Lock::new(this_second()) })
 }
 
-/// What a reference names now, by digest.
+/// Resolves a reference to its current digest.
 pub(crate) fn pin_release(
     env: Env<'_>,
     directory: &ClusterDir,
@@ -67,14 +67,14 @@ pub(crate) fn pin_release(
     ReleaseSource::new(env, directory.path(), cluster, release).pin(cluster)
 }
 
-/// The pinned release, or the one that a reference names now.
+/// The pinned release, or the current release of a reference.
 pub(crate) fn release_named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
     let directory = ClusterDir::open(env.directory)?;
     let cluster = read_cluster(&directory)?;
     let pinned = pinned(&directory)?;
     match (reference, pinned) {
         (None, Some(pinned)) => Ok(pinned),
-        // What is pinned is not asked for again: a tag may have moved.
+        // A pinned reference is not resolved again: a tag may have moved.
         (Some(reference), Some(pinned)) if pinned.reference == reference => Ok(pinned),
         (reference, _) => {
             let release = reference.map_or_else(|| Ok(cluster.release.clone()), parse_release)?;

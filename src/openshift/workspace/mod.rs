@@ -1,18 +1,18 @@
-//! A cluster directory, read and understood: model, lock, seed and graph; and the store that it builds into.
+//! A parsed cluster directory: model, lock, seed and graph; and the store that it builds into.
 //!
 //! ```text
-//! directory      which files a cluster directory has; the user's own recipes
+//! directory      the files of a cluster directory; the user's own recipes
 //! user_files     manifests/ and patches/, which become derivations
-//! authorities    certificates and keys that the user brings
-//! lock           cluster.lock, read or written for the first time; what a release is, pinned
-//! release        where a release comes from, and how to get there
-//! boot_images    the node OS that goes with a release, pinned
+//! authorities    the user's own certificates and keys
+//! lock           cluster.lock, read or written for the first time; pins releases
+//! release        the source of a release, and how to reach it
+//! boot_images    the node OS of a release, pinned
 //! seed           cluster.seed and cluster.seed.age
-//! store          which store a directory builds into
-//! targets        which derivations a name on the command line means
+//! store          the store that a directory builds into
+//! targets        the derivations that a name on the command line selects
 //! ```
 //!
-//! The user's files are read and never changed; only a lock or a seed that is missing is written.
+//! The user's files are read and never changed; only a missing lock or seed is written.
 
 mod authorities;
 mod boot_images;
@@ -54,18 +54,17 @@ pub(crate) use lock::{pin_release, release_named};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
 pub(crate) use store::{StoreChoice, open_store, open_store_if_there};
 
-/// What every verb is given.
+/// The input of every verb.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     pub directory: &'a Path,
     pub store: &'a StoreChoice,
-    /// Who is told what happens.
+    /// Receives progress.
     pub events: &'a dyn Events,
-    /// Set when the user wants to stop.
+    /// Set when the user cancels.
     pub cancel: &'a AtomicBool,
-    /// How to reach registries.
+    /// For reaching registries.
     pub proxy: &'a ProxySettings,
-    /// Programs of the host.
     pub programs: &'a Programs,
     /// This program, which the sandbox lends to the demo release as an interpreter.
     pub executable: Option<&'a Path>,
@@ -73,29 +72,29 @@ pub(crate) struct Env<'a> {
     pub identity: Option<&'a Path>,
 }
 
-/// What recipes may compare by a short name in `when`. Of a release, what the lock pins, not what the user asked for.
+/// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones.
 const CONDITIONS: [(&str, &str); 3] =
     [("release", "lock.release.version"), ("flavor", "lock.release.flavor"), ("platform", "platform.name")];
 
-/// What to do when lock or seed are missing.
+/// What to do if lock or seed is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// Make them, with a notice.
+    /// Create them, with a notice.
     Make,
-    /// Go on as if they were there; nothing is written.
+    /// Continue as if they existed; write nothing.
     Imagine,
 }
 
-/// A cluster directory, read and understood.
+/// A parsed cluster directory.
 pub(crate) struct Workspace {
     pub directory: ClusterDir,
     pub cluster: Cluster,
     pub fields: Fields,
     pub graph: Graph,
     pub knowledge: Knowledge,
-    /// The pinned release; none if there is none yet, or its version says nothing.
+    /// The pinned release; none if there is none yet, or its version is unknown.
     release: Option<Release>,
-    /// Where the images of the pinned release come from.
+    /// The image source of the pinned release.
     images: Option<Deferred>,
     /// Files that the lock pins.
     files: Files,
@@ -110,7 +109,7 @@ impl std::fmt::Debug for Workspace {
 }
 
 impl Workspace {
-    /// Reads everything. The user's files are read and never changed.
+    /// Reads everything. Never changes the user's files.
     pub(crate) fn load(env: Env<'_>, missing: Missing) -> Result<Self> {
         let directory = ClusterDir::open(env.directory)?;
         let cluster = read_cluster(&directory)?;
@@ -120,12 +119,12 @@ impl Workspace {
         Self::assemble(env, directory, cluster, &lock, seed)
     }
 
-    /// Reads everything, as if this release were pinned. Nothing is written in the directory.
+    /// Reads everything as if this release were pinned. Does not write to the directory.
     pub(crate) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
         Self::load_changed(env, |lock| lock.release = Some(release.clone()))
     }
 
-    /// Reads everything, as if the lock were changed like this. Nothing is written in the directory.
+    /// Reads everything as if the lock were changed like this. Does not write to the directory.
     pub(crate) fn load_changed(env: Env<'_>, change: impl FnOnce(&mut Lock)) -> Result<Self> {
         let directory = ClusterDir::open(env.directory)?;
         let cluster = read_cluster(&directory)?;
@@ -159,43 +158,42 @@ impl Workspace {
         Ok(Self { directory, cluster, fields, graph, knowledge, release, images, files, seed, sandbox })
     }
 
-    /// Where the images of the pinned release come from.
+    /// The image source of the pinned release.
     pub(crate) fn opened(&self) -> Result<&Opened> {
         let nothing =
             || WorkspaceError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
         Ok(self.images.as_ref().ok_or_else(nothing)?.get()?)
     }
 
-    /// What operators adopt, and of which release.
+    /// The hand-over table, and the release to select from it.
     pub(crate) fn hand_over(&self) -> Result<(&HandOver, Option<Release>)> {
         Ok((self.knowledge.hand_over.get()?, self.release))
     }
 
-    /// Where our objects differ from those of the operators' renders, and of which release.
+    /// The table of render differences, and the release to select from it.
     pub(crate) fn render_differences(&self) -> Result<(&Table<RenderDifference>, Option<Release>)> {
         Ok((self.knowledge.render_differences.get()?, self.release))
     }
 
-    /// What the pinned release calls a component.
+    /// The name of a component in the pinned release.
     pub(crate) fn component(&self, key: &str) -> Result<Option<&str>> {
         Ok(self.knowledge.components.get()?.name(key, self.release))
     }
 
-    /// Who shows what to whom in a cluster of this release.
+    /// The trust edges of this release.
     pub(crate) fn trust_edges(&self) -> Result<impl Iterator<Item = &TrustEdge>> {
         Ok(self.knowledge.trust.get()?.select(self.release))
     }
 
-    /// The key of secret ids.
     pub(crate) fn id_key(&self) -> IdKey {
         self.seed.id_key()
     }
 
-    /// Opens the store for work.
+    /// Opens the store for a session.
     pub(crate) fn session(&self, env: Env<'_>) -> Result<Session> {
         let store = store::open_or_create(env.store, self.directory.path())?;
         match Session::open(&store, Some(self.id_key())) {
-            // What is in the store can be used all the same.
+            // The content of the store can still be used.
             Err(StoreError::Fs(error)) if error.is_read_only() => {
                 Ok(Session::reading(&store, Some(self.id_key())))
             }
@@ -203,7 +201,7 @@ impl Workspace {
         }
     }
 
-    /// What the scheduler works with.
+    /// The scheduler's input.
     pub(crate) fn context<'a>(&'a self, env: Env<'a>, session: &'a Session) -> BuildContext<'a> {
         BuildContext {
             graph: &self.graph,
@@ -218,19 +216,18 @@ impl Workspace {
         }
     }
 
-    /// What a build of these would find in the store, and what it would build. Nothing is written.
+    /// What a build of these targets would find in the store, and what it would build. Writes nothing.
     pub(crate) fn plan(&self, env: Env<'_>, store: &Store, targets: &[NodeIndex]) -> Result<BuildPlan> {
         let session = Session::reading(store, Some(self.id_key()));
         Ok(exec::plan(self.context(env, &session), targets)?)
     }
 
-    /// This directory's roots in the store.
     pub(crate) fn roots(&self, store: &Store) -> Roots {
         store.roots_of(self.directory.path())
     }
 }
 
-/// Checks that the user turned off must exist, and are named every time.
+/// Disabled checks must exist, and are reported every time.
 fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
     let on_config = config::CHECKS.iter().map(|check| check.name);
     let known: Vec<&str> = on_config.chain(validate::CHECKS.iter().map(|check| check.name)).collect();
@@ -249,7 +246,7 @@ fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
     Ok(problems.or(())?)
 }
 
-/// Both configuration files, understood.
+/// Parses both configuration files.
 pub(crate) fn read_cluster(directory: &ClusterDir) -> Result<Cluster> {
     let install_config = fs::read_text(&directory.file(INSTALL_CONFIG))?;
     let cluster = fs::read_text(&directory.file(CLUSTER))?;
@@ -259,7 +256,7 @@ pub(crate) fn read_cluster(directory: &ClusterDir) -> Result<Cluster> {
     )?)
 }
 
-/// The images of a pinned release, opened when the first one is needed.
+/// The image source of a pinned release, opened on first use.
 fn images(
     env: Env<'_>,
     directory: &ClusterDir,
@@ -271,7 +268,7 @@ fn images(
     Ok(Deferred::new(move || origin.open_pinned(&pinned)))
 }
 
-/// The images of the node OS, where the lock says that they are.
+/// The images of the node OS, at the locations in the lock.
 fn files(directory: &ClusterDir, lock: &Lock) -> Files {
     let pinned = [&lock.rhcos.iso, &lock.rhcos.qcow2].into_iter().flatten();
     Files::new(
@@ -300,7 +297,7 @@ fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<S
     }
 }
 
-/// The clock, asked once per lock.
+/// The current time, read once per lock.
 #[expect(clippy::disallowed_methods, reason = "the epoch is where time enters, and it is pinned")]
 pub(crate) fn this_second() -> OffsetDateTime {
     let now = OffsetDateTime::now_utc();

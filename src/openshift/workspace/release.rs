@@ -1,4 +1,4 @@
-//! Where a release comes from, and how to get there; and what its image says that it is.
+//! The source of a release, how to reach it, and what its image declares.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,22 +13,22 @@ use crate::openshift::config::{Cluster, Release, SourcePolicy};
 use crate::openshift::lock::LockedRelease;
 use crate::openshift::release;
 
-/// Says that an image is a release, and of which version.
+/// Marks an image as a release, with its version.
 const RELEASE_LABEL: &str = "io.openshift.release";
 
-/// No configuration of an image is larger.
+/// Maximum size of an image configuration.
 const CONFIG_LIMIT: u64 = 8 << 20;
 
-/// Where a release comes from, and how to get there.
+/// The source of a release, and how to reach it.
 pub(crate) struct ReleaseSource {
     release: Release,
     directory: PathBuf,
     access: Access,
-    /// Where downloaded blobs are kept; none before there is a store.
+    /// The cache of downloaded blobs; none before there is a store.
     blobs: Option<PathBuf>,
 }
 
-/// What the configuration of a release image says.
+/// The configuration of a release image.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ImageConfig {
     #[serde(default)]
@@ -45,12 +45,12 @@ struct ImageSettings {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// A release reference, or why it is none.
+/// Parses a release reference.
 pub(crate) fn parse_release(reference: &str) -> Result<Release> {
     Ok(reference.parse()?)
 }
 
-/// The access that the cluster's files give.
+/// The registry access that the cluster's files define.
 pub(crate) fn access(env: Env<'_>, cluster: &Cluster) -> Access {
     let mirrors = cluster.mirrors.iter().map(|mirror| MirrorRule {
         source: mirror.source.clone(),
@@ -67,7 +67,7 @@ pub(crate) fn access(env: Env<'_>, cluster: &Cluster) -> Access {
 }
 
 impl ReleaseSource {
-    /// What a reference names, with the access that the cluster's files give. Nothing is asked yet.
+    /// The source of a reference, with the access that the cluster's files define. Does not contact it yet.
     pub(crate) fn new(env: Env<'_>, directory: &Path, cluster: &Cluster, release: Release) -> Self {
         Self {
             release,
@@ -77,7 +77,7 @@ impl ReleaseSource {
         }
     }
 
-    /// Opens it. What comes over a network is kept, so that releases that share layers download them once.
+    /// Opens it. Downloads are cached, so that releases with common layers download them once.
     fn open(&self) -> registry::Result<Opened> {
         let opened = release::open(&self.release, &self.directory, self.access.clone())?;
         match (&self.release, &self.blobs) {
@@ -88,7 +88,7 @@ impl ReleaseSource {
         }
     }
 
-    /// Opens it for a build: a demo release of another tinderbox is refused with a word about how to go on.
+    /// Opens it for a build: rejects a demo release of another tinderbox, with a hint.
     pub(crate) fn open_pinned(&self, pinned: &str) -> registry::Result<Opened> {
         let opened = self.open()?;
         if let Release::Demo { version } = &self.release {
@@ -106,7 +106,7 @@ impl ReleaseSource {
         Ok(opened)
     }
 
-    /// What the release is now, by digest.
+    /// The current digest of the release.
     pub(crate) fn pin(&self, cluster: &Cluster) -> Result<LockedRelease> {
         let architecture = cluster.architecture.as_str();
         let opened = self.open()?;
@@ -122,7 +122,7 @@ impl ReleaseSource {
     }
 }
 
-/// The release image's manifest and configuration; an error if it is not a release for this architecture.
+/// The release image's manifest and configuration; fails if it is not a release for this architecture.
 pub(crate) fn read_release_image(
     opened: &Opened,
     digest: &Sha256,

@@ -1,4 +1,4 @@
-//! Which store a cluster directory builds into.
+//! Selects the store that a cluster directory builds into.
 
 use std::path::{Path, PathBuf};
 
@@ -6,21 +6,21 @@ use super::{Result, WorkspaceError};
 use crate::base::fs;
 use crate::engine::store::{Store, StoreError};
 
-/// How the store is chosen: what the user named, else the nearest one above the cluster directory, else the default.
+/// The user's choice, else the nearest store above the cluster directory, else the default.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StoreChoice {
-    /// Named with `--store` or TINDERBOX_STORE.
+    /// From `--store` or TINDERBOX_STORE.
     pub named: Option<PathBuf>,
     /// The user's data directory.
     pub data: Option<PathBuf>,
 }
 
-/// The store that was chosen, if it is there.
+/// The selected store, which must exist.
 pub(crate) fn open_store(choice: &StoreChoice, directory: &Path) -> Result<Store> {
     Ok(Store::open(&locate(choice, directory)?)?)
 }
 
-/// The store that was chosen; none if there is none yet. One that is there and cannot be used is an error.
+/// The selected store; none if it does not exist yet. An unusable store is an error.
 pub(crate) fn open_store_if_there(choice: &StoreChoice, directory: &Path) -> Result<Option<Store>> {
     match open_store(choice, directory) {
         Ok(store) => Ok(Some(store)),

@@ -1,4 +1,4 @@
-//! Which derivations a name on the command line means, and what to say if there is none.
+//! Resolves names on the command line to derivations, with advice if there are none.
 
 use super::{Result, Workspace, WorkspaceError};
 use crate::base::hint::near;
@@ -7,11 +7,11 @@ use crate::engine::builders::Location;
 use crate::engine::fields::Projected;
 use crate::engine::recipe::{Absent, NodeIndex};
 
-/// What recipes of live ISOs ask for.
+/// The condition of the live ISO recipes.
 const LOCAL_ISO: &str = "lock.rhcos.iso.local";
 
 impl Workspace {
-    /// Derivations that the targets mean; without targets, `cluster`.
+    /// The derivations of the targets; by default `cluster`.
     pub(crate) fn select(&self, targets: &[String]) -> Result<Vec<NodeIndex>> {
         let default = ["cluster".to_owned()];
         let targets = if targets.is_empty() { &default } else { targets };
@@ -28,7 +28,7 @@ impl Workspace {
         Ok(found)
     }
 
-    /// The one derivation of that name.
+    /// The derivation of that name.
     pub(crate) fn find(&self, target: &str) -> Result<NodeIndex> {
         self.graph.find(target).ok_or_else(|| self.no_target(target))
     }
@@ -50,7 +50,7 @@ impl Workspace {
         WorkspaceError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
     }
 
-    /// What to do so that there are live ISOs.
+    /// What to do to get live ISOs.
     pub(crate) fn no_iso(&self) -> String {
         match self.fields.project("lock.rhcos.iso.location").map(|found| found.value) {
             Ok(Projected::Plain(Value::Text(url))) => Location::Elsewhere(url).advice("rhcos"),

@@ -1,11 +1,12 @@
-//! The user's own manifests and patches: files of the cluster directory that become derivations, as if each had a recipe.
+//! The user's own manifests and patches: files of the cluster directory that become derivations, as if each had a
+//! recipe.
 //!
 //! ```text
 //! manifests/*.yaml     → user/manifests, among the manifests of `assembled`
-//! patches/10-dns.yaml  → patch/10-dns, on `assembled`; patches/20-x.yaml on what that gave; `patched` is the last one
+//! patches/10-dns.yaml  → patch/10-dns, on `assembled`; patches/20-x.yaml on its output; `patched` is the last one
 //! ```
 //!
-//! Manifests are public like every file of a recipe, but for those with a `Secret` in them.
+//! Manifests are public like every file of a recipe, except for those that contain a `Secret`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,7 +20,7 @@ use crate::engine::fields::{Field, Origins};
 use crate::engine::recipe::{Sources, is_name};
 use crate::openshift::patch::{self, Identity};
 
-/// What becomes of both folders: recipes with their files, and the field `user` with the secret manifests.
+/// Converts both folders: recipes with their files, and the field `user` with the secret manifests.
 pub(super) fn add(directory: &ClusterDir, sources: &mut Sources, problems: &mut Problems) -> Result<Field> {
     let manifests = read(directory, "manifests", problems)?;
     let patches = read(directory, "patches", problems)?;
@@ -27,11 +28,11 @@ pub(super) fn add(directory: &ClusterDir, sources: &mut Sources, problems: &mut 
     Ok(add_manifests(manifests, sources, problems))
 }
 
-/// A file by its name: what the user calls it, and its text.
+/// Files by name: the name shown to the user, and the text.
 type Files = BTreeMap<String, (String, String)>;
 
-/// The YAML and JSON files of a folder. Hidden files, editors' leftovers and notes are none of ours; what looks like a
-/// mistake is one.
+/// The YAML and JSON files of a folder. Ignores hidden files, editors' leftovers and notes; reports what looks like a
+/// mistake.
 fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result<Files> {
     let (root, mut files) = (directory.file(folder), Files::new());
     if !fs::exists(&root)? {
@@ -89,7 +90,7 @@ fn add_patches(files: Files, sources: &mut Sources, problems: &mut Problems) {
             "# {summary}\nbuilder = \"patch\"\n\n[inputs]\ntree = {}\n\n[files]\n{file} = {file}\n",
             quoted(&last)
         );
-        // What is no name is no link of the chain: the recipe reports it.
+        // An invalid name does not continue the chain: the recipe reports it.
         if is_name(&stem) {
             last = format!("patch/{stem}");
         }
@@ -102,7 +103,7 @@ fn add_patches(files: Files, sources: &mut Sources, problems: &mut Problems) {
     }
 }
 
-/// One recipe for all manifests, which are checked first; the field has those that are secret.
+/// One recipe for all manifests, which are checked first; returns the field with the secret ones.
 fn add_manifests(files: Files, sources: &mut Sources, problems: &mut Problems) -> Field {
     let (mut public, mut secret, mut fields) = (String::new(), String::new(), BTreeMap::new());
     let mut seen = BTreeMap::new();
@@ -155,7 +156,7 @@ fn add_manifests(files: Files, sources: &mut Sources, problems: &mut Problems) -
     Field::map([("manifests", Field::Map(fields))])
 }
 
-/// Which object a document is. Without one of these fields it cannot be applied.
+/// The identity of a document. Without one of these fields it cannot be applied.
 fn object(file: &str, document: &YamlNode, problems: &mut Problems) -> Identity {
     let identity = Identity::of(document);
     if let Some(field) = identity.missing() {
@@ -177,7 +178,7 @@ fn place(file: &str, node: &YamlNode, field: &str) -> Place {
     Place { file: file.to_owned(), line: Some(node.line), field: field.to_owned() }
 }
 
-/// A text as TOML writes it.
+/// Quotes a text for TOML.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

@@ -91,7 +91,7 @@ impl fmt::Display for Safe<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0.chars();
         for c in rest.by_ref().take(MOST) {
-            match redact::steers(c) {
+            match redact::controls_terminal(c) {
                 true => write!(f, "{}", c.escape_unicode())?,
                 false => write!(f, "{c}")?,
             }

@@ -345,7 +345,7 @@ fn what_the_programs_accept_and_should_not() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "render/cloud-credential"]), @r"
     [stderr]
     error: `render/cloud-credential` cannot be built (built-in recipes/62-render/cloud-credential.toml)
-    caused by: `/usr/bin/cloud-credential-operator` exited with 0 but did not write `/out/rendered`; it printed nothing
+    caused by: `/usr/bin/cloud-credential-operator` exited with 0 but did not make `/out/rendered`; it printed nothing
     hint: it renders nothing where install-config's `capabilities` leave CloudCredential out: then there is nothing to read
     [exit 1]
     ");

@@ -163,7 +163,7 @@ proptest! {
             File { secret, ..file(path, content.as_bytes()) }
         }
         let same = changes(of(path, &one, secret), of(path, &two, secret), &DeltaContext::default());
-        prop_assert!(!same.is_empty(), "a secret that changed is not told");
+        prop_assert!(!same.is_empty(), "a changed secret is not reported");
         let across = changes(of(path, &one, secret), of(elsewhere, &three, secret), &DeltaContext::default());
         let mut all = serde_json::to_string(&[same, across]).unwrap();
         all.push_str(&serde_json::to_string(&files(None, Some(of(path, &one, secret)), &DeltaContext::default())).unwrap());

@@ -25,7 +25,7 @@
 //! | `expect` | outputs that must exist, each a path or with one `*`: some programs exit with 0 and write nothing |
 //! | `require` | input → files that must exist and not be empty: some programs accept missing files |
 //! | `sort` | output file (may have a `*`) → list in it and the key to sort by, for programs with random order |
-//! | `advice` | output of a program → what the user should do about it |
+//! | `advice` | text in a program's output, or in our message about it (`did not make`) → what the user should do |
 //! | `secret` | true if a program generates keys: the output is secret even if no input is |
 //! | `seconds` | time limit of each step; 300 |
 //!

@@ -150,7 +150,7 @@ impl<'a> Runner<'a> {
             };
             match fs::optional(fs::metadata(&place))? {
                 None => {
-                    let problem = format!("did not write `{source}`, which the next step needs");
+                    let problem = format!("did not make `{source}`, which the next step needs");
                     return Err(self.failed(problem));
                 }
                 Some(found) if found.is_dir() => {
@@ -210,7 +210,7 @@ impl<'a> Runner<'a> {
         for (path, place) in &self.spec.outputs {
             let found = self.host(place)?;
             if fs::optional(fs::metadata(&found))?.is_none() {
-                let problem = format!("exited with 0 but did not write `{place}`");
+                let problem = format!("exited with 0 but did not make `{place}`");
                 return Err(self.failed(problem));
             }
             kept.insert((*path).to_owned(), found);
@@ -218,7 +218,7 @@ impl<'a> Runner<'a> {
         let files = files(&kept)?;
         for pattern in &self.spec.expect {
             if !files.keys().any(|path| matches(pattern, path)) {
-                let problem = format!("exited with 0 but did not write `{pattern}`");
+                let problem = format!("exited with 0 but did not make `{pattern}`");
                 return Err(self.failed(problem));
             }
         }

@@ -28,14 +28,14 @@ use rustix::process::{Pid, Resource, Rlimit};
 pub(super) use loaded::{Object, loaded};
 
 use super::layout::{Layout, Step, bytes};
-use super::watch::Begun;
+use super::watch::StartedProcess;
 use super::{HOST, Isolation, Limits, Program, SandboxError, USER, obstacle};
 use crate::base::fs;
 
 /// Messages from the child, each with a number: a failed step, a note, or the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Word {
+pub(super) enum ChildMessage {
     /// The program ended; the value is its wait status.
     Ended,
     /// `/proc` could not be mounted.
@@ -90,7 +90,7 @@ pub(super) fn start(
     isolation: Isolation,
     program: &Program<'_>,
     layout: &Layout,
-) -> Result<Begun, SandboxError> {
+) -> Result<StartedProcess, SandboxError> {
     if isolation == Isolation::Root && !rustix::process::geteuid().is_root() {
         return Err(obstacle::forbidden("only root can do without user namespaces", None));
     }
@@ -115,7 +115,7 @@ pub(super) fn start_bare(
     isolation: Isolation,
     program: &Program<'_>,
     argv: Vec<String>,
-) -> Result<Begun, SandboxError> {
+) -> Result<StartedProcess, SandboxError> {
     let argv = strings(argv.into_iter())?;
     let begin = Begin { isolation, flags: libc::SIGCHLD, steps: &[], bare: true, program };
     begin.start(&argv, &[])
@@ -130,7 +130,7 @@ struct Begin<'a> {
 }
 
 impl Begin<'_> {
-    fn start(&self, argv: &[CString], environment: &[CString]) -> Result<Begun, SandboxError> {
+    fn start(&self, argv: &[CString], environment: &[CString]) -> Result<StartedProcess, SandboxError> {
         let pipe = |what: &str| {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
                 .map_err(|errno| SandboxError::Failed { what: what.to_owned(), source: errno.into() })
@@ -168,7 +168,7 @@ impl Begin<'_> {
         let pid = unsafe { clone(self.flags) };
         match pid {
             Ok(None) => first_process(&ready),
-            Ok(Some(pid)) => Ok(Begun { pid, status, printed, _leash: leash }),
+            Ok(Some(pid)) => Ok(StartedProcess { pid, status, printed, _leash: leash }),
             Err(errno) => Err(obstacle::of_clone(self.isolation, errno)),
         }
     }
@@ -217,41 +217,41 @@ fn last_error() -> Errno {
 /// The first process of the namespaces: sets up the root, starts the program, waits for it, reports its end.
 fn first_process(ready: &Ready<'_>) -> ! {
     match prepare(ready).and_then(|()| run(ready)) {
-        Ok(status) => say(ready, Word::Ended as u32, status),
-        Err((word, errno)) => say(ready, word, errno.raw_os_error()),
+        Ok(status) => report(ready, ChildMessage::Ended as u32, status),
+        Err((word, errno)) => report(ready, word, errno.raw_os_error()),
     }
     // SAFETY: always; runs and flushes nothing of the parent.
     unsafe { libc::_exit(0) }
 }
 
 /// Reports to the parent. If it is gone, nobody needs to know.
-fn say(ready: &Ready<'_>, word: u32, value: i32) {
+fn report(ready: &Ready<'_>, word: u32, value: i32) {
     let mut message = [0; MESSAGE];
     message[..4].copy_from_slice(&word.to_le_bytes());
     message[4..].copy_from_slice(&value.to_le_bytes());
     let _ = rustix::io::write(ready.status, &message);
 }
 
-fn at<T>(word: Word, result: Result<T, Errno>) -> Result<T, Stop> {
+fn at<T>(word: ChildMessage, result: Result<T, Errno>) -> Result<T, Stop> {
     result.map_err(|errno| (word as u32, errno))
 }
 
 fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
-    at(Word::Leash, leash(ready))?;
+    at(ChildMessage::Leash, leash(ready))?;
     if ready.bare {
         return Ok(());
     }
     if ready.isolation == Isolation::User {
-        at(Word::Users, users(ready))?;
+        at(ChildMessage::Users, users(ready))?;
     }
-    at(Word::Host, rustix::system::sethostname(HOST.as_bytes()))?;
-    at(Word::Network, network::addresses(ready.addresses))?;
+    at(ChildMessage::Host, rustix::system::sethostname(HOST.as_bytes()))?;
+    at(ChildMessage::Network, network::addresses(ready.addresses))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    at(Word::Private, rustix::mount::mount_change(c"/", private))?;
+    at(ChildMessage::Private, rustix::mount::mount_change(c"/", private))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     let options = c"mode=0755,size=16m";
-    at(Word::Root, rustix::mount::mount(c"tinderbox", &*ready.base, c"tmpfs", flags, options))?;
-    at(Word::Root, rustix::process::chdir(&*ready.base))?;
+    at(ChildMessage::Root, rustix::mount::mount(c"tinderbox", &*ready.base, c"tmpfs", flags, options))?;
+    at(ChildMessage::Root, rustix::process::chdir(&*ready.base))?;
     // The user's umask must not affect modes.
     rustix::process::umask(Mode::empty());
     for (number, step) in ready.steps.iter().enumerate() {
@@ -259,13 +259,13 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
             match step {
                 // A container that hides parts of its own /proc does not allow a new one.
                 Step::Proc { .. } if errno == Errno::PERM || errno == Errno::ACCESS => {
-                    say(ready, Word::NoProc as u32, 0);
+                    report(ready, ChildMessage::NoProc as u32, 0);
                 }
-                _ => return Err((Word::Step as u32 + number as u32, errno)),
+                _ => return Err((ChildMessage::Step as u32 + number as u32, errno)),
             }
         }
     }
-    at(Word::Pivot, root::pivot())
+    at(ChildMessage::Pivot, root::pivot())
 }
 
 /// Makes this process die with tinderbox, also if that is already gone.
@@ -324,14 +324,14 @@ fn put(path: &CStr, text: &CStr) -> Result<(), Errno> {
 
 /// Starts the program and waits for it; all other processes end with us.
 fn run(ready: &Ready<'_>) -> Result<i32, Stop> {
-    at(Word::Privileges, rustix::thread::set_no_new_privs(true))?;
+    at(ChildMessage::Privileges, rustix::thread::set_no_new_privs(true))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
     // SAFETY: as for the first.
-    let program = match at(Word::Fork, unsafe { clone(libc::SIGCHLD) })? {
+    let program = match at(ChildMessage::Fork, unsafe { clone(libc::SIGCHLD) })? {
         Some(pid) => pid.as_raw_nonzero().get(),
         None => {
             let (word, errno) = execute(ready);
-            say(ready, word, errno.raw_os_error());
+            report(ready, word, errno.raw_os_error());
             // SAFETY: always.
             unsafe { libc::_exit(127) }
         }
@@ -342,7 +342,7 @@ fn run(ready: &Ready<'_>) -> Result<i32, Stop> {
         let pid = unsafe { libc::waitpid(-1, &raw mut status, 0) };
         match pid {
             -1 if last_error() == Errno::INTR => {}
-            -1 => return Err((Word::Fork as u32, last_error())),
+            -1 => return Err((ChildMessage::Fork as u32, last_error())),
             pid if pid == program => return Ok(status),
             _ => {} // an orphan of the program
         }
@@ -352,15 +352,15 @@ fn run(ready: &Ready<'_>) -> Result<i32, Stop> {
 /// Becomes the program. Only returns on failure.
 fn execute(ready: &Ready<'_>) -> Stop {
     let prepared = limit(ready)
-        .map_err(|errno| (Word::Limits as u32, errno))
-        .and_then(|()| at(Word::Directory, rustix::process::chdir(&*ready.directory)))
-        .and_then(|()| at(Word::Execute, connect(ready)));
+        .map_err(|errno| (ChildMessage::Limits as u32, errno))
+        .and_then(|()| at(ChildMessage::Directory, rustix::process::chdir(&*ready.directory)))
+        .and_then(|()| at(ChildMessage::Execute, connect(ready)));
     if let Err(stop) = prepared {
         return stop;
     }
     // SAFETY: both lists are null-terminated, in this process's copy of the parent's memory.
     unsafe { libc::execve(ready.argv[0], ready.argv.as_ptr(), ready.environment.as_ptr()) };
-    (Word::Execute as u32, last_error())
+    (ChildMessage::Execute as u32, last_error())
 }
 
 fn limit(ready: &Ready<'_>) -> Result<(), Errno> {

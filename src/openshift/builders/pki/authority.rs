@@ -51,7 +51,7 @@ impl Builder for Authority {
         let name = Terms(job).name()?;
         let own = key(job, "key")?;
         let chain = match Terms(job).text("own") {
-            Some(text) => brought(job, text, &own)?,
+            Some(text) => user_chain(job, text, &own)?,
             None => issued(job, &own)?,
         };
         let bundle: String = chain.iter().map(Certificate::to_pem).collect();
@@ -114,7 +114,7 @@ fn issued(job: &Job<'_>, own: &PrivateKey) -> Result<Vec<Certificate>, BuildErro
 }
 
 /// The user's certificate and the rest of its chain, after checking that it qualifies.
-fn brought(job: &Job<'_>, text: &str, own: &PrivateKey) -> Result<Vec<Certificate>, BuildError> {
+fn user_chain(job: &Job<'_>, text: &str, own: &PrivateKey) -> Result<Vec<Certificate>, BuildError> {
     let terms = Terms(job);
     let name = leaf(terms.name()?);
     let chain = Certificate::chain_from_pem(text).map_err(about(format!("your certificate of `{name}`")))?;

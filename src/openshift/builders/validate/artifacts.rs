@@ -1,9 +1,8 @@
-//! What checks look at: every text file of the inputs, and every YAML document with its lines.
+//! The input of checks: every text file of the inputs, and every YAML document with its lines.
 //!
-//! An input called `crds` holds schemas to check with; of one called `names-…` only the names of its files are known, so
-//! that nothing secret in it can be said; everything else is what is checked. So a recipe chooses what a check sees by
-//! naming inputs. Files are parsed when a check first asks: a release's CRDs are megabytes of YAML, of
-//! which few are needed.
+//! The input `crds` contains schemas; of inputs named `names-…` only the file names are known, so that nothing secret
+//! can leak; everything else is checked. So a recipe decides what a check sees by naming inputs. Files are parsed on
+//! first use: a release's CRDs are megabytes of YAML, of which few are needed.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,14 +18,14 @@ use crate::openshift::ignition::{Config, IgnitionError};
 /// The input whose files are schemas.
 const SCHEMAS: &str = "crds";
 
-/// How inputs are called of which no file is read.
+/// Prefix of inputs whose files are not read.
 const NAMES: &str = "names-";
 
 /// All artifacts of a job.
 pub(super) struct Artifacts<'a> {
     /// Text files, by input and path.
     pub(super) files: Vec<File>,
-    /// The paths of all files, also of those that are not read, each with the name of its input.
+    /// The paths of all files, including those that are not read, each with its input.
     names: BTreeSet<(String, String)>,
     /// Config values by alias.
     pub(super) config: BTreeMap<&'a str, &'a Value>,
@@ -34,16 +33,14 @@ pub(super) struct Artifacts<'a> {
 }
 
 pub(super) struct File {
-    /// The input's alias; for one of a group, the group's.
+    /// The input's alias; for a member of a group, the group's.
     pub(super) input: String,
-    /// Its path in the input; for an input that is a single file, the input's alias.
+    /// Path in the input; for a single-file input, its alias.
     pub(super) path: String,
     pub(super) text: String,
-    /// The derivation that wrote it.
     pub(super) derivation: String,
-    /// Whether it holds a secret.
     pub(super) secret: bool,
-    /// Whether it is there to check others with.
+    /// Whether it contains schemas, not subjects.
     schema: bool,
     parsed: OnceCell<(Vec<Document>, Problems)>,
     config: OnceCell<Result<Config, IgnitionError>>,
@@ -52,9 +49,8 @@ pub(super) struct File {
 /// One YAML document of a file.
 pub(super) struct Document {
     pub(super) file: String,
-    /// The derivation that wrote it.
     pub(super) derivation: String,
-    /// Whether no message may show what it says.
+    /// Whether messages must not show its content.
     pub(super) secret: bool,
     pub(super) root: YamlNode,
 }
@@ -90,12 +86,12 @@ impl<'a> Artifacts<'a> {
         Ok(Self { files, names, config: job.config(), tables: Tables::read(job)? })
     }
 
-    /// Every document, schemas too.
+    /// Every document, including schemas.
     pub(super) fn documents(&self) -> impl Iterator<Item = &Document> {
         self.files.iter().flat_map(File::documents)
     }
 
-    /// What is to be checked, without the schemas.
+    /// The documents to check, without schemas.
     pub(super) fn subjects(&self) -> impl Iterator<Item = &Document> {
         self.files.iter().filter(|file| !file.schema).flat_map(File::documents)
     }
@@ -110,12 +106,12 @@ impl<'a> Artifacts<'a> {
         self.names.contains(&(input.to_owned(), path.to_owned()))
     }
 
-    /// The CRD of a group and kind, from the schemas or from what is checked. Only files that name both are parsed.
+    /// The CRD of a group and kind, from the schemas or from the subjects. Parses only files that name both.
     pub(super) fn crd(&self, group: &str, kind: &str) -> Option<&Document> {
         let [group_line, kind_line] = [("group", group), ("kind", kind)]
             .map(|(key, value)| [format!("{key}: {value}"), format!("\"{key}\":\"{value}\"")]);
         let names = |text: &str, wanted: &[String; 2]| {
-            // The search is much faster than the lines, and nearly always says no.
+            // The search is much faster than comparing lines, and nearly always fails.
             (text.contains(&wanted[0]) && text.lines().map(str::trim).any(|line| line == wanted[0]))
                 || (text.starts_with('{') && text.replace(": ", ":").contains(&wanted[1]))
         };
@@ -128,7 +124,7 @@ impl<'a> Artifacts<'a> {
         })
     }
 
-    /// What is wrong with the files that are YAML.
+    /// Problems of the YAML files.
     pub(super) fn problems(&self) -> impl Iterator<Item = &crate::base::hint::Problem> {
         self.files.iter().flat_map(|file| &file.parsed().1.0)
     }
@@ -140,12 +136,11 @@ impl<'a> Artifacts<'a> {
         })
     }
 
-    /// A config value that is a text.
     pub(super) fn config_text(&self, alias: &str) -> &str {
         self.config.get(alias).and_then(|value| value.as_text()).unwrap_or_default()
     }
 
-    /// The texts of a config value: itself, or all that is in its lists.
+    /// The texts of a config value: itself, or those in its lists.
     pub(super) fn config_texts(&self, alias: &str) -> Vec<&str> {
         fn collect<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
             match value {
@@ -158,7 +153,7 @@ impl<'a> Artifacts<'a> {
         found
     }
 
-    /// The derivation that wrote a file; empty for what is no file.
+    /// The derivation that wrote a file; empty if it is not a file.
     pub(super) fn derivation(&self, path: &str) -> &str {
         self.files.iter().find(|file| file.path == path).map_or("", |file| &file.derivation)
     }
@@ -170,7 +165,7 @@ impl File {
         &self.parsed().0
     }
 
-    /// The Ignition config that it is, or why it is none.
+    /// The Ignition config in it, or the error.
     pub(super) fn ignition(&self) -> &Result<Config, IgnitionError> {
         self.config.get_or_init(|| Config::parse(&self.text))
     }
@@ -206,12 +201,11 @@ impl Document {
         self.get(path)?.text()
     }
 
-    /// The line of what is there, or else of the document.
+    /// The line of the node at a path, else of the document.
     pub(super) fn line(&self, path: &str) -> Option<usize> {
         Some(self.get(path).unwrap_or(&self.root).line)
     }
 
-    /// The elements of the list there.
     pub(super) fn list(&self, path: &str) -> &[YamlNode] {
         match self.get(path).map(|node| &node.data) {
             Some(YamlData::List(items)) => items,
@@ -220,7 +214,7 @@ impl Document {
     }
 }
 
-/// A node as canonical text, to compare meaning and not layout.
+/// Canonical text of a node, to compare meaning and not layout.
 pub(super) fn meaning(node: &YamlNode) -> String {
     match &node.data {
         YamlData::Scalar { text, .. } => format!("{text:?}"),

@@ -1,6 +1,6 @@
-//! Checks of certificates: what they are for, whom they name, and whether a chain of them holds.
+//! Checks of certificates: their uses, their names, and their chains.
 //!
-//! Private keys are not here: certificates are public, and so is everything that these checks say.
+//! Does not handle private keys: certificates are public, and so are all messages of these checks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -36,7 +36,7 @@ pub(super) const ETCD_USAGE: Check = Check {
     },
 };
 
-/// Everyone finds the API server under a name that its certificate has.
+/// Clients reach the API server under a name in its certificate.
 pub(super) const APISERVER_SANS: Check = Check {
     name: "apiserver-sans",
     config: &["bootstrap", "domain", "loopbacks", "masters", "service_networks", "vips"],
@@ -68,7 +68,7 @@ pub(super) const SERVICE_IP: Check = Check {
     },
 };
 
-/// An administrator who may do something.
+/// The administrator has permissions.
 pub(super) const ADMIN_GROUP: Check = Check {
     name: "admin-group",
     config: &[],
@@ -85,7 +85,7 @@ pub(super) const ADMIN_GROUP: Check = Check {
     },
 };
 
-/// Chains that verifiers accept.
+/// Verifiers accept the chains.
 pub(super) const PATH_LENGTH: Check = Check {
     name: "ca-path-length",
     config: &[],
@@ -109,10 +109,10 @@ pub(super) const PATH_LENGTH: Check = Check {
     },
 };
 
-/// Goes up from one certificate of a bundle to its root.
+/// Walks up from one certificate of a bundle to its root.
 fn climb(file: &File, bundle: &[Certificate], from: &Certificate, report: &mut Report<'_>) {
     let mut at = from;
-    // More steps than certificates would be a circle.
+    // More steps than certificates would be a cycle.
     for below in 0..bundle.len() {
         if let Some(length) = at.path_length().filter(|length| usize::from(*length) < below) {
             let message = format!("`{}` allows {length} authorities below it, and has {below}", at.subject());
@@ -130,7 +130,7 @@ fn climb(file: &File, bundle: &[Certificate], from: &Certificate, report: &mut R
     }
 }
 
-/// The certificate of a file that must be there.
+/// The certificate of a file that must exist.
 pub(super) fn find<'a>(
     artifacts: &'a Artifacts<'_>,
     name: &str,
@@ -144,7 +144,7 @@ pub(super) fn find<'a>(
 }
 
 fn read(file: &File, report: &mut Report<'_>) -> Option<Certificate> {
-    // What a server shows may have its issuers behind it.
+    // A server's file may contain its issuers too.
     match Certificate::chain_from_pem(&file.text) {
         Ok(chain) => chain.into_iter().next(),
         Err(error) => {
@@ -165,7 +165,7 @@ fn missing(
     }
 }
 
-/// Counted from the networks themselves, and not taken from the field that the recipe takes them from.
+/// Computed from the networks themselves, not from the field that the recipe uses.
 fn first_service_addresses(artifacts: &Artifacts<'_>) -> impl Iterator<Item = IpAddr> {
     let networks = artifacts.config_texts("service_networks").into_iter();
     networks.filter_map(|network| network.parse::<IpNet>().ok()).map(|network| match network {

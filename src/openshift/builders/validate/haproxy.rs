@@ -3,7 +3,7 @@
 use super::artifacts::Artifacts;
 use super::{Check, Report};
 
-/// HAProxy in front of TLS servers that it cannot speak to.
+/// HAProxy in front of TLS servers, to which it cannot speak HTTP.
 pub(super) const TCP_CHECKS: Check = Check { name: "haproxy-tcp-checks", config: &[], run: tcp_checks };
 
 fn tcp_checks(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {

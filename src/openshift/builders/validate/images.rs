@@ -25,7 +25,7 @@ pub(super) const CVO_IMAGE: Check = Check {
     },
 };
 
-/// What carries the first service address until OVN does.
+/// kube-proxy serves the first service address until OVN does.
 pub(super) const KUBE_PROXY: Check = Check {
     name: "kube-proxy",
     config: &[],
@@ -45,12 +45,12 @@ pub(super) const KUBE_PROXY: Check = Check {
                 program.report(report, "securityContext", "it is not privileged");
             }
         }
-        // It uses the kubeconfig with which the kubelet of a new master first comes.
+        // It uses the bootstrap kubeconfig of a new master's kubelet.
         bound(artifacts, report, "system:bootstrapper", "system:node-proxier");
     },
 };
 
-/// Images that are what they were when this was built.
+/// Images are pinned.
 pub(super) const NOT_EMPTY: Check = Check {
     name: "image-not-empty",
     config: &[],
@@ -85,7 +85,7 @@ fn wanted(program: &Program<'_>, image: &str, report: &mut Report<'_>) {
     }
 }
 
-/// What is wrong with a reference.
+/// What is wrong with a reference, if anything.
 fn problem(reference: &str) -> Option<String> {
     let digest = reference.rsplit_once("@sha256:").map(|(_, digest)| digest);
     let whole = |digest: &str| digest.len() == 64 && digest.bytes().all(|c| c.is_ascii_hexdigit());

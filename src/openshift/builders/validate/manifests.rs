@@ -8,7 +8,7 @@ use super::artifacts::{Artifacts, Document, meaning};
 use super::{Check, Report};
 use crate::base::yaml::{self, Source, YamlNode};
 
-/// What cannot be read is refused by the API server, late.
+/// The API server rejects invalid manifests late.
 pub(super) const PARSES: Check = Check {
     name: "manifest-parses",
     config: &[],
@@ -31,7 +31,7 @@ pub(super) const PARSES: Check = Check {
     },
 };
 
-/// The cluster's domain, not the base domain of the company.
+/// The cluster's domain, not the company's base domain.
 pub(super) const DNS_BASE_DOMAIN: Check = Check {
     name: "dns-base-domain",
     config: &["domain"],
@@ -47,7 +47,7 @@ pub(super) const DNS_BASE_DOMAIN: Check = Check {
     },
 };
 
-/// The network operator reads its own Network, everybody else the other one.
+/// The network operator reads its own Network, all others read the other one.
 pub(super) const OPERATOR_NETWORK: Check = Check {
     name: "operator-network",
     config: &[],
@@ -78,7 +78,7 @@ pub(super) const OPERATOR_NETWORK: Check = Check {
     },
 };
 
-/// Operators read the status, and the network operator, which writes it, comes late.
+/// Operators read the status, and the network operator, which writes it, starts late.
 pub(super) const NETWORK_STATUS: Check = Check {
     name: "network-status",
     config: &[],
@@ -96,7 +96,7 @@ pub(super) const NETWORK_STATUS: Check = Check {
     },
 };
 
-/// The CRDs take any text here: nothing before the network operator looks at it.
+/// The CRDs accept any text here: nothing validates it before the network operator.
 pub(super) const NETWORK_CIDRS: Check = Check {
     name: "network-cidrs",
     config: &[],
@@ -168,21 +168,21 @@ pub(super) const CLUSTER_CONFIG: Check = Check {
     },
 };
 
-/// Kubelets that may ask for certificates.
+/// Kubelets may request certificates.
 pub(super) const BOOTSTRAPPER_RBAC: Check = Check {
     name: "bootstrapper-rbac",
     config: &[],
     run: |artifacts, report| bound(artifacts, report, "system:bootstrapper", "system:node-bootstrapper"),
 };
 
-/// An API server that may ask kubelets.
+/// The API server may contact kubelets.
 pub(super) const KUBELET_ACCESS: Check = Check {
     name: "kubelet-access",
     config: &[],
     run: |artifacts, report| bound(artifacts, report, "system:kube-apiserver", "system:kubelet-api-admin"),
 };
 
-/// Looks at the one object of a kind; it must be there.
+/// Checks the only object of a kind, which must exist.
 pub(super) fn one(
     artifacts: &Artifacts<'_>,
     report: &mut Report<'_>,
@@ -197,7 +197,7 @@ pub(super) fn one(
     found.for_each(|document| look(document, report));
 }
 
-/// Whether a ClusterRoleBinding gives `role` to the user `user`.
+/// Checks that a ClusterRoleBinding grants `role` to `user`.
 pub(super) fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &str) {
     let mut bindings = artifacts.kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
     let given = bindings.any(|binding| {
@@ -213,10 +213,10 @@ pub(super) fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &s
     }
 }
 
-/// What the cluster-version operator reads and writes of itself, before it brings anything.
+/// The CRDs that the cluster-version operator itself needs first.
 const CVO_OWN: [&str; 2] = ["clusteroperators.config.openshift.io", "clusterversions.config.openshift.io"];
 
-/// Custom resources that the API server knows.
+/// The API server knows all custom resources.
 pub(super) const CRDS: Check = Check {
     name: "crds-before-cvo",
     config: &[],

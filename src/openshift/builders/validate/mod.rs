@@ -1,9 +1,9 @@
-//! `validate`: named checks over artifacts. There is an output only if all hold.
+//! `validate`: named checks of artifacts. There is an output only if all pass.
 //!
-//! A check is one function with a name, listed in [`CHECKS`]; its rule in words, and what breaks at boot without it, stand in
-//! `boot-facts.toml`. Parameter `checks` has the rows of those to make, `disabled` names those that the
-//! user turned off; every input is looked at, where `crds` holds schemas to look with; config values are known to checks
-//! by their alias. What a check could not decide is in its report: it is no failure, and not silent either.
+//! A check is one function with a name, listed in [`CHECKS`]; its rule in words, and what breaks at boot without it,
+//! are in `boot-facts.toml`. Parameter `checks` has the rows of those to run, `disabled` names those that the user
+//! disabled; all inputs are checked, except `crds`, which contains schemas; checks see config values by their alias.
+//! Rules that a check could not evaluate are listed in its report: neither a failure nor silent.
 
 mod artifacts;
 mod certificates;
@@ -34,11 +34,11 @@ use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
 use crate::openshift::schema::Fault;
 
-/// How to verify one boot fact.
+/// How to verify a boot fact.
 pub(crate) struct Check {
     /// As in `boot-facts.toml`.
     pub name: &'static str,
-    /// Config aliases that it needs, and tables: files called `….toml`.
+    /// Required config aliases and tables: files named `….toml`.
     config: &'static [&'static str],
     run: fn(&Artifacts<'_>, &mut Report<'_>),
 }
@@ -107,16 +107,16 @@ pub(crate) const CHECKS: &[Check] = &[
     ignition::UNITS,
 ];
 
-/// Something that does not hold.
+/// A violation.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
     pub check: &'static str,
-    /// The file that it is in.
+    /// The file that contains it.
     pub artifact: String,
-    /// Where the file is from: a derivation or a file of the user's, and the patches that changed it.
+    /// The origin of the file: a derivation or a file of the user, and the patches that changed it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub derivation: String,
-    /// Line, from 1.
+    /// From 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// Path of the field.
@@ -130,7 +130,7 @@ pub(crate) struct Finding {
     pub hint: Option<String>,
 }
 
-/// Findings below the error that they make.
+/// Findings below their error.
 pub(super) fn list(findings: &[Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
@@ -151,14 +151,14 @@ pub(super) fn list(findings: &[Finding]) -> String {
     text
 }
 
-/// Where a check puts what it finds.
+/// Collects the findings of a check.
 struct Report<'a> {
     fact: &'a Fact<'a>,
     findings: Vec<Finding>,
     open: BTreeSet<Open>,
 }
 
-/// A rule that nobody evaluated: the API server will.
+/// A rule that is left to the API server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Open {
     file: String,
@@ -182,7 +182,7 @@ impl Report<'_> {
         });
     }
 
-    /// The same at a node of a document, which has the line.
+    /// A finding at a node of a document, which has the line.
     fn at(&mut self, document: &Document, line: usize, field: &str, message: impl Into<String>) {
         self.add(&document.file, Some(line), field, message);
         if let Some(finding) = self.findings.last_mut() {
@@ -190,14 +190,14 @@ impl Report<'_> {
         }
     }
 
-    /// What to do about the last finding.
+    /// Adds a hint to the last finding.
     fn hint(&mut self, hint: impl Into<String>) {
         if let Some(finding) = self.findings.last_mut() {
             finding.hint = Some(hint.into());
         }
     }
 
-    /// What a schema says of a document.
+    /// Converts a schema fault of a document.
     fn fault(&mut self, document: &Document, fault: Fault) {
         self.add(&document.file, Some(fault.line), &fault.path, fault.message);
         if let Some(finding) = self.findings.last_mut() {
@@ -207,7 +207,7 @@ impl Report<'_> {
     }
 }
 
-/// What an output says about one check.
+/// The output of one check.
 #[derive(Serialize)]
 struct Passed<'a> {
     name: &'static str,
@@ -224,7 +224,7 @@ impl Builder for Validate {
         BuilderId::new("validate", 5)
     }
 
-    /// Its report says which rules hold, nothing of what was looked at.
+    /// The report says which rules hold, and nothing about the content.
     fn declassifies(&self, _: &Job<'_>) -> bool {
         true
     }
@@ -295,7 +295,7 @@ struct Fact<'a> {
     applies: bool,
 }
 
-/// The facts that a job has to verify.
+/// The boot facts that a job verifies.
 fn facts<'a>(job: &'a Job<'_>) -> Result<Vec<Fact<'a>>, JobError> {
     let wrong = || JobError::Expected {
         name: "checks".into(),

@@ -5,7 +5,7 @@ use super::manifests::one;
 use super::{Check, Report, scripts};
 use crate::base::yaml::YamlNode;
 
-/// The gates of this version, before anyone asks for them.
+/// The gates of this version exist before anyone needs them.
 pub(super) const FEATURE_GATE: Check = Check {
     name: "featuregate",
     config: &["version"],
@@ -31,7 +31,7 @@ pub(super) const FEATURE_GATE: Check = Check {
     },
 };
 
-/// A cluster that is installed first.
+/// The cluster is installed, not updated.
 pub(super) const CLUSTER_VERSION: Check = Check {
     name: "clusterversion-no-update",
     config: &[],
@@ -45,7 +45,7 @@ pub(super) const CLUSTER_VERSION: Check = Check {
     },
 };
 
-/// What every operator asks about the cluster that it is in.
+/// What every operator needs to know about its cluster.
 pub(super) const INFRASTRUCTURE: Check = Check {
     name: "infrastructure-status",
     config: &[],
@@ -95,7 +95,7 @@ pub(super) const ETCD_ENDPOINTS: Check = Check {
         let Some(document) = maps.next() else {
             return report.add("manifests", None, "", "there is no ConfigMap openshift-etcd/etcd-endpoints");
         };
-        // Its name has dots in it.
+        // Its name contains dots.
         let annotation = "alpha.installer.openshift.io/etcd-bootstrap";
         let found = document.get("metadata.annotations").and_then(|all| all.get(annotation));
         let text = found.and_then(YamlNode::text).unwrap_or_default();
@@ -107,7 +107,7 @@ pub(super) const ETCD_ENDPOINTS: Check = Check {
     },
 };
 
-/// Looks at the one object of a kind of config.openshift.io/v1; it must have this name.
+/// Checks the only object of a kind in config.openshift.io/v1, which must have this name.
 fn named(
     artifacts: &Artifacts<'_>,
     report: &mut Report<'_>,

@@ -1,4 +1,4 @@
-//! Checks of static pods: what the kubelet of a node starts before there is an API to ask.
+//! Checks of static pods, which a node's kubelet starts before there is an API.
 
 use super::artifacts::{Artifacts, Document};
 use super::certificates::{self, find};
@@ -11,27 +11,27 @@ use crate::openshift::pod::{Container, Flag, containers};
 /// The input with static pods.
 pub(super) const INPUT: &str = "pods";
 
-/// Where the bootstrap node keeps keys and certificates.
+/// The bootstrap node's keys and certificates.
 const SECRETS: &str = "/etc/kubernetes/bootstrap-secrets/";
-/// Where it keeps kubeconfigs.
+/// Its kubeconfigs.
 const KUBECONFIGS: &str = "/etc/kubernetes/kubeconfigs/";
 
 /// A container of a static pod.
 pub(super) struct Program<'a> {
     pub(super) document: &'a Document,
-    /// The container, as its file says it.
+    /// The container in its file.
     pub(super) node: &'a YamlNode,
     pub(super) container: Container,
     place: String,
 }
 
 impl Program<'_> {
-    /// Whether it runs a program of that name, by itself or through hyperkube.
+    /// Whether it runs a program of that name, directly or through hyperkube.
     pub(super) fn runs(&self, name: &str) -> bool {
         self.container.program.iter().any(|word| leaf(word) == name)
     }
 
-    /// The last flag of a name: that one counts.
+    /// The last flag of a name, which counts.
     pub(super) fn flag(&self, name: &str) -> Option<&Flag> {
         self.container.flags.iter().rev().find(|flag| flag.name == name)
     }
@@ -47,7 +47,7 @@ impl Program<'_> {
         report.at(self.document, line, &self.field(field), message);
     }
 
-    /// Whether the kernel lets it do what root may do.
+    /// Whether it runs privileged.
     pub(super) fn is_privileged(&self) -> bool {
         let context = self.node.get("securityContext");
         context.and_then(|context| context.get("privileged")).and_then(YamlNode::text) == Some("true")
@@ -75,7 +75,7 @@ pub(super) fn programs<'a>(artifacts: &'a Artifacts<'_>) -> Vec<Program<'a>> {
     found
 }
 
-/// The CVO where nothing schedules pods.
+/// The CVO runs where nothing schedules pods.
 pub(super) const CVO_STATIC_POD: Check = Check {
     name: "cvo-static-pod",
     config: &[],
@@ -86,7 +86,7 @@ pub(super) const CVO_STATIC_POD: Check = Check {
     },
 };
 
-/// A CVO that finds its manifests and needs no certificate.
+/// The CVO finds its manifests and needs no certificate.
 pub(super) const CVO_FLAGS: Check = Check {
     name: "cvo-flags",
     config: &[],
@@ -114,7 +114,7 @@ pub(super) const CVO_FLAGS: Check = Check {
     },
 };
 
-/// Aggregated APIs that believe the API server.
+/// Aggregated APIs trust the API server.
 pub(super) const FRONT_PROXY: Check = Check {
     name: "front-proxy-names",
     config: &[],
@@ -144,7 +144,7 @@ pub(super) const FRONT_PROXY: Check = Check {
     },
 };
 
-/// Programs that find their files: they are made, and the node's Ignition writes them.
+/// Programs find their files: a derivation creates them, and the node's Ignition writes them.
 pub(super) const FLAG_FILES: Check = Check {
     name: "flag-files-exist",
     config: &[],

@@ -1,5 +1,4 @@
-//! Checks of what one object says about another: what pods mount, the namespaces that objects are in, and whom bindings
-//! give rights.
+//! Checks of references between objects: what pods mount, the namespaces of objects, and the subjects of bindings.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +12,13 @@ use crate::base::yaml::YamlNode;
 /// The input with cluster manifests.
 const MANIFESTS: &str = "manifests";
 
-/// Namespaces that the API server makes for itself.
+/// Namespaces that the API server creates itself.
 const OWN_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// ConfigMaps that controllers put into every namespace.
+/// ConfigMaps that controllers create in every namespace.
 const EVERYWHERE: [&str; 2] = ["kube-root-ca.crt", "openshift-service-ca.crt"];
 
-/// Users and groups that no certificate has and that exist: the API server itself and its authenticators make them.
+/// Users and groups without a certificate: the API server itself and its authenticators define them.
 const BUILT_IN: [&str; 11] = [
     "system:anonymous",
     "system:apiserver",
@@ -34,11 +33,11 @@ const BUILT_IN: [&str; 11] = [
     "system:cluster-admins",
 ];
 
-/// The same by the beginning of their names.
+/// The same, by prefix.
 const BUILT_IN_PREFIXES: [&str; 4] =
     ["system:bootstrap:", "system:node:", "system:serviceaccount:", "system:serviceaccounts:"];
 
-/// Pods that find what they mount.
+/// Pods find what they mount.
 pub(super) const MOUNTS: Check = Check {
     name: "mounts-exist",
     config: &[],
@@ -66,7 +65,7 @@ pub(super) const MOUNTS: Check = Check {
     },
 };
 
-/// Namespaces before what is in them.
+/// Namespaces precede their content.
 pub(super) const NAMESPACES: Check = Check {
     name: "namespaces-first",
     config: &[],
@@ -82,14 +81,14 @@ pub(super) const NAMESPACES: Check = Check {
             }
             placed(document, &made, &later, report);
         }
-        // Static pods are there before any of them, and the API shows them once their namespace is there too.
+        // Static pods exist before any namespace, and the API shows them once their namespace exists too.
         for document in artifacts.of(pods::INPUT).flat_map(|file| file.documents()) {
             placed(document, &made, &later, report);
         }
     },
 };
 
-/// Rights for somebody who exists.
+/// Bindings name existing subjects.
 pub(super) const SUBJECTS: Check = Check {
     name: "rbac-subjects",
     config: &[],
@@ -150,7 +149,7 @@ fn placed(document: &Document, made: &BTreeSet<&str>, later: &BTreeSet<&str>, re
     }
 }
 
-/// What pods can mount: kind, namespace, name. A Service may ask for a Secret with a serving certificate.
+/// What pods can mount: kind, namespace, name. A Service may request a Secret with a serving certificate.
 fn objects(artifacts: &Artifacts<'_>) -> BTreeSet<(&'static str, String, String)> {
     let mut found = BTreeSet::new();
     for document in artifacts.of(MANIFESTS).flat_map(|file| file.documents()) {
@@ -171,7 +170,7 @@ fn objects(artifacts: &Artifacts<'_>) -> BTreeSet<(&'static str, String, String)
     found
 }
 
-/// Who the certificates are for.
+/// The subjects of the certificates.
 fn identities(artifacts: &Artifacts<'_>, report: &mut Report<'_>) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for file in artifacts.of(certificates::INPUT).filter(|file| file.path.ends_with(".crt")) {
@@ -221,7 +220,7 @@ struct Used<'n> {
     name: &'n str,
 }
 
-/// What a pod mounts or has in its environment, but for what may be missing.
+/// What a pod mounts or has in its environment, without optional references.
 fn uses<'n>(path: &str, spec: &'n YamlNode) -> Vec<Used<'n>> {
     let mut found = Vec::new();
     let mut add = |field: String, source: &'n YamlNode| {

@@ -1,4 +1,4 @@
-//! Checks of what MCO rendered against what the cluster will render itself.
+//! Compares what MCO rendered with what the cluster will render itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::base::yaml::YamlNode;
 const VERSION: &str = "machineconfiguration.openshift.io/v1";
 const ROLE: &str = "machineconfiguration.openshift.io/role";
 
-/// The cluster's own controller renders again, from what the API has.
+/// The cluster's own controller renders again, from the objects in the API.
 pub(super) const DRIFT: Check = Check {
     name: "render-drift",
     config: &[],
@@ -49,14 +49,14 @@ pub(super) const DRIFT: Check = Check {
     },
 };
 
-/// Whether a pool takes every MachineConfig of its role. A user's may choose in other ways.
+/// Whether a pool selects every MachineConfig of its role. A user's pool may select in other ways.
 fn selects_by_role(pool: &Document, name: &str) -> bool {
     let selector = pool.get("spec.machineConfigSelector");
     let role = selector.and_then(|selector| selector.get("matchLabels")?.get(ROLE)?.text());
     role == Some(name) && selector.is_some_and(|selector| selector.get("matchExpressions").is_none())
 }
 
-/// MachineConfigs among the manifests, with the roles that they are for.
+/// MachineConfigs among the manifests, with their roles.
 fn applied<'a>(artifacts: &'a Artifacts<'_>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut applied: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for config in artifacts.kind(VERSION, "MachineConfig") {
@@ -67,7 +67,7 @@ fn applied<'a>(artifacts: &'a Artifacts<'_>) -> BTreeMap<&'a str, Vec<&'a str>> 
     applied
 }
 
-/// What MCO makes itself, in the cluster as here.
+/// What MCO generates itself, in the cluster as here.
 fn is_generated(name: &str) -> bool {
     name.starts_with("00-") || name.starts_with("01-") || name.contains("-generated-")
 }

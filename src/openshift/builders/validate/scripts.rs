@@ -1,4 +1,4 @@
-//! Checks of bootkube.sh, which puts the manifests into the API.
+//! Checks of bootkube.sh, which applies the manifests.
 
 use super::Check;
 use super::artifacts::File;
@@ -6,7 +6,7 @@ use super::artifacts::File;
 /// The input with scripts.
 pub(super) const INPUT: &str = "script";
 
-/// Nothing that is written gets lost on the way.
+/// No field is lost on the way.
 pub(super) const STRICT_APPLY: Check = Check {
     name: "strict-apply",
     config: &[],
@@ -29,16 +29,15 @@ pub(super) const STRICT_APPLY: Check = Check {
 
 /// A call of `oc` that writes objects from files.
 pub(super) struct Command {
-    /// Where it begins, from 1.
+    /// First line, from 1.
     pub(super) line: usize,
     /// `apply`, `create` or `replace`.
     pub(super) verb: String,
-    /// All of its words.
     pub(super) words: Vec<String>,
 }
 
-/// The calls of `oc` in a script that write objects. Reads lines and not the shell's grammar: a call is what follows the
-/// word `oc` up to the next operator, over lines that end with a backslash.
+/// The calls of `oc` in a script that write objects. Parses lines, not the shell's grammar: a call is what follows the
+/// word `oc` up to the next operator, across lines that end with a backslash.
 pub(super) fn commands(file: &File) -> Vec<Command> {
     let mut found = Vec::new();
     let mut lines = file.text.lines().enumerate();

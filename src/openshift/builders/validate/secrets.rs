@@ -1,5 +1,5 @@
-//! Checks of what is secret. They read it, and say of it whether a rule holds: no message has a value, a length or a
-//! reason from a parser in it.
+//! Checks of secrets. They only report whether a rule holds: no message contains a value, a length or a parser's
+//! reason.
 
 use super::certificates::find;
 use super::pods::{Program, programs};
@@ -7,10 +7,10 @@ use super::{Check, Report};
 use crate::base::pki::PrivateKey;
 use crate::engine::tree::leaf;
 
-/// How many characters the OAuth server asks for.
+/// The minimum of the OAuth server.
 const KUBEADMIN_LENGTH: usize = 23;
 
-/// A first login that works.
+/// The first login works.
 pub(super) const KUBEADMIN: Check = Check {
     name: "kubeadmin-length",
     config: &[],
@@ -21,7 +21,7 @@ pub(super) const KUBEADMIN: Check = Check {
     },
 };
 
-/// A controller manager that can sign what it approves.
+/// The controller manager can sign what it approves.
 pub(super) const SIGNER: Check = Check {
     name: "signer-present",
     config: &[],
@@ -37,7 +37,7 @@ pub(super) const SIGNER: Check = Check {
         if !certificate.may_sign() {
             report.add(&file.path, None, "basicConstraints", "it may not sign certificates");
         }
-        // The one key of an authority that the bootstrap node has.
+        // The only private key of an authority on the bootstrap node.
         let Some(key_file) = artifacts.of("key").find(|file| file.path == key) else {
             report.add(key, None, "", "it is no key of an authority that the bootstrap node has");
             return report.hint("the controller manager signs with kubernetes-ca.key");
@@ -52,7 +52,7 @@ pub(super) const SIGNER: Check = Check {
     },
 };
 
-/// The name of the file that a flag of a program names.
+/// The base name of the file that a flag names.
 fn named<'p>(program: &'p Program<'_>, flag: &str, report: &mut Report<'_>) -> Option<&'p str> {
     let value = program.flag(flag).and_then(|flag| flag.value.as_deref()).filter(|value| !value.is_empty());
     if value.is_none() {

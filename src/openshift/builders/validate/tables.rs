@@ -1,5 +1,5 @@
-//! The knowledge tables that a recipe gives its checks, for the release that it names. A table is a file of the recipe, so that
-//! a check is made again when a row changes.
+//! The knowledge tables of a recipe's checks, for its release. A table is a file of the recipe, so that a check runs
+//! again when a row changes.
 
 use super::super::{Job, JobError};
 use crate::base::value::Value;
@@ -37,7 +37,7 @@ impl Tables {
         self.hand_over.iter().flat_map(|table| table.objects.select(self.release))
     }
 
-    /// Signers by the names of their Secrets, with where they say what operators read.
+    /// Signers with their Secrets, and the fields that operators read.
     pub(super) fn signers(&self) -> impl Iterator<Item = (&HandedOver, Signer, &SignerFields)> {
         self.hand_over.iter().flat_map(|table| {
             let signers = table.signers(self.release).into_iter();

@@ -1,4 +1,4 @@
-//! The tree that recipes see, and projections of it.
+//! The tree that recipes see, and its projections.
 
 use super::*;
 use crate::base::hint::Hint;

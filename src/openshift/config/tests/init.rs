@@ -1,4 +1,4 @@
-//! Generated files load; any other text is survived.
+//! Generated files load; arbitrary text does not panic.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The config as a whole. Here: what the tests share, and what clusters come out of the examples and of `init`.
+//! The config as a whole. Here: shared helpers, and the clusters of the examples and of `init`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod fields;
@@ -49,7 +49,7 @@ fn report(edits: &[(&str, &str)]) -> String {
     edited(edits).map_or_else(|problems| problems.to_string(), |_| "no problems".to_owned())
 }
 
-/// An install-config of the given counts and networks, and the `cluster.yaml` that `init` makes for it.
+/// An install-config with these counts and networks, and the `cluster.yaml` that `init` generates for it.
 fn generated(masters: usize, workers: usize, machine: &[&str]) -> (String, Result<String, Problems>) {
     let has = |v4: bool| machine.iter().any(|network| network.contains('.') == v4);
     let mut networks = [("10.128.0.0/12", 23, "172.30.0.0/16"), ("fd01::/48", 64, "fd02::/112")];

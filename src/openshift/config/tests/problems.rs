@@ -157,7 +157,7 @@ fn rules_between_fields() {
     ");
 }
 
-/// `infra/network` is the network: a node of that name would be two artifacts under one name.
+/// `infra/network` is the network: a node of that name would make two artifacts with the same name.
 #[test]
 fn names_of_artifacts_are_no_names_of_nodes() {
     insta::assert_snapshot!(report(&[("name: worker-0", "name: network"), ("name: worker-1", "name: haproxy-pivoted")]), @r"

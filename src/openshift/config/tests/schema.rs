@@ -1,4 +1,4 @@
-//! The JSON schema against the table it is written from.
+//! The JSON schema against the table that it is generated from.
 
 use super::*;
 
@@ -59,8 +59,7 @@ fn the_schema_has_every_field_and_accepts_the_example() {
     assert!(!conforms(&serde_json::json!({"release": "demo:4.18"}), &schema));
 }
 
-/// A default that its own row refuses would be null to recipes, and a path that names nothing would be found by its first
-/// reader.
+/// Every default must parse, or recipes would see null; and every path must exist, or its first reader would fail.
 #[test]
 fn defaults_parse_and_fields_are_seen() {
     fn walk(rows: &[spec::Row], file: File, [within, at]: [&str; 2], seen: &mut Vec<String>) {

@@ -1,12 +1,13 @@
 //! The cluster's seed, in one of two forms:
 //!
 //! ```text
-//! cluster.seed       32 random bytes, for their owner only; ignored by git
+//! cluster.seed       32 random bytes, readable by their owner only; ignored by git
 //! cluster.seed.age   the same, encrypted for named recipients; a text that can be committed
 //! ```
 //!
-//! Made once, never printed, never in the store. Exactly one form is there, but for the moment in which one becomes the
-//! other: the new file is whole and durable before the old one goes, so an interruption leaves at least one good seed.
+//! Created once, never printed, never in the store. Exactly one form exists, except while one is converted to the
+//! other: the new file is complete and durable before the old one is removed, so an interruption leaves at least one
+//! good seed.
 
 pub(crate) mod sealed;
 
@@ -19,13 +20,13 @@ use super::{Env, Result, SEALED, SEED, WorkspaceError};
 use crate::base::fs;
 use crate::base::secret::{KEY_LENGTH, Seed};
 
-/// What to do about a seed that is damaged.
+/// The advice for a damaged seed.
 const RESTORE: &str = "restore it from your backup: a new seed is a new cluster";
 
-/// What interrupted writes leave of either form: a hidden file beside it.
+/// Hidden files that interrupted writes of either form leave behind.
 const LEFTOVERS: &str = ".cluster.seed.*";
 
-/// In which form a cluster directory has its seed.
+/// The form of a cluster directory's seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `cluster.seed`.
@@ -34,7 +35,7 @@ pub(crate) enum Form {
     Sealed,
 }
 
-/// Which form is there; none if there is no seed. Both are refused: nobody could say which one counts.
+/// The existing form; none if there is no seed. Rejects both at once, because it is unclear which one counts.
 pub(crate) fn form(directory: &Path) -> Result<Option<Form>> {
     match (fs::exists(&directory.join(SEED))?, fs::exists(&directory.join(SEALED))?) {
         (false, false) => Ok(None),
@@ -49,7 +50,7 @@ pub(crate) fn form(directory: &Path) -> Result<Option<Form>> {
     }
 }
 
-/// Reads the seed of a cluster directory in whichever form it is; none if there is none.
+/// Reads the seed of a cluster directory in either form; none if there is none.
 pub(crate) fn read(env: Env<'_>, directory: &Path) -> Result<Option<Seed>> {
     match form(directory)? {
         None => Ok(None),
@@ -58,7 +59,7 @@ pub(crate) fn read(env: Env<'_>, directory: &Path) -> Result<Option<Seed>> {
     }
 }
 
-/// Whether there is a seed, without opening an encrypted one. A plain one that cannot be used is an error.
+/// Whether there is a seed, without opening an encrypted one. An unusable plain seed is an error.
 pub(crate) fn is_there(directory: &Path) -> Result<bool> {
     Ok(match form(directory)? {
         None => false,
@@ -67,7 +68,7 @@ pub(crate) fn is_there(directory: &Path) -> Result<bool> {
     })
 }
 
-/// Reads the plain form. One that others can read is refused.
+/// Reads the plain form. Rejects a file that others can read.
 pub(crate) fn read_plain(directory: &Path) -> Result<Seed> {
     let path = directory.join(SEED);
     let found = fs::metadata(&path)?;
@@ -88,7 +89,7 @@ pub(crate) fn read_plain(directory: &Path) -> Result<Seed> {
     }
 }
 
-/// Bytes as a seed, if they are as many as one has.
+/// Converts bytes of the right length to a seed.
 fn from_bytes(bytes: &[u8]) -> Option<Seed> {
     let mut seed = Zeroizing::new([0; KEY_LENGTH]);
     (bytes.len() == KEY_LENGTH).then(|| {
@@ -97,7 +98,7 @@ fn from_bytes(bytes: &[u8]) -> Option<Seed> {
     })
 }
 
-/// Makes the seed of a cluster directory that has none, and keeps git away from it.
+/// Creates the seed of a cluster directory that has none, and makes git ignore it.
 pub(crate) fn make(directory: &Path) -> Result<Seed> {
     let mut seed = Zeroizing::new([0; KEY_LENGTH]);
     let path = directory.join(SEED);
@@ -111,12 +112,12 @@ pub(crate) fn make(directory: &Path) -> Result<Seed> {
     Ok(Seed::new(seed))
 }
 
-/// A seed that nobody keeps, for a dry run in a directory that has none.
+/// A temporary seed, for a dry run in a directory that has none.
 pub(crate) fn imagined() -> Seed {
     Seed::new(Zeroizing::new([0; KEY_LENGTH]))
 }
 
-/// Makes sure that git ignores what must not be committed.
+/// Makes git ignore what must not be committed.
 pub(crate) fn ignore(directory: &Path) -> Result<()> {
     let path = directory.join(".gitignore");
     let text = fs::optional(fs::read_text(&path))?.unwrap_or_default();

@@ -1,6 +1,6 @@
-//! `cluster.seed.age`: the age format (armored, x25519 recipients), which `age` and `rage` read and write as well.
+//! `cluster.seed.age`: the age format (armored, x25519 recipients), compatible with `age` and `rage`.
 //!
-//! Nothing of an identity or a seed is ever in an error: they say which file and which line, never what is there.
+//! Errors never contain any part of an identity or a seed: they name the file and the line, not the content.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use crate::base::fs;
 use crate::base::secret::{KEY_LENGTH, Seed};
 use crate::openshift::workspace::{Env, Result, WorkspaceError};
 
-/// Far more than a seed for a thousand recipients takes.
+/// Far more than a seed for a thousand recipients needs.
 const LIMIT: u64 = 1 << 20;
 
-/// The keys that open what was encrypted for their recipients, and the file that they are from.
+/// Identities that can open files for their recipients, and the file that they come from.
 pub(crate) struct Identities {
     path: PathBuf,
     keys: Vec<Box<dyn age::Identity + Send + Sync>>,
 }
 
 impl Identities {
-    /// Those of the file that the user named; none if no file is named.
+    /// The identities of the file that the user named, if any.
     pub(crate) fn named(env: Env<'_>) -> Result<Option<Self>> {
         let Some(path) = env.identity else { return Ok(None) };
         let wrong = |problem: String| WorkspaceError::Identity { path: path.to_owned(), problem };
@@ -46,7 +46,7 @@ impl Identities {
         }
     }
 
-    /// Opens an encrypted seed; `path` is where it came from.
+    /// Opens an encrypted seed from `path`.
     pub(crate) fn open(&self, path: &Path, sealed: &[u8]) -> Result<Seed> {
         let wrong = |problem, advice: &str| WorkspaceError::Seed {
             path: path.into(),
@@ -79,13 +79,13 @@ impl Identities {
     }
 }
 
-/// Reads an encrypted seed with the identity that the user named.
+/// Reads an encrypted seed with the user's identity.
 pub(crate) fn open(env: Env<'_>, path: &Path) -> Result<Seed> {
     let sealed = read(path)?;
     identities(env, path)?.open(path, &sealed)
 }
 
-/// The identities that the user named, which `path` cannot be opened without.
+/// The user's identities, without which `path` cannot be opened.
 pub(crate) fn identities(env: Env<'_>, path: &Path) -> Result<Identities> {
     Identities::named(env)?.ok_or_else(|| WorkspaceError::Seed {
         path: path.into(),
@@ -104,7 +104,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(fs::read(path)?)
 }
 
-/// Encrypts a seed, as a text.
+/// Encrypts a seed, armored.
 pub(crate) fn seal(seed: &Seed, recipients: &[Recipient], path: &Path) -> Result<Vec<u8>> {
     let write = || -> std::io::Result<Vec<u8>> {
         let all = recipients.iter().map(|recipient| recipient as &dyn age::Recipient);
@@ -117,7 +117,7 @@ pub(crate) fn seal(seed: &Seed, recipients: &[Recipient], path: &Path) -> Result
     write().map_err(|source| fs::Error::new("encrypt", path, source).into())
 }
 
-/// Whether this begins as an age file does.
+/// Whether this starts like an age file.
 fn is_age(bytes: &[u8]) -> bool {
     let start = bytes.trim_ascii_start();
     start.starts_with(b"-----BEGIN AGE") || start.starts_with(b"age-encryption.org/")

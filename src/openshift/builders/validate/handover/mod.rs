@@ -1,12 +1,12 @@
 //! Checks of the hand-over: what OpenShift's operators must find in the API, or a cluster stalls after its first boot.
 //!
-//! | file | what it owns |
+//! | file | responsibility |
 //! |---|---|
-//! | `objects` | which objects there must be, what each holds, and what happens without it |
+//! | `objects` | required objects, their contents, and what happens without them |
 //! | `signers` | authorities that operators adopt: certificate, key, dates |
-//! | `trust` | whether what nodes and users already have is trusted after the pivot |
+//! | `trust` | whether existing credentials of nodes and users are trusted after the pivot |
 //!
-//! Secrets are read here. Messages have names, dates and subjects in them, which are public, and nothing of a key.
+//! Reads secrets. Messages contain names, dates and subjects, which are public, and no part of a key.
 
 mod objects;
 mod signers;
@@ -28,7 +28,7 @@ fn find<'a>(artifacts: &'a Artifacts<'_>, kind: &str, object: &str) -> Option<&'
     documents.find(|document| trust_graph::is_object(&document.root, kind, object))
 }
 
-/// What a Secret or ConfigMap holds under a key, decoded; none if that is nothing. Keys have dots in them.
+/// The decoded value of a key in a Secret or ConfigMap; none if it is empty. Keys contain dots.
 fn held(document: &Document, key: &str) -> Option<String> {
     trust_graph::held(&document.root, key)
 }

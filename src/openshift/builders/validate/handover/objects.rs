@@ -1,12 +1,12 @@
-//! The objects that the hand-over needs, of the table `hand-over.toml`; what the CVO must leave alone until then, and the word
-//! that ends it.
+//! The objects that the hand-over needs, from the table `hand-over.toml`; what the CVO must leave alone until then,
+//! and the object that completes it.
 
 use super::super::{Check, scripts};
 use super::{MANIFESTS, find, held};
 use crate::base::yaml::YamlNode;
 use crate::openshift::knowledge::{HandOver, HandedOver, TableFile};
 
-/// Everything that an operator takes over is there.
+/// Everything that an operator takes over exists.
 pub(in super::super) const OBJECTS: Check = Check {
     name: "hand-over-objects",
     config: &["version", HandOver::FILE],
@@ -25,7 +25,7 @@ pub(in super::super) const OBJECTS: Check = Check {
     },
 };
 
-/// The release's empty objects do not get there before ours.
+/// The release's empty objects do not precede ours.
 pub(in super::super) const OVERRIDES: Check = Check {
     name: "cvo-overrides",
     config: &[],
@@ -62,7 +62,7 @@ pub(in super::super) const OVERRIDES: Check = Check {
     },
 };
 
-/// The word that ends bootstrap.
+/// The object that ends bootstrap.
 pub(in super::super) const COMPLETE: Check = Check {
     name: "bootstrap-complete",
     config: &[],

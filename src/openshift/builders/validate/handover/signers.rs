@@ -8,7 +8,7 @@ use crate::base::time::rfc3339;
 use crate::base::yaml::YamlNode;
 use crate::openshift::knowledge::{HandOver, Signer, SignerFields, TableFile};
 
-/// Authorities that operators go on with.
+/// Authorities that operators can continue with.
 pub(in super::super) const SIGNERS_RSA: Check = Check {
     name: "signers-rsa",
     config: &["version", HandOver::FILE],
@@ -27,7 +27,7 @@ fn signer(signer: Signer, fields: &SignerFields, document: &Document, report: &m
     if document.text("type") != Some(secret_type) {
         report.at(document, line("type"), "type", format!("it is not `{secret_type}`"));
     }
-    // What is not there at all is said by a check of its own.
+    // Another check reports a missing object.
     let Some(text) = held(document, "tls.crt") else { return };
     let field = "data[tls.crt]";
     let Some(certificate) = Certificate::chain_from_pem(&text).ok().and_then(|all| all.into_iter().next())

@@ -1,8 +1,7 @@
-//! What nodes, kubeconfigs and pods show each other, against what operators will trust after the pivot.
+//! What nodes, kubeconfigs and pods present to each other, against what operators will trust after the pivot.
 //!
-//! Who shows what to whom stands in the table `trust.toml`. Here there are no nodes yet: of each edge it is asked whether the
-//! object that the hand-over has for it goes with the certificates of the PKI. `graph --trust` asks the same of what nodes
-//! really have.
+//! The edges are in the table `trust.toml`. There are no nodes here yet: for each edge, checks that its hand-over
+//! object matches the certificates of the PKI. `graph --trust` checks the same on what nodes really have.
 
 use super::super::artifacts::{Artifacts, Document};
 use super::super::{Check, Report, certificates};
@@ -10,7 +9,7 @@ use super::{find, held};
 use crate::base::pki::{Certificate, PrivateKey};
 use crate::openshift::knowledge::{HandOver, HandedOver, Holds, ObjectKey, Table, TableFile, TrustEdge};
 
-/// Nobody who got in before the pivot is locked out after it.
+/// Nobody who had access before the pivot loses it afterwards.
 pub(in super::super) const TRUST: Check = Check {
     name: "hand-over-trust",
     config: &["domain", "version", HandOver::FILE, Table::<TrustEdge>::FILE],
@@ -23,8 +22,8 @@ pub(in super::super) const TRUST: Check = Check {
                 Holds::PublicHalfOf(private) => half(artifacts, object, private, &edge.breaks, report),
             }
         }
-        // Bundles that matter at a late boot alone, when operators replace a signer at first sight: they add the new
-        // authority to what is there.
+        // Bundles that only matter at a late boot, when operators replace a signer on first sight: they add the new
+        // authority to the existing ones.
         for row in artifacts.tables.handed_over() {
             let Some(wanted) = &row.holds else { continue };
             let breaks = wanted.breaks.as_ref().unwrap_or(&row.without);
@@ -45,7 +44,7 @@ pub(in super::super) const TRUST: Check = Check {
     },
 };
 
-/// The object has the issuer of what is shown.
+/// The object contains the issuer of the presented credential.
 fn issued(artifacts: &Artifacts<'_>, object: &ObjectKey, shown: &str, breaks: &str, report: &mut Report<'_>) {
     let Some((document, trusted)) = authorities(artifacts, object, report) else { return };
     let name = format!("{shown}.crt");
@@ -57,7 +56,7 @@ fn issued(artifacts: &Artifacts<'_>, object: &ObjectKey, shown: &str, breaks: &s
     }
 }
 
-/// The object has the controller manager's signing certificate itself: whatever it has issued must be accepted.
+/// The object contains the controller manager's signing certificate itself: everything that it issued must be accepted.
 fn holds(
     artifacts: &Artifacts<'_>,
     object: &ObjectKey,
@@ -74,7 +73,7 @@ fn holds(
     }
 }
 
-/// The authorities that an object holds. One that is not there, or empty, is said by a check of its own.
+/// The authorities in an object. Another check reports a missing or empty object.
 fn authorities<'a>(
     artifacts: &'a Artifacts<'_>,
     ObjectKey { kind, name, key }: &ObjectKey,
@@ -84,7 +83,7 @@ fn authorities<'a>(
     let text = held(document, key)?;
     match Certificate::chain_from_pem(&text) {
         Ok(found) => Some((document, found)),
-        // The reason is in the text, which may be secret.
+        // The reason would quote the text, which may be secret.
         Err(_) if kind == "Secret" => None,
         Err(error) => {
             let line = document.line("data").unwrap_or(1);
@@ -94,7 +93,7 @@ fn authorities<'a>(
     }
 }
 
-/// A token that one signs, the other verifies.
+/// One signs a token, the other verifies it.
 fn half(artifacts: &Artifacts<'_>, object: &ObjectKey, private: &str, breaks: &str, report: &mut Report<'_>) {
     let ObjectKey { kind, name, key: file } = object;
     let Some((private, public)) = find(artifacts, "Secret", private).zip(find(artifacts, kind, name)) else {
@@ -116,7 +115,7 @@ fn half(artifacts: &Artifacts<'_>, object: &ObjectKey, private: &str, breaks: &s
     }
 }
 
-/// A server is who it says it is.
+/// The server's certificate matches its name and key.
 fn server(artifacts: &Artifacts<'_>, row: &HandedOver, label: &str, report: &mut Report<'_>) {
     let Some((document, chain)) = authorities(artifacts, &row.at("tls.crt"), report) else { return };
     let (Some(certificate), Some(key)) = (chain.first(), held(document, "tls.key")) else { return };

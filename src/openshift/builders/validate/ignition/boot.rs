@@ -1,4 +1,4 @@
-//! Boot facts about what nodes boot with.
+//! Boot facts about the nodes' configs.
 
 use super::super::{Check, Report};
 use super::{Node, nodes};
@@ -12,7 +12,7 @@ const CA: &str = "/etc/kubernetes/kubelet-ca.crt";
 const URL: &str = "/etc/kubernetes/apiserver-url.env";
 const CRIO: &str = "/etc/crio/crio.conf.d/";
 
-/// Operators that find the API.
+/// Operators find the API.
 pub(in super::super) const APISERVER_URL: Check = Check {
     name: "apiserver-url-env",
     config: &["nodes"],
@@ -29,7 +29,7 @@ pub(in super::super) const APISERVER_URL: Check = Check {
     },
 };
 
-/// A script that may run.
+/// The script can run.
 pub(in super::super) const BOOTKUBE: Check = Check {
     name: "bootkube-path",
     config: &["nodes"],
@@ -50,7 +50,7 @@ pub(in super::super) const BOOTKUBE: Check = Check {
     },
 };
 
-/// A kubelet that waits for nobody.
+/// The bootstrap kubelet does not wait for an API server.
 pub(in super::super) const STANDALONE: Check = Check {
     name: "bootstrap-kubelet-standalone",
     config: &["nodes"],
@@ -73,7 +73,7 @@ pub(in super::super) const STANDALONE: Check = Check {
     },
 };
 
-/// A kubelet that starts.
+/// The kubelet starts.
 pub(in super::super) const KUBELET_CA: Check = Check {
     name: "kubelet-ca",
     config: &["nodes"],
@@ -90,7 +90,7 @@ pub(in super::super) const KUBELET_CA: Check = Check {
     },
 };
 
-/// Masters that operators know as such.
+/// Operators recognise masters.
 pub(in super::super) const MASTER_LABEL: Check = Check {
     name: "master-label",
     config: &["nodes"],
@@ -146,7 +146,7 @@ fn pause(node: &Node<'_>, image: &str, report: &mut Report<'_>) {
     }
 }
 
-/// What a service starts: the words of every ExecStart, those of drop-ins too. An empty one forgets those before it.
+/// The command lines of a service: the words of every ExecStart, including drop-ins. An empty one resets the list.
 fn commands(node: &Node<'_>, service: &str) -> Vec<Vec<String>> {
     let Some(one) = node.config.units.get(service).filter(|one| one.mask != Some(true)) else {
         return Vec::new();

@@ -1,6 +1,6 @@
-//! Checks of what nodes boot with: the configs of the input `ignition`, with the lists of their entries in `lists`.
+//! Checks of the nodes' configs: the configs in the input `ignition`, with the lists of their entries in `lists`.
 //!
-//! Messages have paths, names and lines in them, and nothing of what a file says: configs are secret.
+//! Messages contain paths, names and lines, but no file content: configs are secret.
 
 mod boot;
 mod programs;
@@ -23,7 +23,7 @@ const INPUT: &str = "ignition";
 /// The input with the lists of their entries.
 const LISTS: &str = "lists";
 
-/// One node's config, if it is one at all.
+/// One node's config, if it is valid.
 struct Node<'a> {
     name: &'a str,
     /// `bootstrap`, `master` or `worker`.
@@ -33,7 +33,7 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// The bytes of a file; none if it has none of its own.
+    /// The bytes of a file; none if it has no content of its own.
     fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         match Contents::of(self.config.files.get(path)?) {
             Ok(Contents::Bytes(bytes)) => Some(bytes),
@@ -46,24 +46,22 @@ impl Node<'_> {
         String::from_utf8(self.bytes(path)?).ok()
     }
 
-    /// A finding in it.
     fn report(&self, report: &mut Report<'_>, field: &str, message: impl Into<String>) {
         report.add(&self.file.path, None, field, message);
     }
 
-    /// The list of its entries.
     fn manifest(&self, artifacts: &Artifacts<'_>) -> Option<Manifest> {
         let file = artifacts.of(LISTS).find(|file| leaf(&file.path) == self.name)?;
         serde_json::from_str(&file.text).ok()
     }
 }
 
-/// Whether there are configs to look at.
+/// Whether there are configs to check.
 fn are_there(artifacts: &Artifacts<'_>) -> bool {
     artifacts.of(INPUT).next().is_some()
 }
 
-/// Every config that can be read. The others are found by two checks of their own.
+/// Every config that can be parsed. Two other checks report the rest.
 fn nodes<'a>(artifacts: &'a Artifacts<'_>) -> Vec<Node<'a>> {
     let role = |name: &str| match artifacts.config.get("nodes") {
         Some(Value::List(nodes)) => {

@@ -1,4 +1,4 @@
-//! Static pods that a config writes, and the files of the node that they need.
+//! Static pods in a config, and the files of the node that they need.
 
 use super::super::Report;
 use super::super::artifacts::Artifacts;
@@ -9,11 +9,11 @@ use crate::engine::tree::leaf;
 use crate::openshift::pod::{Container, containers};
 
 const MANIFESTS: &str = "/etc/kubernetes/manifests/";
-/// What the operating system has, or makes while it boots.
+/// Directories that the operating system provides or creates at boot.
 const SYSTEM: [&str; 6] = ["/lib/", "/usr/", "/dev/", "/proc/", "/run/", "/sys/"];
 
-/// What the kubelet of a node that joins writes itself, once its first request for a certificate is granted: MCO's own
-/// pods wait for it. The bootstrap node's joins nothing.
+/// Files that the kubelet of a joining node writes itself, once its first certificate request is granted: MCO's own
+/// pods wait for them. The bootstrap node joins nothing.
 const KUBELET: [&str; 2] = ["/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki/"];
 
 /// A static pod as the node gets it.
@@ -36,7 +36,7 @@ fn pods(node: &Node<'_>) -> Vec<Pod> {
     found
 }
 
-/// Every file that a static pod's flag names, and everything that it mounts, is on the node.
+/// Every file that a static pod's flag names, and everything that it mounts, exists on the node.
 pub(in super::super) fn flag_files(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
     for node in &nodes(artifacts) {
         for pod in &pods(node) {
@@ -71,7 +71,7 @@ pub(in super::super) fn flag_files(artifacts: &Artifacts<'_>, report: &mut Repor
     }
 }
 
-/// Every master has the pod that makes service addresses work. Whether there are configs to look at.
+/// Every master has the pod that makes service addresses work. Returns whether there are configs to check.
 pub(in super::super) fn kube_proxy(artifacts: &Artifacts<'_>, report: &mut Report<'_>) -> bool {
     for node in nodes(artifacts).iter().filter(|node| node.role == "master") {
         let runs = |container: &Container| container.program.iter().any(|word| leaf(word) == "kube-proxy");
@@ -82,7 +82,7 @@ pub(in super::super) fn kube_proxy(artifacts: &Artifacts<'_>, report: &mut Repor
     are_there(artifacts)
 }
 
-/// Volumes of the node: path, type, line.
+/// Host path volumes: path, type, line.
 fn volumes(pod: &Pod) -> impl Iterator<Item = (&str, &str, usize)> {
     let volumes = pod.root.get("spec").and_then(|spec| spec.get("volumes"));
     volumes.map(yaml::YamlNode::items).unwrap_or_default().iter().filter_map(|volume| {
@@ -92,7 +92,7 @@ fn volumes(pod: &Pod) -> impl Iterator<Item = (&str, &str, usize)> {
     })
 }
 
-/// Whether a path is in a volume that is made when it is not there.
+/// Whether a path is in a volume that is created if it is missing.
 fn is_made(pod: &Pod, path: &str) -> bool {
     volumes(pod).any(|(host, kind, _)| {
         let rest = path.strip_prefix(host.trim_end_matches('/'));

@@ -1,15 +1,16 @@
-//! What a config writes: that it is a config, and that every path, mode and size in it is one that works.
+//! The files of a config: that it is valid, and that every path, mode and size works.
 
 use super::super::{Check, Report};
 use super::{INPUT, Node, nodes};
 use crate::engine::tree::check_path;
 use crate::openshift::ignition::{CONTENT_PATH, ENCAPSULATED_PATH, IgnitionError, Written, spec};
 
-/// The largest config: a bootstrap node's with all CRDs is about 4 MB, and the initramfs holds it in memory twice.
+/// Maximum size of a config: a bootstrap node's with all CRDs is about 4 MB, and the initramfs holds it in memory
+/// twice.
 const LIMIT: usize = 16 << 20;
 
-/// What the Machine Config Server writes for everyone to read. It does so on every node that joins later, too: other
-/// modes would be a difference that the machine-config daemon sees.
+/// Files that the Machine Config Server writes world-readable. It does so on every node that joins later, too: with
+/// other modes, the machine-config daemon would see a difference.
 const SERVED: [&str; 5] = [
     "/etc/kubernetes/kubeconfig",
     "/etc/kubernetes/kubelet-ca.crt",
@@ -18,7 +19,7 @@ const SERVED: [&str; 5] = [
     ENCAPSULATED_PATH,
 ];
 
-/// A config at all.
+/// The config is valid.
 pub(in super::super) const SPEC: Check = Check {
     name: "ignition-spec",
     config: &[],
@@ -69,7 +70,7 @@ pub(in super::super) const DUPLICATES: Check = Check {
     },
 };
 
-/// Paths that mean one place.
+/// Paths are unambiguous.
 pub(in super::super) const PATHS: Check = Check {
     name: "ignition-paths",
     config: &[],
@@ -86,7 +87,7 @@ pub(in super::super) const PATHS: Check = Check {
     },
 };
 
-/// Modes that were meant.
+/// Modes are plausible.
 pub(in super::super) const MODES: Check = Check {
     name: "ignition-modes",
     config: &[],
@@ -161,7 +162,7 @@ pub(in super::super) const READABLE: Check = Check {
     },
 };
 
-/// What is fetched is what was meant.
+/// Fetched files are pinned.
 pub(in super::super) const PINNED: Check = Check {
     name: "ignition-pinned",
     config: &[],

@@ -1,10 +1,10 @@
-//! Units of systemd that a config writes.
+//! systemd units in a config.
 
 use super::super::{Check, Report};
 use super::{Node, nodes};
 use crate::openshift::ignition::unit;
 
-/// The section of their own that units of a kind have, by the end of their name.
+/// The type-specific section of units, by suffix.
 const KINDS: [(&str, &str); 10] = [
     ("automount", "Automount"),
     ("mount", "Mount"),
@@ -18,7 +18,7 @@ const KINDS: [(&str, &str); 10] = [
     ("timer", "Timer"),
 ];
 
-/// Units that systemd reads as they were meant.
+/// systemd reads units as intended.
 pub(in super::super) const UNITS: Check = Check {
     name: "systemd-units",
     config: &[],

@@ -1,7 +1,8 @@
-//! Objects against their types: custom resources against the CRDs of this release, the others against Kubernetes' own.
+//! Validates objects against their types: custom resources against the CRDs of this release, others against
+//! Kubernetes' own.
 //!
-//! Schemas are compiled once a run, and only those that an object needs. Values of secret files and of Secrets are in no
-//! message.
+//! Schemas are compiled once per run, and only those that an object needs. Messages contain no values of secret files
+//! and of Secrets.
 
 mod objects;
 
@@ -14,7 +15,7 @@ use crate::base::yaml::YamlNode;
 use crate::openshift::schema::meta::{self, Name};
 use crate::openshift::schema::{Fault, How, Outcome, Schema, core};
 
-/// Custom resources that the API server takes.
+/// The API server accepts custom resources.
 pub(super) const CRD_SCHEMA: Check = Check {
     name: "crd-schema",
     config: &[],
@@ -31,14 +32,14 @@ pub(super) const CRD_SCHEMA: Check = Check {
             match found {
                 Some((_, Some(schema))) => look(document, schema, Name::Subdomain, report),
                 Some((crd, None)) => not_served(document, crd, version, report),
-                // What has no CRD is the business of other checks.
+                // Other checks report a missing CRD.
                 None => {}
             }
         }
     },
 };
 
-/// Objects of Kubernetes itself that the API server takes.
+/// The API server accepts Kubernetes' own objects.
 pub(super) const CORE_TYPES: Check = Check {
     name: "core-types",
     config: &[],
@@ -65,7 +66,7 @@ fn crd_of<'a>(artifacts: &'a Artifacts<'_>, version: &str, kind: &str) -> Option
     artifacts.crd(group, kind)
 }
 
-/// The schema of a version that is served.
+/// The schema of a served version.
 fn compile(crd: &Document, version: &str) -> Option<Schema> {
     let (_, version) = version.split_once('/')?;
     let found = crd.list("spec.versions").iter().find(|one| text(one, "name") == Some(version))?;
@@ -81,7 +82,7 @@ fn text<'a>(node: &'a YamlNode, key: &str) -> Option<&'a str> {
 fn not_served(document: &Document, crd: &Document, version: &str, report: &mut Report<'_>) {
     let short = version.rsplit('/').next().unwrap_or_default();
     let versions = crd.list("spec.versions");
-    // A version that does not exist at all is what `crds-before-cvo` reports.
+    // `crds-before-cvo` reports a version that does not exist at all.
     if versions.iter().any(|one| text(one, "name") == Some(short)) {
         let served = versions.iter().filter(|one| text(one, "served") == Some("true"));
         let served: Vec<&str> = served.filter_map(|one| text(one, "name")).collect();
@@ -99,7 +100,7 @@ fn unknown(
     report: &mut Report<'_>,
 ) {
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    // `crds-before-cvo` reports what is missing of OpenShift's own.
+    // `crds-before-cvo` reports missing CRDs of OpenShift's own.
     if group.ends_with(".openshift.io") || crd_of(artifacts, version, kind).is_some() {
         return;
     }
@@ -115,7 +116,7 @@ fn unknown(
     report.fault(document, at(document, field, message, hint));
 }
 
-/// Everything that a schema and the grammar of metadata say of a document.
+/// Applies a schema and the grammar of metadata to a document.
 fn look(document: &Document, schema: &Schema, name: Name, report: &mut Report<'_>) {
     let how = How { masked: is_secret(document) };
     let Outcome { mut faults, skipped } = schema.check(&document.root, how);

@@ -1,4 +1,4 @@
-//! What Kubernetes checks in code and not in types, for the few kinds whose mistakes stop a boot.
+//! What Kubernetes validates in code and not by types, for the few kinds whose mistakes stop a boot.
 
 use base64::Engine as _;
 
@@ -21,7 +21,7 @@ pub(super) fn look(document: &Document, kind: &str, report: &mut Report<'_>) {
     }
 }
 
-/// Keys become file names in a volume; one that two maps have is ambiguous.
+/// Keys become file names in a volume; a key in both maps is ambiguous.
 fn keys(document: &Document, fields: &[&str], report: &mut Report<'_>) {
     for field in fields {
         for YamlEntry { key, line, .. } in entries(document, field) {
@@ -37,7 +37,7 @@ fn keys(document: &Document, fields: &[&str], report: &mut Report<'_>) {
             }
         }
     }
-    // Of a Secret, stringData wins; a ConfigMap with both is refused.
+    // In a Secret, stringData wins; a ConfigMap with both is rejected.
     if fields.contains(&"binaryData") {
         let data = entries(document, "data");
         for YamlEntry { key, line, .. } in entries(document, "binaryData") {
@@ -52,7 +52,7 @@ fn keys(document: &Document, fields: &[&str], report: &mut Report<'_>) {
     }
 }
 
-/// Types of Secrets promise keys.
+/// Types of Secrets require keys.
 fn secret(document: &Document, report: &mut Report<'_>) {
     let needed: &[&str] = match document.text("type") {
         Some("kubernetes.io/tls") => &["tls.crt", "tls.key"],
@@ -68,7 +68,7 @@ fn secret(document: &Document, report: &mut Report<'_>) {
             report.fault(document, at(document, "data", message, None));
             continue;
         };
-        // Bad base64 is a fault of the type already.
+        // The type check already reports bad base64.
         let Some(bytes) = bytes else { continue };
         if key.starts_with(".docker") && serde_json::from_slice::<serde_json::Value>(&bytes).is_err() {
             let path = format!("data[{key}]");
@@ -89,7 +89,7 @@ fn value(document: &Document, key: &str) -> Option<Option<Vec<u8>>> {
     Some(base64::engine::general_purpose::STANDARD.decode(text).ok())
 }
 
-/// Subjects are users, groups and service accounts, and each kind has its shape.
+/// Subjects are users, groups and service accounts, each with its own fields.
 fn binding(document: &Document, kind: &str, report: &mut Report<'_>) {
     let text =
         |node: &YamlNode, key: &str| node.get(key).and_then(YamlNode::text).unwrap_or_default().to_owned();
@@ -123,7 +123,7 @@ fn binding(document: &Document, kind: &str, report: &mut Report<'_>) {
     }
 }
 
-/// A CRD is called after what it defines.
+/// The name of a CRD follows from what it defines.
 fn crd(document: &Document, report: &mut Report<'_>) {
     let text = |path: &str| document.text(path).unwrap_or_default();
     let wanted = format!("{}.{}", text("spec.names.plural"), text("spec.group"));
