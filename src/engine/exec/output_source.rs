@@ -1,18 +1,15 @@
-//! Where an output may come from besides building it. The scheduler asks here before it builds anything, and nowhere else.
+//! Sources of outputs other than a build. The scheduler asks [`find`] before it builds anything.
 //!
 //! To add a source, such as a signed cache or a remote action cache: a variant of [`OutputSource`], and a step in [`find`] after
-//! the store's. It puts the object into the store before it answers, so that whatever is found is on this machine. Its failure
-//! is a miss, not an error.
+//! the store. The step puts the object into the store before it answers. If it fails, that is a miss, not an error.
 
 use super::{BuildContext, Done, ExecError, in_store};
 use crate::base::digest::DrvId;
 use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Output, Realisation, Using};
 
-/// Something that has outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputSource {
-    /// The store on this machine.
     Store,
 }
 
@@ -41,7 +38,7 @@ pub(super) fn find(
     drv: DrvId,
 ) -> Result<Option<Found>, ExecError> {
     if node.impure {
-        return Ok(None); // what it gave once says nothing about what it gives now
+        return Ok(None); // its last output may be stale
     }
     let store = context.session.store();
     let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };

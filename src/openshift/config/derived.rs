@@ -1,4 +1,4 @@
-//! What follows from the cluster's data: names, URLs, service addresses, topology. Derived here and nowhere else, so that
+//! What follows from the cluster's data: names, service addresses, topology. Derived here and nowhere else, so that
 //! no two artifacts can disagree about it.
 
 use std::collections::BTreeSet;
@@ -9,41 +9,9 @@ use ipnet::IpNet;
 use super::model::{Cluster, Node};
 use super::words::Role;
 
-/// How many replicas operators run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Topology {
-    HighlyAvailable,
-    SingleReplica,
-}
-
-impl Topology {
-    /// As Infrastructure's status has it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::HighlyAvailable => "HighlyAvailable",
-            Self::SingleReplica => "SingleReplica",
-        }
-    }
-}
-
 impl Cluster {
     pub(crate) fn domain(&self) -> String {
         format!("{}.{}", self.name, self.base_domain)
-    }
-
-    /// The domain of all routes.
-    pub(crate) fn apps_domain(&self) -> String {
-        format!("apps.{}", self.domain())
-    }
-
-    /// The API, for people.
-    pub(crate) fn api_url(&self) -> String {
-        format!("https://api.{}:6443", self.domain())
-    }
-
-    /// The API, for nodes.
-    pub(crate) fn internal_api_url(&self) -> String {
-        format!("https://api-int.{}:6443", self.domain())
     }
 
     /// Where pods find the API: the first address of every service network.
@@ -84,12 +52,12 @@ impl Cluster {
     }
 
     /// Of the control plane.
-    pub(crate) fn control_plane_topology(&self) -> Topology {
+    pub(crate) fn control_plane_topology(&self) -> &'static str {
         topology(self.nodes_of(Role::Master).count())
     }
 
     /// Of everything else: workers decide, and the masters where there are none.
-    pub(crate) fn infrastructure_topology(&self) -> Topology {
+    pub(crate) fn infrastructure_topology(&self) -> &'static str {
         match self.nodes_of(Role::Worker).count() {
             0 => self.control_plane_topology(),
             workers => topology(workers),
@@ -107,8 +75,9 @@ impl Cluster {
     }
 }
 
-fn topology(replicas: usize) -> Topology {
-    if replicas == 1 { Topology::SingleReplica } else { Topology::HighlyAvailable }
+/// How many replicas operators run, as Infrastructure's status has it.
+fn topology(replicas: usize) -> &'static str {
+    if replicas == 1 { "SingleReplica" } else { "HighlyAvailable" }
 }
 
 /// The nth address of a network, counting the network's own as 0; none if the network is smaller.

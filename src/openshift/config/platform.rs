@@ -44,10 +44,9 @@ macro_rules! platforms {
     };
 }
 
-/// The fields of `platform`, of which exactly one is given.
+/// The fields of `platform`, of which one is given.
 pub(super) const FIELDS: &[Row] =
     platforms!(field("none", Kind::Map(&[]), "No platform integration: `none: {}`."));
-/// The fields of `platform` in a pool of machines.
 pub(super) const POOL_FIELDS: &[Row] = platforms!();
 
 impl Platform {
