@@ -52,7 +52,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
 use arguments::Global;
 use error::{Error, Result};
@@ -61,6 +61,26 @@ use progress::Progress;
 
 use crate::base::fs;
 use crate::openshift::workspace::{Env, StoreChoice};
+
+/// Verbs, one line each; every one has its arguments and its `run` in a file of its own.
+macro_rules! verbs {
+    ($doc:literal; $($(#[$attribute:meta])* $verb:ident($arguments:ty),)*) => {
+        #[doc = $doc]
+        #[derive(Debug, clap::Subcommand)]
+        pub(in crate::cli) enum Verb { $($(#[$attribute])* $verb($arguments),)* }
+
+        impl Verb {
+            pub(in crate::cli) fn run(
+                self,
+                env: $crate::openshift::workspace::Env<'_>,
+                printer: $crate::cli::Printer<'_>,
+            ) -> $crate::cli::Result<std::process::ExitCode> {
+                match self { $(Self::$verb(verb) => verb.run(env, printer),)* }
+            }
+        }
+    };
+}
+use verbs;
 
 /// A Nix-style, content-addressed build system for OpenShift bootstrap artifacts.
 ///
@@ -89,8 +109,8 @@ struct Args {
     verb: Verb,
 }
 
-#[derive(Debug, Subcommand)]
-enum Verb {
+verbs! {
+    "All verbs";
     Init(init::Args),
     Lock(lock::Args),
     Build(build::Args),
@@ -117,35 +137,6 @@ enum Verb {
     Store(store::Verb),
     Schema(schema::Args),
     Completions(completions::Args),
-}
-
-impl Verb {
-    fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        match self {
-            Self::Init(verb) => verb.run(env, printer),
-            Self::Lock(verb) => verb.run(env, printer),
-            Self::Build(verb) => verb.run(env, printer),
-            Self::Check(verb) => verb.run(env, printer),
-            Self::Why(verb) => verb.run(env, printer),
-            Self::Affects(verb) => verb.run(env, printer),
-            Self::Blame(verb) => verb.run(env, printer),
-            Self::Graph(verb) => verb.run(env, printer),
-            Self::Show(verb) => verb.run(env, printer),
-            Self::Diff(verb) => verb.run(env, printer),
-            Self::Report(verb) => verb.run(env, printer),
-            Self::Export(verb) => verb.run(env, printer),
-            Self::Generations(verb) => verb.run(env, printer),
-            Self::Rollback(verb) => verb.run(env, printer),
-            Self::Expiry(verb) => verb.run(env, printer),
-            Self::Renew(verb) => verb.run(env, printer),
-            Self::Seed(verb) => verb.run(env, printer),
-            Self::Realize(verb) => verb.run(env, printer),
-            Self::Release(verb) => verb.run(env, printer),
-            Self::Store(verb) => verb.run(env, printer),
-            Self::Schema(verb) => verb.run(env, printer),
-            Self::Completions(verb) => verb.run(env, printer),
-        }
-    }
 }
 
 pub fn main() -> ExitCode {

@@ -101,6 +101,21 @@ fn an_absent_input_says_why() {
 }
 
 #[test]
+fn a_recipe_can_be_for_one_platform() {
+    let [none, other] =
+        ["none", "baremetal"].map(|platform| format!("when = 'platform = {platform}'\n{PLAIN}"));
+    let files = [("90-demo/none.toml", &*none), ("90-demo/other.toml", &*other), ("90-demo/a.j2", "x")];
+    insta::assert_snapshot!(build(&files, "demo/other"), @"
+    [stderr]
+    error: there is no `demo/other` here: its recipe asks for `platform = baremetal`, and `platform` is `none`
+    [exit 1]
+    ");
+    let files = files.map(|(path, text)| (format!("recipes/{path}"), text));
+    let ws = Workspace::with(&files.each_ref().map(|(path, text)| (path.as_str(), *text)));
+    assert!(ws.run(&["build", "demo"]).contains("built demo/none"));
+}
+
+#[test]
 fn what_is_named_is_used() {
     let alias = "builder = 'template'\n[config]\nd = 'cluster.domain'\n[files]\n'a' = 'a.j2'\n";
     insta::assert_snapshot!(build(&[("20-demo/alias.toml", alias), ("20-demo/a.j2", "x")], "demo"), @"

@@ -13,8 +13,9 @@ use crate::cli::explain::template_lines::Template;
 use crate::cli::explain::value_origin::{origin, origins};
 use crate::cli::explain::{Kind, Origin};
 use crate::cli::node_entries::NodeEntry;
+use crate::engine::exec;
 use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
-use crate::engine::tree::{Listing, TreeEntry, leaf};
+use crate::engine::tree::Listing;
 use crate::openshift::ignition::OriginKind;
 
 pub(super) struct BlameWalk<'f> {
@@ -61,10 +62,11 @@ impl BlameWalk<'_> {
 
     /// Walks back to the derivation that wrote a file.
     pub(super) fn back(&self, mut at: NodeIndex, mut path: String, blame: &mut Blame) {
+        let graph = &self.found.workspace.graph;
         loop {
             self.step(at, &path, blame);
             let node = self.node(at);
-            if let Some(before) = self.unchanged(at, &path) {
+            if let Some(before) = exec::unchanged(graph, at, &path, |at| self.listing(at)) {
                 (at, path) = before;
             } else if let (true, Some(edge)) = (node.builder.0 == "patch", node.inputs.get("tree")) {
                 at = edge.node;
@@ -73,17 +75,6 @@ impl BlameWalk<'_> {
             }
         }
         self.written(at, &path, blame);
-    }
-
-    /// The input with the same file, and its path there.
-    fn unchanged(&self, at: NodeIndex, path: &str) -> Option<(NodeIndex, String)> {
-        let wanted: TreeEntry = self.listing(at)?.get(path)?.clone();
-        self.node(at).inputs.values().find_map(|edge| {
-            let listing = self.listing(edge.node)?;
-            let mut leaves = listing.leaves(edge.path.as_deref().unwrap_or_default());
-            let found = leaves.find(|(found, entry)| **entry == wanted && leaf(found) == leaf(path))?.0;
-            Some((edge.node, found.to_owned()))
-        })
     }
 
     /// What determined a file, according to the derivation that wrote it.

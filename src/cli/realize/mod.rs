@@ -10,22 +10,17 @@ mod realizer;
 mod ssh;
 mod status;
 
-use std::io::{BufRead as _, IsTerminal as _};
-use std::process::ExitCode;
-
-use clap::Subcommand;
-
 use super::error::explain;
 use super::output::{line, table};
-use super::{Printer, Result};
+use super::verbs;
 use crate::openshift::workspace::Env;
 use crate::realize::api::Stage;
 use crate::realize::approve::Member;
 use crate::realize::{Obstacle, Operator, Privileged};
+use std::io::{BufRead as _, IsTerminal as _};
 
-/// Make the cluster's machines on libvirt
-#[derive(Debug, Subcommand)]
-pub(super) enum Verb {
+verbs! {
+    "Make the cluster's machines on libvirt";
     Plan(plan::Args),
     Apply(apply::Args),
     Status(status::Args),
@@ -34,21 +29,6 @@ pub(super) enum Verb {
     Ssh(ssh::Args),
     Gather(gather::Args),
     Destroy(destroy::Args),
-}
-
-impl Verb {
-    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        match self {
-            Self::Plan(verb) => verb.run(env, printer),
-            Self::Apply(verb) => verb.run(env, printer),
-            Self::Status(verb) => verb.run(env, printer),
-            Self::Approve(verb) => verb.run(env, printer),
-            Self::Logs(verb) => verb.run(env, printer),
-            Self::Ssh(verb) => verb.run(env, printer),
-            Self::Gather(verb) => verb.run(env, printer),
-            Self::Destroy(verb) => verb.run(env, printer),
-        }
-    }
 }
 
 fn show_obstacles(obstacles: &[Obstacle]) {

@@ -9,7 +9,6 @@ use super::digest_of;
 use crate::base::fs;
 use crate::cli::output::{Colour, line, size, stdout_paint};
 use crate::cli::{Error, Printer, Result};
-use crate::engine::exec::{self, Options};
 use crate::engine::store::{Object, StoreError};
 use crate::openshift::workspace::{Env, Workspace, read_release_image, release_named};
 
@@ -73,13 +72,9 @@ pub(super) fn info(env: Env<'_>, reference: Option<&str>) -> Result<Info> {
     let (manifest, config) =
         read_release_image(workspace.opened()?, &digest_of(&release)?, &release.architecture)?;
     let session = workspace.session(env)?;
-    let context = workspace.context(env, &session);
     let targets =
         workspace.select(&["release/payload".into(), "release/images".into(), "release/crds".into()])?;
-    let outcome = exec::build(context, &targets, Options { jobs: 2, keep_going: false })?;
-    if let Some((_, error)) = outcome.failed.into_iter().next() {
-        return Err(error.into());
-    }
+    let outcome = workspace.build(env, &session, &targets)?;
     let object = |name: &str| -> Result<Object> {
         let done = workspace.graph.find(name).and_then(|at| outcome.done.get(&at));
         let done = done.ok_or_else(|| Error::NotBuilt { target: name.to_owned() })?;

@@ -9,17 +9,12 @@ mod repair;
 pub(super) mod scan;
 mod verify;
 
-use std::process::ExitCode;
-
-use clap::Subcommand;
-
-use super::{Printer, Result};
+use super::{Result, verbs};
 use crate::engine::store::Store;
 use crate::openshift::workspace::{self, Env};
 
-/// Look into the store, verify it, free space
-#[derive(Debug, Subcommand)]
-pub(super) enum Verb {
+verbs! {
+    "Look into the store, verify it, free space";
     Ls(ls::Args),
     Du(du::Args),
     Path(path::Args),
@@ -28,21 +23,6 @@ pub(super) enum Verb {
     Scan(scan::Args),
     Repair(repair::Args),
     Gc(gc::Args),
-}
-
-impl Verb {
-    pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        match self {
-            Self::Ls(verb) => verb.run(env, printer),
-            Self::Du(verb) => verb.run(env, printer),
-            Self::Path(verb) => verb.run(env, printer),
-            Self::Add(verb) => verb.run(env, printer),
-            Self::Verify(verb) => verb.run(env, printer),
-            Self::Scan(verb) => verb.run(env, printer),
-            Self::Repair(verb) => verb.run(env, printer),
-            Self::Gc(verb) => verb.run(env, printer),
-        }
-    }
 }
 
 /// The selected store.

@@ -4,7 +4,7 @@
 
 use super::{BuildContext, Done, ExecError};
 use crate::engine::builders::BuildError;
-use crate::engine::recipe::NodeIndex;
+use crate::engine::recipe::{Graph, NodeIndex};
 use crate::engine::tree::{Listing, leaf};
 
 /// Adds the origin of its file to every finding.
@@ -54,7 +54,7 @@ impl OriginWalk<'_> {
             let node = &nodes[at];
             let builder = self.context.builder_of(node).ok();
             let changed = builder.and_then(|builder| node.inputs.get(builder.changes()?));
-            if let Some(before) = self.unchanged(at, &path) {
+            if let Some(before) = unchanged(self.context.graph, at, &path, |at| self.listing(at)) {
                 (at, path) = before;
             } else if let Some(edge) = changed {
                 patches.push(node.name.as_str());
@@ -72,15 +72,20 @@ impl OriginWalk<'_> {
             }
         }
     }
+}
 
-    /// The input with the same file, and its path there.
-    fn unchanged(&self, at: NodeIndex, path: &str) -> Option<(NodeIndex, String)> {
-        let wanted = self.listing(at)?.get(path)?.clone();
-        self.context.graph.nodes()[at].inputs.values().find_map(|edge| {
-            let listing = self.listing(edge.node)?;
-            let mut leaves = listing.leaves(edge.path.as_deref().unwrap_or_default());
-            let found = leaves.find(|(found, entry)| **entry == wanted && leaf(found) == leaf(path))?.0;
-            Some((edge.node, found.to_owned()))
-        })
-    }
+/// The input of a derivation with the same file, and its path there.
+pub(crate) fn unchanged(
+    graph: &Graph,
+    at: NodeIndex,
+    path: &str,
+    listing: impl Fn(NodeIndex) -> Option<Listing>,
+) -> Option<(NodeIndex, String)> {
+    let wanted = listing(at)?.get(path)?.clone();
+    graph.nodes()[at].inputs.values().find_map(|edge| {
+        let listing = listing(edge.node)?;
+        let mut leaves = listing.leaves(edge.path.as_deref().unwrap_or_default());
+        let found = leaves.find(|(found, entry)| **entry == wanted && leaf(found) == leaf(path))?.0;
+        Some((edge.node, found.to_owned()))
+    })
 }

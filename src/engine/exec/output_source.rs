@@ -11,7 +11,6 @@ use crate::engine::store::{Output, Realisation, Using};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputSource {
-    /// The store on this machine.
     Store,
 }
 

@@ -25,12 +25,8 @@ pub enum Field {
     Leaf {
         value: Value,
         origins: Origins,
-    },
-    /// A plain value that nobody set: null or an empty list for a recipe that names it, and nothing in a map that is projected
-    /// whole. A new optional field therefore changes no derivation.
-    Unset {
-        value: Value,
-        origins: Origins,
+        /// Nobody set it: a map that is projected whole goes without it, so that a new optional field changes no ids.
+        unset: bool,
     },
     Secret {
         value: Secret,
@@ -55,12 +51,12 @@ pub struct Fields {
 
 impl Field {
     pub fn leaf(value: impl Into<Value>, origins: Origins) -> Self {
-        Self::Leaf { value: value.into(), origins }
+        Self::Leaf { value: value.into(), origins, unset: false }
     }
 
     /// A leaf, so that it has origins.
     pub fn empty_list(origins: Origins) -> Self {
-        Self::Leaf { value: Value::List(Vec::new()), origins }
+        Self::leaf(Value::List(Vec::new()), origins)
     }
 
     pub fn map<'n>(fields: impl IntoIterator<Item = (&'n str, Field)>) -> Self {
@@ -76,16 +72,15 @@ impl Field {
             Value::Map(map) if !map.is_empty() => {
                 Self::Map(map.into_iter().map(|(name, value)| (name, Self::data(value, origins))).collect())
             }
-            value => Self::Leaf { value, origins: origins.clone() },
+            value => Self::leaf(value, origins.clone()),
         }
     }
 
-    /// Whether a map that is projected whole goes without it.
+    /// Whether nobody set anything of it.
     pub(super) fn is_unset(&self) -> bool {
         match self {
-            Self::Unset { .. } => true,
+            Self::Leaf { unset, .. } => *unset,
             Self::Map(map) => !map.is_empty() && map.values().all(Self::is_unset),
-            Self::Shared { field, .. } => field.is_unset(),
             _ => false,
         }
     }
@@ -138,9 +133,7 @@ impl Fields {
 
 fn collect<'f>(field: &'f Field, path: String, leaves: &mut Vec<(String, &'f Origins)>) {
     match field {
-        Field::Leaf { origins, .. } | Field::Unset { origins, .. } | Field::Secret { origins, .. } => {
-            leaves.push((path, origins));
-        }
+        Field::Leaf { origins, .. } | Field::Secret { origins, .. } => leaves.push((path, origins)),
         Field::Map(map) => {
             map.iter().for_each(|(name, field)| collect(field, format!("{path}.{name}"), leaves))
         }

@@ -143,12 +143,7 @@ impl Fields {
                     _ => None,
                 })
                 .collect(),
-            Field::Leaf { value: Value::List(items), .. }
-            | Field::Unset { value: Value::List(items), .. }
-                if items.is_empty() =>
-            {
-                Some(Vec::new())
-            }
+            Field::Leaf { value: Value::List(items), .. } if items.is_empty() => Some(Vec::new()),
             element @ Field::Shared { .. } => Some(vec![element.name()?]),
             _ => None,
         }
@@ -202,9 +197,7 @@ impl Walk<'_> {
             }
             Segment::All => match field {
                 Field::List(items) => self.elements(at, items, |walk, at, item| walk.step(at, item, rest)),
-                Field::Leaf { value: Value::List(_), .. } | Field::Unset { value: Value::List(_), .. } => {
-                    self.whole(at, field)
-                }
+                Field::Leaf { value: Value::List(_), .. } => self.whole(at, field),
                 _ => Err(FieldError::NotAList { path: self.path.to_owned(), parent: at }),
             },
             Segment::Pick(names) => {
@@ -230,7 +223,7 @@ impl Walk<'_> {
                     .and_then(|index| Some((index, items.get(index)?)))
                     .map(|(index, item)| (element_path(at, index, item), item))
             }
-            Field::Leaf { .. } | Field::Unset { .. } | Field::Secret { .. } => None,
+            Field::Leaf { .. } | Field::Secret { .. } => None,
         };
         found.ok_or_else(|| FieldError::Unknown {
             path: self.path.to_owned(),
@@ -255,7 +248,7 @@ impl Walk<'_> {
     fn whole(&mut self, at: String, field: &Field) -> Result<Projected, FieldError> {
         match field {
             Field::Shared { path, field } => self.whole(path.to_string(), field),
-            Field::Leaf { value, origins } | Field::Unset { value, origins } => {
+            Field::Leaf { value, origins, .. } => {
                 self.reads.push(Read { path: at, origins: origins.clone() });
                 Ok(Projected::Plain(value.clone()))
             }

@@ -5,7 +5,7 @@
 
 use super::files::{File, Files};
 use super::given::{GB, Given, MIB, Quantity, Scalar};
-use super::spec::{Kind, Row, choice, field};
+use super::spec::{Kind, Row, choice, field, nullable};
 use super::syntax;
 use super::words::{Architecture, Role};
 use crate::base::pki::Algorithm;
@@ -68,8 +68,8 @@ const NETWORK: &[Row] = &[
 ];
 
 const DHCP: &[Row] = &[
-    field("start", Kind::Text(&syntax::ADDRESS), "First address.").required().default_null(),
-    field("end", Kind::Text(&syntax::ADDRESS), "Last address.").required().default_null(),
+    nullable("start", Kind::Text(&syntax::ADDRESS), "First address.").required(),
+    nullable("end", Kind::Text(&syntax::ADDRESS), "Last address.").required(),
 ];
 
 pub(super) const NODES: &[Row] = &[
@@ -79,8 +79,7 @@ pub(super) const NODES: &[Row] = &[
         .required()
         .not_empty()
         .seen_as("ips"),
-    field("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed.")
-        .default_null(),
+    nullable("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed."),
     field("vcpus", Kind::Int { min: 1, max: 1024 }, "Virtual CPUs; 4 by default.").default("4"),
     field(
         "memory",
@@ -170,13 +169,12 @@ const AUTHORITY: &[Row] = &[
 ];
 
 const RHCOS: &[Row] = &[
-    field("iso", Kind::Text(&syntax::TEXT), "File of the live ISO.").default_null(),
-    field("qcow2", Kind::Text(&syntax::TEXT), "File of the QEMU image.").default_null(),
+    nullable("iso", Kind::Text(&syntax::TEXT), "File of the live ISO."),
+    nullable("qcow2", Kind::Text(&syntax::TEXT), "File of the QEMU image."),
 ];
 
-const CHECKS: &[Row] = &[field(
+const CHECKS: &[Row] = &[nullable(
     "disabled",
     Kind::Texts(&syntax::TEXT),
     "Names of checks that are not run; `tinderbox check --list` has them.",
-)
-.default_null()];
+)];

@@ -1,5 +1,5 @@
-//! Values derived from the cluster's data: names, URLs, service addresses, topology. Derived only here, so that no two
-//! artifacts can disagree.
+//! Values derived from the cluster's data: names, service addresses, topology. Derived only here, so that no two artifacts
+//! can disagree.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,41 +9,9 @@ use ipnet::IpNet;
 use super::model::{Cluster, Node};
 use super::words::Role;
 
-/// How many replicas operators run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Topology {
-    HighlyAvailable,
-    SingleReplica,
-}
-
-impl Topology {
-    /// As in Infrastructure's status.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::HighlyAvailable => "HighlyAvailable",
-            Self::SingleReplica => "SingleReplica",
-        }
-    }
-}
-
 impl Cluster {
     pub(crate) fn domain(&self) -> String {
         format!("{}.{}", self.name, self.base_domain)
-    }
-
-    /// The domain of all routes.
-    pub(crate) fn apps_domain(&self) -> String {
-        format!("apps.{}", self.domain())
-    }
-
-    /// The API, for people.
-    pub(crate) fn api_url(&self) -> String {
-        format!("https://api.{}:6443", self.domain())
-    }
-
-    /// The API, for nodes.
-    pub(crate) fn internal_api_url(&self) -> String {
-        format!("https://api-int.{}:6443", self.domain())
     }
 
     /// The API's address for pods: the first of every service network.
@@ -83,12 +51,12 @@ impl Cluster {
         self.nodes.iter().filter(move |node| node.role == role)
     }
 
-    pub(crate) fn control_plane_topology(&self) -> Topology {
+    pub(crate) fn control_plane_topology(&self) -> &'static str {
         topology(self.nodes_of(Role::Master).count())
     }
 
     /// Of everything else: determined by the workers, or by the masters if there are none.
-    pub(crate) fn infrastructure_topology(&self) -> Topology {
+    pub(crate) fn infrastructure_topology(&self) -> &'static str {
         match self.nodes_of(Role::Worker).count() {
             0 => self.control_plane_topology(),
             workers => topology(workers),
@@ -105,8 +73,9 @@ impl Cluster {
     }
 }
 
-fn topology(replicas: usize) -> Topology {
-    if replicas == 1 { Topology::SingleReplica } else { Topology::HighlyAvailable }
+/// How many replicas operators run, as Infrastructure's status has it.
+fn topology(replicas: usize) -> &'static str {
+    if replicas == 1 { "SingleReplica" } else { "HighlyAvailable" }
 }
 
 /// The nth address of a network, counting the network address as 0; none if the network is smaller.

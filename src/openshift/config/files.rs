@@ -66,7 +66,7 @@ impl Files {
             Fallback::Text(text) => row.kind.parse(text, true),
             Fallback::Field(other) => within.get(other).cloned(),
             Fallback::From(_, follow) => follow(self, within),
-            Fallback::Unset | Fallback::Null => None,
+            Fallback::Nothing { .. } => None,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::given::Scalar;
 use super::platform;
-use super::spec::{Kind, Row, choice, field, refused, supported};
+use super::spec::{Kind, Row, choice, field, nullable, refused, supported};
 use super::syntax;
 use super::words::{Architecture, SourcePolicy};
 
@@ -31,13 +31,12 @@ pub(super) const FIELDS: &[Row] = &[
     field("sshKey", Kind::Lines(&syntax::SSH_KEYS), "Public keys of the user `core`, one a line.")
         .seen_as("sshKeys"),
     field("proxy", Kind::Map(PROXY), "The proxy to the outside."),
-    field(
+    nullable(
         "additionalTrustBundle",
         Kind::Text(&syntax::CERTIFICATES),
         "More certificate authorities to trust.",
     )
-    .seen_as("trustBundle.certificates")
-    .default_null(),
+    .seen_as("trustBundle.certificates"),
     field(
         "additionalTrustBundlePolicy",
         choice(&["Proxyonly", "Always"]),
@@ -132,9 +131,8 @@ const CLUSTER_NETWORK: &[Row] = &[
 
 const OVN: &[Row] = &[field("ipv4", Kind::Map(OVN_IPV4), "Of IPv4.")];
 const OVN_IPV4: &[Row] =
-    &[field("internalJoinSubnet", Kind::Text(&syntax::NETWORK), "The network that joins OVN's routers.")
-        .seen_as("networks.internalJoinSubnet")
-        .default_null()];
+    &[nullable("internalJoinSubnet", Kind::Text(&syntax::NETWORK), "The network that joins OVN's routers.")
+        .seen_as("networks.internalJoinSubnet")];
 
 /// The fields of a machine pool: its name, and why there is no fencing.
 macro_rules! pool {
@@ -171,35 +169,32 @@ const COMPUTE: &[Row] = pool!(
 );
 
 const PROXY: &[Row] = &[
-    field("httpProxy", Kind::Text(&syntax::PROXY), "Proxy of http requests.")
-        .seen_as("proxy.httpProxy")
-        .default_null(),
-    field("httpsProxy", Kind::Text(&syntax::PROXY), "Proxy of https requests.")
-        .seen_as("proxy.httpsProxy")
-        .default_null(),
-    field(
+    nullable("httpProxy", Kind::Text(&syntax::PROXY), "Proxy of http requests.").seen_as("proxy.httpProxy"),
+    nullable("httpsProxy", Kind::Text(&syntax::PROXY), "Proxy of https requests.")
+        .seen_as("proxy.httpsProxy"),
+    nullable(
         "noProxy",
         Kind::Text(&syntax::OPTIONAL_TEXT),
         "Comma-separated domains and networks that need no proxy.",
     )
-    .seen_as("proxy.noProxy")
-    .default_null(),
+    .seen_as("proxy.noProxy"),
 ];
 
 const MIRRORS: &[Row] = &[
     field("source", Kind::Text(&syntax::REPOSITORY), "The repository as images name it.")
         .required()
         .seen_as("source"),
-    field("mirrors", Kind::Texts(&syntax::REPOSITORY), "Where else its images are.")
-        .seen_as("mirrors")
-        .default_null(),
-    field("sourcePolicy", SourcePolicy::KIND, "Whether the source itself is asked when no mirror answers.")
-        .seen_as("sourcePolicy")
-        .default_null(),
+    nullable("mirrors", Kind::Texts(&syntax::REPOSITORY), "Where else its images are.").seen_as("mirrors"),
+    nullable(
+        "sourcePolicy",
+        SourcePolicy::KIND,
+        "Whether the source itself is asked when no mirror answers.",
+    )
+    .seen_as("sourcePolicy"),
 ];
 
 const CAPABILITIES: &[Row] = &[
-    field(
+    nullable(
         "baselineCapabilitySet",
         choice(&[
             "None", "vCurrent", "v4.11", "v4.12", "v4.13", "v4.14", "v4.15", "v4.16", "v4.17", "v4.18",
@@ -207,9 +202,7 @@ const CAPABILITIES: &[Row] = &[
         ]),
         "The set to start from.",
     )
-    .seen_as("capabilities.baselineCapabilitySet")
-    .default_null(),
-    field("additionalEnabledCapabilities", Kind::Texts(&syntax::TEXT), "Components beyond that set.")
-        .seen_as("capabilities.additionalEnabledCapabilities")
-        .default_null(),
+    .seen_as("capabilities.baselineCapabilitySet"),
+    nullable("additionalEnabledCapabilities", Kind::Texts(&syntax::TEXT), "Components beyond that set.")
+        .seen_as("capabilities.additionalEnabledCapabilities"),
 ];

@@ -55,15 +55,16 @@ impl Cluster {
             let rows = Rows { files, file, within: &files.of(file).given };
             rows.put(file.table(), Some(rows.within), ["", ""], &mut tree);
         }
+        let name = self.domain();
         let domain = files.origins(&[(Install, "metadata.name"), (Install, "baseDomain")]);
         let [machine, service] = [files.either(MACHINE), files.either(SERVICE)];
         let of_domain = |text: String| Field::leaf(text, domain.clone());
         let of_platform = |text| Field::leaf(text, files.origin(Install, &self.platform.field()));
         let mut derived = vec![
-            ("cluster.domain", of_domain(self.domain())),
-            ("cluster.appsDomain", of_domain(self.apps_domain())),
-            ("api.url", of_domain(self.api_url())),
-            ("api.internalUrl", of_domain(self.internal_api_url())),
+            ("cluster.domain", of_domain(name.clone())),
+            ("cluster.appsDomain", of_domain(format!("apps.{name}"))),
+            ("api.url", of_domain(format!("https://api.{name}:6443"))),
+            ("api.internalUrl", of_domain(format!("https://api-int.{name}:6443"))),
             ("api.vip", files.first(&self.api_vips, "vips.api")),
             ("ingress.vip", files.first(&self.ingress_vips, "vips.ingress")),
             ("networks.machine", files.list(&self.networks.machine, machine)),
@@ -88,11 +89,12 @@ impl Cluster {
     fn topology(&self) -> [(&'static str, Field); 5] {
         let leaf = |value: Value, fields: &[(File, &str)]| Field::leaf(value, self.files.origins(fields));
         let count = |role| Value::Int(i64::try_from(self.nodes_of(role).count()).unwrap_or(i64::MAX));
-        let [control_plane, infrastructure] = [self.control_plane_topology(), self.infrastructure_topology()]
-            .map(|topology| topology.as_str().into());
         [
-            ("cluster.controlPlaneTopology", leaf(control_plane, &[MASTERS])),
-            ("cluster.infrastructureTopology", leaf(infrastructure, &[MASTERS, WORKERS])),
+            ("cluster.controlPlaneTopology", leaf(self.control_plane_topology().into(), &[MASTERS])),
+            (
+                "cluster.infrastructureTopology",
+                leaf(self.infrastructure_topology().into(), &[MASTERS, WORKERS]),
+            ),
             ("cluster.mastersSchedulable", leaf(self.masters_schedulable().into(), &[WORKERS])),
             ("cluster.masters", leaf(count(Role::Master), &[MASTERS])),
             ("cluster.workers", leaf(count(Role::Worker), &[WORKERS])),
@@ -263,14 +265,15 @@ impl Rows<'_> {
         let mut origins = vec![self.files.place(self.file, at)];
         match row.fallback {
             Fallback::Field(other) => {
-                let nothing = Row { fallback: Fallback::Null, ..*row };
+                let nothing = Row { fallback: Fallback::Nothing { unset: false }, ..*row };
                 return self.field(&nothing, self.within.at(other), other);
             }
             Fallback::From(fields, _) => {
                 origins.extend(fields.iter().map(|(file, field)| self.files.place(*file, field)));
             }
-            Fallback::Unset => return Field::Unset { value: row.kind.nothing(), origins: origins.into() },
-            Fallback::Null => return Field::leaf(row.kind.nothing(), origins.into()),
+            Fallback::Nothing { unset } => {
+                return Field::Leaf { value: row.kind.nothing(), origins: origins.into(), unset };
+            }
             Fallback::Text(_) => {}
         }
         let value = leaf(self.files.fallback(row, self.within).as_ref(), origins.into());
@@ -301,7 +304,7 @@ fn insert(tree: &mut Tree, path: &str, field: Field) {
 mod tests {
     use super::*;
     use crate::engine::fields::Projected;
-    use crate::openshift::config::spec::field;
+    use crate::openshift::config::spec::{field, nullable};
     use crate::openshift::config::{Source, load, syntax};
 
     /// The fields of a map `m` with these rows, of which nobody wrote any.
@@ -323,7 +326,7 @@ mod tests {
     fn an_unset_field_is_null_by_name_and_nothing_in_a_whole_map() {
         const OLD: [Row; 2] = [
             field("given", Kind::Bool, "").default("true"),
-            field("known", Kind::Text(&syntax::TEXT), "").default_null(),
+            nullable("known", Kind::Text(&syntax::TEXT), ""),
         ];
         const NEW: [Row; 4] = [
             OLD[0],

@@ -67,10 +67,8 @@ pub(super) enum Kind {
 /// The value of a field that is not set.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fallback {
-    /// Null or an empty list for a recipe that names the field; nothing in a map that is projected whole.
-    Unset,
-    /// Null or an empty list, also in a map that is projected whole.
-    Null,
+    /// Null or an empty list. If `unset`, only for a recipe that names the field: a map that is projected whole goes without it.
+    Nothing { unset: bool },
     /// As if this had been written.
     Text(&'static str),
     /// The value of another field of the same file, outside lists; its lines then set this field too.
@@ -101,10 +99,15 @@ pub(super) const fn field(name: &'static str, kind: Kind, doc: &'static str) -> 
         required: false,
         not_empty: false,
         secret: false,
-        fallback: Fallback::Unset,
+        fallback: Fallback::Nothing { unset: true },
         seen: Seen::AsWritten,
         formerly: None,
     }
+}
+
+/// An optional field that is null or empty in every map around it: its absence is part of ids already. No new field is one.
+pub(super) const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> Row {
+    Row { fallback: Fallback::Nothing { unset: false }, ..field(name, kind, doc) }
 }
 
 /// A field of the installer that tinderbox does not support.
@@ -136,13 +139,6 @@ impl Row {
     /// Its value is never shown and never part of the plain data.
     pub(super) const fn secret(mut self) -> Self {
         self.secret = true;
-        self
-    }
-
-    /// There in every map that is projected whole, as null or an empty list if it was not written. For fields whose
-    /// absence is part of ids already, or that templates ask for without naming them in `[config]`.
-    pub(super) const fn default_null(mut self) -> Self {
-        self.fallback = Fallback::Null;
         self
     }
 

@@ -12,7 +12,6 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source};
-use crate::engine::exec::{self, Options};
 use crate::engine::registry::Sha256;
 use crate::openshift::lock::{Artifact, LockedRelease, Rhcos};
 
@@ -67,11 +66,7 @@ pub(crate) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
 fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> Result<Rhcos> {
     let session = workspace.session(env)?;
     let at = workspace.find("release/payload")?;
-    let outcome =
-        exec::build(workspace.context(env, &session), &[at], Options { jobs: 2, keep_going: false })?;
-    if let Some((_, error)) = outcome.failed.into_iter().next() {
-        return Err(error.into());
-    }
+    let outcome = workspace.build(env, &session, &[at])?;
     let Some(done) = outcome.done.get(&at) else { return Ok(Rhcos::default()) };
     let payload = session.store().object(done.output.object)?;
     warn_of_missing(env, workspace, &payload.path.join("image-references"))?;

@@ -26,6 +26,7 @@ mod targets;
 mod user_files;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use time::OffsetDateTime;
@@ -36,7 +37,7 @@ use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
 use crate::engine::builders::{Files, Location};
-use crate::engine::exec::{self, BuildContext, BuildPlan};
+use crate::engine::exec::{self, BuildContext, BuildPlan, Options, Outcome};
 use crate::engine::fields::{Field, Fields, Origins};
 use crate::engine::recipe::{self, Graph, Names, NodeIndex};
 use crate::engine::registry::{Deferred, Opened, ProxySettings};
@@ -220,6 +221,14 @@ impl Workspace {
     pub(crate) fn plan(&self, env: Env<'_>, store: &Store, targets: &[NodeIndex]) -> Result<BuildPlan> {
         let session = Session::reading(store, Some(self.id_key()));
         Ok(exec::plan(self.context(env, &session), targets)?)
+    }
+
+    /// Builds all targets; the first failure is an error.
+    pub(crate) fn build(&self, env: Env<'_>, session: &Session, targets: &[NodeIndex]) -> Result<Outcome> {
+        let options = Options { jobs: 2, keep_going: false };
+        let outcome = exec::build(self.context(env, session), targets, options)?;
+        outcome.failed.first().map_or(Ok(()), |(_, error)| Err(Arc::clone(error)))?;
+        Ok(outcome)
     }
 
     pub(crate) fn roots(&self, store: &Store) -> Roots {

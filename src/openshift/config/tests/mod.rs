@@ -8,7 +8,6 @@ mod schema;
 
 use std::fmt::Write;
 
-use super::derived::Topology;
 use super::*;
 use crate::engine::fields::Projected;
 
@@ -84,10 +83,12 @@ fn lab(masters: usize, workers: usize, machine: &[&str]) -> Cluster {
 fn the_example_is_a_highly_available_cluster() {
     let cluster = example();
     assert_eq!(cluster.domain(), "ocp4.example.com");
-    assert_eq!(cluster.api_url(), "https://api.ocp4.example.com:6443");
-    assert_eq!(cluster.internal_api_url(), "https://api-int.ocp4.example.com:6443");
-    assert_eq!(cluster.control_plane_topology(), Topology::HighlyAvailable);
-    assert_eq!(cluster.infrastructure_topology(), Topology::HighlyAvailable);
+    assert_eq!(
+        value(&cluster, "api.{url,internalUrl}"),
+        r#"{"internalUrl":"https://api-int.ocp4.example.com:6443","url":"https://api.ocp4.example.com:6443"}"#
+    );
+    assert_eq!(cluster.control_plane_topology(), "HighlyAvailable");
+    assert_eq!(cluster.infrastructure_topology(), "HighlyAvailable");
     assert!(!cluster.masters_schedulable());
     assert_eq!(cluster.kubernetes_ips()[0].to_string(), "172.30.0.1");
     assert_eq!(cluster.dns_ips()[0].to_string(), "172.30.0.10");
@@ -106,9 +107,7 @@ fn the_example_is_a_highly_available_cluster() {
 fn topologies_follow_the_replicas() {
     let of = |masters, workers| {
         let cluster = lab(masters, workers, &["192.168.126.0/24"]);
-        let topologies =
-            (cluster.control_plane_topology().as_str(), cluster.infrastructure_topology().as_str());
-        (topologies.0, topologies.1, cluster.masters_schedulable())
+        (cluster.control_plane_topology(), cluster.infrastructure_topology(), cluster.masters_schedulable())
     };
     assert_eq!(of(3, 0), ("HighlyAvailable", "HighlyAvailable", true));
     assert_eq!(of(1, 0), ("SingleReplica", "SingleReplica", true));
