@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::hint::Problems;
+use crate::base::hint::{Problem, Problems};
 use crate::base::yaml::{self, Source, YamlNode};
 
 /// One document of a manifest file, with its head parsed.
@@ -44,43 +44,56 @@ impl Manifest<'_> {
     }
 }
 
-/// The documents of a file. Parses only their heads: a schema may be megabytes.
+/// The documents of a file, or where it cannot be read and why. Parses only their heads: a schema may be megabytes.
 pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest<'a>>, String> {
     let mut found = Vec::new();
-    for document in split(text) {
-        let head = head_of(document);
+    for (lines, document) in split(text) {
         let mut problems = Problems::default();
-        let Some(head) = yaml::documents(Source { name: file, text: &head }, &mut problems).pop() else {
-            match problems.0.first() {
-                None => continue, // only comments
-                Some(problem) => return Err(format!("`{file}` is not YAML: {}", problem.message)),
-            }
-        };
-        let text_of = |node: Option<&YamlNode>| node.and_then(YamlNode::text).unwrap_or_default().to_owned();
-        let kind = text_of(head.get("kind"));
-        let name = text_of(head.get("metadata").and_then(|metadata| metadata.get("name")));
-        found.push(Manifest { file, text: document, kind, name, head });
+        let mut read = |text: &str| yaml::go_documents(Source { name: file, text }, &mut problems);
+        let mut heads = read(&head_of(document));
+        // Lines do not say everything: a key may be in quotes, an alias may repeat what stands below.
+        if !heads.iter().any(|head| head.get("kind").is_some()) || !problems.0.is_empty() {
+            problems = Problems::default();
+            heads = yaml::go_documents(Source { name: file, text: document }, &mut problems);
+        }
+        if let Some(Problem { place, message, .. }) = problems.0.first() {
+            return Err(format!("{file}:{}: {message}", lines + place.line.unwrap_or(1)));
+        }
+        let several = heads.len() > 1; // JSON needs no separator
+        for head in heads {
+            let text_of =
+                |node: Option<&YamlNode>| node.and_then(YamlNode::text).unwrap_or_default().to_owned();
+            let kind = text_of(head.get("kind"));
+            let name = text_of(head.get("metadata").and_then(|metadata| metadata.get("name")));
+            let text = if several { &document[head.span.clone()] } else { document };
+            found.push(Manifest { file, text, kind, name, head });
+        }
     }
     Ok(found)
 }
 
-/// Documents between `---` lines.
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
+/// Documents between `---` lines, each with the number of lines above it.
+fn split(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let (mut rest, mut above) = (Some(text), 0);
     std::iter::from_fn(move || {
-        let current = rest?;
+        let (current, lines) = (rest?, above);
         let mut at = 0;
         for line in current.split_inclusive('\n') {
-            if line.trim_end() == "---" {
+            above += 1;
+            if line
+                .strip_prefix("---")
+                .map(str::trim)
+                .is_some_and(|end| end.is_empty() || end.starts_with('#'))
+            {
                 rest = Some(&current[at + line.len()..]);
-                return Some(&current[..at]);
+                return Some((lines, &current[..at]));
             }
             at += line.len();
         }
         rest = None;
-        Some(current)
+        Some((lines, current))
     })
-    .filter(|document| !document.trim().is_empty())
+    .filter(|(_, document)| !document.trim().is_empty())
 }
 
 /// The text with only the top-level fields `apiVersion`, `kind` and `metadata`.
@@ -118,5 +131,23 @@ mod tests {
         assert!(found[0].is_in_profile("p") && !found[0].is_in_profile("q") && !found[1].is_in_profile("p"));
         assert!(found[0].is_in_feature_set("Tech") && !found[0].is_in_feature_set("Custom"));
         assert!(found[1].is_in_feature_set("Custom"));
+    }
+
+    #[test]
+    fn heads_are_read_as_go_reads_them() {
+        let text = "--- # first\n\"kind\": A\n\"metadata\": {name: x}\n---\t\nkind: B\nmetadata:\n  name: *y\nspec:\n  a: &y y\n\
+                    ---\nspec: &z z\nkind: C\nmetadata:\n  name: *z\n  annotations:\n    include.release.openshift.io/p: 'tr\\\n\n    ue'\n";
+        let problem = documents("f.yaml", text).unwrap_err();
+        assert!(problem.starts_with("f.yaml:7: ") && problem.contains("unknown anchor"), "{problem}");
+        let text = text.replace("name: *y", "name: 'y\n  z'");
+        let found = documents("f.yaml", &text).unwrap();
+        let found: Vec<_> = found.iter().map(|m| (m.kind.clone(), m.name.clone())).collect();
+        assert_eq!(
+            found,
+            [("A", "x"), ("B", "y z"), ("C", "z")].map(|(kind, name)| (kind.into(), name.into()))
+        );
+        let json = r#"{"kind": "A", "metadata": {"name": "x"}}{"kind": "B"}"#;
+        let found = documents("f.json", json).unwrap();
+        assert_eq!(found.iter().map(|m| m.text).collect::<Vec<_>>(), [&json[..40], &json[40..]]);
     }
 }
