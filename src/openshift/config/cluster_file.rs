@@ -32,7 +32,7 @@ pub(super) const FIELDS: &[Row] = &[
         let pool = files.install.get("controlPlane.architecture").copied();
         Some(Scalar::Architecture(pool.unwrap_or(Architecture::Amd64)))
     }),
-    field("channel", Kind::Text(&syntax::TEXT), "Update channel of the installed cluster, for example `stable-4.18`."),
+    field("channel", Kind::Text(&syntax::TEXT), "Update channel of the installed cluster; by default `stable-` and the release's minor version, `stable-4.18`."),
     field("vips", Kind::Map(VIPS), "Virtual addresses in front of the nodes.").required(),
     field("network", Kind::Map(NETWORK), "What the nodes' interfaces need.").required(),
     field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.")
