@@ -232,6 +232,37 @@ fn fatal_cases_are_said_in_words() {
     "#);
 }
 
+/// CustomNoUpgrade is computed from the default gates; what TechPreview cannot have can be left out of it.
+#[test]
+fn custom_feature_gates_are_those_of_the_default_set_with_the_users() {
+    let ws = Workspace::in_memory().filled();
+    ws.build(&["mco"]);
+    let default = name(&ws, "master");
+    let gates = "featureSet: CustomNoUpgrade\nfeatureGates: [NodeSwap=true, OSStreams=false, NodeSwp=true]\nbaseDomain:";
+    ws.edit("install-config.yaml", "baseDomain:", gates);
+    ws.build(&["mco", "release/crds"]);
+    assert_ne!(name(&ws, "master"), default, "the gates went into the render");
+    let text =
+        fs::read_to_string(ws.path_of("manifest/99_feature-gate").join("99_feature-gate.yaml")).unwrap();
+    let (enabled, disabled) = text.split_once("status:").unwrap().1.split_once("disabled:").unwrap();
+    assert!(
+        enabled.contains("    - name: NodeSwap\n    - name: NodeSwp\n") && !disabled.contains("NodeSwap"),
+        "{text}"
+    );
+    assert!(
+        disabled.contains("    - name: OSStreams\n") && disabled.contains("    - name: EventedPLEG\n"),
+        "{text}"
+    );
+    let crds = list(&ws.path_of("release/crds"));
+    let variants = |set: &str| crds.iter().filter(|file| file.contains(set)).count();
+    assert!(variants("-CustomNoUpgrade") > 3 && variants("-Default") == 0, "{crds:?}");
+    // A gate that the release does not list is kept, as its config operator does, and said.
+    let said = ws.run(&["check"]);
+    let wanted =
+        "spec.customNoUpgrade.enabled[1]: `NodeSwp` is a gate of this release; did you mean `NodeSwap`?";
+    assert!(said.contains(wanted) && said.contains("[exit 0]"), "{said}");
+}
+
 /// A rendered config is known by its name; whatever else was done to it is noticed.
 #[test]
 fn a_changed_render_is_refused() {

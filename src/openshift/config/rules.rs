@@ -114,13 +114,24 @@ fn mirrors(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// Single gates require the set that allows them.
+/// Single gates require the set that allows them, and each is listed once.
 fn features(inputs: &Inputs<'_>, problems: &mut Problems) {
     let custom = inputs.install.text("featureSet") == Some("CustomNoUpgrade");
     if !inputs.install.list("featureGates").is_empty() && !custom {
         let message = "gates are given, but featureSet is not `CustomNoUpgrade`";
         let hint = "set `featureSet: CustomNoUpgrade`, or remove the gates";
         inputs.install.report(problems, "featureGates", message, hint);
+    }
+    let gates: Vec<String> = inputs.install.given.all("featureGates");
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    for (index, gate) in gates.iter().enumerate() {
+        let Some((name, on)) = gate.split_once('=') else { continue };
+        let message = match first.insert(name, on) {
+            None => continue,
+            Some(before) if before == on => format!("`{name}` is listed twice"),
+            Some(_) => format!("`{name}` is both enabled and disabled"),
+        };
+        inputs.install.report(problems, &format!("featureGates.{index}"), message, "keep one of them");
     }
 }
 
