@@ -24,6 +24,12 @@ pub(super) const FIELDS: &[Row] = &[
     )
     .required(),
     field(
+        "releaseRepository",
+        Kind::Text(&syntax::REPOSITORY),
+        "Where nodes pull a release that is in a layout; by default what the layout or `imageDigestSources` says, \
+         for example `quay.io/openshift-release-dev/ocp-release`.",
+    ),
+    field(
         "architecture",
         Architecture::KIND,
         "Instruction set of all nodes; by default that of controlPlane, else amd64.",

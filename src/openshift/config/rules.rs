@@ -6,13 +6,25 @@ use std::collections::BTreeMap;
 use super::fragment::{Fragment, join};
 use super::inputs::Inputs;
 use super::platform;
+use super::release::Release;
 use super::words::{Architecture, Role};
 use crate::base::hint::Problems;
 
 pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
-    for rule in
-        [one_platform, bootstrap, names, macs, proxy, mirrors, features, architecture, fips, bridge, session]
-    {
+    for rule in [
+        one_platform,
+        bootstrap,
+        names,
+        macs,
+        proxy,
+        mirrors,
+        features,
+        release_repository,
+        architecture,
+        fips,
+        bridge,
+        session,
+    ] {
         rule(inputs, problems);
     }
 }
@@ -132,6 +144,20 @@ fn features(inputs: &Inputs<'_>, problems: &mut Problems) {
             Some(_) => format!("`{name}` is both enabled and disabled"),
         };
         inputs.install.report(problems, &format!("featureGates.{index}"), message, "keep one of them");
+    }
+}
+
+/// A repository in a registry, for a release that is in none.
+fn release_repository(inputs: &Inputs<'_>, problems: &mut Problems) {
+    let field = "releaseRepository";
+    let Some(repository) = inputs.cluster.text(field) else { return };
+    if !matches!(inputs.cluster.get("release"), Some(Release::Layout { .. })) {
+        let hint = "remove it: nodes pull the release from where `release` says";
+        inputs.cluster.report(problems, field, "`release` is not a layout (`oci:…`)", hint);
+    }
+    if !repository.contains('/') || repository.contains('*') {
+        let hint = "for example: quay.io/openshift-release-dev/ocp-release";
+        inputs.cluster.report(problems, field, format!("`{repository}` is not one repository"), hint);
     }
 }
 

@@ -101,6 +101,7 @@ pub(crate) const CHECKS: &[Check] = &[
     manifests::OPERATOR_NETWORK,
     ignition::PAUSE_IMAGE,
     pools::NODES,
+    images::PULL_SPECS,
     references::SUBJECTS,
     render::DRIFT,
     ignition::READABLE,
