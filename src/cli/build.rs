@@ -13,6 +13,7 @@ use super::{Error, Printer, Result, generations};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::event::Event;
 use crate::base::hint::{Hint, chain};
+use crate::engine::builders::BuildError;
 use crate::engine::exec::{self, BuildContext, Done, ExecError, Options, Outcome, Recheck};
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::Session;
@@ -161,6 +162,14 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
             shown.join(", ")
         );
         env.events.emit(Event::Warning { text });
+    }
+    for (name, error) in &outcome.failed {
+        let ExecError::Build { source, .. } = &**error else { continue };
+        let BuildError::Program { words, .. } = &**source else { continue };
+        for object in workspace.named_in(words)? {
+            let text = format!("`{name}` names what is in {object}");
+            env.events.emit(Event::Warning { text });
+        }
     }
     if outcome.cancelled {
         return Err(Error::Interrupted { kept: outcome.built.len() });

@@ -243,7 +243,7 @@ fn channel_capabilities_and_partitioning() {
         let more = "cpuPartitioningMode: AllNodes\ncapabilities:\n  baselineCapabilitySet: None\n  \
                     additionalEnabledCapabilities: [Ingress, Console]\nplatform:\n";
         ws.edit("install-config.yaml", "platform:\n", more);
-        ws.edit("cluster.yaml", "release: demo:4.18\n", "release: demo:4.18\nchannel: stable-4.18\n");
+        ws.edit("cluster.yaml", "release: demo:4.18\n", "release: demo:4.18\nchannel: eus-4.18\n");
     });
     insta::assert_snapshot!(change, @r#"
     === cluster-config.yaml
@@ -260,10 +260,9 @@ fn channel_capabilities_and_partitioning() {
     -   cpuPartitioning: None
     +   cpuPartitioning: AllNodes
     === cvo-overrides.yaml
-        clusterID: "7d19298e-a688-456c-8d4e-678c386d3998"
-    -   # No channel: the CVO installs all the same, looks for no updates, and says NoChannel in its condition RetrievedUpdates.
-    +   # Where updates are looked for after installation. It has no part in the installation itself.
-    +   channel: stable-4.18
+        # itself. Without a channel the CVO installs all the same, and complains in its condition RetrievedUpdates.
+    -   channel: stable-4.18
+    +   channel: eus-4.18
     +   # Optional components. What is enabled once can never be disabled; without this, all are.
     +   capabilities:
     +     baselineCapabilitySet: None

@@ -232,6 +232,60 @@ fn fatal_cases_are_said_in_words() {
     "#);
 }
 
+/// A spec that this release's MCO cannot read is said of the user's file, whatever MCO's own words are.
+#[test]
+fn an_ignition_spec_that_mco_cannot_read_is_said_of_the_users_file() {
+    let ws = Workspace::in_memory().filled();
+    ws.write("manifests/mine.yaml", &CONFIG.replace("3.2.0", "3.5.0"));
+    let said = ws.run(&["build", "-q", "--keep-going", "check/manifests", "mco"]);
+    let wanted = "mine.yaml:8: spec.config.ignition.version: this release's MCO cannot read Ignition spec `3.5.0` [machine-config-ignition]";
+    assert!(
+        said.contains(wanted) && said.contains("hint: write it for spec 3.4.0, or an older one"),
+        "{said}"
+    );
+    assert!(
+        said.contains(
+            "warning: `mco/rendered` names what is in manifests/mine.yaml:1: MachineConfig `99-mine`"
+        ),
+        "{said}"
+    );
+    // From 4.19 on it can.
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
+    ws.relock();
+    ws.build(&["check/manifests"]);
+}
+
+/// CustomNoUpgrade is computed from the default gates; what TechPreview cannot have can be left out of it.
+#[test]
+fn custom_feature_gates_are_those_of_the_default_set_with_the_users() {
+    let ws = Workspace::in_memory().filled();
+    ws.build(&["mco"]);
+    let default = name(&ws, "master");
+    let gates = "featureSet: CustomNoUpgrade\nfeatureGates: [NodeSwap=true, OSStreams=false, NodeSwp=true]\nbaseDomain:";
+    ws.edit("install-config.yaml", "baseDomain:", gates);
+    ws.build(&["mco", "release/crds"]);
+    assert_ne!(name(&ws, "master"), default, "the gates went into the render");
+    let text =
+        fs::read_to_string(ws.path_of("manifest/99_feature-gate").join("99_feature-gate.yaml")).unwrap();
+    let (enabled, disabled) = text.split_once("status:").unwrap().1.split_once("disabled:").unwrap();
+    assert!(
+        enabled.contains("    - name: NodeSwap\n    - name: NodeSwp\n") && !disabled.contains("NodeSwap"),
+        "{text}"
+    );
+    assert!(
+        disabled.contains("    - name: OSStreams\n") && disabled.contains("    - name: EventedPLEG\n"),
+        "{text}"
+    );
+    let crds = list(&ws.path_of("release/crds"));
+    let variants = |set: &str| crds.iter().filter(|file| file.contains(set)).count();
+    assert!(variants("-CustomNoUpgrade") > 3 && variants("-Default") == 0, "{crds:?}");
+    // A gate that the release does not list is kept, as its config operator does, and said.
+    let said = ws.run(&["check"]);
+    let wanted =
+        "spec.customNoUpgrade.enabled[1]: `NodeSwp` is a gate of this release; did you mean `NodeSwap`?";
+    assert!(said.contains(wanted) && said.contains("[exit 0]"), "{said}");
+}
+
 /// A rendered config is known by its name; whatever else was done to it is noticed.
 #[test]
 fn a_changed_render_is_refused() {

@@ -82,7 +82,14 @@ fn mirror(env: Env<'_>, reference: Option<&str>, destination: &str, all: bool) -
         image_digest_sources: Vec::new(),
     };
     let release_digest = digest_of(&release)?;
-    let mut jobs = vec![("release".to_owned(), opened.name.at(release_digest), to.clone())];
+    // A layout keeps the repository that nodes pull the release from.
+    let named = match (&to.reference, release.image.parse::<ImageName>()) {
+        (Reference::Tag(_), Ok(name)) if to.registry == registry::LAYOUT => {
+            ImageName { reference: to.reference.clone(), ..name }
+        }
+        _ => to.clone(),
+    };
+    let mut jobs = vec![("release".to_owned(), opened.name.at(release_digest), named)];
     for (component, spec) in
         info.components.iter().filter(|(component, _)| all || needed.contains(component.as_str()))
     {

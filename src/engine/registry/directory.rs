@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::layout::{Files, Layout, REF_NAME, blob_name};
-use super::{Descriptor, ImageName, MediaType, RegistryError, Result, Sha256, Target, Verified};
+use super::layout::{Files, IMAGE_NAME, Layout, REF_NAME, blob_name};
+use super::{Descriptor, ImageName, LAYOUT, MediaType, RegistryError, Result, Sha256, Target, Verified};
 use crate::base::fs::{self, At};
 
 /// Files below a directory.
@@ -113,7 +113,7 @@ impl Target for Directory {
 
     fn put_manifest(
         &self,
-        _image: &ImageName,
+        image: &ImageName,
         media_type: &MediaType,
         bytes: &[u8],
         tag: Option<&str>,
@@ -123,6 +123,10 @@ impl Target for Directory {
         let mut entry = json!({"mediaType": media_type, "digest": digest.to_string(), "size": bytes.len()});
         if let Some(tag) = tag {
             entry["annotations"] = json!({ REF_NAME: tag });
+            if image.registry != LAYOUT {
+                let name = format!("{}/{}:{tag}", image.registry, image.repository);
+                entry["annotations"][IMAGE_NAME] = name.into();
+            }
         }
         self.name(entry)
     }

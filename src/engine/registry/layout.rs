@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! oci-layout                 {"imageLayoutVersion": "1.0.0"}
-//! index.json                 names images: descriptors with the annotation org.opencontainers.image.ref.name
+//! index.json                 names images: descriptors with the annotation org.opencontainers.image.ref.name, and with
+//!                            io.containerd.image.name where the image has a name in a registry
 //! blobs/sha256/<64 digits>   manifests, configurations and layers
 //! ```
 //!
@@ -21,6 +22,9 @@ use super::{
 };
 
 pub(super) const REF_NAME: &str = "org.opencontainers.image.ref.name";
+
+/// The whole name of an image, with its registry.
+pub(super) const IMAGE_NAME: &str = "io.containerd.image.name";
 
 /// Maximum nesting of indexes.
 const DEPTH: usize = 4;
@@ -85,14 +89,36 @@ impl Layout {
         Ok(Some(bytes))
     }
 
-    /// Every named image, as (name, digest), in index order.
-    fn names(&self) -> Result<Vec<(String, String)>> {
-        let mut names = Vec::new();
-        self.collect("index.json", DEPTH, &mut names)?;
-        Ok(names)
+    /// The repository of an image in a registry, `quay.io/a/b`, if a name of it in the index has one.
+    pub(crate) fn repository_of(&self, digest: &Sha256) -> Result<Option<String>> {
+        let digest = digest.to_string();
+        let entries = self.entries()?;
+        let same = entries.iter().filter(|entry| entry.digest == digest);
+        let mut names = same.flat_map(|entry| {
+            [IMAGE_NAME, REF_NAME].into_iter().filter_map(|key| entry.annotations.get(key))
+        });
+        Ok(names.find_map(|name| {
+            let ImageName { registry, repository, .. } = name.parse().ok()?;
+            Some(format!("{registry}/{repository}"))
+        }))
     }
 
-    fn collect(&self, file: &str, depth: usize, names: &mut Vec<(String, String)>) -> Result<()> {
+    /// Every named image, as (name, digest), in index order.
+    fn names(&self) -> Result<Vec<(String, String)>> {
+        let entries = self.entries()?.into_iter();
+        Ok(entries
+            .filter_map(|entry| Some((entry.annotations.get(REF_NAME)?.clone(), entry.digest)))
+            .collect())
+    }
+
+    /// All entries of all indexes, those of an inner one before its own.
+    fn entries(&self) -> Result<Vec<RawEntry>> {
+        let mut entries = Vec::new();
+        self.collect("index.json", DEPTH, &mut entries)?;
+        Ok(entries)
+    }
+
+    fn collect(&self, file: &str, depth: usize, entries: &mut Vec<RawEntry>) -> Result<()> {
         let Some(bytes) = self.small(file)? else { return Ok(()) };
         let index: RawIndex = serde_json::from_slice(&bytes)
             .map_err(|error| self.malformed(format!("{file} is not an image index: {error}")))?;
@@ -104,9 +130,9 @@ impl Layout {
                     .digest
                     .parse()
                     .map_err(|_| self.malformed(format!("`{}` in {file} is not a digest", entry.digest)))?;
-                self.collect(&blob_name(&digest), depth - 1, names)?;
+                self.collect(&blob_name(&digest), depth - 1, entries)?;
             }
-            names.extend(entry.annotations.get(REF_NAME).map(|name| (name.clone(), entry.digest)));
+            entries.push(entry);
         }
         Ok(())
     }

@@ -24,6 +24,12 @@ pub(super) const FIELDS: &[Row] = &[
     )
     .required(),
     field(
+        "releaseRepository",
+        Kind::Text(&syntax::REPOSITORY),
+        "Where nodes pull a release that is in a layout; by default what the layout or `imageDigestSources` says, \
+         for example `quay.io/openshift-release-dev/ocp-release`.",
+    ),
+    field(
         "architecture",
         Architecture::KIND,
         "Instruction set of all nodes; by default that of controlPlane, else amd64.",
@@ -32,7 +38,7 @@ pub(super) const FIELDS: &[Row] = &[
         let pool = files.install.get("controlPlane.architecture").copied();
         Some(Scalar::Architecture(pool.unwrap_or(Architecture::Amd64)))
     }),
-    field("channel", Kind::Text(&syntax::TEXT), "Update channel of the installed cluster, for example `stable-4.18`."),
+    field("channel", Kind::Text(&syntax::TEXT), "Update channel of the installed cluster; by default `stable-` and the release's minor version, `stable-4.18`."),
     field("vips", Kind::Map(VIPS), "Virtual addresses in front of the nodes.").required(),
     field("network", Kind::Map(NETWORK), "What the nodes' interfaces need.").required(),
     field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.")

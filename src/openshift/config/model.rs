@@ -32,6 +32,8 @@ pub(crate) struct Cluster {
     /// Every machine, in file order; exactly one is the bootstrap node.
     pub nodes: Vec<Node>,
     pub release: Release,
+    /// Where nodes pull a release that is in a layout.
+    pub release_repository: Option<String>,
     pub architecture: Architecture,
     pub platform: Platform,
     /// Additional CA certificates, PEM.
@@ -121,6 +123,7 @@ impl Cluster {
             ingress_vips: cluster.given.all("vips.ingress"),
             nodes: cluster.list("nodes").iter().map(node).collect::<Option<_>>()?,
             release: cluster.get::<Release>("release")?.clone(),
+            release_repository: cluster.text("releaseRepository").map(str::to_owned),
             platform: Platform::of(install)?,
             architecture: files.value(File::Cluster, "architecture")?,
             trust_bundle: install.text("additionalTrustBundle").map(str::to_owned),

@@ -6,13 +6,25 @@ use std::collections::BTreeMap;
 use super::fragment::{Fragment, join};
 use super::inputs::Inputs;
 use super::platform;
+use super::release::Release;
 use super::words::{Architecture, Role};
 use crate::base::hint::Problems;
 
 pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
-    for rule in
-        [one_platform, bootstrap, names, macs, proxy, mirrors, features, architecture, fips, bridge, session]
-    {
+    for rule in [
+        one_platform,
+        bootstrap,
+        names,
+        macs,
+        proxy,
+        mirrors,
+        features,
+        release_repository,
+        architecture,
+        fips,
+        bridge,
+        session,
+    ] {
         rule(inputs, problems);
     }
 }
@@ -114,13 +126,38 @@ fn mirrors(inputs: &Inputs<'_>, problems: &mut Problems) {
     }
 }
 
-/// Single gates require the set that allows them.
+/// Single gates require the set that allows them, and each is listed once.
 fn features(inputs: &Inputs<'_>, problems: &mut Problems) {
     let custom = inputs.install.text("featureSet") == Some("CustomNoUpgrade");
     if !inputs.install.list("featureGates").is_empty() && !custom {
         let message = "gates are given, but featureSet is not `CustomNoUpgrade`";
         let hint = "set `featureSet: CustomNoUpgrade`, or remove the gates";
         inputs.install.report(problems, "featureGates", message, hint);
+    }
+    let gates: Vec<String> = inputs.install.given.all("featureGates");
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    for (index, gate) in gates.iter().enumerate() {
+        let Some((name, on)) = gate.split_once('=') else { continue };
+        let message = match first.insert(name, on) {
+            None => continue,
+            Some(before) if before == on => format!("`{name}` is listed twice"),
+            Some(_) => format!("`{name}` is both enabled and disabled"),
+        };
+        inputs.install.report(problems, &format!("featureGates.{index}"), message, "keep one of them");
+    }
+}
+
+/// A repository in a registry, for a release that is in none.
+fn release_repository(inputs: &Inputs<'_>, problems: &mut Problems) {
+    let field = "releaseRepository";
+    let Some(repository) = inputs.cluster.text(field) else { return };
+    if !matches!(inputs.cluster.get("release"), Some(Release::Layout { .. })) {
+        let hint = "remove it: nodes pull the release from where `release` says";
+        inputs.cluster.report(problems, field, "`release` is not a layout (`oci:…`)", hint);
+    }
+    if !repository.contains('/') || repository.contains('*') {
+        let hint = "for example: quay.io/openshift-release-dev/ocp-release";
+        inputs.cluster.report(problems, field, format!("`{repository}` is not one repository"), hint);
     }
 }
 

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `render_differences`, `trust` | what the rows of each table say |
+//! | `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_formats`, `mco_kinds`, `render_differences`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
@@ -14,6 +14,7 @@ mod boot_images;
 mod components;
 mod disruption;
 mod hand_over;
+mod mco_formats;
 mod mco_kinds;
 mod release;
 mod render_differences;
@@ -28,6 +29,7 @@ pub(crate) use components::Components;
 pub(crate) use disruption::{Disruption, Effect};
 pub(crate) use hand_over::{HandOver, HandedOver, Signer, SignerFields};
 
+pub(crate) use mco_formats::McoFormat;
 use mco_kinds::McoKind;
 pub(crate) use release::Flavor;
 pub(crate) use release::Release;
@@ -51,6 +53,7 @@ pub struct Knowledge {
     pub(crate) boot_images: Lazy<BootImages>,
     pub(crate) components: Lazy<Components>,
     pub(crate) hand_over: Lazy<HandOver>,
+    mco_formats: Lazy<Table<McoFormat>>,
     mco_kinds: Lazy<Table<McoKind>>,
     pub(crate) render_differences: Lazy<Table<RenderDifference>>,
     pub trust: Lazy<Table<TrustEdge>>,
@@ -73,6 +76,7 @@ impl Knowledge {
             boot_images: Lazy::of(sources)?,
             components: Lazy::of(sources)?,
             hand_over: Lazy::of(sources)?,
+            mco_formats: Lazy::of(sources)?,
             mco_kinds: Lazy::of(sources)?,
             render_differences: Lazy::of(sources)?,
             trust: Lazy::of(sources)?,
@@ -92,7 +96,15 @@ impl Knowledge {
         let [check, checks] = self.boot_facts.get()?.names(&self.boot_facts.source.shown, release);
         let component = self.components.get()?.names(&self.components.source.shown, release);
         let mco = self.mco_kinds.get()?.names(&self.mco_kinds.source.shown, release);
-        Ok([("check", check), ("checks", checks), ("component", component), ("mco", mco)].into())
+        let format = self.mco_formats.get()?.names(&self.mco_formats.source.shown, release);
+        Ok([
+            ("check", check),
+            ("checks", checks),
+            ("component", component),
+            ("mco", mco),
+            ("mco-format", format),
+        ]
+        .into())
     }
 }
 

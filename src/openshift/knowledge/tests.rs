@@ -55,6 +55,7 @@ fn tables_agree_in_every_version() {
         components,
         disruption,
         hand_over,
+        mco_formats,
         mco_kinds,
         render_differences,
         trust,
@@ -67,6 +68,7 @@ fn tables_agree_in_every_version() {
     let mentioned = boot_facts.get().unwrap().mentioned();
     let mentioned = mentioned.chain(boot_images.images.mentioned()).chain(components.mentioned());
     let mentioned = mentioned.chain(disruption.mentioned()).chain(hand_over.objects.mentioned());
+    let mentioned = mentioned.chain(mco_formats.get().unwrap().mentioned());
     let mentioned = mentioned.chain(mco_kinds.get().unwrap().mentioned());
     let mentioned = mentioned.chain(render_differences.get().unwrap().mentioned()).chain(trust.mentioned());
     let mentioned: Vec<Version> = mentioned.collect();
@@ -112,6 +114,10 @@ fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
         knowledge.components.get().unwrap().required(Some(release)).map(|(name, _)| name).collect();
     let since: Version = "4.21".parse().unwrap();
     assert_eq!(required.contains(&"docker-registry"), release.version >= since, "{release}");
+    let timestamp = if release.version >= since { "omitted" } else { "null" };
+    assert_eq!(text("mco-format", "creation-timestamp").as_deref(), Some(timestamp), "{release}");
+    let spec = if release.version >= "4.19".parse().unwrap() { "3.5.0" } else { "3.4.0" };
+    assert_eq!(text("mco-format", "ignition-spec").as_deref(), Some(spec), "{release}");
     let kinds = format!("{:?}", tables["mco"].values["kinds"]);
     let since: Version = "4.22".parse().unwrap();
     assert_eq!(kinds.contains("OSImageStream"), release.version >= since, "{release}");

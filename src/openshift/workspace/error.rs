@@ -46,6 +46,9 @@ pub(crate) enum WorkspaceError {
         /// The release in cluster.yaml when it was pinned.
         pinned: String,
     },
+    /// The lock is about the same release in another repository.
+    #[error("cluster.yaml says that nodes pull the release from `{asked}`, and cluster.lock pins `{pinned}`")]
+    Repository { asked: String, pinned: String },
     #[error("cluster.lock pins no release, and cluster.yaml asks for `{asked}`")]
     Unpinned { asked: String },
     #[error("the release's {file} cannot be read: {problem}")]
@@ -92,7 +95,7 @@ impl Hint for WorkspaceError {
                 "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into()
             }
             Self::NoStore => "name one with `--store DIR` or TINDERBOX_STORE".into(),
-            Self::Moved { .. } => "`tinderbox lock --update release` pins what cluster.yaml asks for".into(),
+            Self::Moved { .. } | Self::Repository { .. } => "`tinderbox lock --update release` pins what cluster.yaml asks for".into(),
             Self::Unpinned { .. } => "`tinderbox lock` fills in what is missing".into(),
             Self::BootImages { .. } => "name your own files with `rhcos` in cluster.yaml".into(),
             Self::Seed { advice, .. } => advice.clone(),

@@ -26,7 +26,12 @@ pub(super) fn read(
             Some(release) if release.asked != asked => {
                 Err(WorkspaceError::Moved { asked, pinned: release.asked.clone() })
             }
-            Some(_) => Ok(lock),
+            Some(LockedRelease { image, .. }) => match &cluster.release_repository {
+                Some(asked) if !image.starts_with(&format!("{asked}@")) => {
+                    Err(WorkspaceError::Repository { asked: asked.clone(), pinned: image.clone() })
+                }
+                _ => Ok(lock),
+            },
         };
     }
     match missing {

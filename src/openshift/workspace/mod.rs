@@ -120,6 +120,11 @@ impl Workspace {
         Self::assemble(env, directory, cluster, &lock, seed)
     }
 
+    /// The objects of the user's manifests that a program's output names, each with its file and line.
+    pub(crate) fn named_in(&self, output: &str) -> Result<Vec<String>> {
+        user_files::named_in(&self.directory, output)
+    }
+
     /// Reads everything as if this release were pinned. Does not write to the directory.
     pub(crate) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
         Self::load_changed(env, |lock| lock.release = Some(release.clone()))

@@ -1,6 +1,6 @@
 //! The source of a release, how to reach it, and what its image declares.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{Env, Result};
-use crate::engine::registry::{self, Access, Cached, Manifest, MirrorRule, Opened, RegistryError, Sha256};
+use crate::engine::registry::{
+    self, Access, Cached, Layout, Manifest, MirrorRule, Opened, RegistryError, Sha256,
+};
 use crate::openshift::config::{Cluster, Release, SourcePolicy};
 use crate::openshift::lock::LockedRelease;
 use crate::openshift::release;
@@ -106,6 +108,22 @@ impl ReleaseSource {
         Ok(opened)
     }
 
+    /// Where nodes pull a release that we read from a layout: as the user says, as the layout says, or the one source of
+    /// mirrors that is called like a release. The path of a layout is in no artifact, unless nobody knows better.
+    fn repository(&self, cluster: &Cluster, digest: &Sha256) -> Result<Option<String>> {
+        let Release::Layout { directory, .. } = &self.release else { return Ok(None) };
+        if let Some(repository) = &cluster.release_repository {
+            return Ok(Some(repository.clone()));
+        }
+        if let Some(repository) = Layout::open(&self.directory.join(directory))?.repository_of(digest)? {
+            return Ok(Some(repository));
+        }
+        let sources: BTreeSet<&str> = cluster.mirrors.iter().map(|mirror| mirror.source.as_str()).collect();
+        let mut named =
+            sources.into_iter().filter(|source| source.contains('/') && source.ends_with("release"));
+        Ok(named.next().filter(|_| named.next().is_none()).map(str::to_owned))
+    }
+
     /// The current digest of the release.
     pub(crate) fn pin(&self, cluster: &Cluster) -> Result<LockedRelease> {
         let architecture = cluster.architecture.as_str();
@@ -115,7 +133,10 @@ impl ReleaseSource {
         Ok(LockedRelease {
             asked: cluster.release.to_string(),
             reference: self.release.to_string(),
-            image: opened.name.at(digest).to_string(),
+            image: match self.repository(cluster, &digest)? {
+                Some(repository) => format!("{repository}@{digest}"),
+                None => opened.name.at(digest).to_string(),
+            },
             version: config.config.labels.unwrap_or_default().remove(RELEASE_LABEL).unwrap_or_default(),
             architecture: architecture.to_owned(),
         })

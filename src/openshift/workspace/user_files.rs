@@ -28,6 +28,34 @@ pub(super) fn add(directory: &ClusterDir, sources: &mut Sources, problems: &mut 
     Ok(add_manifests(manifests, sources, problems))
 }
 
+/// The objects of the user's manifests that a program's output names, each with its file and line: the program saw them
+/// under other file names.
+pub(super) fn named_in(directory: &ClusterDir, output: &str) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for (shown, text) in read(directory, "manifests", &mut Problems::default())?.into_values() {
+        for document in yaml::documents(Source { name: &shown, text: &text }, &mut Problems::default()) {
+            let object = Identity::of(&document);
+            if object.missing().is_none() && output.lines().any(|line| names(line, &object)) {
+                found.push(format!("{shown}:{}: {object}", document.line));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a line of output is about an object. A name of one word may be about anything, unless the kind is there too.
+fn names(line: &str, object: &Identity) -> bool {
+    let (name, is_part) = (object.name.as_str(), |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let alone = line.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + name.len()..]);
+        // A file is called after the kind and the name of its object.
+        let in_file = before.ends_with('-') && after.starts_with(".yaml");
+        let ends = after.trim_start_matches('.').is_empty() || !after.starts_with(is_part);
+        in_file || (!before.ends_with(is_part) && ends)
+    });
+    alone && (name.contains('-') || line.to_lowercase().contains(&object.kind.to_lowercase()))
+}
+
 /// Files by name: the name shown to the user, and the text.
 type Files = BTreeMap<String, (String, String)>;
 
@@ -181,4 +209,33 @@ fn place(file: &str, node: &YamlNode, field: &str) -> Place {
 /// Quotes a text for TOML.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_an_object_by_its_whole_name() {
+        let object = |kind: &str, name: &str| Identity {
+            api_version: "v1".into(),
+            kind: kind.into(),
+            name: name.into(),
+            ..Identity::default()
+        };
+        let mine = object("MachineConfig", "99-mine");
+        for line in [
+            "error parsing Ignition of machine config 99-mine: unknown version",
+            "could not merge \"99-mine\".",
+            "error parsing manifests from /out/manifests/2-machineconfig-99-mine.yaml: yaml: line 3",
+        ] {
+            assert!(names(line, &mine), "{line}");
+        }
+        for line in ["about 99-mine-too", "about 199-mine", "about rendered-99-mine"] {
+            assert!(!names(line, &mine), "{line}");
+        }
+        let cluster = object("Image", "cluster");
+        assert!(names("could not read image cluster", &cluster));
+        assert!(!names("writing to the cluster", &cluster));
+    }
 }

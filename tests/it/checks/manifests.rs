@@ -4,6 +4,52 @@ use super::Change::{Files, Manifests, Patch, Recipe};
 use super::{Mutation, each_is_found};
 
 pub(super) const MUTATIONS: &[Mutation] = &[
+    // Pools.
+    (
+        "machine-config-pool",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-mine\n  labels:\n    machineconfiguration.openshift.io/role: wroker\nspec:\n  config:\n    ignition: {version: 3.2.0}\n",
+        )]),
+        "mine.yaml:6: metadata.labels[machineconfiguration.openshift.io/role]: no MachineConfigPool takes role `wroker` [machine-config-pool]",
+    ),
+    (
+        "machine-config-pool",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {name: mine}\nspec:\n  kubeletConfig: {maxPods: 333}\n  machineConfigPoolSelector:\n    matchLabels:\n      pools.operator.machineconfiguration.openshift.io/wroker: ''\n",
+        )]),
+        "hint: did you mean `pools.operator.machineconfiguration.openshift.io/worker`?",
+    ),
+    (
+        "machine-config-pool",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: ContainerRuntimeConfig\nmetadata: {name: mine}\nspec:\n  containerRuntimeConfig: {pidsLimit: 2048}\n  machineConfigPoolSelector:\n    matchLabels:\n      custom: ''\n",
+        )]),
+        "mine.yaml:8: spec.machineConfigPoolSelector: it matches no MachineConfigPool [machine-config-pool]",
+    ),
+    (
+        "pool-nodes",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfigPool\nmetadata: {name: mine}\nspec:\n  machineConfigSelector: {matchLabels: {machineconfiguration.openshift.io/role: worker}}\n  nodeSelector: {matchLabels: {node-role.kubernetes.io/workers: ''}}\n",
+        )]),
+        "mine.yaml:6: spec.nodeSelector: it matches no node [pool-nodes]",
+    ),
+    (
+        "machine-config-ignition",
+        &["ignition-modes"],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-mine\n  labels:\n    machineconfiguration.openshift.io/role: worker\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage: {files: [{path: /etc/mine, contents: {source: 'data:,x'}}]}\n",
+        )]),
+        "mine.yaml:10: spec.config.storage.files[0].mode: `/etc/mine` has no mode [machine-config-ignition]",
+    ),
     // Manifests.
     (
         "manifest-parses",

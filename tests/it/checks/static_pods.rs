@@ -128,6 +128,23 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         "`/etc/kubernetes/secrets/kubernetes-ca.crt` of `--cluster-signing-cert-file` is in no volume of the node",
     ),
     (
+        "pull-specs",
+        &[],
+        Patch(
+            "target: {kind: Pod, name: etcd}\npatch: [{op: replace, path: /spec/containers/0/image, value: 'oci:layout@sha256:0000000000000000000000000000000000000000000000000000000000000000'}]\n",
+        ),
+        "hint: say where nodes pull the release with `releaseRepository` in cluster.yaml",
+    ),
+    (
+        "pull-specs",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: mine, namespace: default}\nspec: {containers: [{name: mine, image: 'mine@sha256:0000000000000000000000000000000000000000000000000000000000000000'}]}\n",
+        )]),
+        "mine.yaml:4: spec.containers[0].image: `mine@sha256:0000000000000000000000000000000000000000000000000000000000000000` names no registry [pull-specs]",
+    ),
+    (
         "image-not-empty",
         &[],
         Patch(

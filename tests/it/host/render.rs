@@ -194,7 +194,7 @@ fn each_operator_is_called_as_bootkube_calls_it() {
     /usr/bin/cluster-version-operator
       render
       --output-dir=/out/rendered
-      --release-image=oci:layout@sha256:…
+      --release-image=registry.example.com/ocp/art@sha256:…
       --feature-gate-manifest-path=/assets/gates/featuregate-cluster.yaml
     CLUSTER_PROFILE=self-managed-high-availability
     /assets/gates/featuregate-cluster.yaml

@@ -1,6 +1,7 @@
 //! The release in a user's hands: pinning, moving on, looking.
 
 use tinderbox::internals::demo;
+use tinderbox::internals::registry::Directory;
 
 use crate::harness::{Workspace, names};
 
@@ -67,6 +68,75 @@ fn the_lock_decides() {
     error: demo:4.17: demo release not found (this build has 4.18 and 4.19)
     [exit 1]
     ");
+}
+
+/// The example on a copy of the demo release, in a layout at this path.
+fn on_layout(path: &str) -> Workspace {
+    let ws = Workspace::in_memory().filled();
+    demo::open("4.18").unwrap().copy_to(&Directory::create(&ws.dir.join(path)).unwrap()).unwrap();
+    ws.edit("cluster.yaml", "release: demo:4.18", &format!("release: oci:{path}:4.18.0-demo"));
+    ws
+}
+
+/// Where a layout is reaches no artifact: what nodes pull is what the layout says.
+#[test]
+fn layouts_of_one_release_give_the_same_ids() {
+    let closure = |ws: &Workspace| {
+        ws.relock();
+        // The lock names the node OS; only the release is compared.
+        ws.build(&["cluster"]);
+        let lock = std::fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+        assert!(lock.contains("image = \"demo.invalid/openshift/release@sha256:"), "{lock}");
+        ws.path_of("cluster").file_name().unwrap().to_owned()
+    };
+    let first = on_layout("layout");
+    let expected = closure(&first);
+    assert_eq!(closure(&on_layout("somewhere/else")), expected);
+    // And so does a copy of the copy.
+    first.json(&["release", "mirror", "oci:copy:mine"]);
+    first.edit("cluster.yaml", "release: oci:layout:4.18.0-demo", "release: oci:copy:mine");
+    assert_eq!(closure(&first), expected);
+}
+
+/// A layout that does not say where nodes pull its release: the user does, or `imageDigestSources`, or no cluster is built.
+#[test]
+fn a_layout_without_a_repository_boots_nothing() {
+    let ws = on_layout("layout");
+    let index = std::fs::read_to_string(ws.dir.join("layout/index.json")).unwrap();
+    let mut index: serde_json::Value = serde_json::from_str(&index).unwrap();
+    for entry in index["manifests"].as_array_mut().unwrap() {
+        entry["annotations"].as_object_mut().unwrap().remove("io.containerd.image.name").unwrap();
+    }
+    ws.write("layout/index.json", &index.to_string());
+    ws.relock();
+    let said = ws.run(&["build", "-q", "check/static-pods"]);
+    assert!(said.contains("`--release-image`: `oci:layout@sha256:") && said.contains("[exit 1]"), "{said}");
+    assert!(
+        said.contains("hint: say where nodes pull the release with `releaseRepository` in cluster.yaml"),
+        "{said}"
+    );
+
+    let image = || {
+        let lock = std::fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+        let line = lock.lines().find_map(|line| line.strip_prefix("image = \"")).unwrap().to_owned();
+        line.split_once('@').unwrap().0.to_owned()
+    };
+    let sources = "imageDigestSources:\n- source: quay.io/openshift-release-dev/ocp-release\n  mirrors: [m.example.com/ocp]\n\
+                   - source: quay.io/openshift-release-dev/ocp-v4.0-art-dev\n  mirrors: [m.example.com/ocp]\nbaseDomain:";
+    ws.edit("install-config.yaml", "baseDomain:", sources);
+    ws.relock();
+    assert_eq!(image(), "quay.io/openshift-release-dev/ocp-release");
+    ws.build(&["check/static-pods"]);
+
+    ws.edit("cluster.yaml", "\nrelease:", "\nreleaseRepository: r.example.com/ocp/release\nrelease:");
+    let said = ws.run(&["build", "check/static-pods"]);
+    assert!(
+        said.contains("hint: `tinderbox lock --update release` pins what cluster.yaml asks for"),
+        "{said}"
+    );
+    ws.relock();
+    assert_eq!(image(), "r.example.com/ocp/release");
+    ws.build(&["check/static-pods"]);
 }
 
 /// `release info` says what a release is, pinned or not.

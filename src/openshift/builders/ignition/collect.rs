@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::super::{BuildError, Job, JobError};
-use super::params::{Params, Place, Unit, compression, fits};
+use super::params::{Machine, Params, Place, Unit, compression, fits};
 use super::refused;
 use crate::base::fs;
 use crate::base::value::Value;
@@ -70,7 +70,7 @@ impl<'j> Additions<'j> {
         params.units.iter().try_for_each(|entry| all.unit(entry))?;
         params.users.iter().try_for_each(|entry| all.user(&entry.name, &entry.keys, &entry.why))?;
         if let Some(machine) = &params.served {
-            all.served(&machine.from, &machine.why)?;
+            all.served(machine)?;
         }
         Ok(all)
     }
@@ -232,9 +232,10 @@ impl<'j> Additions<'j> {
         Ok(())
     }
 
-    fn served(&mut self, alias: &str, why: &str) -> Result<(), BuildError> {
+    fn served(&mut self, machine: &Machine) -> Result<(), BuildError> {
+        let Machine { from: alias, creation_timestamp, why } = machine;
         let input = self.job.input(alias)?;
-        let made = served(&input.text(alias, "")?, self.config.version)
+        let made = served(&input.text(alias, "")?, self.config.version, *creation_timestamp)
             .map_err(refused("cannot create what the Machine Config Server would add"))?;
         let secret = input.entry().is_some_and(|entry| entry.secret);
         // The second contains nothing of the config, which is where the secrets are.
@@ -243,9 +244,9 @@ impl<'j> Additions<'j> {
         {
             let origin = Origin {
                 kind: OriginKind::MachineConfig,
-                name: alias.to_owned(),
+                name: alias.clone(),
                 path: String::new(),
-                why: why.to_owned(),
+                why: why.clone(),
                 replaces: None,
             };
             let added = Added { origin, secret, bytes: text.into_bytes(), shared: None };

@@ -1,6 +1,7 @@
 //! Builders that read a release: `payload`, `images`, `crds`.
 
 mod crds;
+mod feature_gate;
 mod images;
 mod payload;
 mod select;

@@ -1,11 +1,13 @@
 //! Checks of the images that containers run.
 
+use super::artifacts::{Artifacts, Document};
 use super::ignition;
 use super::manifests::bound;
 use super::pods::{Program, programs};
 use super::references::{containers, pod_specs};
 use super::{Check, Report};
 use crate::base::yaml::YamlNode;
+use crate::engine::registry::ImageName;
 
 /// The CVO's image is the release itself.
 pub(super) const CVO_IMAGE: Check = Check {
@@ -55,28 +57,73 @@ pub(super) const NOT_EMPTY: Check = Check {
     name: "image-not-empty",
     config: &[],
     run: |artifacts, report| {
-        for document in artifacts.subjects() {
-            for (path, spec) in pod_specs(document) {
-                for (field, container) in containers(&path, spec) {
-                    let image = container.get("image");
-                    let text = image.and_then(YamlNode::text).unwrap_or_default();
-                    if let Some(problem) = problem(text) {
-                        let line = image.unwrap_or(container).line;
-                        report.at(document, line, &format!("{field}.image"), problem);
-                    }
-                }
-            }
-        }
-        for program in &programs(artifacts) {
-            for flag in program.container.flags.iter().filter(|flag| flag.name.ends_with("image")) {
-                if let Some(problem) = problem(flag.value.as_deref().unwrap_or_default()) {
-                    let message = format!("`--{}`: {problem}", flag.name);
-                    report.at(program.document, flag.line, &program.field("args"), message);
-                }
+        for named in named(artifacts) {
+            if let Some(problem) = problem(&named.image) {
+                report.at(named.document, named.line, &named.field, format!("{}{problem}", named.flag));
             }
         }
     },
 };
+
+/// Images that a container runtime can ask a registry for.
+pub(super) const PULL_SPECS: Check = Check {
+    name: "pull-specs",
+    config: &[],
+    run: |artifacts, report| {
+        for named in named(artifacts).iter().filter(|named| !named.image.is_empty()) {
+            if named.image.parse::<ImageName>().is_ok() {
+                continue;
+            }
+            let message = format!("{}`{}` names no registry", named.flag, named.image);
+            report.at(named.document, named.line, &named.field, message);
+            report.hint(match named.image.starts_with("oci:") {
+                true => {
+                    "say where nodes pull the release with `releaseRepository` in cluster.yaml, and run \
+                     `tinderbox lock --update release`"
+                }
+                false => "write registry/repository@sha256:…",
+            });
+        }
+    },
+};
+
+/// An image that something runs, or is told of.
+struct NamedImage<'a> {
+    document: &'a Document,
+    line: usize,
+    field: String,
+    /// `--release-image: `; empty for a container's own image.
+    flag: String,
+    image: String,
+}
+
+/// The images of all containers, and those in flags of static pods.
+fn named<'a>(artifacts: &'a Artifacts<'_>) -> Vec<NamedImage<'a>> {
+    let mut found = Vec::new();
+    for document in artifacts.subjects() {
+        for (path, spec) in pod_specs(document) {
+            for (field, container) in containers(&path, spec) {
+                let node = container.get("image");
+                let image = node.and_then(YamlNode::text).unwrap_or_default().to_owned();
+                let line = node.unwrap_or(container).line;
+                let (field, flag) = (format!("{field}.image"), String::new());
+                found.push(NamedImage { document, line, field, flag, image });
+            }
+        }
+    }
+    for program in programs(artifacts) {
+        for flag in program.container.flags.iter().filter(|flag| flag.name.ends_with("image")) {
+            found.push(NamedImage {
+                document: program.document,
+                line: flag.line,
+                field: program.field("args"),
+                flag: format!("`--{}`: ", flag.name),
+                image: flag.value.clone().unwrap_or_default(),
+            });
+        }
+    }
+    found
+}
 
 fn wanted(program: &Program<'_>, image: &str, report: &mut Report<'_>) {
     let found = &program.container.image;

@@ -14,6 +14,7 @@ mod images;
 mod manifests;
 mod objects;
 mod pods;
+mod pools;
 mod references;
 mod render;
 mod schemas;
@@ -89,6 +90,8 @@ pub(crate) const CHECKS: &[Check] = &[
     secrets::KUBEADMIN,
     manifests::KUBELET_ACCESS,
     ignition::KUBELET_CA,
+    pools::IGNITION,
+    pools::SELECTED,
     manifests::PARSES,
     ignition::MASTER_LABEL,
     references::MOUNTS,
@@ -97,6 +100,8 @@ pub(crate) const CHECKS: &[Check] = &[
     manifests::NETWORK_STATUS,
     manifests::OPERATOR_NETWORK,
     ignition::PAUSE_IMAGE,
+    pools::NODES,
+    images::PULL_SPECS,
     references::SUBJECTS,
     render::DRIFT,
     ignition::READABLE,
@@ -221,7 +226,7 @@ pub(super) struct Validate;
 
 impl Builder for Validate {
     fn id(&self) -> BuilderId {
-        BuilderId::new("validate", 5)
+        BuilderId::new("validate", 6)
     }
 
     /// The report says which rules hold, and nothing about the content.

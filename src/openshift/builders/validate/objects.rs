@@ -2,7 +2,8 @@
 
 use super::artifacts::{Artifacts, Document};
 use super::manifests::one;
-use super::{Check, Report, scripts};
+use super::{Check, Open, Report, scripts};
+use crate::base::hint::did_you_mean;
 use crate::base::yaml::YamlNode;
 
 /// The gates of this version exist before anyone needs them.
@@ -25,6 +26,23 @@ pub(super) const FEATURE_GATE: Check = Check {
                 }
                 if ["enabled", "disabled"].iter().all(|list| gate.get(list).is_none()) {
                     report.at(document, gate.line, &format!("{field}[{at}]"), "it lists no feature at all");
+                }
+            }
+            let known: Vec<&str> = artifacts.of("gates").flat_map(|file| file.text.lines()).collect();
+            for list in ["enabled", "disabled"] {
+                let field = format!("spec.customNoUpgrade.{list}");
+                for (at, gate) in document.list(&field).iter().enumerate() {
+                    let Some(gate) = gate.text().filter(|gate| !known.contains(gate)) else { continue };
+                    let near = did_you_mean(gate, known.iter().copied());
+                    report.open.insert(Open {
+                        file: document.file.clone(),
+                        field: format!("{field}[{at}]"),
+                        rule: format!(
+                            "`{gate}` is a gate of this release{}",
+                            near.map_or_else(String::new, |near| format!("; {near}"))
+                        ),
+                        why: "the release does not list it, but its programs may know it",
+                    });
                 }
             }
         });

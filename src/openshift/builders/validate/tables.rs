@@ -4,13 +4,14 @@
 use super::super::{Job, JobError};
 use crate::base::value::Value;
 use crate::openshift::knowledge::{
-    HandOver, HandedOver, Release, Signer, SignerFields, Source, Table, TableFile, TrustEdge,
+    HandOver, HandedOver, McoFormat, Release, Signer, SignerFields, Source, Table, TableFile, TrustEdge,
 };
 
 #[derive(Default)]
 pub(super) struct Tables {
     release: Option<Release>,
     hand_over: Option<HandOver>,
+    mco_formats: Option<Table<McoFormat>>,
     trust: Option<Table<TrustEdge>>,
 }
 
@@ -26,6 +27,7 @@ impl Tables {
             };
             match file {
                 HandOver::FILE => tables.hand_over = Some(HandOver::parse(source).map_err(wrong)?),
+                Table::<McoFormat>::FILE => tables.mco_formats = Some(Table::parse(source).map_err(wrong)?),
                 Table::<TrustEdge>::FILE => tables.trust = Some(Table::parse(source).map_err(wrong)?),
                 _ => return Err(JobError::Unused { name: file.to_owned(), used_in: "the checks".into() }),
             }
@@ -43,6 +45,11 @@ impl Tables {
             let signers = table.signers(self.release).into_iter();
             signers.map(|(object, signer)| (object, signer, &table.signers))
         })
+    }
+
+    /// What this release's MCO has under a name; empty if the table has nothing.
+    pub(super) fn mco_format(&self, name: &str) -> &str {
+        self.mco_formats.as_ref().and_then(|table| table.value(self.release, name)).unwrap_or_default()
     }
 
     pub(super) fn edges(&self) -> impl Iterator<Item = &TrustEdge> {

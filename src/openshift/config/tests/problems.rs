@@ -99,6 +99,28 @@ fn what_the_installer_knows_and_we_cannot_honour_is_said() {
 }
 
 #[test]
+fn a_gate_is_listed_once() {
+    let more = "featureSet: CustomNoUpgrade\nfeatureGates:\n- A=true\n- B=false\n- A=false\n- B=false\n";
+    insta::assert_snapshot!(report(&[("# Who may log in", &format!("{more}# Who may log in"))]), @r"
+    install-config.yaml:46: featureGates.2: `A` is both enabled and disabled
+      hint: keep one of them
+    install-config.yaml:47: featureGates.3: `B` is listed twice
+      hint: keep one of them
+    ");
+}
+
+#[test]
+fn a_repository_is_for_releases_in_layouts() {
+    let more = "release: demo:4.18\nreleaseRepository: '*.example.com'\n";
+    insta::assert_snapshot!(report(&[("release: demo:4.18\n", more)]), @r"
+    cluster.yaml:3: releaseRepository: `release` is not a layout (`oci:…`)
+      hint: remove it: nodes pull the release from where `release` says
+    cluster.yaml:3: releaseRepository: `*.example.com` is not one repository
+      hint: for example: quay.io/openshift-release-dev/ocp-release
+    ");
+}
+
+#[test]
 fn a_platform_is_named() {
     let wanted = "install-config.yaml:35: platform: no platform is given\n  hint: tinderbox builds clusters for `platform: {none: {}}`";
     for empty in ["{}", "none:"] {
