@@ -227,8 +227,8 @@ fn workspace() -> Workspace {
 /// Puts a broken manifest in place of ours for each mutation, as many at a time as there are manifests, and looks at what
 /// the check says.
 fn every_mutation_is_found(ws: &Workspace) {
-    ws.build(&["check/schemas", "manifest"]);
-    let report = fs::read_to_string(ws.path_of("check/schemas").join("report.json")).unwrap();
+    let built = ws.build_paths(&["check/schemas", "manifest"]);
+    let report = fs::read_to_string(built["check/schemas"].join("report.json")).unwrap();
     assert!(
         !report.contains("not_evaluated"),
         "every rule that concerns our manifests is evaluated: {report}"
@@ -236,8 +236,8 @@ fn every_mutation_is_found(ws: &Workspace) {
     let mut ours: BTreeMap<&str, (String, String)> = BTreeMap::new();
     let mut rounds: BTreeMap<&str, Vec<&Mutation>> = BTreeMap::new();
     for mutation in &MUTATIONS {
-        let folder = ws.path_of(&format!("manifest/{}", mutation.0));
-        let file = list(&folder).into_iter().next().unwrap();
+        let folder = &built[&format!("manifest/{}", mutation.0)];
+        let file = list(folder).into_iter().next().unwrap();
         let text = fs::read_to_string(folder.join(&file)).unwrap();
         ours.insert(mutation.0, (file, text));
         rounds.entry(mutation.0).or_default().push(mutation);
@@ -322,7 +322,8 @@ fn what_is_left_open_is_said() {
     let ws = Workspace::with(&[
         ("recipes/50-manifest/things.toml", recipe),
         ("recipes/50-manifest/things.j2", crd),
-    ]);
+    ])
+    .prebuilt();
     let text = ws.run(&["check", "-q"]);
     assert!(text.contains("crd-schema: 1 rule not evaluated; the API server will\n  things.yaml: spec: self.?size.orValue(1) > 0"), "{text}");
     let checks = ws.json(&["check"]);

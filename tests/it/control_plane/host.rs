@@ -39,9 +39,8 @@ fn secrets(ws: &Workspace, to: &Path) {
     fs::create_dir(to).unwrap();
     let mut targets = vec!["pki/etcd-ca".to_owned()];
     targets.extend(NAMES.iter().flat_map(|name| [format!("pki/{name}"), format!("key/{name}")]));
-    ws.build(&targets.iter().map(String::as_str).collect::<Vec<_>>());
-    for target in &targets {
-        for entry in fs::read_dir(ws.path_of(target)).unwrap() {
+    for path in ws.build_paths(&targets.iter().map(String::as_str).collect::<Vec<_>>()).values() {
+        for entry in fs::read_dir(path).unwrap() {
             let path = entry.unwrap().path();
             // As Ignition writes it.
             let name =

@@ -44,8 +44,7 @@ fn dual_stack() -> Workspace {
 /// The file of a static pod, which is built for it.
 fn pod(ws: &Workspace, name: &str) -> String {
     let target = format!("static-pod/{name}");
-    ws.build(&[&target]);
-    fs::read_to_string(ws.path_of(&target).join(format!("{name}.yaml"))).unwrap()
+    fs::read_to_string(ws.build_paths(&[&target])[&target].join(format!("{name}.yaml"))).unwrap()
 }
 
 /// The one container of a pod.

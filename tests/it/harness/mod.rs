@@ -234,6 +234,15 @@ impl Workspace {
         built
     }
 
+    /// Builds, which must succeed; the object of every target, by name. One process, where [`Workspace::path_of`] is one
+    /// for each.
+    pub(crate) fn build_paths(&self, targets: &[&str]) -> BTreeMap<String, PathBuf> {
+        let report = self.json(&[&["build"], targets].concat());
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let targets = report["targets"].as_array().unwrap().iter();
+        targets.map(|target| (text(&target["name"]), text(&target["path"]).into())).collect()
+    }
+
     /// The object of a derivation that is built.
     pub(crate) fn path_of(&self, target: &str) -> PathBuf {
         PathBuf::from(self.json(&["show", target])["path"].as_str().unwrap())

@@ -39,11 +39,8 @@ fn variants() -> Vec<(&'static str, Workspace)> {
 
 /// Every artifact of the kind, by its derivation.
 fn artifacts(ws: &Workspace) -> Vec<(String, PathBuf)> {
-    let report = ws.json(&["build", "infra"]);
-    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-    let only = |path: String| fs::read_dir(path).unwrap().next().unwrap().unwrap().path();
-    let targets = report["targets"].as_array().unwrap().iter();
-    targets.map(|target| (text(&target["name"]), only(text(&target["path"])))).collect()
+    let only = |path: PathBuf| fs::read_dir(path).unwrap().next().unwrap().unwrap().path();
+    ws.build_paths(&["infra"]).into_iter().map(|(name, path)| (name, only(path))).collect()
 }
 
 fn program(name: &str, package: &str, run: &mut Command) -> Option<(bool, String)> {

@@ -1,8 +1,9 @@
 //! Whatever the cluster is called and however many masters it has: what goes into a certificate can be read back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tinderbox::internals::pki::Certificate;
@@ -88,8 +89,8 @@ impl Shape {
     }
 }
 
-fn read(ws: &Workspace, name: &str) -> Certificate {
-    let path = ws.path_of(&format!("pki/{name}")).join(format!("{name}.crt"));
+fn read(built: &BTreeMap<String, PathBuf>, name: &str) -> Certificate {
+    let path = built[&format!("pki/{name}")].join(format!("{name}.crt"));
     Certificate::from_pem(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -97,33 +98,57 @@ fn addresses(certificate: &Certificate) -> BTreeSet<IpAddr> {
     certificate.ips().iter().copied().collect()
 }
 
+/// Builds the certificates of a cluster, and reads them.
+fn comes_out(shape: &Shape) -> Result<(), TestCaseError> {
+    let ws = Workspace::in_memory().filled();
+    shape.write(&ws);
+    let built = ws.build_paths(&["pki"]);
+    let domain = format!("{}.example.com", shape.name);
+    let masters = || (0..shape.masters).map(|at| 101 + at);
+    let api = read(&built, "kube-apiserver");
+    let mut expected = shape.ips(masters().chain([10, 100]));
+    let (v4, v6) = shape.families;
+    expected.extend(v4.then(|| "172.30.0.1".parse::<IpAddr>().unwrap()));
+    expected.extend(v6.then(|| "fd02::1".parse::<IpAddr>().unwrap()));
+    prop_assert_eq!(addresses(&api), expected);
+    let names = [format!("api.{domain}"), format!("api-int.{domain}")];
+    prop_assert!(names.iter().all(|name| api.dns().contains(name)), "{:?}", api.dns());
+    prop_assert_eq!(addresses(&read(&built, "etcd-server")), shape.ips(masters().chain([100])));
+    for at in 0..shape.masters {
+        let peer = read(&built, &format!("etcd-peer-master-{at}"));
+        prop_assert_eq!(addresses(&peer), shape.ips([101 + at]));
+        let names = [format!("master-{at}.{domain}"), format!("etcd-{at}.{domain}"), "localhost".to_owned()];
+        prop_assert_eq!(peer.dns(), &names[..]);
+        prop_assert!(peer.is_issued_by(&read(&built, "etcd-ca")));
+    }
+    let beyond = format!("pki/etcd-peer-master-{}", shape.masters);
+    prop_assert!(!built.contains_key(&beyond), "one per master, and no more");
+    Ok(())
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, max_shrink_iters: 8, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 8, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(4))]
 
     #[test]
     fn what_goes_in_comes_out(shape in shapes()) {
-        let ws = Workspace::in_memory().filled().prebuilt();
-        shape.write(&ws);
-        ws.build(&["pki"]);
-        let domain = format!("{}.example.com", shape.name);
-        let masters = || (0..shape.masters).map(|at| 101 + at);
-        let api = read(&ws, "kube-apiserver");
-        let mut expected = shape.ips(masters().chain([10, 100]));
-        let (v4, v6) = shape.families;
-        expected.extend(v4.then(|| "172.30.0.1".parse::<IpAddr>().unwrap()));
-        expected.extend(v6.then(|| "fd02::1".parse::<IpAddr>().unwrap()));
-        prop_assert_eq!(addresses(&api), expected);
-        let names = [format!("api.{domain}"), format!("api-int.{domain}")];
-        prop_assert!(names.iter().all(|name| api.dns().contains(name)), "{:?}", api.dns());
-        prop_assert_eq!(addresses(&read(&ws, "etcd-server")), shape.ips(masters().chain([100])));
-        for at in 0..shape.masters {
-            let peer = read(&ws, &format!("etcd-peer-master-{at}"));
-            prop_assert_eq!(addresses(&peer), shape.ips([101 + at]));
-            let names = [format!("master-{at}.{domain}"), format!("etcd-{at}.{domain}"), "localhost".to_owned()];
-            prop_assert_eq!(peer.dns(), &names[..]);
-            prop_assert!(peer.is_issued_by(&read(&ws, "etcd-ca")));
+        comes_out(&shape)?;
+    }
+}
+
+mod long {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(config(100))]
+
+        #[test]
+        #[ignore = "tier long"]
+        fn what_goes_in_comes_out(shape in shapes()) {
+            comes_out(&shape)?;
         }
-        let beyond = format!("pki/etcd-peer-master-{}", shape.masters);
-        prop_assert!(!ws.output(&["show", &beyond]).status.success(), "one per master, and no more");
     }
 }
