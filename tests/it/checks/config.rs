@@ -1,7 +1,7 @@
 //! What the user's files say, and what is around the cluster.
 
 use super::Change::{Edit, Recipe};
-use super::{Mutation, each_is_found};
+use super::{Mutation, each_is_found, first_of_each};
 
 pub(super) const MUTATIONS: &[Mutation] = &[
     // The user's files.
@@ -34,6 +34,13 @@ pub(super) const MUTATIONS: &[Mutation] = &[
 ];
 
 #[test]
-fn each_mutation_is_found_by_its_check() {
-    each_is_found(MUTATIONS);
+fn each_check_finds_its_first_mutation() {
+    each_is_found(&first_of_each(MUTATIONS).0);
+}
+
+mod host {
+    #[test]
+    fn each_check_finds_its_other_mutations() {
+        super::each_is_found(&super::first_of_each(super::MUTATIONS).1);
+    }
 }

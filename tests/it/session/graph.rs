@@ -104,10 +104,11 @@ fn graph() {
     insta::assert_snapshot!("derivations", known.join("\n"));
     let text = |format: &str| String::from_utf8(ws.output(&["graph", "--format", format]).stdout).unwrap();
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text("json")).unwrap(), document);
+    let (dot, mermaid, svg) = (text("dot"), text("mermaid"), text("svg"));
     for name in known {
-        assert!(text("dot").contains(&format!("\"{name}\"")), "{name}");
+        assert!(dot.contains(&format!("\"{name}\"")), "{name}");
         let leaf = name.rsplit('/').next().unwrap();
-        assert!(text("mermaid").contains(leaf) && text("svg").contains(leaf), "{name}");
+        assert!(mermaid.contains(leaf) && svg.contains(leaf), "{name}");
     }
     insta::assert_snapshot!(ws.run(&["graph", "check/infra", "--format", "dot"]), @r#"
     digraph tinderbox {

@@ -115,7 +115,7 @@ fn init_from_an_install_config() {
 /// What is shown of an artifact; secrets are masked.
 #[test]
 fn show() {
-    let ws = Workspace::example().prebuilt();
+    let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["show", "infra/pool"]), @"
     [stderr]
     error: `infra/pool` is not built

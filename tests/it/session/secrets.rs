@@ -19,8 +19,8 @@ fn forms(secret: &str) -> Vec<String> {
 }
 
 fn leaks(bytes: &[u8], secrets: &[&str]) -> bool {
-    let forms = secrets.iter().flat_map(|secret| forms(secret));
-    forms.into_iter().any(|form| bytes.windows(form.len()).any(|window| window == form.as_bytes()))
+    let text = String::from_utf8_lossy(bytes);
+    secrets.iter().flat_map(|secret| forms(secret)).any(|form| text.contains(&form))
 }
 
 /// The pull secret is never printed, never among events, and in the store only in files that are for their owner.

@@ -1,6 +1,6 @@
 //! `graph --trust`: who trusts whom, before and after the pivot, on artifacts that were really built.
 
-mod taken_away;
+mod host;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +57,7 @@ fn bootstrap(machines: &mut [Machine]) -> &mut BTreeMap<String, String> {
 
 #[test]
 fn the_examples_picture() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::in_memory().filled();
     insta::assert_snapshot!(ws.run(&["graph", "--trust"]), @r"
     [stderr]
     error: `ignition` is not built

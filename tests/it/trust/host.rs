@@ -1,4 +1,4 @@
-//! What fails without each certificate and key that a node has.
+//! What fails without each certificate and key that a node has: exhaustive, and so not among the fast tests.
 
 use std::collections::BTreeMap;
 
