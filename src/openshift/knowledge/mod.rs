@@ -5,10 +5,11 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `render_differences`, `trust` | what the rows of each table say |
+//! | `admission`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `render_differences`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
+mod admission;
 mod boot_facts;
 mod boot_images;
 mod components;
@@ -22,6 +23,7 @@ mod table;
 mod tests;
 mod trust;
 
+pub(crate) use admission::Admission;
 pub(crate) use boot_facts::BootFact;
 pub(crate) use boot_images::BootImages;
 pub(crate) use components::Components;
@@ -47,6 +49,7 @@ use crate::engine::recipe::{self, NameTable, SourceFile, Sources};
 /// All tables, each parsed on first use.
 #[derive(Debug)]
 pub struct Knowledge {
+    admission: Lazy<Admission>,
     pub(crate) boot_facts: Lazy<Table<BootFact>>,
     pub(crate) boot_images: Lazy<BootImages>,
     pub(crate) components: Lazy<Components>,
@@ -69,6 +72,7 @@ impl Knowledge {
     /// reported even if they are not used.
     pub fn read(sources: &Sources) -> Result<Self, Problems> {
         Ok(Self {
+            admission: Lazy::of(sources)?,
             boot_facts: Lazy::of(sources)?,
             boot_images: Lazy::of(sources)?,
             components: Lazy::of(sources)?,
@@ -89,10 +93,18 @@ impl Knowledge {
         &self,
         release: Option<Release>,
     ) -> Result<BTreeMap<&'static str, NameTable>, Problems> {
+        let admission = self.admission.get()?.names(&self.admission.source.shown, release);
         let [check, checks] = self.boot_facts.get()?.names(&self.boot_facts.source.shown, release);
         let component = self.components.get()?.names(&self.components.source.shown, release);
         let mco = self.mco_kinds.get()?.names(&self.mco_kinds.source.shown, release);
-        Ok([("check", check), ("checks", checks), ("component", component), ("mco", mco)].into())
+        let tables = [
+            ("admission", admission),
+            ("check", check),
+            ("checks", checks),
+            ("component", component),
+            ("mco", mco),
+        ];
+        Ok(tables.into())
     }
 }
 

@@ -1,8 +1,10 @@
-//! `crds`: selects the variants of a release that apply to this cluster: one CRD of each name, or the FeatureGate.
+//! `crds`: selects the variants of a release that apply to this cluster: one CRD of each name, the FeatureGate, or
+//! manifests of the payload by file name.
 //!
 //! `select = "crds"`: inputs `api` (cluster-config-api's files), `own` (the release image's files, with the CVO's own
 //! CRDs) and `payload`; keeps one variant of each name, preferably the payload's. Output: one file per CRD. `select =
-//! "featuregate"`: input `payload`; the FeatureGate of the profile and set, with this version in its status.
+//! "featuregate"`: input `payload`; the FeatureGate of the profile and set, with this version in its status. `select =
+//! "manifests"`: input `payload`; the files that `names` lists, with one `*` each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,13 +25,17 @@ impl Builder for Crds {
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
-        job.only(&["select", "config"])?;
+        job.only(&["select", "config", "names"])?;
         if let Some(name) = job.config().keys().find(|alias| **alias != "feature_set") {
             return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the selection".into() }.into());
         }
         match select(job)? {
             Select::Crds => Ok(job.exactly(&["api", "own", "payload"])?),
             Select::FeatureGate => Ok(job.exactly(&["payload"])?),
+            Select::Manifests => {
+                job.text_list("names")?;
+                Ok(job.exactly(&["payload"])?)
+            }
         }
     }
 
@@ -40,6 +46,7 @@ impl Builder for Crds {
         match select(job)? {
             Select::Crds => crds(job, set, out),
             Select::FeatureGate => feature_gate(job, set, out),
+            Select::Manifests => by_name(job, set, out),
         }
     }
 }
@@ -47,13 +54,18 @@ impl Builder for Crds {
 enum Select {
     Crds,
     FeatureGate,
+    Manifests,
 }
 
 fn select(job: &Job<'_>) -> Result<Select, JobError> {
     match job.params.get("select").and_then(|value| value.as_text()) {
         Some("crds") => Ok(Select::Crds),
         Some("featuregate") => Ok(Select::FeatureGate),
-        _ => Err(JobError::Expected { name: "select".into(), expected: "`crds` or `featuregate`" }),
+        Some("manifests") => Ok(Select::Manifests),
+        _ => {
+            let expected = "`crds`, `featuregate` or `manifests`";
+            Err(JobError::Expected { name: "select".into(), expected })
+        }
     }
 }
 
@@ -100,6 +112,37 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
         out.write(&path, text.as_bytes(), false)?;
     }
     Ok(())
+}
+
+/// The manifests of the payload whose file names fit, without the documents that do not apply.
+fn by_name(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+    let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
+    let patterns = job.text_list("names")?;
+    let fits = |file: &str| patterns.iter().any(|pattern| is_like(file, pattern));
+    let mut payload = manifests(job, "payload")?;
+    let gates = gates(&payload, set)?;
+    payload.retain(|file, _| fits(file));
+    for (file, text) in &payload {
+        let mut documents = documents(file, text).map_err(wrong)?;
+        documents.retain(|one| {
+            one.is_in_profile(PROFILE) && one.is_in_feature_set(set) && one.is_in_gates(&gates)
+        });
+        if !documents.is_empty() {
+            let texts: Vec<&str> = documents.iter().map(|one| one.text).collect();
+            out.write(file, texts.join("---\n").as_bytes(), false)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name fits a pattern, in which one `*` is any text.
+fn is_like(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((begin, end)) => {
+            name.strip_prefix(begin).is_some_and(|rest| rest.len() >= end.len() && rest.ends_with(end))
+        }
+    }
 }
 
 /// The YAML and JSON manifests of an input, by file name.
