@@ -243,7 +243,7 @@ fn the_page_of_a_release() {
       ~ cluster-kube-scheduler-operator 1216465f2c63 → e1c15d4ebc4b
       and 19 more
     flags
-      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:3dfaf3bfc82c7c55593179dfa5c0cea177316b761a3ecc5f78e492d9afdfb726 → demo.invalid/openshift/release@sha256:90d3edaff2af0b745e600811aa7fbb171ec5123a8f9cb7722171fa895a529ba7
+      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:44eb205bef8de42a409c5ddadd681c86cb387bcde5c9318173ac9f1777e8d8d8 → demo.invalid/openshift/release@sha256:b3a7606919da698966685303c3d4774a70edfe4830262ce4cf00f8635aaf788e
       - kubelet.service: --minimum-container-ttl-duration 6m0s
     feature gates
       ~ AdditionalRoutingCapabilities disabled → enabled

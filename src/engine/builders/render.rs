@@ -3,8 +3,8 @@
 //! A path whose last component starts with `_` is an include, not an output. Templates see the recipe's `config`
 //! aliases, its `values` and its inputs: a file is its text, a directory a map from path to text.
 //!
-//! Additional filters: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`; and for a certificate in PEM form
-//! `not_before`, `not_after` (RFC 3339) and `common_name`.
+//! Additional filters: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`; `from_yaml` (the first document of a text,
+//! scalars as texts); and for a certificate in PEM form `not_before`, `not_after` (RFC 3339) and `common_name`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use minijinja::value::{Serde, Value as Jinja};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 
 use super::{BuildError, Job, JobError};
-use crate::base::hint::did_you_mean;
+use crate::base::hint::{Problems, did_you_mean};
 use crate::base::pki::Certificate;
 use crate::base::time::rfc3339;
 use crate::base::value::Value;
-use crate::base::yaml;
+use crate::base::yaml::{self, YamlData, YamlNode};
 use crate::engine::tree::leaf;
 
 pub(crate) struct Templates<'j> {
@@ -134,6 +134,7 @@ fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>
     environment.add_filter("yaml", |value: &Jinja, indent: Option<usize>| {
         to_value(value).map(|value| yaml::emit(&value, indent.unwrap_or(0)))
     });
+    environment.add_filter("from_yaml", from_yaml);
     environment.add_filter("json", |value: &Jinja| to_value(value).map(|value| value.to_string()));
     environment.add_filter("quote", |text: &str| yaml::scalar(text));
     environment.add_filter("b64", |text: &str| STANDARD.encode(text));
@@ -167,6 +168,31 @@ fn texts(mut texts: BTreeMap<String, String>) -> Jinja {
         None => Jinja::from(
             texts.into_iter().map(|(path, text)| (path, Jinja::from(text))).collect::<BTreeMap<_, _>>(),
         ),
+    }
+}
+
+/// The first document of a YAML text.
+fn from_yaml(text: &str) -> Result<Jinja, minijinja::Error> {
+    fn value(node: &YamlNode) -> Jinja {
+        match &node.data {
+            _ if node.is_null() => Jinja::from(()),
+            YamlData::Scalar { text, .. } => Jinja::from(text.as_str()),
+            YamlData::List(items) => Jinja::from(items.iter().map(value).collect::<Vec<_>>()),
+            YamlData::Map(entries) => {
+                let entries = entries.iter().map(|entry| (entry.key.clone(), value(&entry.value)));
+                Jinja::from(entries.collect::<BTreeMap<_, _>>())
+            }
+        }
+    }
+    let mut problems = Problems::default();
+    let documents = yaml::documents(yaml::Source { name: "text", text }, &mut problems);
+    match (documents.first(), problems.0.first()) {
+        (Some(node), None) => Ok(value(node)),
+        (_, Some(problem)) => Err(minijinja::Error::new(
+            ErrorKind::InvalidOperation,
+            format!("it is not YAML: {}", problem.message),
+        )),
+        (None, None) => Err(wrong("it is empty")),
     }
 }
 
@@ -217,4 +243,23 @@ fn explain(error: minijinja::Error, names: &[&str]) -> BuildError {
         None => error.kind().to_string(),
     };
     BuildError::Text { file, line, message, hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_a_yaml_text() {
+        let texts = [("x", "{{ (text | from_yaml).list | map(attribute='name') | join(',') }}")].into();
+        let environment = environment(&texts).unwrap();
+        let render = |text: &str| {
+            let context = BTreeMap::from([("text", text)]);
+            environment.get_template("x").unwrap().render(context).map_err(|error| error.to_string())
+        };
+        assert_eq!(render("# It.\nlist:\n- {name: a}\n- name: 'b'\n---\nlist: []\n").as_deref(), Ok("a,b"));
+        assert_eq!(render("{\"list\": [{\"name\": \"c\"}]}").as_deref(), Ok("c"));
+        assert!(render("list: [").unwrap_err().contains("is not YAML"));
+        assert!(render("").unwrap_err().contains("is empty"));
+    }
 }

@@ -5,10 +5,11 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_formats`, `mco_kinds`, `render_differences`, `trust` | what the rows of each table say |
+//! | `admission`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_formats`, `mco_kinds`, `render_differences`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
+mod admission;
 mod boot_facts;
 mod boot_images;
 mod components;
@@ -23,6 +24,7 @@ mod table;
 mod tests;
 mod trust;
 
+pub(crate) use admission::Admission;
 pub(crate) use boot_facts::BootFact;
 pub(crate) use boot_images::BootImages;
 pub(crate) use components::Components;
@@ -49,6 +51,7 @@ use crate::engine::recipe::{self, NameTable, SourceFile, Sources};
 /// All tables, each parsed on first use.
 #[derive(Debug)]
 pub struct Knowledge {
+    admission: Lazy<Admission>,
     pub(crate) boot_facts: Lazy<Table<BootFact>>,
     pub(crate) boot_images: Lazy<BootImages>,
     pub(crate) components: Lazy<Components>,
@@ -72,6 +75,7 @@ impl Knowledge {
     /// reported even if they are not used.
     pub fn read(sources: &Sources) -> Result<Self, Problems> {
         Ok(Self {
+            admission: Lazy::of(sources)?,
             boot_facts: Lazy::of(sources)?,
             boot_images: Lazy::of(sources)?,
             components: Lazy::of(sources)?,
@@ -93,18 +97,20 @@ impl Knowledge {
         &self,
         release: Option<Release>,
     ) -> Result<BTreeMap<&'static str, NameTable>, Problems> {
+        let admission = self.admission.get()?.names(&self.admission.source.shown, release);
         let [check, checks] = self.boot_facts.get()?.names(&self.boot_facts.source.shown, release);
         let component = self.components.get()?.names(&self.components.source.shown, release);
         let mco = self.mco_kinds.get()?.names(&self.mco_kinds.source.shown, release);
         let format = self.mco_formats.get()?.names(&self.mco_formats.source.shown, release);
-        Ok([
+        let tables = [
+            ("admission", admission),
             ("check", check),
             ("checks", checks),
             ("component", component),
             ("mco", mco),
             ("mco-format", format),
-        ]
-        .into())
+        ];
+        Ok(tables.into())
     }
 }
 

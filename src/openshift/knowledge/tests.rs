@@ -50,6 +50,7 @@ fn an_edge_is_read_with_its_objects() {
 fn tables_agree_in_every_version() {
     let knowledge = Knowledge::built_in().unwrap();
     let Knowledge {
+        admission,
         boot_facts,
         boot_images,
         components,
@@ -60,6 +61,7 @@ fn tables_agree_in_every_version() {
         render_differences,
         trust,
     } = &knowledge;
+    let admission = admission.get().unwrap();
     let boot_images = boot_images.get().unwrap();
     let components = components.get().unwrap();
     let disruption = disruption.get().unwrap();
@@ -69,6 +71,7 @@ fn tables_agree_in_every_version() {
     let mentioned = mentioned.chain(boot_images.images.mentioned()).chain(components.mentioned());
     let mentioned = mentioned.chain(disruption.mentioned()).chain(hand_over.objects.mentioned());
     let mentioned = mentioned.chain(mco_formats.get().unwrap().mentioned());
+    let mentioned = mentioned.chain(admission.mentioned());
     let mentioned = mentioned.chain(mco_kinds.get().unwrap().mentioned());
     let mentioned = mentioned.chain(render_differences.get().unwrap().mentioned()).chain(trust.mentioned());
     let mentioned: Vec<Version> = mentioned.collect();

@@ -200,15 +200,39 @@ impl<'a> Site<'a> {
     /// The node paths of the files that a flag names, from all its occurrences.
     pub(super) fn flag_paths(&self, pod: &str, flag: &str) -> Found<Vec<String>> {
         let program = self.program(pod)?;
-        self.flag(pod, flag)?;
-        let values =
-            program.flags.iter().filter(|one| one.name == flag).filter_map(|one| one.value.as_deref());
-        let on_node = |path: &str| {
+        let flags = program.flags.iter().filter(|one| one.name == flag);
+        let mut values: Vec<String> = flags.filter_map(|one| one.value.clone()).collect();
+        if values.is_empty() {
+            values = self.configured(program, flag);
+        }
+        if values.is_empty() {
+            return Err(format!("`{pod}` has no flag `--{flag}`"));
+        }
+        let on_node = |path: &String| {
             program
                 .on_node(path)
                 .ok_or_else(|| format!("`--{flag}` of {pod} names `{path}`, which is not mounted"))
         };
-        values.map(on_node).collect()
+        values.iter().map(on_node).collect()
+    }
+
+    /// The values of a flag that OpenShift's API server takes from its file: under this name, or as an argument.
+    fn configured(&self, program: &Container, flag: &str) -> Vec<String> {
+        let file = program.flags.iter().find(|one| one.name == "openshift-config");
+        let path = file.and_then(|one| program.on_node(one.value.as_deref()?));
+        let text = path.as_deref().and_then(|path| Some((path, self.file(path).ok()?)));
+        let config = text.and_then(|(path, text)| documents(path, text).into_iter().next());
+        let values = config.as_ref().and_then(|config| match flag {
+            "service-account-key-file" => config.get("serviceAccountPublicKeyFiles"),
+            _ => config.get("apiServerArguments")?.get(flag),
+        });
+        values
+            .map(YamlNode::items)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(YamlNode::text)
+            .map(str::to_owned)
+            .collect()
     }
 
     fn flag_file(&self, pod: &str, flag: &str) -> Found<(String, String)> {

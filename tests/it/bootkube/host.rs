@@ -156,6 +156,8 @@ fn crds_are_established_late() {
     [TIME] waiting for the CRDs, for at most 60 s
     [TIME] not yet: condition not met for customresourcedefinitions/clusterversions.config.openshift.io; condition not met for customresourcedefinitions/infrastructures.config.openshift.io
     [TIME] done: all are established
+    [TIME] waiting for the API server at [API] to be ready, for at most 60 s
+    [TIME] done: ok
     ");
     node.assert_complete(&said);
 }

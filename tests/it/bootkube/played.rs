@@ -5,7 +5,7 @@
 //! <temp>/bin/{oc,curl}     the players, first in PATH
 //! <temp>/assets            /opt/openshift: crds/, manifests/
 //! <temp>/fake/log          every call, one a line
-//! <temp>/fake/<what>.at    at which look it is so; 1 unless given. <what>: etcd, api, crds, nodes, apply-FILE, status-FILE,
+//! <temp>/fake/<what>.at    at which look it is so; 1 unless given. <what>: etcd, api, ready, crds, nodes, apply-FILE, status-FILE,
 //!                          create-FILE, masters-etcd, masters-api, overrides, complete
 //! <temp>/fake/live-FILE    the status that the API has of an object
 //! ```
@@ -30,7 +30,7 @@ for url; do :; done
 printf "%s\n" "curl $*" >>"$FAKE/log"
 case $url in
   */health) look etcd && echo '{"health":"true","reason":""}' && exit ;;
-  */readyz) look api && echo ok && exit ;;
+  */readyz) look ready && echo ok && exit ;;
 esac
 echo "curl: (7) Failed to connect to ${url#https://}" >&2
 exit 7
@@ -45,6 +45,10 @@ for word; do
   previous=$word
 done
 case "$*" in
+  *" get --raw=/version")
+    look api && echo '{"major":"1"}' && exit
+    echo "The connection to the server localhost:6443 was refused" >&2
+    exit 1 ;;
   *" create configmap bootstrap "*)
     look complete && echo "configmap/bootstrap created" && exit ;;
   *" create "*)
@@ -157,14 +161,16 @@ fn all_goes_well() {
     insta::assert_snapshot!(node.run(&[]), @r#"
     [TIME] waiting for etcd at https://localhost:2379, for at most 60 s
     [TIME] done: {"health":"true","reason":""}
-    [TIME] waiting for the API server at https://localhost:6443, for at most 60 s
-    [TIME] done: ok
+    [TIME] waiting for an answer of the API server, for at most 60 s
+    [TIME] done: it does
     [TIME] applying crds, for at most 60 s
     [TIME] in: crds/a.crd.yaml: a.crd.yaml serverside-applied
     [TIME] in: crds/b.crd.yaml: b.crd.yaml serverside-applied
     [TIME] done: all of crds are in
     [TIME] waiting for the CRDs, for at most 60 s
     [TIME] done: all are established
+    [TIME] waiting for the API server at https://localhost:6443 to be ready, for at most 60 s
+    [TIME] done: ok
     [TIME] applying manifests, for at most 60 s
     [TIME] in: manifests/00-namespaces.yaml: 00-namespaces.yaml serverside-applied
     [TIME] in: manifests/99_gate.yaml: 99_gate.yaml serverside-applied
@@ -188,10 +194,11 @@ fn all_goes_well() {
     "#);
     insta::assert_snapshot!(node.calls().join("\n"), @r#"
     curl --fail --silent --show-error --noproxy * --max-time 10 --cacert /secrets/etcd-ca-bundle.crt --cert /secrets/etcd-client.crt --key /secrets/etcd-client.key https://localhost:2379/health
-    curl --fail --silent --show-error --noproxy * --max-time 10 --cacert /secrets/kubernetes-ca-bundle.crt https://localhost:6443/readyz
+    oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery get --raw=/version
     oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/crds/a.crd.yaml
     oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/crds/b.crd.yaml
     oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery wait --for=condition=Established --timeout=0 --filename [TEMP]/assets/crds
+    curl --fail --silent --show-error --noproxy * --max-time 10 --cacert /secrets/kubernetes-ca-bundle.crt https://localhost:6443/readyz
     oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/manifests/00-namespaces.yaml
     oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery apply --validate=strict --server-side --force-conflicts --field-manager=bootkube --filename [TEMP]/assets/manifests/99_gate.yaml
     oc --request-timeout=30s --cache-dir=[TEMP]/assets/.discovery get --filename [TEMP]/assets/manifests/99_gate.yaml --output jsonpath={.status}
@@ -244,15 +251,16 @@ fn a_slow_start_takes_longer() {
     let node = Node::new();
     node.later("etcd", "3");
     node.later("api", "4");
+    node.later("ready", "2");
     node.later("crds", "2");
     node.later("nodes", "3");
     insta::assert_snapshot!(node.run(&[]), @r#"
     [TIME] waiting for etcd at https://localhost:2379, for at most 60 s
     [TIME] not yet: curl: (7) Failed to connect to localhost:2379/health
     [TIME] done: {"health":"true","reason":""}
-    [TIME] waiting for the API server at https://localhost:6443, for at most 60 s
-    [TIME] not yet: curl: (7) Failed to connect to localhost:6443/readyz
-    [TIME] done: ok
+    [TIME] waiting for an answer of the API server, for at most 60 s
+    [TIME] not yet: The connection to the server localhost:6443 was refused
+    [TIME] done: it does
     [TIME] applying crds, for at most 60 s
     [TIME] in: crds/a.crd.yaml: a.crd.yaml serverside-applied
     [TIME] in: crds/b.crd.yaml: b.crd.yaml serverside-applied
@@ -260,6 +268,9 @@ fn a_slow_start_takes_longer() {
     [TIME] waiting for the CRDs, for at most 60 s
     [TIME] not yet: error: condition not met for customresourcedefinitions/a
     [TIME] done: all are established
+    [TIME] waiting for the API server at https://localhost:6443 to be ready, for at most 60 s
+    [TIME] not yet: curl: (7) Failed to connect to localhost:6443/readyz
+    [TIME] done: ok
     [TIME] applying manifests, for at most 60 s
     [TIME] in: manifests/00-namespaces.yaml: 00-namespaces.yaml serverside-applied
     [TIME] in: manifests/99_gate.yaml: 99_gate.yaml serverside-applied
@@ -284,7 +295,8 @@ fn a_slow_start_takes_longer() {
     "#);
     let calls = node.calls();
     let count = |what: &str| calls.iter().filter(|call| call.contains(what)).count();
-    assert_eq!([count("/health"), count("/readyz"), count(" wait "), count("get nodes")], [3, 4, 2, 3]);
+    let counts = ["/health", "=/version", "/readyz", " wait ", "get nodes"].map(count);
+    assert_eq!(counts, [3, 4, 2, 2, 3]);
 }
 
 #[test]
@@ -319,6 +331,7 @@ fn every_wait_has_a_limit() {
         ("etcd", "ETCD_LIMIT"),
         ("api", "API_LIMIT"),
         ("crds", "CRDS_LIMIT"),
+        ("ready", "API_LIMIT"),
         ("nodes", "MASTERS_LIMIT"),
         ("masters-etcd", "MASTERS_ETCD_LIMIT"),
         ("masters-api", "MASTERS_API_LIMIT"),
@@ -340,9 +353,11 @@ fn every_wait_has_a_limit() {
     insta::assert_snapshot!(said, @r#"
     [TIME] error: waiting for etcd at https://localhost:2379: gave up after 1 s; last seen: curl: (7) Failed to connect to localhost:2379/health
     [exit 1]
-    [TIME] error: waiting for the API server at https://localhost:6443: gave up after 1 s; last seen: curl: (7) Failed to connect to localhost:6443/readyz
+    [TIME] error: waiting for an answer of the API server: gave up after 1 s; last seen: The connection to the server localhost:6443 was refused
     [exit 1]
     [TIME] error: waiting for the CRDs: gave up after 1 s; last seen: error: condition not met for customresourcedefinitions/a
+    [exit 1]
+    [TIME] error: waiting for the API server at https://localhost:6443 to be ready: gave up after 1 s; last seen: curl: (7) Failed to connect to localhost:6443/readyz
     [exit 1]
     [TIME] error: waiting for 3 masters to be Ready: gave up after 1 s; last seen: 2 of 3 are Ready: master-0=True; master-1=True; master-2=False
     [exit 1]

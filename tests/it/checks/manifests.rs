@@ -117,7 +117,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     ),
     (
         "crds-before-cvo",
-        &[],
+        &["admission-crds"],
         Recipe(
             "80-check/crds.toml",
             &[(

@@ -1,6 +1,7 @@
 //! Every check, broken: for each one of `check --list` a patch, a manifest, a recipe or an edit that a user could make, and
 //! that makes the build fail with the name of that check.
 
+mod admission;
 mod config;
 mod hand_over;
 mod manifests;
@@ -37,8 +38,10 @@ type Mutation = (&'static str, &'static [&'static str], Change, &'static str);
 const FACTS: &[&str] = &[
     "addresses",
     "admin-group",
+    "admission-crds",
     "apiserver-sans",
     "apiserver-url-env",
+    "audit-log",
     "bootkube-path",
     "bootstrap-kubelet-standalone",
     "bootstrapper-rbac",
@@ -65,10 +68,12 @@ const FACTS: &[&str] = &[
     "kubelet-access",
     "kubelet-ca",
     "networks-disjoint",
+    "openshift-config",
     "operator-network",
     "pause-image",
     "render-drift",
     "replicas",
+    "scc-before-pivot",
     "service-ip",
     "signer-present",
     "signers-rsa",
@@ -84,6 +89,7 @@ const UNBROKEN: &[&str] = &[];
 /// All of them, by theme.
 fn mutations() -> impl Iterator<Item = &'static Mutation> {
     let themes = [
+        admission::MUTATIONS,
         config::MUTATIONS,
         pki::MUTATIONS,
         static_pods::MUTATIONS,

@@ -1,6 +1,8 @@
 //! `show --explain`: comment, origin and reader of a flag or a field.
 
-use crate::harness::Workspace;
+use std::fs;
+
+use crate::harness::{Workspace, source};
 
 fn explain(ws: &Workspace, target: &str, what: &str) -> String {
     ws.build(&[target]);
@@ -26,7 +28,7 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
     insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "--etcd-certfile"), @"
     --etcd-certfile=/etc/kubernetes/secrets/etcd-client.crt
       Who we are to etcd, which refuses everybody without a certificate of etcd-ca.
-      where     static-pod/kube-apiserver:kube-apiserver.yaml, line 41
+      where     static-pod/kube-apiserver:kube-apiserver.yaml, line 40
       template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:41
       origin    the template has this value itself
       read by   kube-apiserver, in Pod kube-system/kube-apiserver
@@ -34,13 +36,12 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
       goes into assembled
     [exit 0]
     ");
-    insta::assert_snapshot!(explain(&ws, "static-pod/kube-controller-manager", "node-cidr-mask-size-ipv4"), @"
-    --node-cidr-mask-size-ipv4=23
-      How large a node's part is: the network's hostPrefix. Otherwise it is a /24 (IPv6: /64), and
-      disagrees with OVN's.
-      where     static-pod/kube-controller-manager:kube-controller-manager.yaml, line 48
-      template  built-in recipes/40-static-pod/kube-controller-manager.yaml.j2:52
-      origin    `cluster` = networks.cluster ← install-config.yaml:28: networking.clusterNetwork.0.cidr; install-config.yaml:29: networking.clusterNetwork.0.hostPrefix
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-controller-manager", "cluster-cidr"), @"
+    --cluster-cidr=10.128.0.0/14
+      Pods' addresses, one network per family. Must agree with Network `cluster`.
+      where     static-pod/kube-controller-manager:kube-controller-manager.yaml, line 54
+      template  built-in recipes/40-static-pod/kube-controller-manager.yaml.j2:56
+      origin    `cluster` = networks.cluster.*.cidr ← install-config.yaml:28: networking.clusterNetwork.0.cidr
       read by   kube-controller-manager, in Pod kube-system/kube-controller-manager
       goes into assembled
     [exit 0]
@@ -50,22 +51,24 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
 #[test]
 fn a_flag_that_is_given_twice_is_explained_twice() {
     let ws = Workspace::example().prebuilt();
-    insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "service-account-key-file"), @"
-    --service-account-key-file=/etc/kubernetes/secrets/bound-service-account-signing-key.pub
-      Whose tokens are accepted, first key: the one that new tokens are signed with, below.
-      where     static-pod/kube-apiserver:kube-apiserver.yaml, line 71
-      template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:71
+    for file in ["kube-scheduler.toml", "kube-scheduler.yaml.j2"] {
+        let text = fs::read_to_string(source("recipes/40-static-pod").join(file)).unwrap();
+        let twice = "    - --v=2\n    # And again: the last one counts.\n    - --v=4\n";
+        ws.write(&format!("recipes/40-static-pod/{file}"), &text.replace("    - --v=2\n", twice));
+    }
+    insta::assert_snapshot!(explain(&ws, "static-pod/kube-scheduler", "v"), @"
+    --v=2
+      Log as much as OpenShift's support works with.
+      where     static-pod/kube-scheduler:kube-scheduler.yaml, line 36
+      template  recipes/40-static-pod/kube-scheduler.yaml.j2:36
       origin    the template has this value itself
-      read by   kube-apiserver, in Pod kube-system/kube-apiserver
-      names     /etc/kubernetes/secrets/bound-service-account-signing-key.pub, on the node /etc/kubernetes/bootstrap-secrets/bound-service-account-signing-key.pub ← key/bound-service-account-signing-key
-    --service-account-key-file=/etc/kubernetes/secrets/service-account.pub
-      Second key: token Secrets of the old kind, which the controller manager signs. Without it those
-      are refused.
-      where     static-pod/kube-apiserver:kube-apiserver.yaml, line 73
-      template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:73
+      read by   kube-scheduler, in Pod kube-system/kube-scheduler
+    --v=4
+      And again: the last one counts.
+      where     static-pod/kube-scheduler:kube-scheduler.yaml, line 38
+      template  recipes/40-static-pod/kube-scheduler.yaml.j2:38
       origin    the template has this value itself
-      read by   kube-apiserver, in Pod kube-system/kube-apiserver
-      names     /etc/kubernetes/secrets/service-account.pub, on the node /etc/kubernetes/bootstrap-secrets/service-account.pub ← key/service-account
+      read by   kube-scheduler, in Pod kube-system/kube-scheduler
       goes into assembled
     [exit 0]
     ");
@@ -79,7 +82,7 @@ fn a_field_too_of_a_pod_and_of_a_manifest() {
       The node's own addresses: there is no pod network yet, and the load balancer sends to this node's
       port 6443.
       where     static-pod/kube-apiserver:kube-apiserver.yaml, line 14
-      template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:14
+      template  built-in recipes/40-static-pod/kube-apiserver.yaml.j2:15
       origin    the template has this value itself
       read by   the kubelet, which runs Pod kube-system/kube-apiserver
       goes into assembled

@@ -47,12 +47,15 @@ fn pod(ws: &Workspace, name: &str) -> String {
     fs::read_to_string(ws.build_paths(&[&target])[&target].join(format!("{name}.yaml"))).unwrap()
 }
 
-/// The one container of a pod.
-fn container(text: &str) -> Container {
+/// The containers of a pod; each has the name of its program.
+fn containers_of(text: &str) -> Vec<Container> {
     let mut problems = Problems::default();
     let root = parse(Source { name: "pod.yaml", text }, &mut problems).unwrap();
     assert!(problems.0.is_empty(), "{problems}");
-    let mut found = containers(&root, text);
-    assert_eq!(found.len(), 1);
-    found.remove(0)
+    containers(&root, text)
+}
+
+/// The first container of a pod.
+fn container(text: &str) -> Container {
+    containers_of(text).remove(0)
 }

@@ -32,13 +32,13 @@ fn affects() {
     8 derivations read it:
       pki/kube-apiserver
       installer-pki/kube-apiserver-service-network-server
-      static-pod/kube-apiserver
       static-pod/kube-controller-manager
       manifest/cluster-config
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
+      bootstrap-config/kube-apiserver
       check/certificates
-    45 more depend on those, and are rebuilt only if their inputs change:
+    46 more depend on those, and are rebuilt only if their inputs change:
       installer-tls
       assembled
       patched
@@ -55,6 +55,7 @@ fn affects() {
       render/kube-apiserver
       render/kube-controller-manager
       render/kube-scheduler
+      bootstrap-config/authentication
       ignition/bootstrap
       ignition/master-0
       ignition/master-1

@@ -306,8 +306,10 @@ fn checks() {
             CHECK                         RULE
     passed  addresses                     VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
     passed  admin-group                   the admin client certificate has O=system:masters
+    passed  admission-crds                the release has the CRDs that admission on the bootstrap node asks for: RoleBindingRestrictions, ClusterResourceQuotas, SecurityContextConstraints and RangeAllocations
     passed  apiserver-sans                the API server certificate names localhost, the loopback, bootstrap and master addresses, the API VIPs, api. and api-int. of the domain, kubernetes[.default[.svc[.cluster.local]]] and the first service addresses
     passed  apiserver-url-env             masters have /etc/kubernetes/apiserver-url.env, with the API's address in it
+    passed  audit-log                     the API server of the bootstrap node has an audit policy, and writes its audit log to the node, for root alone
     passed  bootkube-path                 bootkube.sh is in /usr/local/bin, can be executed, and is what bootkube.service starts
     passed  bootstrap-complete            bootkube creates ConfigMap kube-system/bootstrap with `status: complete`
     passed  bootstrap-kubelet-standalone  the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods
@@ -351,11 +353,13 @@ fn checks() {
     passed  network-cidrs                 every CIDR of both Networks is an address with a prefix, and no address inside of that
     passed  network-status                config.openshift.io/v1 Network has a service network in its spec, and the same in its status
     passed  networks-disjoint             machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
+    passed  openshift-config              the API server has `--openshift-config`, SecurityContextConstraint among its plug-ins and SystemMasters among its authorization modes; the file has the service network of Network `cluster`, and no flag says what the file overrules
     passed  operator-network              both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
     passed  pause-image                   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file
     passed  rbac-subjects                 users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
     passed  render-drift                  every MachineConfig that went into the render is applied to the API, and every one that is applied went in
     passed  replicas                      the nodes listed agree with controlPlane.replicas and compute[].replicas
+    passed  scc-before-pivot              cluster-policy-controller runs on the bootstrap node, with its roles and their namespace; the ten standard SecurityContextConstraints are among the manifests
     passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way
     passed  service-ip                    the first address of every service network is in the API server's certificate
     passed  signer-present                the controller manager's cluster-signing certificate and key exist and match

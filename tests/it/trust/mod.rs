@@ -325,9 +325,9 @@ fn each_other_reason_is_said() {
     change("other token keys", &|all| {
         edit(
             all,
-            &pod("kube-apiserver"),
-            "--service-account-key-file=/etc/kubernetes/secrets/service-account.pub",
-            "--v=2",
+            "/etc/kubernetes/bootstrap-configs/kube-apiserver-config.yaml",
+            "- /etc/kubernetes/secrets/service-account.pub\n",
+            "",
         );
         edit(
             all,

@@ -1,9 +1,11 @@
-//! `crds`: selects the variants of a release that apply to this cluster: one CRD of each name, or the FeatureGate.
+//! `crds`: selects the variants of a release that apply to this cluster: one CRD of each name, the FeatureGate, or
+//! manifests of the payload by file name.
 //!
 //! `select = "crds"`: inputs `api` (cluster-config-api's files), `own` (the release image's files, with the CVO's own
 //! CRDs) and `payload`; keeps one variant of each name, preferably the payload's. Output: one file per CRD. A manifest that
 //! cannot be read is left out with a warning, as nothing may need it; `check/crds` names the custom resource that does.
 //! `select = "featuregate"`: input `payload`; see [`super::feature_gate`]. Config values `feature_set` and `feature_gates`.
+//! `select = "manifests"`: input `payload`; the files that `names` lists, with one `*` each.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +24,7 @@ impl Builder for Crds {
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
-        job.only(&["select", "config"])?;
+        job.only(&["select", "config", "names"])?;
         let known = ["feature_set", "feature_gates"];
         if let Some(name) = job.config().keys().find(|alias| !known.contains(alias)) {
             return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the selection".into() }.into());
@@ -30,6 +32,10 @@ impl Builder for Crds {
         match select(job)? {
             Select::Crds => Ok(job.exactly(&["api", "own", "payload"])?),
             Select::FeatureGate => Ok(job.exactly(&["payload"])?),
+            Select::Manifests => {
+                job.text_list("names")?;
+                Ok(job.exactly(&["payload"])?)
+            }
         }
     }
 
@@ -45,6 +51,7 @@ impl Builder for Crds {
                 let text = features.feature_gate(&gates, version.trim())?;
                 Ok(out.write("featuregate.yaml", text.as_bytes(), false)?)
             }
+            Select::Manifests => by_name(job, &features, out),
         }
     }
 }
@@ -52,13 +59,18 @@ impl Builder for Crds {
 enum Select {
     Crds,
     FeatureGate,
+    Manifests,
 }
 
 fn select(job: &Job<'_>) -> Result<Select, JobError> {
     match job.params.get("select").and_then(|value| value.as_text()) {
         Some("crds") => Ok(Select::Crds),
         Some("featuregate") => Ok(Select::FeatureGate),
-        _ => Err(JobError::Expected { name: "select".into(), expected: "`crds` or `featuregate`" }),
+        Some("manifests") => Ok(Select::Manifests),
+        _ => {
+            let expected = "`crds`, `featuregate` or `manifests`";
+            Err(JobError::Expected { name: "select".into(), expected })
+        }
     }
 }
 
@@ -118,6 +130,38 @@ fn crds(job: &Job<'_>, features: &Features<'_>, out: &TreeWriter<'_>) -> Result<
 /// What to say of a manifest that cannot be read.
 fn ignored(alias: &str, problem: &str) -> String {
     format!("a manifest of `{alias}` is ignored: {problem}")
+}
+
+/// The manifests of the payload whose file names fit, without the documents that do not apply.
+fn by_name(job: &Job<'_>, features: &Features<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+    let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
+    let patterns = job.text_list("names")?;
+    let fits = |file: &str| patterns.iter().any(|pattern| is_like(file, pattern));
+    let mut payload = manifests(job, "payload")?;
+    let set = features.set;
+    let gates = features.enabled(&payload)?;
+    payload.retain(|file, _| fits(file));
+    for (file, text) in &payload {
+        let mut documents = documents(file, text).map_err(wrong)?;
+        documents.retain(|one| {
+            one.is_in_profile(PROFILE) && one.is_in_feature_set(set) && one.is_in_gates(&gates)
+        });
+        if !documents.is_empty() {
+            let texts: Vec<&str> = documents.iter().map(|one| one.text).collect();
+            out.write(file, texts.join("---\n").as_bytes(), false)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name fits a pattern, in which one `*` is any text.
+fn is_like(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((begin, end)) => {
+            name.strip_prefix(begin).is_some_and(|rest| rest.len() >= end.len() && rest.ends_with(end))
+        }
+    }
 }
 
 /// The YAML and JSON manifests of an input, by file name.

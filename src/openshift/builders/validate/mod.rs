@@ -5,6 +5,7 @@
 //! disabled; all inputs are checked, except `crds`, which contains schemas; checks see config values by their alias.
 //! Rules that a check could not evaluate are listed in its report: neither a failure nor silent.
 
+mod admission;
 mod artifacts;
 mod certificates;
 mod handover;
@@ -53,8 +54,10 @@ impl std::fmt::Debug for Check {
 /// All checks of artifacts.
 pub(crate) const CHECKS: &[Check] = &[
     certificates::ADMIN_GROUP,
+    admission::CRDS,
     certificates::APISERVER_SANS,
     ignition::APISERVER_URL,
+    admission::AUDIT_LOG,
     ignition::BOOTKUBE,
     ignition::STANDALONE,
     handover::COMPLETE,
@@ -98,12 +101,14 @@ pub(crate) const CHECKS: &[Check] = &[
     references::NAMESPACES,
     manifests::NETWORK_CIDRS,
     manifests::NETWORK_STATUS,
+    admission::OPENSHIFT_CONFIG,
     manifests::OPERATOR_NETWORK,
     ignition::PAUSE_IMAGE,
     pools::NODES,
     images::PULL_SPECS,
     references::SUBJECTS,
     render::DRIFT,
+    admission::SCC,
     ignition::READABLE,
     certificates::SERVICE_IP,
     secrets::SIGNER,

@@ -4,12 +4,14 @@
 use super::super::{Job, JobError};
 use crate::base::value::Value;
 use crate::openshift::knowledge::{
-    HandOver, HandedOver, McoFormat, Release, Signer, SignerFields, Source, Table, TableFile, TrustEdge,
+    Admission, HandOver, HandedOver, McoFormat, Release, Signer, SignerFields, Source, Table, TableFile,
+    TrustEdge,
 };
 
 #[derive(Default)]
 pub(super) struct Tables {
     release: Option<Release>,
+    admission: Option<Admission>,
     hand_over: Option<HandOver>,
     mco_formats: Option<Table<McoFormat>>,
     trust: Option<Table<TrustEdge>>,
@@ -26,6 +28,7 @@ impl Tables {
                 problem: problems.to_string(),
             };
             match file {
+                Admission::FILE => tables.admission = Some(Admission::parse(source).map_err(wrong)?),
                 HandOver::FILE => tables.hand_over = Some(HandOver::parse(source).map_err(wrong)?),
                 Table::<McoFormat>::FILE => tables.mco_formats = Some(Table::parse(source).map_err(wrong)?),
                 Table::<TrustEdge>::FILE => tables.trust = Some(Table::parse(source).map_err(wrong)?),
@@ -33,6 +36,22 @@ impl Tables {
             }
         }
         Ok(tables)
+    }
+
+    /// CRDs that admission needs, and what happens without them.
+    pub(super) fn admission_crds(&self) -> impl Iterator<Item = (&str, &str)> {
+        let rows = self.admission.iter().flat_map(|table| table.crds.select(self.release));
+        rows.map(|row| (row.name.as_str(), row.without.as_str()))
+    }
+
+    /// SCCs that the API server looks for before it admits a pod.
+    pub(super) fn sccs(&self) -> impl Iterator<Item = &str> {
+        self.admission.iter().flat_map(|table| table.sccs.select(self.release)).map(|row| row.name.as_str())
+    }
+
+    /// Roles of cluster-policy-controller.
+    pub(super) fn roles(&self) -> impl Iterator<Item = &str> {
+        self.admission.iter().flat_map(|table| table.roles.select(self.release)).map(|row| row.name.as_str())
     }
 
     pub(super) fn handed_over(&self) -> impl Iterator<Item = &HandedOver> {

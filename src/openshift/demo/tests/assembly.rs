@@ -10,11 +10,12 @@ use crate::base::hint::Problems;
 use crate::base::yaml::{Source, YamlData, YamlNode, documents};
 
 /// What facts list as required to build a cluster.
-const NEEDED: [&str; 20] = [
+const NEEDED: [&str; 21] = [
     "baremetal-runtimecfg",
     "cluster-config-api",
     "cluster-etcd-operator",
     "cluster-kube-apiserver-operator",
+    "cluster-policy-controller",
     "cluster-version-operator",
     "coredns",
     "etcd",
@@ -34,9 +35,11 @@ const NEEDED: [&str; 20] = [
 ];
 
 /// Every CR that recipes write or that users add.
-const CRDS: [&str; 21] = [
+const CRDS: [&str; 25] = [
     "apiservers.config.openshift.io",
+    "authentications.config.openshift.io",
     "clusteroperators.config.openshift.io",
+    "clusterresourcequotas.quota.openshift.io",
     "clusterversions.config.openshift.io",
     "containerruntimeconfigs.machineconfiguration.openshift.io",
     "controllerconfigs.machineconfiguration.openshift.io",
@@ -54,8 +57,10 @@ const CRDS: [&str; 21] = [
     "networks.operator.openshift.io",
     "nodes.config.openshift.io",
     "proxies.config.openshift.io",
+    "rangeallocations.security.internal.openshift.io",
     "rolebindingrestrictions.authorization.openshift.io",
     "schedulers.config.openshift.io",
+    "securitycontextconstraints.security.openshift.io",
 ];
 
 #[test]
@@ -78,8 +83,8 @@ fn the_digests_are_pinned() {
     assert_eq!(
         digests,
         [
-            "sha256:3dfaf3bfc82c7c55593179dfa5c0cea177316b761a3ecc5f78e492d9afdfb726",
-            "sha256:90d3edaff2af0b745e600811aa7fbb171ec5123a8f9cb7722171fa895a529ba7",
+            "sha256:44eb205bef8de42a409c5ddadd681c86cb387bcde5c9318173ac9f1777e8d8d8",
+            "sha256:b3a7606919da698966685303c3d4774a70edfe4830262ce4cf00f8635aaf788e",
         ]
     );
 }

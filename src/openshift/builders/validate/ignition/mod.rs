@@ -8,7 +8,7 @@ mod storage;
 mod units;
 
 pub(super) use boot::{APISERVER_URL, BOOTKUBE, KUBELET_CA, MASTER_LABEL, PAUSE_IMAGE, STANDALONE};
-pub(super) use programs::{flag_files, kube_proxy};
+pub(super) use programs::{audit_log, flag_files, kube_proxy};
 pub(super) use storage::{DUPLICATES, MODES, PATHS, PINNED, READABLE, SIZES, SPEC};
 pub(super) use units::UNITS;
 

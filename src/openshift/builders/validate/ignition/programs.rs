@@ -71,6 +71,39 @@ pub(in super::super) fn flag_files(artifacts: &Artifacts<'_>, report: &mut Repor
     }
 }
 
+/// The API server of the bootstrap node writes its audit log into a directory that root alone reads.
+pub(in super::super) fn audit_log(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
+    for node in nodes(artifacts).iter().filter(|node| node.role == "bootstrap") {
+        let runs =
+            |container: &Container| container.program.iter().any(|word| leaf(word) == "kube-apiserver");
+        for pod in &pods(node) {
+            for server in pod.containers.iter().filter(|container| runs(container)) {
+                for wanted in ["audit-log-path", "audit-policy-file"] {
+                    if !server.flags.iter().any(|flag| flag.name == wanted) {
+                        node.report(report, &pod.path, format!("there is no `--{wanted}`"));
+                    }
+                }
+                for flag in server.flags.iter().filter(|flag| flag.name == "audit-log-path") {
+                    let at = format!("{}:{}", pod.path, flag.line);
+                    let path = flag.value.as_deref().unwrap_or_default();
+                    let host = server.on_node(path).unwrap_or_default();
+                    let dir = host.rsplit_once('/').map_or("", |(dir, _)| dir);
+                    match node.config.directories.get(dir) {
+                        None if dir.is_empty() => {
+                            node.report(report, &at, format!("`{path}` is in no volume of the node"))
+                        }
+                        None => node.report(report, &at, format!("nothing makes `{dir}` for root alone")),
+                        Some(made) if made.mode.is_none_or(|mode| mode & 0o077 != 0) => {
+                            node.report(report, dir, "others than root can read the audit log")
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Every master has the pod that makes service addresses work. Returns whether there are configs to check.
 pub(in super::super) fn kube_proxy(artifacts: &Artifacts<'_>, report: &mut Report<'_>) -> bool {
     for node in nodes(artifacts).iter().filter(|node| node.role == "master") {
