@@ -153,6 +153,6 @@ pub mod internals {
         pub use crate::base::value::Value;
     }
     pub mod yaml {
-        pub use crate::base::yaml::{Source, documents, parse};
+        pub use crate::base::yaml::{Source, documents, go_documents, parse};
     }
 }

@@ -215,7 +215,7 @@ pub(crate) fn read(
 }
 
 fn add(objects: &mut Objects, file: &str, text: &str) {
-    for node in yaml::documents(Source { name: file, text }, &mut Problems::default()) {
+    for node in yaml::go_documents(Source { name: file, text }, &mut Problems::default()) {
         let identity = Identity::of(&node);
         if identity.missing().is_none() {
             objects.insert(named(&identity), ObjectFile { file: file.to_owned(), node });

@@ -1,7 +1,9 @@
 //! YAML: reading with source positions, writing in one canonical form, editing files that people wrote.
 
+mod adapt;
 mod edit;
 mod emit;
+mod go;
 mod means;
 mod read;
 mod scalar;
@@ -11,7 +13,7 @@ mod write;
 
 pub(crate) use edit::edit;
 pub(crate) use emit::{emit, scalar};
-pub use read::{Source, documents, parse};
+pub use read::{Source, documents, go_documents, parse};
 pub(crate) use read::{TOO_LARGE, YamlData, YamlEntry, YamlNode};
 pub(crate) use scalar::{Scalar, resolve};
 pub(crate) use write::{block, flow};

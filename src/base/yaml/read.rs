@@ -4,12 +4,19 @@
 //! It works on parser events because a loaded document has already lost what we report: duplicate keys, aliases,
 //! whether `4.10` was quoted. Invariant: for any input, the tree is at most [`MAX_DEPTH`] deep and has at most
 //! [`MAX_NODES`] nodes, so later code may recurse and copy.
+//!
+//! There are two dialects. What users write is read strictly: [`documents`] and [`parse`] refuse whatever two readers
+//! could understand differently. What a release carries was written for Go, and [`go_documents`] reads it as
+//! [Go does](super::go).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 
+use super::adapt::Adapted;
+use super::go;
+use super::scalar::{Scalar, resolve};
 use crate::base::hint::{Place, Problem, Problems};
 
 /// Maximum nesting; an install-config has about six levels.
@@ -107,7 +114,7 @@ impl YamlNode {
 
 /// The only document of a file; none (and at least one problem) if there is no usable tree.
 pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<YamlNode> {
-    let (mut documents, complete) = read(source, 1, problems);
+    let (mut documents, complete) = read(source, 1, Dialect::Strict, problems);
     if !complete {
         return None;
     }
@@ -120,23 +127,62 @@ pub fn parse(source: Source<'_>, problems: &mut Problems) -> Option<YamlNode> {
 
 /// All non-empty documents of a file; fewer (and at least one problem) if it cannot be parsed to its end.
 pub fn documents(source: Source<'_>, problems: &mut Problems) -> Vec<YamlNode> {
-    read(source, usize::MAX, problems).0
+    read(source, usize::MAX, Dialect::Strict, problems).0
+}
+
+/// The same of a file that was written for Go: a manifest of a release, or what an operator rendered.
+pub fn go_documents(source: Source<'_>, problems: &mut Problems) -> Vec<YamlNode> {
+    read(source, usize::MAX, Dialect::Go, problems).0
+}
+
+/// Whose rules apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Strict,
+    Go,
 }
 
 /// At most `limit` documents, and whether the text could be parsed.
-fn read(source: Source<'_>, limit: usize, problems: &mut Problems) -> (Vec<YamlNode>, bool) {
-    let mut builder = Builder {
-        source,
-        limit,
-        problems,
-        stack: Vec::new(),
-        anchors: BTreeMap::new(),
-        nodes: 0,
-        roots: Vec::new(),
-        cursor: (0, 0),
+fn read(
+    source: Source<'_>,
+    limit: usize,
+    dialect: Dialect,
+    problems: &mut Problems,
+) -> (Vec<YamlNode>, bool) {
+    let mut adapted = match dialect {
+        Dialect::Strict => Adapted::new(source.text),
+        Dialect::Go => Adapted::with_newline(source.text),
     };
-    let complete = builder.run();
-    (builder.roots, complete)
+    loop {
+        let mut builder = Builder {
+            source,
+            adapted: &adapted,
+            limit,
+            dialect,
+            problems: Problems::default(),
+            stack: Vec::new(),
+            anchors: BTreeMap::new(),
+            nodes: 0,
+            roots: Vec::new(),
+            cursor: (0, 0),
+        };
+        let complete = match builder.run() {
+            Ok(complete) => complete,
+            Err(error) => {
+                let at = builder.byte(error.marker().index());
+                if dialect == Dialect::Go
+                    && let Some(again) = adapted.accept(error.info(), at)
+                {
+                    adapted = again;
+                    continue;
+                }
+                builder.syntax_error(adapted.line(error.marker().line(), at), error.info());
+                false
+            }
+        };
+        problems.0.append(&mut builder.problems.0);
+        return (builder.roots, complete);
+    }
 }
 
 /// A collection whose end has not been seen yet.
@@ -149,12 +195,17 @@ struct Open {
 
 enum OpenKind {
     List(Vec<YamlNode>),
-    Map { entries: Vec<YamlEntry>, seen: BTreeMap<String, usize>, slot: Slot },
+    Map { entries: Vec<YamlEntry>, seen: Seen, slot: Slot },
 }
+
+/// Which of a mapping's entries has a key.
+type Seen = BTreeMap<String, usize>;
 
 /// The role of the next node in a mapping.
 enum Slot {
     Key,
+    /// The maps whose entries the mapping takes over.
+    Merge,
     Value {
         key: String,
         line: usize,
@@ -166,30 +217,28 @@ enum Slot {
 
 struct Builder<'a> {
     source: Source<'a>,
-    problems: &'a mut Problems,
+    /// What is parsed. Places in it become places of the source before anybody sees them.
+    adapted: &'a Adapted<'a>,
+    dialect: Dialect,
+    problems: Problems,
     stack: Vec<Open>,
     anchors: BTreeMap<usize, YamlNode>,
     nodes: usize,
     limit: usize,
     roots: Vec<YamlNode>,
-    /// A position in the text, in characters (which the parser counts) and in bytes.
+    /// A position in the parsed text, in characters (which the parser counts) and in bytes.
     cursor: (usize, usize),
 }
 
 impl Builder<'_> {
-    /// Processes all events; false if the text could not be parsed to its end.
-    fn run(&mut self) -> bool {
+    /// Processes all events; false if a limit was reached.
+    fn run(&mut self) -> Result<bool, ScanError> {
         let mut documents = 0;
-        for event in Parser::new_from_str(self.source.text) {
-            let (event, span) = match event {
-                Ok(event) => event,
-                Err(error) => {
-                    self.syntax_error(error.marker().line(), error.info());
-                    return false;
-                }
-            };
-            let line = span.start.line();
-            if let Event::DocumentStart(_) = event {
+        for event in Parser::new_from_str(self.adapted.text()) {
+            let (event, span) = event?;
+            let bytes = self.byte(span.start.index())..self.byte(span.end.index());
+            let line = self.adapted.line(span.start.line(), bytes.start);
+            if let Event::DocumentStart(explicit) = event {
                 documents += 1;
                 if documents > self.limit {
                     self.report(
@@ -197,25 +246,27 @@ impl Builder<'_> {
                         "a second document starts here",
                         Some("keep one document per file: remove `---`"),
                     );
-                    return true;
+                    return Ok(true);
+                }
+                if self.dialect == Dialect::Go && documents > 1 && !explicit {
+                    self.report(line, "Go ignores what stands here, between `...` and the next `---`", None);
+                    return Ok(false);
                 }
             }
-            let bytes = self.byte(span.start.index())..self.byte(span.end.index());
             if !self.event(event, line, bytes) {
-                return false;
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
     }
 
     /// The byte offset of a character. Events are nearly in text order, so the cursor moves little.
     fn byte(&mut self, character: usize) -> usize {
-        let (mut characters, mut bytes) = self.cursor;
-        while let (true, Some(next)) = (characters < character, self.source.text[bytes..].chars().next()) {
+        let (text, (mut characters, mut bytes)) = (self.adapted.text(), self.cursor);
+        while let (true, Some(next)) = (characters < character, text[bytes..].chars().next()) {
             (characters, bytes) = (characters + 1, bytes + next.len_utf8());
         }
-        while let (true, Some(last)) = (characters > character, self.source.text[..bytes].chars().next_back())
-        {
+        while let (true, Some(last)) = (characters > character, text[..bytes].chars().next_back()) {
             (characters, bytes) = (characters - 1, bytes - last.len_utf8());
         }
         self.cursor = (characters, bytes);
@@ -226,21 +277,22 @@ impl Builder<'_> {
     fn event(&mut self, event: Event<'_>, line: usize, bytes: Range<usize>) -> bool {
         let node = match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let plain = style == ScalarStyle::Plain && !self.is_text(tag.as_deref(), line);
-                let written = self.source.text.get(bytes.clone()).unwrap_or_default();
-                let span = bytes.start..bytes.start + length(written);
-                let node = YamlNode { line, span, data: YamlData::Scalar { text: text.into_owned(), plain } };
+                let (text, plain) =
+                    self.scalar(text.into_owned(), style == ScalarStyle::Plain, tag.as_deref(), line);
+                let written = self.adapted.text().get(bytes.clone()).unwrap_or_default();
+                let span = self.place(&(bytes.start..bytes.start + length(written)));
+                let node = YamlNode { line, span, data: YamlData::Scalar { text, plain } };
                 self.remember(anchor, &node);
                 node
             }
             Event::SequenceStart(anchor, tag) => {
-                self.is_text(tag.as_deref(), line);
-                return self.open(line, bytes.start, anchor, OpenKind::List(Vec::new()));
+                self.check_tag(tag.as_deref(), line);
+                return self.open(line, self.place(&bytes).start, anchor, OpenKind::List(Vec::new()));
             }
             Event::MappingStart(anchor, tag) => {
-                self.is_text(tag.as_deref(), line);
-                let kind = OpenKind::Map { entries: Vec::new(), seen: BTreeMap::new(), slot: Slot::Key };
-                return self.open(line, bytes.start, anchor, kind);
+                self.check_tag(tag.as_deref(), line);
+                let kind = OpenKind::Map { entries: Vec::new(), seen: Seen::new(), slot: Slot::Key };
+                return self.open(line, self.place(&bytes).start, anchor, kind);
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(Open { line, start, anchor, kind }) = self.stack.pop() else { return true };
@@ -255,7 +307,7 @@ impl Builder<'_> {
                     }
                 };
                 // The end event of a block has no text of its own; a closing bracket has.
-                let end = if bytes.is_empty() { last.unwrap_or(start) } else { bytes.end };
+                let end = if bytes.is_empty() { last.unwrap_or(start) } else { self.place(&bytes).end };
                 let node = YamlNode { line, span: start..end.max(start), data };
                 self.remember(anchor, &node);
                 node
@@ -269,15 +321,12 @@ impl Builder<'_> {
                         self.report(line, TOO_LARGE, None);
                         return false;
                     }
-                    YamlNode { line, span: bytes, data: node.data.clone() }
+                    YamlNode { line, span: self.place(&bytes), data: node.data.clone() }
                 }
                 None => {
                     self.report(line, "this alias stands inside what it repeats", None);
-                    YamlNode {
-                        line,
-                        span: bytes,
-                        data: YamlData::Scalar { text: String::new(), plain: true },
-                    }
+                    let data = YamlData::Scalar { text: String::new(), plain: true };
+                    YamlNode { line, span: self.place(&bytes), data }
                 }
             },
             _ => return true,
@@ -308,26 +357,48 @@ impl Builder<'_> {
             }
             return;
         };
-        match &mut open.kind {
-            OpenKind::List(items) => items.push(node),
+        let (line, at) = (node.line, node.span.start);
+        let refused = match &mut open.kind {
+            OpenKind::List(items) => {
+                items.push(node);
+                return;
+            }
             OpenKind::Map { entries, seen, slot } => match std::mem::replace(slot, Slot::Key) {
-                Slot::Ignored => {}
-                Slot::Value { key, line, at } => entries.push(YamlEntry { key, line, at, value: node }),
-                Slot::Key => {
-                    let (line, at) = (node.line, node.span.start);
-                    match key_of(node, seen) {
-                        Ok(key) => {
-                            seen.insert(key.clone(), line);
-                            *slot = Slot::Value { key, line, at };
-                        }
-                        Err((message, hint)) => {
-                            *slot = Slot::Ignored;
-                            self.report(line, message, hint);
-                        }
-                    }
+                Slot::Ignored => return,
+                Slot::Value { key, line, at } => {
+                    put(entries, seen, YamlEntry { key, line, at, value: node });
+                    return;
                 }
+                Slot::Merge => match go::merged(node) {
+                    Ok(merged) => {
+                        merged.into_iter().for_each(|entry| put(entries, seen, entry));
+                        return;
+                    }
+                    Err(refused) => (refused.to_owned(), None),
+                },
+                Slot::Key => match (key_of(node, self.dialect), self.dialect) {
+                    (Ok(key), Dialect::Strict) if seen.contains_key(&key) => {
+                        *slot = Slot::Ignored;
+                        let first =
+                            seen.get(&key).and_then(|at| entries.get(*at)).map_or(line, |first| first.line);
+                        (format!("`{key}` is given twice, first on line {first}"), Some("keep one of them"))
+                    }
+                    (Ok(key), _) => {
+                        *slot = Slot::Value { key, line, at };
+                        return;
+                    }
+                    (Err(Key::Merge), Dialect::Go) => {
+                        *slot = Slot::Merge;
+                        return;
+                    }
+                    (Err(key), _) => {
+                        *slot = Slot::Ignored;
+                        key.refused()
+                    }
+                },
             },
-        }
+        };
+        self.report(line, refused.0, refused.1);
     }
 
     fn remember(&mut self, anchor: usize, node: &YamlNode) {
@@ -337,16 +408,43 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a tag makes a scalar text (`!!str`, `!`). All other tags are rejected.
-    fn is_text(&mut self, tag: Option<&Tag>, line: usize) -> bool {
-        let Some(tag) = tag else { return false };
-        let core = tag.is_yaml_core_schema();
-        if !(core && matches!(tag.suffix.as_str(), "str" | "int" | "bool" | "null" | "seq" | "map"))
-            && tag.to_string() != "!"
-        {
+    /// The bytes of the source that these bytes of the parsed text are.
+    fn place(&self, bytes: &Range<usize>) -> Range<usize> {
+        self.adapted.original(bytes.start)..self.adapted.original(bytes.end)
+    }
+
+    /// The text of a scalar, and whether it is still to be resolved.
+    fn scalar(&mut self, text: String, plain: bool, tag: Option<&Tag>, line: usize) -> (String, bool) {
+        let Some(tag) = tag else {
+            if self.dialect == Dialect::Go && plain && go::is_not_json(&text) {
+                self.report(line, format!("`{text}` is a number that JSON does not have"), None);
+            }
+            return (text, plain);
+        };
+        match self.dialect {
+            Dialect::Strict => {
+                let core = tag.is_yaml_core_schema();
+                self.check_tag(Some(tag), line);
+                (text, plain && core && tag.suffix != "str")
+            }
+            Dialect::Go => match go::tagged(tag, text) {
+                Ok(scalar) => scalar,
+                Err(refused) => {
+                    self.report(line, refused, None);
+                    (String::new(), false)
+                }
+            },
+        }
+    }
+
+    /// Strictly, only tags of YAML itself are accepted; Go ignores those that it does not know.
+    fn check_tag(&mut self, tag: Option<&Tag>, line: usize) {
+        let Some(tag) = tag.filter(|_| self.dialect == Dialect::Strict) else { return };
+        let known = tag.is_yaml_core_schema()
+            && matches!(tag.suffix.as_str(), "str" | "int" | "bool" | "null" | "seq" | "map");
+        if !known && tag.to_string() != "!" {
             self.report(line, format!("the tag `{tag}` means nothing here"), Some("remove it"));
         }
-        !core || tag.suffix == "str"
     }
 
     fn syntax_error(&mut self, line: usize, info: &str) {
@@ -354,6 +452,10 @@ impl Builder<'_> {
         let tab = text.trim_start_matches(' ').starts_with('\t');
         let hint = if tab {
             "indent with spaces: YAML does not allow tabs"
+        } else if info.contains("indentation in quoted scalar") {
+            "indent the lines of the quoted text deeper than its key, or close the quote on this line"
+        } else if info.contains("invalid indentation") {
+            "indent what stands in brackets deeper than the key in front of them, the closing bracket too"
         } else {
             "look at this line and the one above it"
         };
@@ -367,7 +469,7 @@ impl Builder<'_> {
 }
 
 /// Length of the scalar at the start of a text that reaches up to the next token, as the parser reports it.
-fn length(text: &str) -> usize {
+pub(super) fn length(text: &str) -> usize {
     let (quote, mut escaped) = (text.chars().next(), false);
     let ends = |(_, c): &(usize, char)| {
         let end = !escaped && Some(*c) == quote;
@@ -390,28 +492,54 @@ fn length(text: &str) -> usize {
     }
 }
 
-/// The key that a node stands for, or the error and a hint.
-fn key_of(node: YamlNode, seen: &BTreeMap<String, usize>) -> Result<String, (String, Option<&'static str>)> {
-    if node.is_null() {
-        return Err(("a key is empty".to_owned(), Some("write `name: value`")));
-    }
-    let YamlData::Scalar { text, plain } = node.data else {
-        return Err(("a list or map is used as a key".to_owned(), Some("keys are plain names")));
-    };
-    if plain && (text.parse::<f64>().is_ok() || matches!(text.as_str(), "true" | "false")) {
-        return Err((
-            format!("the key `{text}` is not a text"),
-            Some("put it in quotes if it is meant as a name"),
-        ));
-    }
-    if plain && text == "<<" {
-        return Err(("merge keys (`<<`) are not supported".to_owned(), Some("write the fields out")));
-    }
-    match seen.get(&text) {
-        Some(first) => {
-            Err((format!("`{text}` is given twice, first on line {first}"), Some("keep one of them")))
+/// Adds an entry; one that is there already is replaced, as the last one counts.
+fn put(entries: &mut Vec<YamlEntry>, seen: &mut Seen, entry: YamlEntry) {
+    match seen.get(&entry.key).and_then(|at| entries.get_mut(*at)) {
+        Some(before) => *before = entry,
+        None => {
+            seen.insert(entry.key.clone(), entries.len());
+            entries.push(entry);
         }
-        None => Ok(text),
+    }
+}
+
+/// Why a node is not a key.
+enum Key {
+    Empty,
+    Collection,
+    NotText(String),
+    /// A word that Kubernetes reads as true or false.
+    Bool(String, bool),
+    Merge,
+}
+
+impl Key {
+    /// In words, with a hint.
+    fn refused(self) -> (String, Option<&'static str>) {
+        const QUOTE: &str = "put it in quotes if it is meant as a name";
+        match self {
+            Self::Empty => ("a key is empty".into(), Some("write `name: value`")),
+            Self::Collection => ("a list or map is used as a key".into(), Some("keys are plain names")),
+            Self::NotText(text) => (format!("the key `{text}` is not a text"), Some(QUOTE)),
+            Self::Bool(text, value) => {
+                (format!("the key `{text}` is not a text: Kubernetes reads it as `{value}`"), Some(QUOTE))
+            }
+            Self::Merge => ("merge keys (`<<`) are not supported".into(), Some("write the fields out")),
+        }
+    }
+}
+
+fn key_of(node: YamlNode, dialect: Dialect) -> Result<String, Key> {
+    if node.is_null() {
+        return Err(Key::Empty);
+    }
+    let YamlData::Scalar { text, plain } = node.data else { return Err(Key::Collection) };
+    match if plain { resolve(&text) } else { Scalar::Text } {
+        Scalar::Text if plain && text == "<<" => Err(Key::Merge),
+        Scalar::Text => Ok(text),
+        scalar if dialect == Dialect::Go => go::key(scalar).ok_or(Key::NotText(text)),
+        Scalar::Bool(value) if text != value.to_string() => Err(Key::Bool(text, value)),
+        _ => Err(Key::NotText(text)),
     }
 }
 
@@ -453,6 +581,14 @@ mod tests {
         f.yaml:8: the tag `!foo` means nothing here
           hint: remove it
         ");
+        insta::assert_snapshot!(report("on: 1\ny: 2\n0x1: 3\n'no': 4\n"), @r"
+        f.yaml:1: the key `on` is not a text: Kubernetes reads it as `true`
+          hint: put it in quotes if it is meant as a name
+        f.yaml:2: the key `y` is not a text: Kubernetes reads it as `true`
+          hint: put it in quotes if it is meant as a name
+        f.yaml:3: the key `0x1` is not a text
+          hint: put it in quotes if it is meant as a name
+        ");
         insta::assert_snapshot!(report("a: 1\n---\nb: 2\n"), @r"
         f.yaml:2: a second document starts here
           hint: keep one document per file: remove `---`
@@ -460,6 +596,15 @@ mod tests {
         insta::assert_snapshot!(report("a:\n\tb: 1\n"), @r"
         f.yaml:2: not valid YAML: tabs disallowed within this context (block indentation)
           hint: indent with spaces: YAML does not allow tabs
+        ");
+        // Go reads these, so a release may have them; a user is told what to write.
+        insta::assert_snapshot!(report("a: 1\nb:\n  c: 'x\n  z'\n"), @r"
+        f.yaml:3: not valid YAML: invalid indentation in quoted scalar
+          hint: indent the lines of the quoted text deeper than its key, or close the quote on this line
+        ");
+        insta::assert_snapshot!(report("a: 1\nb:\n  c: [x,\n    z\n]\n"), @r"
+        f.yaml:5: not valid YAML: invalid indentation
+          hint: indent what stands in brackets deeper than the key in front of them, the closing bracket too
         ");
         insta::assert_snapshot!(report("a: *nope\n"), @r"
         f.yaml:1: not valid YAML: while parsing node, found unknown anchor

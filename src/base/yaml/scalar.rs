@@ -35,10 +35,11 @@ pub(crate) fn resolve(text: &str) -> Scalar {
     }
     // `1e3` and `.5`, but neither `inf` nor `1.2.3`: only these letters occur in a decimal number.
     let decimal = text.bytes().all(|c| c.is_ascii_digit() || b"+-.eE".contains(&c));
-    text.parse().ok().filter(|_| decimal).map_or(Scalar::Text, Scalar::Float)
+    let number = text.parse().ok().filter(|number: &f64| decimal && number.is_finite());
+    number.map_or(Scalar::Text, Scalar::Float)
 }
 
-/// Go's `ParseInt` with base 0: `0x`, `0b`, `0o`, and `0` for octal.
+/// Go's `ParseInt` with base 0: `0x`, `0b`, `0o`, and `0` for octal. What no `int64` or `uint64` holds is not an integer.
 fn integer(text: &str) -> Option<i128> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -54,5 +55,6 @@ fn integer(text: &str) -> Option<i128> {
     if digits.starts_with(['+', '-']) {
         return None;
     }
-    i128::from_str_radix(digits, radix).ok()?.checked_mul(sign)
+    let value = i128::from_str_radix(digits, radix).ok()?.checked_mul(sign)?;
+    (i64::MIN.into()..=u64::MAX.into()).contains(&value).then_some(value)
 }

@@ -132,7 +132,7 @@ fn all(documents: &[(usize, &str)]) -> Result<Vec<Data>, Refused> {
             continue;
         }
         let mut problems = Problems::default();
-        let nodes = yaml::documents(Source { name: "", text }, &mut problems);
+        let nodes = yaml::go_documents(Source { name: "", text }, &mut problems);
         if let Some(problem) = problems.0.first() {
             if problem.message == yaml::TOO_LARGE {
                 return Err(Refused::Large);

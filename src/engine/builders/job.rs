@@ -44,9 +44,17 @@ pub struct SandboxRunner<'a> {
     pub cancel: &'a AtomicBool,
 }
 
-/// What a builder reports about its run. Stored with the trace, not part of the output.
+/// What a builder reports about its run; not part of the output.
 #[derive(Debug, Default)]
-pub struct Notes(Mutex<Option<Note>>);
+pub struct Notes(Mutex<Said>);
+
+#[derive(Debug, Default)]
+pub struct Said {
+    /// Stored with the trace.
+    pub programs: Option<Note>,
+    /// For the user; the build goes on.
+    pub warnings: Vec<String>,
+}
 
 /// About programs that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,11 +68,16 @@ pub struct Note {
 impl Notes {
     /// Records a note, replacing an earlier one.
     pub fn say(&self, note: Note) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).programs = Some(note);
     }
 
-    pub fn take(&self) -> Option<Note> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Adds a warning, shown once the output exists.
+    pub fn warn(&self, text: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).warnings.push(text);
+    }
+
+    pub fn take(&self) -> Said {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

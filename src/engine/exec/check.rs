@@ -67,7 +67,7 @@ fn rebuild(
         .filter_map(|(alias, edge)| Some((alias.clone(), done.get(&edge.node)?.output.clone())))
         .collect();
     let start = std::time::Instant::now();
-    let (staged, note) = stage(context, node, &inputs)?;
+    let (staged, said) = stage(context, node, &inputs)?;
     let milliseconds = start.elapsed().as_millis() as u64;
     context.events.emit(Event::Built {
         name: node.name.clone(),
@@ -89,7 +89,7 @@ fn rebuild(
         identity,
         time: super::work::now(),
         milliseconds,
-        isolation: note.map(|note| note.isolation.to_owned()),
+        isolation: said.programs.map(|note| note.isolation.to_owned()),
     };
     context.session.record(known.drv, &output, &trace).map_err(in_store(node))?;
     Ok(Some(Nondeterminism {

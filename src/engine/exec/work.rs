@@ -13,7 +13,7 @@ use super::{BuildContext, Done, ExecError, in_build, in_store};
 use crate::base::digest::DrvId;
 use crate::base::event::Event;
 use crate::base::time::rfc3339;
-use crate::engine::builders::{BuildError, InputTree, Job, Note, Notes, SandboxRunner};
+use crate::engine::builders::{BuildError, InputTree, Job, Notes, Said, SandboxRunner};
 use crate::engine::drv::Derivation;
 use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Trace, TraceInput};
@@ -116,7 +116,10 @@ fn attempt(
     let builder = derivation.builder.to_string();
     context.events.emit(Event::Started { name: node.name.clone(), builder });
     let start = Instant::now();
-    let (staged, note) = stage(context, node, &inputs)?;
+    let (staged, Said { programs: note, warnings }) = stage(context, node, &inputs)?;
+    for warning in warnings {
+        context.events.emit(Event::Warning { text: format!("`{}`: {warning}", node.name) });
+    }
     let isolation = note.as_ref().map(|note| note.isolation.to_owned());
     let trace = Trace { isolation, ..trace(node, &derivation, &inputs, start) };
     let log = note.map(|note| note.log);
@@ -131,7 +134,7 @@ pub(super) fn stage(
     context: BuildContext<'_>,
     node: &GraphNode,
     inputs: &BTreeMap<String, Output>,
-) -> Result<(Staged, Option<Note>), ExecError> {
+) -> Result<(Staged, Said), ExecError> {
     let builder = context.builder_of(node)?;
     let mut trees = BTreeMap::new();
     for (alias, output) in inputs {

@@ -16,7 +16,7 @@ pub(super) fn empty(path: &str, place: &Path) -> Result<Option<String>, BuildErr
     if !text.contains("Secret") {
         return Ok(None);
     }
-    let documents = yaml::documents(Source { name: path, text: &text }, &mut Problems::default());
+    let documents = yaml::go_documents(Source { name: path, text: &text }, &mut Problems::default());
     let empty = documents
         .iter()
         .filter(|document| document.get("kind").and_then(YamlNode::text) == Some("Secret"))

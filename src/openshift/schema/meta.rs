@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn keys_and_values_have_a_grammar() {
-        let text = "metadata:\n  name: a\n  labels:\n    openshift.io/run-level: '0'\n    _x: ok\n    A.io/x: ok\n    y: 'not ok'\n    z: ''\n  annotations:\n    A.io/X: 'anything goes'\n    a/b/c: ''\n";
+        let text = "metadata:\n  name: a\n  labels:\n    openshift.io/run-level: '0'\n    _x: ok\n    A.io/x: ok\n    u: 'not ok'\n    z: ''\n  annotations:\n    A.io/X: 'anything goes'\n    a/b/c: ''\n";
         let mut problems = crate::base::hint::Problems::default();
         let node =
             crate::base::yaml::parse(crate::base::yaml::Source { name: "f", text }, &mut problems).unwrap();
@@ -152,7 +152,7 @@ mod tests {
         let wanted = [
             ("metadata.labels[_x]", 5),
             ("metadata.labels[A.io/x]", 6),
-            ("metadata.labels[y]", 7),
+            ("metadata.labels[u]", 7),
             ("metadata.annotations[a/b/c]", 11),
         ];
         assert_eq!(found, wanted.map(|(path, line)| (path.to_owned(), line)));

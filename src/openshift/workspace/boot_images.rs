@@ -125,6 +125,6 @@ fn warn_of_contents(env: Env<'_>, workspace: &Workspace, versions: BTreeSet<&str
 
 /// The text of `data.stream`.
 fn stream_of(file: &str, text: &str) -> Option<String> {
-    let root = yaml::documents(Source { name: file, text }, &mut Problems::default()).pop()?;
+    let root = yaml::go_documents(Source { name: file, text }, &mut Problems::default()).pop()?;
     root.get("data")?.get("stream")?.text().map(str::to_owned)
 }

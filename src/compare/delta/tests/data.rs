@@ -44,12 +44,12 @@ fn invalid_yaml_is_compared_as_text_and_says_so() {
       +a: [1
        b: 2 [compared as text: one side is not valid YAML (line 2)]
     ");
-    insta::assert_snapshot!(diff("a.yaml", "a: 1\n\tb: 2\n", "a: 1\na: 2\n"), @r"
+    insta::assert_snapshot!(diff("a.yaml", "a: 1\n\tb: 2\n", "a: 1\n{}: 2\n"), @r"
     text: : 
       @@ -1 +1 @@
        a: 1
       -	b: 2
-      +a: 2 [compared as text: neither side is valid YAML (lines 1 and 2)]
+      +{}: 2 [compared as text: neither side is valid YAML (lines 1 and 2)]
     ");
     insta::assert_snapshot!(diff("a.json", "{\"a\": 1}", "{\"a\": 1"), @r#"
     text: : 

@@ -51,8 +51,8 @@ fn a_secret_object_shows_what_it_is() {
 #[test]
 fn secrets_in_public_files() {
     let hash = "$2y$10$abcdefghijklmnopqrstuv";
-    insta::assert_snapshot!(diff("a.yaml", "a: {password: one, passwordFile: /a, token: x, n: 1}\n", "a: {password: two, passwordFile: /b, token: y, n: 2}\n"), @r"
-    data: a / n: 1 -> 2
+    insta::assert_snapshot!(diff("a.yaml", "a: {password: one, passwordFile: /a, token: x, m: 1}\n", "a: {password: two, passwordFile: /b, token: y, m: 2}\n"), @r"
+    data: a / m: 1 -> 2
     data: a / password: (secret) -> (secret)
     data: a / passwordFile: /a -> /b
     data: a / token: (secret) -> (secret)

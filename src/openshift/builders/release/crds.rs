@@ -1,13 +1,16 @@
 //! `crds`: selects the variants of a release that apply to this cluster: one CRD of each name, or the FeatureGate.
 //!
 //! `select = "crds"`: inputs `api` (cluster-config-api's files), `own` (the release image's files, with the CVO's own
-//! CRDs) and `payload`; keeps one variant of each name, preferably the payload's. Output: one file per CRD. `select =
-//! "featuregate"`: input `payload`; the FeatureGate of the profile and set, with this version in its status.
+//! CRDs) and `payload`; keeps one variant of each name, preferably the payload's. Output: one file per CRD.
+//! A manifest that cannot be read is left out with a warning, as nothing may need it; `check/crds` names the custom
+//! resource that does. `select = "featuregate"`: input `payload`; the FeatureGate of the profile and set, with this
+//! version in its status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BuildError, Builder, Job, JobError};
 use super::select::{Manifest, documents};
+use crate::base::hint::{Problem, Problems};
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::{TreeWriter, leaf};
@@ -60,7 +63,7 @@ fn select(job: &Job<'_>) -> Result<Select, JobError> {
 fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError> {
     let mut chosen: BTreeMap<String, (String, String)> = BTreeMap::new();
     let payload = manifests(job, "payload")?;
-    let gates = gates(&payload, set)?;
+    let gates = gates(&payload, set);
     // Later inputs win: the CVO will apply the payload's.
     for (alias, texts) in
         [("api", manifests(job, "api")?), ("own", manifests(job, "own")?), ("payload", payload)]
@@ -68,7 +71,14 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
         let wrong = |problem: String| JobError::Input { alias: alias.to_owned(), problem };
         let mut here: BTreeMap<String, (String, String)> = BTreeMap::new();
         for (file, text) in texts {
-            for manifest in documents(&file, &text).map_err(wrong)? {
+            let manifests = match documents(&file, &text) {
+                Ok(manifests) => manifests,
+                Err(problem) => {
+                    job.notes.warn(ignored(alias, &unreadable(&problem)));
+                    continue;
+                }
+            };
+            for manifest in manifests {
                 let applies = manifest.kind == "CustomResourceDefinition"
                     && manifest.is_in_profile(PROFILE)
                     && manifest.is_in_feature_set(set)
@@ -102,13 +112,26 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
     Ok(())
 }
 
+fn unreadable(problem: &Problem) -> String {
+    format!("{}: {}", problem.place, problem.message)
+}
+
+/// What to say of a manifest that cannot be read.
+fn ignored(alias: &str, problem: &str) -> String {
+    format!("a manifest of `{alias}` is ignored: {problem}")
+}
+
 /// The YAML and JSON manifests of an input, by file name.
 fn manifests(job: &Job<'_>, alias: &str) -> Result<BTreeMap<String, String>, JobError> {
     let mut texts = BTreeMap::new();
     for (path, _, _) in job.input(alias)?.leaves() {
         let Some(file) = path.strip_prefix("manifests/") else { continue };
-        if yaml::is_manifest(file) {
-            texts.insert(file.to_owned(), job.input(alias)?.text(alias, path)?);
+        if !yaml::is_manifest(file) {
+            continue;
+        }
+        match job.input(alias)?.text(alias, path) {
+            Err(JobError::Input { .. }) => job.notes.warn(ignored(alias, &format!("{file}: not UTF-8 text"))),
+            text => drop(texts.insert(file.to_owned(), text?)),
         }
     }
     Ok(texts)
@@ -118,11 +141,13 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
     let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
     let version = job.input("payload")?.text("payload", "version")?;
     let texts = manifests(job, "payload")?;
-    let mut found: Option<(String, String)> = None;
+    let (mut found, mut others): (Option<(String, String)>, _) = (None, Vec::new());
     for (file, text) in &texts {
-        for manifest in
-            documents(file, text).map_err(wrong)?.iter().filter(|manifest| has_gates(manifest, set))
-        {
+        let manifests = documents(file, text).unwrap_or_else(|problem| {
+            others.push(unreadable(&problem));
+            Vec::new()
+        });
+        for manifest in manifests.iter().filter(|manifest| has_gates(manifest, set)) {
             if let Some((other, _)) = &found {
                 let problem = format!("has two FeatureGates for {set}: `{other}` and `{}`", manifest.file);
                 return Err(wrong(problem).into());
@@ -137,21 +162,21 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
         }
     }
     let Some((_, text)) = found else {
-        return Err(
-            wrong(format!("has no FeatureGate with gates for {PROFILE} and feature set {set}")).into()
-        );
+        let mut problem = format!("has no FeatureGate with gates for {PROFILE} and feature set {set}");
+        if !others.is_empty() {
+            problem += &format!(" among the manifests that can be read; the others: {}", others.join("; "));
+        }
+        return Err(wrong(problem).into());
     };
     Ok(out.write("featuregate.yaml", text.as_bytes(), false)?)
 }
 
 /// The enabled gates of a feature set, from the payload's FeatureGate; none if it has none.
-fn gates(payload: &BTreeMap<String, String>, set: &str) -> Result<BTreeSet<String>, BuildError> {
-    let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
+fn gates(payload: &BTreeMap<String, String>, set: &str) -> BTreeSet<String> {
     let mut enabled = BTreeSet::new();
     for (file, text) in payload.iter().filter(|(_, text)| text.contains("FeatureGate")) {
-        for manifest in
-            documents(file, text).map_err(wrong)?.iter().filter(|manifest| has_gates(manifest, set))
-        {
+        let manifests = documents(file, text).unwrap_or_default();
+        for manifest in manifests.iter().filter(|manifest| has_gates(manifest, set)) {
             let root = whole(manifest.text);
             let gates =
                 root.as_ref().and_then(|root| root.get("status")?.get("featureGates")).map(YamlNode::items);
@@ -163,7 +188,7 @@ fn gates(payload: &BTreeMap<String, String>, set: &str) -> Result<BTreeSet<Strin
             enabled.extend(on.filter_map(|gate| gate.get("name")?.text().map(str::to_owned)));
         }
     }
-    Ok(enabled)
+    enabled
 }
 
 /// Whether it is the FeatureGate that lists the gates of a feature set in our profile.
@@ -195,11 +220,7 @@ fn feature_set_of(manifest: &Manifest<'_>) -> String {
 }
 
 fn whole(text: &str) -> Option<YamlNode> {
-    crate::base::yaml::documents(
-        Source { name: "manifest", text },
-        &mut crate::base::hint::Problems::default(),
-    )
-    .pop()
+    yaml::go_documents(Source { name: "manifest", text }, &mut Problems::default()).pop()
 }
 
 /// Fills in empty `status.featureGates[].version` fields; the rest stays byte for byte.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::hint::Problems;
+use crate::base::hint::{Problem, Problems};
 use crate::base::yaml::{self, Source, YamlNode};
 
 /// One document of a manifest file, with its head parsed.
@@ -44,43 +44,57 @@ impl Manifest<'_> {
     }
 }
 
-/// The documents of a file. Parses only their heads: a schema may be megabytes.
-pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest<'a>>, String> {
+/// The documents of a file, or where it cannot be read and why. Parses only their heads: a schema may be megabytes.
+pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest<'a>>, Problem> {
     let mut found = Vec::new();
-    for document in split(text) {
-        let head = head_of(document);
+    for (lines, document) in split(text) {
         let mut problems = Problems::default();
-        let Some(head) = yaml::documents(Source { name: file, text: &head }, &mut problems).pop() else {
-            match problems.0.first() {
-                None => continue, // only comments
-                Some(problem) => return Err(format!("`{file}` is not YAML: {}", problem.message)),
-            }
-        };
-        let text_of = |node: Option<&YamlNode>| node.and_then(YamlNode::text).unwrap_or_default().to_owned();
-        let kind = text_of(head.get("kind"));
-        let name = text_of(head.get("metadata").and_then(|metadata| metadata.get("name")));
-        found.push(Manifest { file, text: document, kind, name, head });
+        let mut read = |text: &str| yaml::go_documents(Source { name: file, text }, &mut problems);
+        let mut heads = read(&head_of(document));
+        // Lines do not say everything: a key may be in quotes, an alias may repeat what stands below.
+        if !heads.iter().any(|head| head.get("kind").is_some()) || !problems.0.is_empty() {
+            problems = Problems::default();
+            heads = yaml::go_documents(Source { name: file, text: document }, &mut problems);
+        }
+        if let Some(mut problem) = problems.0.into_iter().next() {
+            problem.place.line = problem.place.line.map(|line| lines + line);
+            return Err(problem);
+        }
+        let several = heads.len() > 1; // JSON needs no separator
+        for head in heads {
+            let text_of =
+                |node: Option<&YamlNode>| node.and_then(YamlNode::text).unwrap_or_default().to_owned();
+            let kind = text_of(head.get("kind"));
+            let name = text_of(head.get("metadata").and_then(|metadata| metadata.get("name")));
+            let text = if several { &document[head.span.clone()] } else { document };
+            found.push(Manifest { file, text, kind, name, head });
+        }
     }
     Ok(found)
 }
 
-/// Documents between `---` lines.
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
+/// Documents between `---` lines, each with the number of lines above it.
+fn split(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let (mut rest, mut above) = (Some(text), 0);
     std::iter::from_fn(move || {
-        let current = rest?;
+        let (current, lines) = (rest?, above);
         let mut at = 0;
         for line in current.split_inclusive('\n') {
-            if line.trim_end() == "---" {
+            above += 1;
+            if line
+                .strip_prefix("---")
+                .map(str::trim)
+                .is_some_and(|end| end.is_empty() || end.starts_with('#'))
+            {
                 rest = Some(&current[at + line.len()..]);
-                return Some(&current[..at]);
+                return Some((lines, &current[..at]));
             }
             at += line.len();
         }
         rest = None;
-        Some(current)
+        Some((lines, current))
     })
-    .filter(|document| !document.trim().is_empty())
+    .filter(|(_, document)| !document.trim().is_empty())
 }
 
 /// The text with only the top-level fields `apiVersion`, `kind` and `metadata`.

@@ -176,7 +176,9 @@ impl File {
             if !yaml::is_manifest(&self.path) {
                 return (Vec::new(), problems);
             }
-            let read = yaml::documents(Source { name: &self.path, text: &self.text }, &mut problems);
+            // A release's schemas were written for Go; the rest is ours or the user's.
+            let read = if self.schema { yaml::go_documents } else { yaml::documents };
+            let read = read(Source { name: &self.path, text: &self.text }, &mut problems);
             let document = |root| Document {
                 file: self.path.clone(),
                 derivation: self.derivation.clone(),
