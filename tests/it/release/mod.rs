@@ -2,6 +2,7 @@
 
 mod bad;
 pub(crate) mod data;
+mod go_yaml;
 mod host;
 pub(crate) mod pack;
 mod story;

@@ -133,4 +133,18 @@ mod tests {
         assert!(found[0].is_in_feature_set("Tech") && !found[0].is_in_feature_set("Custom"));
         assert!(found[1].is_in_feature_set("Custom"));
     }
+
+    #[test]
+    fn heads_are_read_as_go_reads_them() {
+        let text = "--- # first\n\"kind\": A\n\"metadata\": {name: x}\n---\t\nkind: B\nmetadata:\n  name: *y\nspec:\n  a: &y y\n\
+                    ---\nspec: &z z\nkind: C\nmetadata:\n  name: *z\n  annotations:\n    include.release.openshift.io/p: 'tr\\\n\n    ue'\n";
+        let problem = documents("f.yaml", text).unwrap_err();
+        assert_eq!((problem.place.to_string(), problem.message.contains("unknown anchor")), ("f.yaml:7".into(), true));
+        let found = documents("f.yaml", &text.replace("name: *y", "name: 'y\n  z'")).unwrap();
+        let found: Vec<_> = found.iter().map(|m| (m.kind.clone(), m.name.clone())).collect();
+        assert_eq!(found, [("A", "x"), ("B", "y z"), ("C", "z")].map(|(kind, name)| (kind.into(), name.into())));
+        let json = r#"{"kind": "A", "metadata": {"name": "x"}}{"kind": "B"}"#;
+        let found = documents("f.json", json).unwrap();
+        assert_eq!(found.iter().map(|m| m.text).collect::<Vec<_>>(), [&json[..40], &json[40..]]);
+    }
 }
