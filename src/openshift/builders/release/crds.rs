@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{BuildError, Builder, Job, JobError};
 use super::select::{Manifest, documents};
-use crate::base::hint::{Problem, Problems};
+use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::{TreeWriter, leaf};
@@ -74,7 +74,7 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
             let manifests = match documents(&file, &text) {
                 Ok(manifests) => manifests,
                 Err(problem) => {
-                    job.notes.warn(ignored(alias, &unreadable(&problem)));
+                    job.notes.warn(ignored(alias, &problem));
                     continue;
                 }
             };
@@ -112,10 +112,6 @@ fn crds(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), BuildError
     Ok(())
 }
 
-fn unreadable(problem: &Problem) -> String {
-    format!("{}: {}", problem.place, problem.message)
-}
-
 /// What to say of a manifest that cannot be read.
 fn ignored(alias: &str, problem: &str) -> String {
     format!("a manifest of `{alias}` is ignored: {problem}")
@@ -144,7 +140,7 @@ fn feature_gate(job: &Job<'_>, set: &str, out: &TreeWriter<'_>) -> Result<(), Bu
     let (mut found, mut others): (Option<(String, String)>, _) = (None, Vec::new());
     for (file, text) in &texts {
         let manifests = documents(file, text).unwrap_or_else(|problem| {
-            others.push(unreadable(&problem));
+            others.push(problem);
             Vec::new()
         });
         for manifest in manifests.iter().filter(|manifest| has_gates(manifest, set)) {
