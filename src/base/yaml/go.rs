@@ -17,7 +17,7 @@
 //!
 //! How it is done. `saphyr-parser` follows the letter of YAML 1.2, and its maintainers decided against such
 //! indentation (their issue 57); `libyaml-safer`, a port of what Go's scanner is a port of, panics on a block scalar
-//! without a final newline, which releases contain; `libyaml-rs` is C, translated to unsafe Rust. So there is one
+//! without a final newline, as files of openshift/api have it; `libyaml-rs` is C, translated to unsafe Rust. So there is one
 //! parser for both dialects. What it refuses and Go accepts is [adapted](super::adapt): more indentation changes
 //! nothing inside quotes and brackets. A file that it accepts is read exactly once, as before.
 
