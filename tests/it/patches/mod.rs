@@ -405,7 +405,7 @@ fn findings_name_the_file_and_its_patches() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "check/manifests"]), @r"
     [stderr]
     error: `check/manifests` cannot be built (built-in recipes/80-check/manifests.toml)
-    caused by: 1 of 11 checks failed
+    caused by: 1 of 12 checks failed
       cluster-dns-02-config.yml:7: spec.baseDomain: it is `example.com`, not `ocp4.example.com` [dns-base-domain]
         rule: DNS `cluster` has the cluster domain as its baseDomain, as the installer writes it
         at boot: wrong names for everything

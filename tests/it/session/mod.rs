@@ -346,6 +346,8 @@ fn checks() {
     passed  kubeadmin-length              the kubeadmin password has at least 23 characters
     passed  kubelet-access                User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
     passed  kubelet-ca                    masters and workers have /etc/kubernetes/kubelet-ca.crt
+    passed  machine-config-ignition       the Ignition in MachineConfigs has a spec version that this release's MCO reads, and modes for all files and directories
+    passed  machine-config-pool           a pool takes every MachineConfig; every KubeletConfig and ContainerRuntimeConfig selects a pool
     passed  manifest-parses               every manifest is valid YAML with apiVersion, kind and metadata.name
     passed  master-label                  the masters' kubelets register with the label node-role.kubernetes.io/master; control-plane alone is not enough
     passed  mounts-exist                  ConfigMaps and Secrets that pods use are among the manifests; static pods use none
@@ -356,6 +358,8 @@ fn checks() {
     passed  openshift-config              the API server has `--openshift-config`, SecurityContextConstraint among its plug-ins and SystemMasters among its authorization modes; the file has the service network of Network `cluster`, and no flag says what the file overrules
     passed  operator-network              both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
     passed  pause-image                   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file
+    passed  pool-nodes                    every MachineConfigPool among the manifests selects a node by the labels that nodes boot with
+    passed  pull-specs                    every image is named by its registry and repository: a container runtime knows no layouts and no short names
     passed  rbac-subjects                 users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
     passed  render-drift                  every MachineConfig that went into the render is applied to the API, and every one that is applied went in
     passed  replicas                      the nodes listed agree with controlPlane.replicas and compute[].replicas

@@ -113,10 +113,10 @@ fn a_gate_is_listed_once() {
 fn a_repository_is_for_releases_in_layouts() {
     let more = "release: demo:4.18\nreleaseRepository: '*.example.com'\n";
     insta::assert_snapshot!(report(&[("release: demo:4.18\n", more)]), @r"
-    cluster.yaml:3: releaseRepository: `release` is not a layout (`oci:…`)
-      hint: remove it: nodes pull the release from where `release` says
-    cluster.yaml:3: releaseRepository: `*.example.com` is not one repository
+    cluster.yaml:7: releaseRepository: `*.example.com` is not one repository
       hint: for example: quay.io/openshift-release-dev/ocp-release
+    cluster.yaml:7: releaseRepository: `release` is not a layout (`oci:…`)
+      hint: remove it: nodes pull the release from where `release` says
     ");
 }
 
