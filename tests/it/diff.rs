@@ -64,7 +64,9 @@ fn a_bump_is_locked_built_looked_at_and_taken_back() {
     assert_eq!((&bump["old"], &bump["new"]), (&"gen:1".into(), &"gen:2".into()));
     assert_eq!(lines(&bump), lines(&preview), "the preview is what the build brings");
     let kinds: Vec<&Value> = bump["causes"].as_array().unwrap().iter().map(|cause| &cause["kind"]).collect();
-    assert_eq!(kinds, ["release"]);
+    // The release itself, and what tables know about it: its controllers, APIs and authorization modes.
+    assert_eq!(kinds[0], "release");
+    assert!(kinds[1..].iter().all(|kind| *kind == "recipe"), "{kinds:?}");
     let rolled = ws.output(&["rollback"]);
     assert!(rolled.status.success(), "{}", ws.text(&rolled));
     assert_eq!(artifacts(&compare(&ws, 0, &["gen:1", "result"])), Vec::<String>::new());
@@ -78,7 +80,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
     result → cluster
-    artifacts: 7 changed, 157 the same
+    artifacts: 7 changed, 162 the same
     running nodes
       worker-0: re-install (/etc/NetworkManager/system-connections/tinderbox.nmconnection)
     causes
@@ -98,7 +100,7 @@ fn an_edit_is_told_once_with_its_cause() {
             -  server worker-0 192.168.126.110:80 check inter 2s fall 3 rise 2
             +  server worker-0 192.168.126.120:80 check inter 2s fall 3 rise 2
                server worker-1 192.168.126.111:80 check inter 2s fall 3 rise 2
-             
+
              listen ingress-https
                bind 192.168.126.11:443
                balance source
@@ -106,7 +108,7 @@ fn an_edit_is_told_once_with_its_cause() {
             -  server worker-0 192.168.126.110:443 check inter 2s fall 3 rise 2
             +  server worker-0 192.168.126.120:443 check inter 2s fall 3 rise 2
                server worker-1 192.168.126.111:443 check inter 2s fall 3 rise 2
-             
+
 
     ~ infra/haproxy-pivoted [1]
         haproxy-pivoted.cfg
@@ -118,7 +120,7 @@ fn an_edit_is_told_once_with_its_cause() {
             -  server worker-0 192.168.126.110:80 check inter 2s fall 3 rise 2
             +  server worker-0 192.168.126.120:80 check inter 2s fall 3 rise 2
                server worker-1 192.168.126.111:80 check inter 2s fall 3 rise 2
-             
+
              listen ingress-https
                bind 192.168.126.11:443
                balance source
@@ -126,7 +128,7 @@ fn an_edit_is_told_once_with_its_cause() {
             -  server worker-0 192.168.126.110:443 check inter 2s fall 3 rise 2
             +  server worker-0 192.168.126.120:443 check inter 2s fall 3 rise 2
                server worker-1 192.168.126.111:443 check inter 2s fall 3 rise 2
-             
+
 
     ~ infra/network [1]
         network.xml
@@ -221,9 +223,9 @@ fn the_page_of_a_release() {
     let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
-    artifacts: 39 changed, 125 the same
+    artifacts: 40 changed, 129 the same
     running nodes
-      bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/images.env, /etc/kubernetes/manifests/cluster-version-operator.yaml and 10 more)
+      bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml, /etc/kubernetes/images.env and 11 more)
       master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)
         units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
       worker-0, worker-1: reboot (/etc/crio/crio.conf.d/00-default, /etc/kubernetes/kubelet.conf, /etc/kubernetes/manifests/criometricsproxy.yaml and 8 more)
@@ -234,7 +236,7 @@ fn the_page_of_a_release() {
       ~ cloud-credential-operator 4babe19ce69d → c9ffb33cb700
       ~ cluster-authentication-operator 91587eb0bb76 → 0776f7069e9b
       ~ cluster-bootstrap f55f1621c390 → a7b2e0dc7398
-      ~ cluster-config-api 28ca8a37158f → 913408828026
+      ~ cluster-config-api 3e6d09504383 → 0df0377f838f
       ~ cluster-config-operator 90a983f551e3 → e501d8195fa3
       ~ cluster-etcd-operator e440a08996e4 → 81dbc1d57e51
       ~ cluster-ingress-operator 799f4ea0097b → b82b7d7c4cfd
@@ -244,7 +246,18 @@ fn the_page_of_a_release() {
       and 19 more
     flags
       ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:44eb205bef8de42a409c5ddadd681c86cb387bcde5c9318173ac9f1777e8d8d8 → demo.invalid/openshift/release@sha256:b3a7606919da698966685303c3d4774a70edfe4830262ce4cf00f8635aaf788e
-      - kubelet.service: --minimum-container-ttl-duration 6m0s
+      ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates AdditionalRoutingCapabilities false → true
+      + Pod kube-system/kube-apiserver kube-apiserver: --feature-gates HighlyAvailableArbiter false
+      ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates MachineConfigNodes false → true
+      ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates PinnedImages false → true
+      ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates RouteAdvertisements false → true
+      + Pod kube-system/kube-apiserver kube-apiserver: --feature-gates ShortCertRotation false
+      - Pod kube-system/kube-apiserver kube-apiserver: --feature-gates VSphereStaticIPs true
+      + Pod kube-system/kube-controller-manager kube-controller-manager: --controllers selinux-warning-controller selinux-warning-controller
+      ~ Pod kube-system/kube-controller-manager kube-controller-manager: --feature-gates AdditionalRoutingCapabilities false → true
+      + Pod kube-system/kube-controller-manager kube-controller-manager: --feature-gates HighlyAvailableArbiter false
+      ~ Pod kube-system/kube-controller-manager kube-controller-manager: --feature-gates MachineConfigNodes false → true
+      and 5 more
     feature gates
       ~ AdditionalRoutingCapabilities disabled → enabled
       + HighlyAvailableArbiter disabled
@@ -259,6 +272,16 @@ fn the_page_of_a_release() {
       nodes.config.openshift.io spec.cgroupMode enum no longer has v1
     causes
       [1] release image lock.release: 4.18.0-demo → 4.19.0-demo (cluster.lock)
+      [2] recipe values.apis[2].gate: VolumeAttributesClass → DynamicResourceAllocation (built-in recipes/40-static-pod/kube-apiserver.toml)
+      [3] recipe values.apis[2].name: storage.k8s.io/v1beta1 → resource.k8s.io/v1beta1 (built-in recipes/40-static-pod/kube-apiserver.toml)
+      [4] recipe values.apis[3].gate: (not there) → VolumeAttributesClass (built-in recipes/40-static-pod/kube-apiserver.toml)
+      [5] recipe values.apis[3].name: (not there) → storage.k8s.io/v1beta1 (built-in recipes/40-static-pod/kube-apiserver.toml)
+      [6] recipe values.controllers[4].gate: (not there) →  (built-in recipes/40-static-pod/kube-controller-manager.toml)
+      [7] recipe values.controllers[4].name: (not there) → selinux-warning-controller (built-in recipes/40-static-pod/kube-controller-manager.toml)
+      [8] recipe values.modes[3].gate:  → MinimumKubeletVersion (built-in recipes/40-static-pod/kube-apiserver.toml)
+      [9] recipe values.modes[3].name: Node → MinimumKubeletVersion (built-in recipes/40-static-pod/kube-apiserver.toml)
+      [10] recipe values.modes[4].gate: (not there) →  (built-in recipes/40-static-pod/kube-apiserver.toml)
+      [11] recipe values.modes[4].name: (not there) → Node (built-in recipes/40-static-pod/kube-apiserver.toml)
     [exit 1]
     "#);
 }
@@ -496,7 +519,9 @@ fn real_releases_differ_by_field() {
     let diff = compare(&ws, 1, &[&sides[..], &only].concat());
     assert_eq!(artifacts(&diff), ["release/featuregate", "release/crds"]);
     let kinds: Vec<&Value> = diff["causes"].as_array().unwrap().iter().map(|cause| &cause["kind"]).collect();
-    assert_eq!(kinds, ["release"]);
+    // The release itself, and what tables know about it: its controllers, APIs and authorization modes.
+    assert_eq!(kinds[0], "release");
+    assert!(kinds[1..].iter().all(|kind| *kind == "recipe"), "{kinds:?}");
     for artifact in diff["artifacts"].as_array().unwrap() {
         assert_eq!(artifact["causes"], serde_json::json!([0]), "{}", artifact["name"]);
     }

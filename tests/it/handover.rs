@@ -94,6 +94,7 @@ fn an_annotation_issues_nothing_anew() {
         "target: {kind: Secret, name: etcd-signer}\npatch: {metadata: {annotations: {example.com/mine: mine}}}\n",
     );
     insta::assert_snapshot!(ws.build(&[]).join("\n"), @r"
+    bootstrap-config/authentication
     check/bootkube
     check/crds
     check/hand-over
@@ -129,6 +130,7 @@ fn an_annotation_of_a_recipe_issues_nothing_anew() {
     let built = ws.build(&[]);
     insta::assert_snapshot!(built.join("\n"), @r"
     assembled
+    bootstrap-config/authentication
     check/bootkube
     check/crds
     check/hand-over
@@ -169,6 +171,7 @@ fn an_annotation_of_a_recipe_issues_nothing_anew() {
         planned.iter().filter(|name| !built.contains(name)).map(String::as_str).collect();
     spared.sort_unstable();
     insta::assert_snapshot!(spared.join("\n"), @r"
+    bootstrap-config/kube-apiserver
     check/secrets
     ignition-id/master-0
     ignition-id/master-1

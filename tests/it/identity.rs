@@ -53,10 +53,12 @@ fn the_seed_reaches_what_comes_out_of_it() {
     }
     let reported = reached
         .iter()
-        .filter(|name| !name.starts_with("check/") && before.contains_key(**name))
+        // Both only look at manifests: checks say the same about both, and nobody has an Authentication.
+        .filter(|name| !["check/", "bootstrap-config/"].iter().any(|folder| name.starts_with(folder)))
+        .filter(|name| before.contains_key(**name))
         .copied()
         .collect::<BTreeSet<_>>();
-    assert_eq!(changed, reported, "checks say the same about both");
+    assert_eq!(changed, reported, "what the seed reaches");
     let folders = ["release/", "static-pod/", "infra/haproxy", "infra/firewall", "script/"];
     assert!(!changed.iter().any(|name| folders.iter().any(|folder| name.starts_with(folder))));
 }

@@ -51,6 +51,8 @@ fn the_service_network_builds_what_carries_it() {
     ws.edit("install-config.yaml", "  - 172.30.0.0/16", "  - 172.31.0.0/16");
     let carries = [
         "assembled",
+        "bootstrap-config/authentication",
+        "bootstrap-config/kube-apiserver",
         "check/bootkube",
         "check/certificates",
         "check/crds",
@@ -78,7 +80,6 @@ fn the_service_network_builds_what_carries_it() {
         "mco/worker",
         "patched",
         "pki/kube-apiserver",
-        "static-pod/kube-apiserver",
         "static-pod/kube-controller-manager",
     ];
     assert_eq!(ws.build(&[]), with_machines(&carries));
@@ -195,6 +196,8 @@ fn why_masks_secrets() {
       render/etcd
       render/kube-apiserver
       render/kube-controller-manager
+      bootstrap-config/authentication
+      bootstrap-config/kube-apiserver
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -230,6 +233,7 @@ fn why_masks_secrets() {
         ws.build(&[]),
         with_machines(&[
             "assembled",
+            "bootstrap-config/authentication",
             "check/bootkube",
             "check/crds",
             "check/hand-over",
@@ -353,6 +357,7 @@ fn user_recipes_add_and_replace() {
         ws.build(&[]),
         with_machines(&[
             "assembled",
+            "bootstrap-config/authentication",
             "check/bootkube",
             "check/crds",
             "check/hand-over",

@@ -254,7 +254,7 @@ mod tests {
         let texts = [("x", "{{ (text | from_yaml).list | map(attribute='name') | join(',') }}")].into();
         let environment = environment(&texts).unwrap();
         let render = |text: &str| {
-            let context = minijinja::context! { text => text };
+            let context = BTreeMap::from([("text", Jinja::from(text))]);
             environment.get_template("x").unwrap().render(context).map_err(|error| error.to_string())
         };
         assert_eq!(render("# It.\nlist:\n- {name: a}\n- name: 'b'\n---\nlist: []\n").as_deref(), Ok("a,b"));

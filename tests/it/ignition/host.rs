@@ -195,7 +195,7 @@ why = "it must not run"
     insta::assert_snapshot!(ws.run(&["show", "ignition/all"]), @r"
     KIND       MODE       SIZE      PATH                                         FROM
     directory  0750                 /opt/empty                                   recipes/65-ignition/all.toml
-    file       0711       13.8 KiB  /opt/packed                                  script/bootkube:bootkube.sh
+    file       0711       14.5 KiB  /opt/packed                                  script/bootkube:bootkube.sh
     link                            /etc/localtime -> ../usr/share/zoneinfo/UTC  recipes/65-ignition/all.toml
     unit       masked               firewalld.service                            recipes/65-ignition/all.toml
     unit       enabled    67 B      x.service                                    recipes/65-ignition/x.service.j2

@@ -277,6 +277,7 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
     );
     insta::assert_snapshot!(lists.join("\n"), @r"
     assembled
+    bootstrap-config/authentication
     check/bootkube
     check/crds
     check/hand-over

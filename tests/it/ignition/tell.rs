@@ -19,17 +19,17 @@ fn show_lists_what_a_node_gets() {
     let lines: Vec<&str> =
         table.lines().filter(|line| line.contains("kubelet") || line.starts_with("KIND")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    KIND       MODE             SIZE      PATH                                                                                      FROM
-    file       0644             899 B     /etc/kubernetes/bootstrap-secrets/kube-apiserver-kubelet-client.crt                       pki/kube-apiserver-kubelet-client:kube-apiserver-kubelet-client.crt
-    file       0600     secret            /etc/kubernetes/bootstrap-secrets/kube-apiserver-kubelet-client.key                       key/kube-apiserver-kubelet-client:kube-apiserver-kubelet-client.key
-    file       0600     secret            /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig                                  kubeconfig/kubelet-bootstrap:kubelet-bootstrap.kubeconfig
-    file       0644             619 B     /etc/kubernetes/kubelet.conf                                                              built-in recipes/65-ignition/kubelet.conf.j2
-    file       0644             4.8 KiB   /opt/openshift/crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml                     release/crds:0000_80_machine-config_01_kubeletconfigs.crd.yaml
-    file       0600             1.9 KiB   /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml               patched:manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml
-    file       0600     secret            /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml                  patched:manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
-    file       0600             1.4 KiB   /opt/openshift/manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml                      patched:manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
-    file       0600     secret            /var/lib/kubelet/config.json                                                              pullSecret
-    unit       enabled          646 B     kubelet.service                                                                           built-in recipes/65-ignition/kubelet.service.j2
+    KIND       MODE             SIZE      PATH                                                                                                        FROM
+    file       0644             899 B     /etc/kubernetes/bootstrap-secrets/kube-apiserver-kubelet-client.crt                                         pki/kube-apiserver-kubelet-client:kube-apiserver-kubelet-client.crt
+    file       0600     secret            /etc/kubernetes/bootstrap-secrets/kube-apiserver-kubelet-client.key                                         key/kube-apiserver-kubelet-client:kube-apiserver-kubelet-client.key
+    file       0600     secret            /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig                                                    kubeconfig/kubelet-bootstrap:kubelet-bootstrap.kubeconfig
+    file       0644             619 B     /etc/kubernetes/kubelet.conf                                                                                built-in recipes/65-ignition/kubelet.conf.j2
+    file       0644             4.8 KiB   /opt/openshift/crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml                                       release/crds:0000_80_machine-config_01_kubeletconfigs.crd.yaml
+    file       0600             1.9 KiB   /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml                                 patched:manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml
+    file       0600     secret            /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml                                    patched:manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
+    file       0600             1.4 KiB   /opt/openshift/manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml                                        patched:manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    file       0600     secret            /var/lib/kubelet/config.json                                                                                pullSecret
+    unit       enabled          646 B     kubelet.service                                                                                             built-in recipes/65-ignition/kubelet.service.j2
     ");
     insta::assert_snapshot!(ws.run(&["show", "ignition/master-0:/etc/hostname"]), @"
     master-0.ocp4.example.com

@@ -165,6 +165,8 @@ fn patches_apply_in_the_order_of_their_names() {
       render/etcd
       render/kube-apiserver
       render/kube-controller-manager
+      bootstrap-config/authentication
+      bootstrap-config/kube-apiserver
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -215,6 +217,8 @@ fn patches_apply_in_the_order_of_their_names() {
       render/etcd
       render/kube-apiserver
       render/kube-controller-manager
+      bootstrap-config/authentication
+      bootstrap-config/kube-apiserver
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -257,6 +261,7 @@ fn an_edit_of_a_manifest_rebuilds_what_has_it() {
         ws.build(&["patched", "check"]),
         [
             "assembled",
+            "bootstrap-config/authentication",
             "check/bootkube",
             "check/crds",
             "check/hand-over",
@@ -342,6 +347,8 @@ fn a_secret_stays_one() {
       render/etcd
       render/kube-apiserver
       render/kube-controller-manager
+      bootstrap-config/authentication
+      bootstrap-config/kube-apiserver
       ignition/bootstrap
       ignition/master-0
       ignition/master-1
@@ -415,7 +422,7 @@ fn findings_name_the_file_and_its_patches() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "check/crds"]), @r"
     [stderr]
     error: `check/crds` cannot be built (built-in recipes/80-check/crds.toml)
-    caused by: 1 of 1 checks failed
+    caused by: 1 of 2 checks failed
       mine.yaml:2: kind: no CRD of this release has mine.openshift.io Mine [crds-before-cvo]
         rule: every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant
         at boot: our own resources cannot be created, and the CVO only retries; with several variants the last one wins, and a TechPreview schema goes live

@@ -150,7 +150,8 @@ impl Release {
         let api = pack.plain(vec![files("manifests/", &self.api)], None);
         let references = self.references.clone().unwrap_or_else(|| {
             // Those that recipes name; of all but the first, the name is all that is needed.
-            let named = ["etcd", "hyperkube", "kube-proxy", "pod"].map(|name| (name, Sha256::of(name.as_bytes())));
+            let named = ["cluster-policy-controller", "etcd", "hyperkube", "kube-proxy", "pod"];
+            let named = named.map(|name| (name, Sha256::of(name.as_bytes())));
             let all = std::iter::once(("cluster-config-api", api)).chain(named);
             let tags: Vec<_> = all.map(|(name, digest)| {
                 json!({"name": name, "from": {"kind": "DockerImage", "name": format!("registry.example.com/ocp/art@{digest}")}})
