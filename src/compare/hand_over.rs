@@ -260,7 +260,7 @@ mod tests {
             &secret("a", "other", &annotated("openshift.io/other")),
             &secret("a", "same", ""),
             &secret("a", "brought", ""),
-            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: kube-apiserver}\n",
+            "apiVersion: v1\nkind: Service\nmetadata: {namespace: openshift-etcd, name: etcd}\n",
         ]);
         let ours = objects(
             &["described", "other", "same"].map(|name| secret("a", name, "")).each_ref().map(String::as_str),
@@ -274,9 +274,9 @@ mod tests {
         assert_eq!(
             missing,
             [
-                ("ClusterRole.rbac.authorization.k8s.io kube-apiserver", true),
                 ("Secret openshift-etcd/etcd-new", false),
                 ("Secret openshift-etcd/etcd-peer-bootstrap", true),
+                ("Service openshift-etcd/etcd", true),
             ]
         );
         let different = found.different.iter().flat_map(|one| &one.differences);

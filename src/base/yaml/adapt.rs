@@ -87,7 +87,12 @@ impl<'a> Adapted<'a> {
     /// The line of the original that a line of the text is.
     pub(super) fn line(&self, line: usize, at: usize) -> usize {
         let next = self.shifts.partition_point(|shift| shift.end <= at);
-        line - next.checked_sub(1).map_or(0, |before| self.shifts[before].lines)
+        let line = line - next.checked_sub(1).map_or(0, |before| self.shifts[before].lines);
+        if at < self.text.len() {
+            return line;
+        }
+        // The parser takes the end of a text without a final newline for the start of another line.
+        line.min(memchr::memchr2_iter(b'\n', b'\r', self.original.as_bytes()).count() + 1)
     }
 
     /// The text with what the parser missed at this byte; none if Go refuses it as well.

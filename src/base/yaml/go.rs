@@ -247,6 +247,14 @@ mod tests {
         assert_eq!(go(&twice).matches("\":1").count(), 10_000);
     }
 
+    /// An empty value at the end of a text without a final newline stands on the last line.
+    #[test]
+    fn the_end_is_on_the_last_line() {
+        let found = go_documents(Source { name: "f", text: "b: 1\n? a" }, &mut Problems::default());
+        let YamlData::Map(entries) = &found[0].data else { panic!("{found:?}") };
+        assert_eq!(entries.iter().map(|entry| entry.value.line).collect::<Vec<_>>(), [1, 2]);
+    }
+
     proptest! {
         /// Whatever the text: no panic, every place is in it, and what both dialects accept is the same data.
         #[test]
