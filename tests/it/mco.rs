@@ -16,7 +16,7 @@ fn name(ws: &Workspace, pool: &str) -> String {
 
 #[test]
 fn a_plain_user_without_a_network_renders_the_same() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["mco"]);
     let rendered = tree(&ws.path_of("mco/rendered"));
     assert_eq!(
@@ -27,7 +27,7 @@ fn a_plain_user_without_a_network_renders_the_same() {
     );
     assert_eq!(rendered.keys().filter(|path| path.contains("rendered-worker-")).count(), 1);
 
-    let other = Workspace::in_memory().filled();
+    let other = Workspace::example();
     fs::create_dir(&other.store).unwrap();
     other.give_away();
     let Some(mut command) = other.as_plain_user("a render as a plain user", &["build", "mco"]) else {
@@ -45,7 +45,7 @@ fn a_plain_user_without_a_network_renders_the_same() {
 /// What the facts say that a rendered config depends on; everything else leaves it alone.
 #[test]
 fn it_is_rendered_anew_when_it_must_be_and_not_else() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["mco"]);
     let (master, worker) = (name(&ws, "master"), name(&ws, "worker"));
     let renders = |ws: &Workspace| ws.build(&["mco"]).contains(&"mco/rendered".to_owned());
@@ -85,7 +85,7 @@ fn it_is_rendered_anew_when_it_must_be_and_not_else() {
 /// MachineConfigs, KubeletConfigs and ContainerRuntimeConfigs of the user's go in; a comment in one does not count.
 #[test]
 fn the_users_own_take_part() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["mco"]);
     let sources = |ws: &Workspace, pool: &str| {
         let text = fs::read_to_string(ws.path_of("mco/rendered").join(format!("machine-pools/{pool}.yaml")))
@@ -118,7 +118,7 @@ fn the_users_own_take_part() {
 #[test]
 fn fatal_cases_are_said_in_words() {
     let fails = |change: &dyn Fn(&Workspace)| {
-        let ws = Workspace::in_memory().filled().prebuilt();
+        let ws = Workspace::example().prebuilt();
         change(&ws);
         ws.run(&["build", "-q", "mco"])
     };
@@ -289,7 +289,7 @@ fn custom_feature_gates_are_those_of_the_default_set_with_the_users() {
 /// A rendered config is known by its name; whatever else was done to it is noticed.
 #[test]
 fn a_changed_render_is_refused() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["mco"]);
     let rendered = ws.path_of("mco/rendered").join("machine-configs");
     let file = list(&rendered).into_iter().find(|name| name.starts_with("rendered-worker-")).unwrap();
@@ -316,7 +316,7 @@ fn a_changed_render_is_refused() {
 /// What programs print is kept for their owner, without secrets; the trace says how they were kept apart.
 #[test]
 fn a_log_is_kept_without_secrets() {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     ws.build(&["mco"]);
     let logs = ws.part("logs");
     let [log] = Vec::from_iter(list(&logs)).try_into().unwrap();
@@ -341,7 +341,7 @@ fn a_log_is_kept_without_secrets() {
 #[test]
 fn what_programs_get_wrong_is_noticed() {
     let run = |more: &str| {
-        let ws = Workspace::in_memory().filled().prebuilt();
+        let ws = Workspace::example().prebuilt();
         ws.write("recipes/61-mine/run.toml", &format!("# Mine.\nbuilder = \"run\"\n{more}"));
         ws.run(&["build", "-q", "mine/run"])
     };
@@ -396,7 +396,7 @@ fn what_programs_get_wrong_is_noticed() {
 /// An impure recipe is built whenever it is asked for, and nothing is made of it.
 #[test]
 fn what_is_impure_is_never_cached_and_never_an_input() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.write(
         "recipes/61-mine/run.toml",
         "# Mine.\nbuilder = \"tree\"\nimpure = true\n[files]\n\"a\" = \"a\"\n",
@@ -420,7 +420,7 @@ fn what_is_impure_is_never_cached_and_never_an_input() {
 /// A link that leads nowhere is named where it is, and not by a program that trips over it.
 #[test]
 fn a_dangling_link_among_the_manifests_is_named() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     fs::create_dir(ws.dir.join("manifests")).unwrap();
     std::os::unix::fs::symlink("nowhere", ws.dir.join("manifests/mine.yaml")).unwrap();
     insta::assert_snapshot!(ws.run(&["build", "-q", "mco"]), @r"
@@ -436,9 +436,9 @@ fn a_dangling_link_among_the_manifests_is_named() {
 fn inside_of_a_container_it_renders_the_same() {
     let part = "a render where /proc is masked";
     let Some(flags) = in_mount_namespace(part).filter(|_| is_root()) else { return };
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["mco"]);
-    let other = Workspace::in_memory().filled();
+    let other = Workspace::example();
     fs::create_dir(&other.store).unwrap();
     other.give_away();
     let Some(command) = other.as_plain_user(part, &["build", "-q", "mco"]) else { return };
@@ -459,7 +459,7 @@ fn inside_of_a_container_it_renders_the_same() {
 /// Where there can be no sandbox, what to change is said.
 #[test]
 fn without_namespaces_the_setting_is_named() {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     let command = ws.command(&["build", "-q", "mco"]);
     let mut script = Command::new("unshare");
     let forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --bounding-set=-all \"$@\"";
@@ -493,7 +493,7 @@ fn without_namespaces_the_setting_is_named() {
 /// The machine-config daemon compares a node with its rendered config, byte by byte: whatever MCO rendered arrives as it is.
 #[test]
 fn what_was_rendered_reaches_the_nodes_unchanged() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["ignition"]);
     let read = |path: std::path::PathBuf| -> serde_json::Value {
         serde_json::from_slice(&fs::read(path).unwrap()).unwrap()

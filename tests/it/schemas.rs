@@ -218,7 +218,7 @@ const MUTATIONS: [Mutation; 37] = [
 
 /// A workspace whose configuration makes every manifest.
 fn workspace() -> Workspace {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     let more = "imageDigestSources:\n- source: registry.example.com/a\n  mirrors: ['mirror.example.com:5000/a']\n  sourcePolicy: NeverContactSource\nbaseDomain:";
     ws.edit("install-config.yaml", "\nbaseDomain:", &format!("\n{more}"));
     ws

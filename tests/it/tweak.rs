@@ -109,7 +109,7 @@ fn affects_foretells() {
 /// `why` names field, file, line, and both values: before the build, and after it.
 #[test]
 fn why_names_the_field() {
-    let ws = Workspace::example().prebuilt();
+    let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["why", "infra/haproxy"]), @"
     [stderr]
     error: `infra/haproxy` is not built

@@ -169,7 +169,7 @@ fn first_of_each(mutations: &'static [Mutation]) -> (Vec<&'static Mutation>, Vec
 
 /// Makes each change in turn; the checks that find something are those that should.
 fn each_is_found(mutations: &[&Mutation]) {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["check"]);
     let mut wrong = Vec::new();
     for (check, others, change, says) in mutations {
@@ -219,7 +219,7 @@ fn every_kind_of_cluster_passes() {
             ws.relock();
         }),
     ];
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     for (kind, change) in kinds {
         reset(&ws);
         change(&ws);
@@ -231,7 +231,7 @@ fn every_kind_of_cluster_passes() {
 /// A user who knows better turns one off by name, and is told so each time.
 #[test]
 fn a_check_that_is_off_does_not_fail() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     for (check, others, change, _) in mutations() {
         // One each of the user's files, certificates, secrets, pods, scripts, and references.
         if !["replicas", "admin-group", "kubeadmin-length", "cvo-flags", "strict-apply", "rbac-subjects"]

@@ -11,7 +11,7 @@ use crate::harness::{Workspace, list, names, tree};
 
 /// Derivations in layers, each of two of the layer below; the first layer is of `salt.j2`, but for one of `single.j2`.
 fn load(layers: usize, width: usize, pad: usize) -> Workspace {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     let name = |layer: usize, at: usize| format!("l{layer}-{at}-{}", "x".repeat(pad));
     ws.write("recipes/10-load/salt.j2", "salt\n");
     ws.write("recipes/10-load/single.j2", "single\n");
@@ -85,7 +85,7 @@ fn contents(ws: &Workspace) -> BTreeSet<(String, String)> {
 
 /// Builds in a fresh store what the workspace has now, and compares every object byte by byte.
 fn assert_as_from_scratch(ws: &Workspace, contents: &BTreeSet<(String, String)>) {
-    let fresh = Workspace::in_memory().filled();
+    let fresh = Workspace::example();
     for (path, (_, bytes)) in tree(&ws.dir.join("recipes")) {
         fresh.write(&format!("recipes/{path}"), &String::from_utf8(bytes).unwrap());
     }

@@ -79,7 +79,7 @@ fn with_iso(part: &str, change: impl FnOnce(&mut Files)) -> Option<Workspace> {
     if !is_there("xorriso", part) {
         return None;
     }
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     let mut files = files();
     change(&mut files);
     make(&ws.dir.join("live.iso"), &files);

@@ -191,7 +191,7 @@ fn ten_thousand_differences_are_shown_as_they_are_asked_for() {
 #[test]
 fn a_cluster_is_compared_and_reported() {
     let Some(browser) = Browser::start("the pages of a cluster") else { return };
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.120");
     let built = ws.build(&[]);
@@ -264,7 +264,7 @@ fn assert_no_secret(ws: &Workspace, path: &Path) {
 
 #[test]
 fn a_report_is_a_file_a_document_or_a_page() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["report"]), @r"
     [stderr]
     error: `cluster` is not built
@@ -318,7 +318,7 @@ fn a_report_is_a_file_a_document_or_a_page() {
 /// `--open` leaves a file that only its owner reads, and hands it to the user's browser.
 #[test]
 fn a_report_opens_in_the_users_browser() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let (programs, runtime) = (ws.temp().join("bin"), ws.temp().join("run"));
     fs::create_dir_all(&programs).unwrap();
@@ -376,7 +376,7 @@ fn judge(ws: &Workspace, schema: &str, document: &Value) -> Option<Result<(), St
 
 #[test]
 fn documents_are_as_their_schema_says() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     let output = ws.output(&["schema", "diff"]);
     let schema = String::from_utf8(output.stdout).unwrap();
     assert_eq!(schema, fs::read_to_string(source("src/compare/diff/schema.json")).unwrap());

@@ -120,7 +120,7 @@ fn pack(at: &Path, operators: &[(&str, &str)], kubernetes: Option<&str>) -> Opti
 
 /// The example on such a release.
 fn workspace(operators: &[(&str, &str)], kubernetes: Option<&str>) -> Option<Workspace> {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     pack(&ws.dir.join("layout"), operators, kubernetes)?;
     ws.edit("cluster.yaml", "release: demo:4.18", "release: oci:layout:it");
     ws.relock();
@@ -371,7 +371,7 @@ fn what_is_not_there_is_said_when_asked_for() {
     ");
     ws.build(&["render/ingress", "render/cluster-version"]);
 
-    let demo = Workspace::in_memory().filled();
+    let demo = Workspace::example();
     insta::assert_snapshot!(undigested(&demo.run(&["build", "-q", "render/ingress"])), @r"
     [stderr]
     error: `operator-image/cluster-ingress-operator` cannot be built (built-in recipes/61-operator-image/components.toml)

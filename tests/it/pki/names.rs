@@ -100,7 +100,7 @@ fn addresses(certificate: &Certificate) -> BTreeSet<IpAddr> {
 
 /// Builds the certificates of a cluster, and reads them.
 fn comes_out(shape: &Shape) -> Result<(), TestCaseError> {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     shape.write(&ws);
     let built = ws.build_paths(&["pki"]);
     let domain = format!("{}.example.com", shape.name);

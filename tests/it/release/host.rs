@@ -23,7 +23,7 @@ fn ids(ws: &Workspace) -> Vec<(String, String, String)> {
 
 /// The example on a release in a registry, with credentials, CA and a mirror for the components.
 fn on_registry(registry: &Registry, repository: &str, components: &str) -> Workspace {
-    let ws = Workspace::example();
+    let ws = Workspace::on_disk().filled();
     let auth = "bWU6aHVudGVyMg=="; // me:hunter2
     let secret = format!(r#"{{"auths":{{"{}":{{"auth":"{auth}"}}}}}}"#, registry.address);
     ws.edit("install-config.yaml", r#"{"auths":{"example.invalid":{"auth":"ZGVtbzpkZW1v"}}}"#, &secret);
@@ -48,7 +48,7 @@ fn the_same_ids_from_layout_registry_and_mirror() {
     }
     let Some(first) = Registry::start() else { return };
     let demo = demo::open("4.18").unwrap();
-    let local = Workspace::example();
+    let local = Workspace::on_disk().filled();
     demo.copy_to(&Directory::create(&local.dir.join("layout")).unwrap()).unwrap();
     local.edit("cluster.yaml", "release: demo:4.18", &format!("release: oci:layout:{TAG}"));
     local.relock();
@@ -121,7 +121,7 @@ fn the_same_ids_from_layout_registry_and_mirror() {
     let layout = alone.dir.join("copy");
     alone.json(&["release", "mirror", &format!("oci:{}:copied", layout.display())]);
     drop(second);
-    let offline = Workspace::example();
+    let offline = Workspace::on_disk().filled();
     offline.edit("cluster.yaml", "release: demo:4.18", &format!("release: oci:{}:copied", layout.display()));
     offline.relock();
     assert_eq!(ids(&offline), from_layout);

@@ -24,7 +24,7 @@ fn verified(machines: &[Machine]) -> Trust {
 
 /// The example with its nodes' configurations built.
 fn built() -> Workspace {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     ws.build(&["ignition"]);
     ws
 }
@@ -57,7 +57,7 @@ fn bootstrap(machines: &mut [Machine]) -> &mut BTreeMap<String, String> {
 
 #[test]
 fn the_examples_picture() {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     insta::assert_snapshot!(ws.run(&["graph", "--trust"]), @r"
     [stderr]
     error: `ignition` is not built
@@ -247,7 +247,7 @@ fn everything_holds_everywhere() {
         ("IPv6", Workspace::ipv6_only),
     ];
     for (name, shape) in shapes {
-        let ws = Workspace::in_memory().filled().prebuilt();
+        let ws = Workspace::example().prebuilt();
         shape(&ws);
         ws.build(&["ignition"]);
         let trust = verified(&machines(&ws));
@@ -411,7 +411,7 @@ fn each_other_reason_is_said() {
 /// The picture follows the user's patches, says what is refused on stderr, and is no failure.
 #[test]
 fn a_patch_is_followed() {
-    let ws = Workspace::in_memory().filled().prebuilt();
+    let ws = Workspace::example().prebuilt();
     let pod = "target: {file: static-pods/kube-apiserver.yaml}\npatch:\n";
     let text = fs::read_to_string(source("recipes/40-static-pod/kube-apiserver.yaml.j2")).unwrap();
     let flags = text

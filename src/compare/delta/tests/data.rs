@@ -55,7 +55,7 @@ fn invalid_yaml_is_compared_as_text_and_says_so() {
     text: : 
       @@ -1 +1 @@
       -{"a": 1}
-      +{"a": 1 [compared as text: one side is not valid YAML (line 2)]
+      +{"a": 1 [compared as text: one side is not valid YAML (line 1)]
     "#);
 }
 

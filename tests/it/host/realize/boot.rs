@@ -204,7 +204,7 @@ fn what_a_failed_ignition_shows_is_not_shown_on() {
     if !Path::new(IGNITION).exists() {
         return left_out("an Ignition that fails", "Debian's package ignition");
     }
-    let ws = Workspace::example().prebuilt();
+    let ws = Workspace::on_disk().filled().prebuilt();
     older(&ws);
     ws.build(&["ignition/worker-0"]);
     let (config, root) = (ws.path_of("ignition/worker-0").join("worker-0.ign"), ws.temp().join("root"));
@@ -287,7 +287,7 @@ fn machines_boot_their_ignition_from_an_image() {
 fn machines_boot_their_ignition_through_a_live_iso() {
     const PART: &str = "machines that are installed from a live ISO";
     let Some(libvirt) = Libvirt::start(PART).filter(|_| is_complete(PART)) else { return };
-    let ws = Workspace::example().prebuilt();
+    let ws = Workspace::on_disk().filled().prebuilt();
     ws.without_workers(1);
     let made = ws.temp().join("image");
     image(&made, "live");

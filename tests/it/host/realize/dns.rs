@@ -12,7 +12,7 @@ fn the_network_has_the_vips_and_answers_for_the_cluster() {
     if Command::new("dig").arg("-v").output().is_err() {
         return left_out("DNS", "dig, of Debian's bind9-dnsutils");
     }
-    let ws = Workspace::example().prebuilt();
+    let ws = Workspace::on_disk().filled().prebuilt();
     ws.dual_stack();
     ws.build(&["infra/network"]);
     let file = ws.path_of("infra/network").join("network.xml");

@@ -225,7 +225,7 @@ fn media(text: &str) -> String {
 
 /// The example on small machines: emulated, in a pool of its own, from a QEMU image.
 pub(crate) fn small() -> Workspace {
-    let ws = Workspace::example().prebuilt();
+    let ws = Workspace::on_disk().filled().prebuilt();
     let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
     let nodes = text.replace(", role:", ", vcpus: 1, memory: 256, disk: 1, role:");
     let pool = ws.temp().join("pool");
