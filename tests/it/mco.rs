@@ -235,7 +235,7 @@ fn fatal_cases_are_said_in_words() {
 /// A spec that this release's MCO cannot read is said of the user's file, whatever MCO's own words are.
 #[test]
 fn an_ignition_spec_that_mco_cannot_read_is_said_of_the_users_file() {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     ws.write("manifests/mine.yaml", &CONFIG.replace("3.2.0", "3.5.0"));
     let said = ws.run(&["build", "-q", "--keep-going", "check/manifests", "mco"]);
     let wanted = "mine.yaml:8: spec.config.ignition.version: this release's MCO cannot read Ignition spec `3.5.0` [machine-config-ignition]";
@@ -258,7 +258,7 @@ fn an_ignition_spec_that_mco_cannot_read_is_said_of_the_users_file() {
 /// CustomNoUpgrade is computed from the default gates; what TechPreview cannot have can be left out of it.
 #[test]
 fn custom_feature_gates_are_those_of_the_default_set_with_the_users() {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     ws.build(&["mco"]);
     let default = name(&ws, "master");
     let gates = "featureSet: CustomNoUpgrade\nfeatureGates: [NodeSwap=true, OSStreams=false, NodeSwp=true]\nbaseDomain:";

@@ -72,7 +72,7 @@ fn the_lock_decides() {
 
 /// The example on a copy of the demo release, in a layout at this path.
 fn on_layout(path: &str) -> Workspace {
-    let ws = Workspace::in_memory().filled();
+    let ws = Workspace::example();
     demo::open("4.18").unwrap().copy_to(&Directory::create(&ws.dir.join(path)).unwrap()).unwrap();
     ws.edit("cluster.yaml", "release: demo:4.18", &format!("release: oci:{path}:4.18.0-demo"));
     ws
