@@ -100,7 +100,7 @@ fn an_edit_is_told_once_with_its_cause() {
             -  server worker-0 192.168.126.110:80 check inter 2s fall 3 rise 2
             +  server worker-0 192.168.126.120:80 check inter 2s fall 3 rise 2
                server worker-1 192.168.126.111:80 check inter 2s fall 3 rise 2
-
+             
              listen ingress-https
                bind 192.168.126.11:443
                balance source
@@ -108,7 +108,7 @@ fn an_edit_is_told_once_with_its_cause() {
             -  server worker-0 192.168.126.110:443 check inter 2s fall 3 rise 2
             +  server worker-0 192.168.126.120:443 check inter 2s fall 3 rise 2
                server worker-1 192.168.126.111:443 check inter 2s fall 3 rise 2
-
+             
 
     ~ infra/haproxy-pivoted [1]
         haproxy-pivoted.cfg
@@ -120,7 +120,7 @@ fn an_edit_is_told_once_with_its_cause() {
             -  server worker-0 192.168.126.110:80 check inter 2s fall 3 rise 2
             +  server worker-0 192.168.126.120:80 check inter 2s fall 3 rise 2
                server worker-1 192.168.126.111:80 check inter 2s fall 3 rise 2
-
+             
              listen ingress-https
                bind 192.168.126.11:443
                balance source
@@ -128,7 +128,7 @@ fn an_edit_is_told_once_with_its_cause() {
             -  server worker-0 192.168.126.110:443 check inter 2s fall 3 rise 2
             +  server worker-0 192.168.126.120:443 check inter 2s fall 3 rise 2
                server worker-1 192.168.126.111:443 check inter 2s fall 3 rise 2
-
+             
 
     ~ infra/network [1]
         network.xml
@@ -223,9 +223,9 @@ fn the_page_of_a_release() {
     let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
-    artifacts: 40 changed, 129 the same
+    artifacts: 41 changed, 128 the same
     running nodes
-      bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml, /etc/kubernetes/images.env and 11 more)
+      bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml, /etc/kubernetes/images.env and 12 more)
       master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)
         units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
       worker-0, worker-1: reboot (/etc/crio/crio.conf.d/00-default, /etc/kubernetes/kubelet.conf, /etc/kubernetes/manifests/criometricsproxy.yaml and 8 more)
