@@ -132,7 +132,9 @@ fn expiry_lists_every_certificate() {
 fn authorities_are_adopted_while_they_are_young() {
     let ws = Workspace::example().prebuilt();
     let aged = |days: i64| {
-        let epoch = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap() - Duration::days(days);
+        // Half an hour more: whole hours are left whatever time this takes.
+        let age = Duration::days(days) + Duration::minutes(30);
+        let epoch = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap() - age;
         let update = format!("epoch={}", epoch.format(&Rfc3339).unwrap());
         assert!(ws.output(&["lock", "--update", &update]).status.success());
         let text = ws.run(&["build"]);
