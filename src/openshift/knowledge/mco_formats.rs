@@ -32,7 +32,12 @@ impl Table<McoFormat> {
 
     /// What recipes may call `{mco-format.NAME}`.
     pub(super) fn names(&self, file: &str, release: Option<Release>) -> NameTable {
-        let values = self.select(release).map(|row| (row.name.clone(), row.value.as_str().into())).collect();
+        // Nothing is built before there is a lock: a plan without a release takes the first row of each name.
+        let planned = release.is_none().then(|| self.all()).into_iter().flatten();
+        let mut values = BTreeMap::new();
+        for row in self.select(release).chain(planned) {
+            values.entry(row.name.clone()).or_insert_with(|| row.value.as_str().into());
+        }
         let why = || release.map_or_else(|| "without a release".to_owned(), |one| format!("for {one}"));
         let absent = self.all().map(|row| (row.name.clone(), why()));
         NameTable { file: file.to_owned(), values, absent: absent.collect::<BTreeMap<_, _>>() }

@@ -113,6 +113,18 @@ fn init_from_an_install_config() {
 }
 
 /// What is shown of an artifact; secrets are masked.
+/// What a new directory would build can be asked before anything is pinned.
+#[test]
+fn a_plan_needs_no_lock() {
+    let ws = Workspace::example();
+    if ws.dir.join("cluster.lock").exists() {
+        fs::remove_file(ws.dir.join("cluster.lock")).unwrap();
+    }
+    let output = ws.output(&["build", "--dry-run", "--json"]);
+    assert!(output.status.success(), "{}", ws.text(&output));
+    assert!(!ws.dir.join("cluster.lock").exists());
+}
+
 #[test]
 fn show() {
     let ws = Workspace::example();
