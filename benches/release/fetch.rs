@@ -40,9 +40,10 @@ pub(crate) fn graph(recipes: &[(&str, String)], release: &[(&str, String)]) -> G
     fields.insert("architecture".into(), "amd64".into());
     let lock = Value::Map([("release".to_owned(), Value::Map(fields))].into());
     let origins = [Source::file("cluster.lock")].into();
-    let roots = [("lock", lock), ("featureSet", Value::from(""))];
-    let roots = roots.map(|(name, value)| (name.to_owned(), Field::data(value, &origins)));
-    recipe::load(&sources, &Fields::new(roots.into()), &recipe::Names::default()).unwrap()
+    let features = [("featureGates", Value::List(Vec::new())), ("featureSet", Value::from(""))];
+    let roots = [("lock", lock)].into_iter().chain(features);
+    let roots = roots.map(|(name, value)| (name.to_owned(), Field::data(value, &origins))).collect();
+    recipe::load(&sources, &Fields::new(roots), &recipe::Names::default()).unwrap()
 }
 
 /// Builds targets of a graph, all of which must be new and succeed. Returns their paths.
