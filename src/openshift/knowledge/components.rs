@@ -86,12 +86,7 @@ impl Components {
 
     /// The name of a component in this release; in an unknown release, that of the first row.
     pub(crate) fn name(&self, key: &str, release: Option<Release>) -> Option<&str> {
-        let of = |row: &&Component| row.key == key;
-        let found = match release {
-            Some(_) => self.names.select(release).find(of),
-            None => self.names.all().find(of),
-        };
-        found.map(|row| row.name.as_str())
+        self.names.planned(release).find(|row| row.key == key).map(|row| row.name.as_str())
     }
 
     /// All names of a component, in any release.

@@ -32,10 +32,9 @@ impl Table<McoFormat> {
 
     /// What recipes may call `{mco-format.NAME}`.
     pub(super) fn names(&self, file: &str, release: Option<Release>) -> NameTable {
-        // Nothing is built before there is a lock: a plan without a release takes the first row of each name.
-        let planned = release.is_none().then(|| self.all()).into_iter().flatten();
+        // The first row of each name, if there is no release.
         let mut values = BTreeMap::new();
-        for row in self.select(release).chain(planned) {
+        for row in self.planned(release) {
             values.entry(row.name.clone()).or_insert_with(|| row.value.as_str().into());
         }
         let why = || release.map_or_else(|| "without a release".to_owned(), |one| format!("for {one}"));

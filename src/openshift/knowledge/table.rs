@@ -133,6 +133,14 @@ impl<R> Table<R> {
         self.rows.iter().filter(move |(condition, _)| condition.holds(release)).map(|(_, row)| row)
     }
 
+    /// The rows for a release; without one, all of them, for a plan before there is a lock.
+    pub(super) fn planned(&self, release: Option<Release>) -> impl Iterator<Item = &R> {
+        self.rows
+            .iter()
+            .filter(move |(condition, _)| release.is_none() || condition.holds(release))
+            .map(|(_, row)| row)
+    }
+
     /// The rows for every release.
     pub(super) fn all(&self) -> impl Iterator<Item = &R> {
         self.rows.iter().map(|(_, row)| row)

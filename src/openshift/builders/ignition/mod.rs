@@ -29,7 +29,7 @@
 
 mod collect;
 mod output;
-mod params;
+pub(super) mod params;
 
 use std::collections::BTreeSet;
 

@@ -154,8 +154,8 @@ pub(super) fn compression(gzip: bool) -> Compression {
 }
 
 /// Whether a name matches one of the patterns.
-pub(super) fn fits(name: &str, patterns: &[String]) -> bool {
-    patterns.iter().any(|pattern| match pattern.split_once('*') {
+pub(in crate::openshift::builders) fn fits(name: &str, patterns: &[impl AsRef<str>]) -> bool {
+    patterns.iter().map(AsRef::as_ref).any(|pattern| match pattern.split_once('*') {
         None => name == pattern,
         Some((begin, end)) => {
             name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end)

@@ -9,8 +9,9 @@
 
 use std::collections::BTreeMap;
 
+use super::super::ignition::params::fits;
 use super::super::{BuildError, Builder, Job, JobError};
-use super::feature_gate::{Features, PROFILE};
+use super::feature_gate::Features;
 use super::select::documents;
 use crate::base::yaml;
 use crate::engine::drv::BuilderId;
@@ -94,11 +95,7 @@ fn crds(job: &Job<'_>, features: &Features<'_>, out: &TreeWriter<'_>) -> Result<
                 }
             };
             for manifest in manifests {
-                let applies = manifest.kind == "CustomResourceDefinition"
-                    && manifest.is_in_profile(PROFILE)
-                    && manifest.is_in_feature_set(set)
-                    && manifest.is_in_gates(&gates);
-                if !applies {
+                if manifest.kind != "CustomResourceDefinition" || !features.select(&manifest, &gates) {
                     continue;
                 }
                 let kept = (file.clone(), manifest.text.to_owned());
@@ -136,32 +133,18 @@ fn ignored(alias: &str, problem: &str) -> String {
 fn by_name(job: &Job<'_>, features: &Features<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
     let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
     let patterns = job.text_list("names")?;
-    let fits = |file: &str| patterns.iter().any(|pattern| is_like(file, pattern));
     let mut payload = manifests(job, "payload")?;
-    let set = features.set;
     let gates = features.enabled(&payload)?;
-    payload.retain(|file, _| fits(file));
+    payload.retain(|file, _| fits(file, &patterns));
     for (file, text) in &payload {
         let mut documents = documents(file, text).map_err(wrong)?;
-        documents.retain(|one| {
-            one.is_in_profile(PROFILE) && one.is_in_feature_set(set) && one.is_in_gates(&gates)
-        });
+        documents.retain(|one| features.select(one, &gates));
         if !documents.is_empty() {
             let texts: Vec<&str> = documents.iter().map(|one| one.text).collect();
             out.write(file, texts.join("---\n").as_bytes(), false)?;
         }
     }
     Ok(())
-}
-
-/// Whether a name fits a pattern, in which one `*` is any text.
-fn is_like(name: &str, pattern: &str) -> bool {
-    match pattern.split_once('*') {
-        None => name == pattern,
-        Some((begin, end)) => {
-            name.strip_prefix(begin).is_some_and(|rest| rest.len() >= end.len() && rest.ends_with(end))
-        }
-    }
 }
 
 /// The YAML and JSON manifests of an input, by file name.

@@ -19,7 +19,7 @@ use crate::base::value::Value;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
 
 /// The profile of all our clusters, single-node included.
-pub(super) const PROFILE: &str = "self-managed-high-availability";
+const PROFILE: &str = "self-managed-high-availability";
 
 /// The set without a FeatureGate in the payload, and the one that it starts from.
 const CUSTOM: &str = "CustomNoUpgrade";
@@ -75,6 +75,11 @@ impl<'a> Features<'a> {
         let (gates, _) = self.find(payload)?;
         let enabled = |gates| self.applied(gates)[0].iter().map(|gate| (*gate).to_owned()).collect();
         Ok(gates.as_ref().map(enabled).unwrap_or_default())
+    }
+
+    /// Whether the CVO would apply this manifest, with these gates enabled.
+    pub(super) fn select(&self, manifest: &Manifest<'_>, gates: &BTreeSet<String>) -> bool {
+        manifest.is_in_profile(PROFILE) && manifest.is_in_feature_set(self.set) && manifest.is_in_gates(gates)
     }
 
     /// The object: the payload's with this version filled in, or the computed one.
