@@ -119,7 +119,7 @@ impl Collector {
             match std::str::from_utf8(&inner) {
                 Ok(text) if is_text(text) => return self.text(text, depth - 1),
                 _ if is_sequence(&inner) => return self.key(word, &inner, false),
-                _ if inner.starts_with(&[0x1f, 0x8b]) => return, // compressed: not looked into
+                _ if is_gzip(&inner) => return, // compressed: not looked into
                 _ => {}
             }
         }
@@ -262,6 +262,12 @@ fn is_random_word(word: &str) -> bool {
     let inner = Zeroizing::new(decode(word).unwrap_or_default());
     let understood = is_sequence(&inner) || std::str::from_utf8(&inner).is_ok_and(is_text);
     changes >= 0.3 && distinct >= 6 && !uuid && !understood
+}
+
+/// Whether bytes are gzip: its magic number, its only method, and room for header and trailer. A shorter word that starts
+/// like gzip is a coincidence.
+fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.len() >= 18 && bytes.starts_with(&[0x1f, 0x8b, 8])
 }
 
 /// Decodes base64 of either alphabet.

@@ -166,6 +166,7 @@ pub(super) fn shown(path: &str, content: &[u8], secret: bool) -> ShownValue {
         return ShownValue::Secret;
     }
     match plain(content) {
+        Some(text) if text::has_secret(text) => ShownValue::Secret,
         Some(text) if text.len() <= show::MOST => show::text_of(path, text),
         Some(_) => show::bytes(content),
         None if is_key(content) => ShownValue::Secret,

@@ -56,12 +56,15 @@ pub(super) fn compare(walk: &mut Walk<'_>, old: &str, new: &str, note: Option<&s
     walk.record(ChangeKind::Text, edit, None, found.note.as_deref());
 }
 
-/// Whether a text that could not be parsed as objects contains a Secret.
-fn has_secret(text: &str) -> bool {
-    let head = open::head(text);
-    let words =
-        ["kind: Secret\n", "kind: \"Secret\"", "\"kind\":\"Secret\"", "\"kind\": \"Secret\"", "\"auths\""];
-    words.iter().any(|word| head.contains(word))
+/// Whether a text contains a Secret or registry credentials. It need not be valid YAML or JSON.
+pub(super) fn has_secret(text: &str) -> bool {
+    let is_secret = |after: &str| {
+        let value = after.trim_start_matches(['"', '\'', ' ', '\t']).strip_prefix(':').map(str::trim_start);
+        let value = value.and_then(|value| value.trim_start_matches(['"', '\'']).strip_prefix("Secret"));
+        value.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-'))
+    };
+    text.contains("\"auths\"")
+        || text.match_indices("kind").any(|(at, kind)| is_secret(&text[at + kind.len()..]))
 }
 
 /// A position at the start of a line.

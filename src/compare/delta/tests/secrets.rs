@@ -1,6 +1,6 @@
 //! A change never contains a secret, but always says that it changed.
 
-use super::{DeltaContext, File, changes, diff, diff_secret, file, render};
+use super::{DeltaContext, File, changes, diff, diff_secret, file, files, render};
 
 #[test]
 fn a_secret_file_shows_its_structure_only() {
@@ -46,6 +46,23 @@ fn a_secret_object_shows_what_it_is() {
     object: Secret s: - apiVersion: v1⏎data:⏎  a: (secret)⏎kind: Secret⏎metadata:⏎  annotations:⏎    kubectl.kubernetes.io/last-applied-configuration: (secret)⏎  labels:⏎    a: Opaque⏎  name: s⏎stringData:⏎  b: (secret)⏎type: Opaque
     object: Service t: + apiVersion: v1⏎kind: Service⏎metadata:⏎  name: t
     ");
+}
+
+#[test]
+fn a_secret_on_one_side_is_not_shown_however_weak_or_broken() {
+    for text in [
+        "kind: Secret\nstringData: {a: changeme}\n",
+        "kind: Secret\n  data: [\n a: H4saA0aaAA0000aA\n",
+        "kind : 'Secret'\nstringData: {a: changeme}",
+        "{\"kind\":\n\"Secret\",\"stringData\":{\"a\":\"changeme\"}",
+        "a: H4saB1cdEF2345gH\n",
+    ] {
+        let found = render(&files(None, Some(file("a.yaml", text.as_bytes())), &DeltaContext::default()));
+        assert!(!found.contains("changeme") && !found.contains("H4sa"), "{found}");
+    }
+    let public = "kind: SecretClass\nspec: {a: changeme}\n";
+    let found = render(&files(None, Some(file("a.yaml", public.as_bytes())), &DeltaContext::default()));
+    assert!(found.contains("changeme"), "{found}");
 }
 
 #[test]
