@@ -44,6 +44,9 @@ pub enum CauseKind {
     /// A parameter of a recipe, or the recipe itself if only one side has it.
     #[serde(rename = "recipe")]
     Parameter,
+    /// A value that a recipe takes from a table of the release.
+    #[serde(rename = "recipe")]
+    Table,
     /// The inputs that a recipe names.
     #[serde(rename = "recipe")]
     Inputs,
@@ -65,7 +68,7 @@ impl CauseKind {
     /// The sort key: does not distinguish the parts of a recipe.
     fn group(self) -> Self {
         match self {
-            Self::File | Self::Parameter | Self::Inputs => Self::File,
+            Self::File | Self::Parameter | Self::Table | Self::Inputs => Self::File,
             other => other,
         }
     }
@@ -119,6 +122,12 @@ impl Cause {
             (CauseKind::File, node.files.get(alias).map_or(alias, String::as_str).to_owned(), vec![])
         } else if let Some(alias) = path.strip_prefix("inputs.").map(unquoted) {
             (CauseKind::Inputs, alias.to_owned(), recipe())
+        } else if let Some((_, file)) = node.tables.iter().find(|(whole, _)| is_within(path, whole)) {
+            (
+                CauseKind::Table,
+                path.strip_prefix("params.").unwrap_or(path).to_owned(),
+                vec![Place::file(file.clone())],
+            )
         } else {
             (CauseKind::Parameter, path.strip_prefix("params.").unwrap_or(path).to_owned(), recipe())
         };
@@ -136,6 +145,11 @@ impl Cause {
         }
         self
     }
+}
+
+/// Whether a path is another one, or leads into it.
+fn is_within(path: &str, whole: &str) -> bool {
+    path.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// A path key without the quotes around keys with a dot.

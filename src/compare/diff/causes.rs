@@ -193,7 +193,8 @@ impl Merged {
 
     fn one(&self, cause: Cause) -> Cause {
         let stands = match cause.kind {
-            CauseKind::Release => self.release.clone(),
+            // Tables follow the release. If the release is the same, the table itself changed.
+            CauseKind::Release | CauseKind::Table => self.release.clone(),
             // Before and after look alike: only their digests differ.
             CauseKind::Config if cause.from.is_some() && cause.from == cause.to => self.seed.clone(),
             _ => None,

@@ -101,7 +101,7 @@ impl Describe for Explanation {
 }
 
 /// A readable path: `params.nodes[1].ip`. A key with a dot or bracket is quoted.
-fn show_path(path: &[Step<'_>]) -> String {
+pub(crate) fn show_path(path: &[Step<'_>]) -> String {
     let mut shown = String::new();
     for step in path {
         match step {

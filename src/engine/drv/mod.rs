@@ -21,7 +21,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub(crate) use describe::{Describe, Leaf, Step};
-pub(crate) use explain::{Change, Explanation, Fact};
+pub(crate) use explain::{Change, Explanation, Fact, show_path};
 
 use crate::base::digest::{Digest, DrvId};
 use crate::base::value::Value;

@@ -25,6 +25,8 @@ pub struct GraphNode {
     pub inputs: BTreeMap<String, Edge>,
     /// Including `config` and `files`.
     pub params: BTreeMap<String, Value>,
+    /// The tables that parameters came from: their files by path, such as `params.values.modes`.
+    pub tables: BTreeMap<String, String>,
     /// Secret config values by alias.
     pub secrets: BTreeMap<String, Secret>,
     /// The config fields that it names: alias, path as written (with `node` bound), and every field read.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::condition::Aliases;
 use crate::base::hint::did_you_mean;
 use crate::base::value::Value;
+use crate::engine::drv::{Step, show_path};
 
 #[derive(Debug, Default)]
 pub struct Names<'a> {
@@ -49,16 +50,38 @@ impl Names<'_> {
         Ok(done)
     }
 
-    /// Replaces every name in the texts of a value.
-    pub(super) fn value(&self, value: &mut Value) -> Result<(), NameProblem> {
+    /// Replaces every name in the texts of a value. Records the file of the table that each came from, by path.
+    pub(super) fn value<'v>(
+        &self,
+        path: &mut Vec<Step<'v>>,
+        value: &'v mut Value,
+        from: &mut BTreeMap<String, String>,
+    ) -> Result<(), NameProblem> {
         match value {
-            Value::Text(text) => match self.next(text) {
-                None => {}
-                Some(("", name, "")) => *value = self.find(name)?.clone(),
-                Some(_) => *text = self.text(text)?,
-            },
-            Value::List(list) => list.iter_mut().try_for_each(|item| self.value(item))?,
-            Value::Map(map) => map.values_mut().try_for_each(|item| self.value(item))?,
+            Value::Text(text) => {
+                let Some((before, name, after)) = self.next(text) else { return Ok(()) };
+                let table = name.split_once('.').and_then(|(table, _)| self.tables.get(table));
+                from.extend(table.map(|table| (show_path(path), table.file.clone())));
+                if before.is_empty() && after.is_empty() {
+                    *value = self.find(name)?.clone();
+                } else {
+                    *text = self.text(text)?;
+                }
+            }
+            Value::List(list) => {
+                for (at, item) in list.iter_mut().enumerate() {
+                    path.push(Step::Index(at));
+                    self.value(path, item, from)?;
+                    path.pop();
+                }
+            }
+            Value::Map(map) => {
+                for (key, item) in map.iter_mut() {
+                    path.push(Step::Key(key));
+                    self.value(path, item, from)?;
+                    path.pop();
+                }
+            }
             _ => {}
         }
         Ok(())

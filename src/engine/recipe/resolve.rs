@@ -10,6 +10,7 @@ use super::parse::{At, ForEach, Recipe, is_name};
 use super::sources::Sources;
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::value::Value;
+use crate::engine::drv::Step;
 use crate::engine::fields::{Fields, Projected};
 use crate::engine::tree::{check_path, leaf};
 
@@ -173,6 +174,7 @@ impl Connector<'_> {
     fn node(&self, draft: &Draft, problems: &mut Problems) -> GraphNode {
         let recipe = &self.recipes[draft.recipe];
         let each = draft.each.as_ref();
+        let (params, tables) = self.params(recipe, each, problems);
         let mut made = GraphNode {
             name: draft.name.clone(),
             stage: recipe.stage,
@@ -181,7 +183,8 @@ impl Connector<'_> {
             builder: (recipe.builder.text.clone(), recipe.place(recipe.builder.line, "builder")),
             aliases: recipe.inputs.keys().cloned().collect(),
             inputs: BTreeMap::new(),
-            params: self.params(recipe, each, problems),
+            params,
+            tables,
             secrets: BTreeMap::new(),
             reads: Vec::new(),
             files: BTreeMap::new(),
@@ -200,18 +203,19 @@ impl Connector<'_> {
         recipe: &Recipe,
         each: Option<&Each>,
         problems: &mut Problems,
-    ) -> BTreeMap<String, Value> {
-        let mut params = recipe.params.clone();
+    ) -> (BTreeMap<String, Value>, BTreeMap<String, String>) {
+        let (mut params, mut tables) = (recipe.params.clone(), BTreeMap::new());
         for (key, value) in &mut params {
             if let Some(each) = each {
                 *value = substitute_value(value, each);
             }
-            if let Err((message, hint)) = self.names.value(value) {
+            let mut path = vec![Step::Key("params"), Step::Key(key)];
+            if let Err((message, hint)) = self.names.value(&mut path, value, &mut tables) {
                 let place = Place { field: format!("params.{key}"), ..Place::file(&recipe.shown) };
                 problems.push(Problem::new(place, message).hint(hint));
             }
         }
-        params
+        (params, tables)
     }
 
     fn input(
