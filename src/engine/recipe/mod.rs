@@ -3,9 +3,9 @@
 //! ```toml
 //! # One sentence: what the artifact is and why it must exist.
 //! builder = "template"
-//! for_each = "nodes"              # optional: a list of the configuration whose elements have names, or a list of
-//! names name = "peer-{node}"            # optional: the file's stem otherwise when = "proxy"                  #
-//! optional: the derivation is absent unless this config field is set; or a comparison:
+//! for_each = "nodes"              # optional: a list of the configuration whose elements have names, or a list of names
+//! name = "peer-{node}"            # optional: the file's stem otherwise
+//! when = "proxy"                  # optional: absent unless this config field is set; or a comparison:
 //!                                 # `release >= 4.20, < 4.22`, `flavor = okd`; or several, joined by `and`
 //! impure = true                   # optional: another run may differ; never cached, and cannot be an input
 //!

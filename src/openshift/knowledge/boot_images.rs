@@ -18,6 +18,8 @@ pub(crate) struct BootImages {
 struct Bootstrap {
     /// Programs.
     needs: Vec<String>,
+    /// The derivation that brings what is missing.
+    overlay: String,
     /// What happens without them.
     without: String,
 }
@@ -57,11 +59,16 @@ impl TableFile for BootImages {
 }
 
 impl BootImages {
+    /// The derivation that brings what an image lacks, in releases that have it.
+    pub(crate) fn overlay(&self) -> &str {
+        &self.bootstrap.overlay
+    }
+
     /// What a bootstrap node lacks in the image of this version, and the consequence. An image without a row is assumed
     /// complete.
     pub(crate) fn missing(&self, version: &str, release: Option<Release>) -> Option<(Vec<&str>, &str)> {
         let image = self.images.select(release).find(|image| begins(version, &image.version))?;
-        let Bootstrap { needs, without } = &self.bootstrap;
+        let Bootstrap { needs, without, .. } = &self.bootstrap;
         let missing: Vec<&str> =
             needs.iter().filter(|program| !image.has.contains(program)).map(String::as_str).collect();
         (!missing.is_empty()).then_some((missing, without))

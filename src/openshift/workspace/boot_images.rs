@@ -111,9 +111,12 @@ fn warn_of_missing(env: Env<'_>, workspace: &Workspace, references: &Path) -> Re
     Ok(())
 }
 
-/// Warns about required programs that boot images of these versions lack.
+/// Warns about required programs that boot images of these versions lack, if nothing else brings them.
 fn warn_of_contents(env: Env<'_>, workspace: &Workspace, versions: BTreeSet<&str>) -> Result<()> {
     let known = workspace.knowledge.boot_images.get()?;
+    if workspace.graph.find(known.overlay()).is_some() {
+        return Ok(());
+    }
     for version in versions {
         if let Some((programs, without)) = known.missing(version, workspace.release) {
             let text = format!("the boot image {version} has no {}: {without}", programs.join(", "));

@@ -5,6 +5,7 @@ mod admission;
 mod config;
 mod hand_over;
 mod manifests;
+mod node_image;
 mod nodes;
 mod pki;
 mod static_pods;
@@ -95,6 +96,7 @@ fn mutations() -> impl Iterator<Item = &'static Mutation> {
         static_pods::MUTATIONS,
         manifests::MUTATIONS,
         nodes::MUTATIONS,
+        node_image::MUTATIONS,
         hand_over::MUTATIONS,
     ];
     themes.into_iter().flatten()
@@ -137,13 +139,14 @@ fn recipe(ws: &Workspace, path: &str, replaced: &[(&str, &str)]) {
     ws.write(&format!("recipes/{path}"), &text);
 }
 
-/// Undoes every change.
-fn reset(ws: &Workspace) {
+/// Undoes every change, and asks for this version of the demo release.
+fn reset(ws: &Workspace, version: &str) {
     for folder in ["patches", "manifests", "recipes"] {
         let _ = fs::remove_dir_all(ws.dir.join(folder));
     }
     for name in ["install-config.yaml", "cluster.yaml"] {
-        ws.write(name, &fs::read_to_string(source("examples/ocp4").join(name)).unwrap());
+        let text = fs::read_to_string(source("examples/ocp4").join(name)).unwrap();
+        ws.write(name, &text.replace("release: demo:4.18", &format!("release: demo:{version}")));
     }
 }
 
@@ -169,11 +172,20 @@ fn first_of_each(mutations: &'static [Mutation]) -> (Vec<&'static Mutation>, Vec
 
 /// Makes each change in turn; the checks that find something are those that should.
 fn each_is_found(mutations: &[&Mutation]) {
+    each_is_found_on("4.18", mutations);
+}
+
+/// The same on another version of the demo release.
+fn each_is_found_on(version: &str, mutations: &[&Mutation]) {
     let ws = Workspace::example().prebuilt();
+    reset(&ws, version);
+    if version != "4.18" {
+        ws.relock();
+    }
     ws.build(&["check"]);
     let mut wrong = Vec::new();
     for (check, others, change, says) in mutations {
-        reset(&ws);
+        reset(&ws, version);
         change.make(&ws);
         let said = ws.run(&["build", "-q", "--keep-going", "check"]);
         let wanted: BTreeSet<String> = others.iter().chain([check]).map(|&name| name.to_owned()).collect();
@@ -184,7 +196,7 @@ fn each_is_found(mutations: &[&Mutation]) {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Nothing of it stays.
-    reset(&ws);
+    reset(&ws, version);
     assert_eq!(ws.build(&["check"]), [""; 0]);
     ws.assert_sound();
 }
@@ -221,7 +233,7 @@ fn every_kind_of_cluster_passes() {
     ];
     let ws = Workspace::example().prebuilt();
     for (kind, change) in kinds {
-        reset(&ws);
+        reset(&ws, "4.18");
         change(&ws);
         let said = ws.run(&["build", "-q", "--keep-going", "check"]);
         assert!(said.contains("[exit 0]"), "{kind}: {said}");
@@ -239,7 +251,7 @@ fn a_check_that_is_off_does_not_fail() {
         {
             continue;
         }
-        reset(&ws);
+        reset(&ws, "4.18");
         change.make(&ws);
         let off: Vec<&str> = others.iter().chain([check]).copied().collect();
         ws.edit(

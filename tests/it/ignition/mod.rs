@@ -1,6 +1,7 @@
 //! What nodes boot with.
 
 mod host;
+mod node_image;
 mod nodes;
 mod refused;
 mod tell;

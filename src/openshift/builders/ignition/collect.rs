@@ -133,9 +133,10 @@ impl<'j> Additions<'j> {
     }
 
     fn place(&mut self, entry: &Place) -> Result<(), BuildError> {
-        let (job, mut used) = (self.job, BTreeSet::new());
+        let (job, mut used, mut any) = (self.job, BTreeSet::new(), false);
         for alias in &entry.from {
             for (member, input) in job.members(alias) {
+                any = true;
                 let group = !job.inputs.contains_key(alias);
                 let name = if group { format!("{alias}/{member}") } else { alias.clone() };
                 for (inside, full, listed) in input.leaves() {
@@ -160,7 +161,8 @@ impl<'j> Additions<'j> {
                 }
             }
         }
-        match entry.only.iter().find(|only| !used.contains(only)) {
+        // Inputs that may be absent, and are, match nothing.
+        match entry.only.iter().find(|only| any && !used.contains(only)) {
             Some(only) => {
                 let problem = format!("no file matches `{only}`");
                 Err(JobError::Entry { name: format!("place ({})", entry.path), problem }.into())

@@ -101,6 +101,7 @@ pub(crate) const CHECKS: &[Check] = &[
     references::NAMESPACES,
     manifests::NETWORK_CIDRS,
     manifests::NETWORK_STATUS,
+    ignition::NODE_IMAGE,
     admission::OPENSHIFT_CONFIG,
     manifests::OPERATOR_NETWORK,
     ignition::PAUSE_IMAGE,

@@ -1,0 +1,156 @@
+//! The node image that is laid over the bootstrap node's boot image.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::{config, entries};
+use crate::harness::{Workspace, in_mount_namespace, left_out, source};
+
+/// The example on a release whose boot images have no kubelet.
+fn later() -> Workspace {
+    let ws = Workspace::example().prebuilt();
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
+    ws.relock();
+    ws.build(&["bootstrap-config/node-image"]);
+    ws
+}
+
+fn paths(ws: &Workspace) -> Vec<String> {
+    ws.build(&["ignition"]);
+    let config = config(ws, "bootstrap");
+    entries(&config, "storage.files").into_keys().filter(|path| path.contains("node-image")).collect()
+}
+
+#[test]
+fn only_where_boot_images_lack_the_kubelet() {
+    let ws = Workspace::example().prebuilt();
+    assert_eq!(paths(&ws), [""; 0]);
+    let ws = later();
+    insta::assert_snapshot!(paths(&ws).join("\n"), @r"
+    /etc/systemd/system-generators/node-image-overlay-generator
+    /etc/systemd/system/node-image-finish.service
+    /etc/systemd/system/node-image-overlay.service
+    /etc/systemd/system/node-image-overlay.target
+    /etc/systemd/system/node-image-pull.service
+    /usr/local/bin/node-image-overlay.sh
+    /usr/local/bin/node-image-pull.sh
+    ");
+    let masters = config(&ws, "master-0");
+    assert!(!masters.to_string().contains("node-image"), "masters get their OS from osImageURL");
+}
+
+/// The generator decides by what is there.
+#[test]
+fn a_boot_image_with_all_programs_boots_as_usual() {
+    let ws = later();
+    let generator = ws.path_of("bootstrap-config/node-image").join("node-image-overlay-generator");
+    let (root, units) = (ws.temp().join("root"), ws.temp().join("units"));
+    fs::create_dir_all(&units).unwrap();
+    let run = || {
+        let output = Command::new("bash").arg(&generator).arg(&units).env("ROOT", &root).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        fs::read_link(units.join("default.target")).ok()
+    };
+    for program in ["kubelet", "crio", "oc"] {
+        let target = run().expect("something is missing");
+        assert_eq!(target, Path::new("/etc/systemd/system/node-image-overlay.target"));
+        fs::remove_file(units.join("default.target")).unwrap();
+        let path = root.join("usr/bin").join(program);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        crate::harness::set_mode(&path, 0o755);
+    }
+    assert_eq!(run(), None);
+}
+
+#[test]
+fn shellcheck_has_nothing_to_say() {
+    let ws = later();
+    let scripts = ws.path_of("bootstrap-config/node-image");
+    for name in ["node-image-overlay-generator", "node-image-overlay.sh", "node-image-pull.sh"] {
+        let mut command = Command::new("shellcheck");
+        command.args(["--enable=all", "--exclude=SC2250,SC2292,SC2310,SC2312"]).arg(scripts.join(name));
+        match command.output() {
+            Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+            Err(error) => return left_out("shellcheck", &format!("Debian's shellcheck: {error}")),
+        }
+    }
+}
+
+/// A release without a node image says so when it is built.
+#[test]
+fn a_release_without_a_node_image_is_refused() {
+    let ws = later();
+    let components = fs::read_to_string(source("recipes/knowledge/components.toml")).unwrap();
+    ws.write(
+        "recipes/knowledge/components.toml",
+        &components.replace("name = \"rhel-coreos\"\n", "name = \"rhel-coreos-99\"\n"),
+    );
+    let said = ws.run(&["build", "-q", "bootstrap-config/node-image"]);
+    assert!(said.contains("rhel-coreos-99") && said.contains("[exit 1]"), "{said}");
+}
+
+mod host {
+    use super::*;
+
+    /// Runs a step where it may mount.
+    fn step(flags: &[&str], dir: &Path, verb: &str, argument: &str) -> Output {
+        let script = source("tests/it/ignition/node-image.sh");
+        let mut command = Command::new("unshare");
+        command.args(flags).arg("bash").arg(script).arg(verb).arg(dir).arg(argument);
+        command.output().unwrap()
+    }
+
+    fn told(output: Output) -> String {
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// With Debian's ostree, rsync and mounts: what Ignition wrote stays, the rest is the node image's; a registry that does
+    /// not answer, a reboot half-way and one afterwards do no harm.
+    #[test]
+    fn the_node_image_is_laid_over_the_boot_image() {
+        let Some(flags) = in_mount_namespace("the node image's overlay") else { return };
+        for program in ["ostree", "rsync"] {
+            if Command::new(program).arg("--version").output().is_err() {
+                return left_out("the node image's overlay", &format!("Debian's {program}"));
+            }
+        }
+        let ws = later();
+        let scripts = ws.path_of("bootstrap-config/node-image");
+        let image = fs::read_to_string(scripts.join("node-image-pull.sh")).unwrap();
+        let image =
+            image.lines().find_map(|line| line.strip_prefix("image='")).unwrap().trim_end_matches('\'');
+        // On a disk: ostree wants a file system with hard links and attributes.
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
+        told(step(&flags, dir, "make", image));
+        // An earlier boot ended in the middle of its checkout, and the registry does not answer at first.
+        fs::create_dir_all(dir.join("root/ostree/repo/tmp/node-image/usr/bin")).unwrap();
+        fs::create_dir_all(dir.join("root/ostree/repo/tmp/node-image.new/usr")).unwrap();
+        fs::write(dir.join("registry-is-down"), "").unwrap();
+        let scripts = scripts.to_str().unwrap();
+        let seen = told(step(&flags, dir, "boot", scripts));
+        insta::assert_snapshot!(seen, @r"
+        etc/both/edited:ours
+        etc/both/untouched:node image
+        etc/crio/crio.conf.d/00-default:node image
+        etc/crio/crio.conf.d/00-pause-image:ours
+        etc/kubernetes/kubelet.conf:ours
+        usr/bin/kubelet:node image
+        ../../../../../../opt:
+
+        usr/lib/modules:
+        1.0
+        ");
+        let log = fs::read_to_string(dir.join("log")).unwrap();
+        assert!(log.contains("the registry does not answer\ntrying again in 0.1 s\n"), "{log}");
+        // A reboot: nothing is pulled again, and what was edited since stays.
+        fs::write(dir.join("deployment/etc/both/untouched"), "by hand\n").unwrap();
+        let again = told(step(&flags, dir, "boot", scripts));
+        assert_eq!(again, seen.replace("untouched:node image", "untouched:by hand"));
+        let pulled = fs::read_to_string(dir.join("pulled")).unwrap();
+        assert_eq!(pulled, format!("ostree-unverified-image:docker://{image}\n"));
+    }
+}
