@@ -45,7 +45,8 @@ fn one(bench: &Bench, size: usize) -> Duration {
     let knowledge = Knowledge::built_in().unwrap();
     for _ in 0..bench.size(50, 3) {
         let start = Instant::now();
-        let name = |_: &str, change: &_| Cause::unnamed(change);
+        let name =
+            |_: &str, change: Option<&_>| Cause::unnamed(change.expect("both sides have all artifacts"));
         let diff = compare(&old, &new, &|_| true, &name, knowledge.disruption.get().unwrap());
         times.push(start.elapsed());
         assert_eq!(diff.unwrap().summary.counts.changed, 1);

@@ -44,9 +44,9 @@ pub enum CauseKind {
     /// A parameter of a recipe, or the recipe itself if only one side has it.
     #[serde(rename = "recipe")]
     Parameter,
-    /// A value that a recipe takes from a table of the release.
+    /// A value that a recipe takes from a table of the release, or a recipe that only some releases have.
     #[serde(rename = "recipe")]
-    Table,
+    Versioned,
     /// The inputs that a recipe names.
     #[serde(rename = "recipe")]
     Inputs,
@@ -57,7 +57,8 @@ pub enum CauseKind {
 }
 
 impl CauseKind {
-    fn of_field(path: &str) -> Self {
+    /// The kind of a config field.
+    pub(crate) fn of_field(path: &str) -> Self {
         match path {
             _ if path.starts_with("lock.release") || path.starts_with("lock.rhcos") => Self::Release,
             _ if path.starts_with("lock.epoch") => Self::Epoch,
@@ -68,7 +69,7 @@ impl CauseKind {
     /// The sort key: does not distinguish the parts of a recipe.
     fn group(self) -> Self {
         match self {
-            Self::File | Self::Parameter | Self::Table | Self::Inputs => Self::File,
+            Self::File | Self::Parameter | Self::Versioned | Self::Inputs => Self::File,
             other => other,
         }
     }
@@ -124,7 +125,7 @@ impl Cause {
             (CauseKind::Inputs, alias.to_owned(), recipe())
         } else if let Some((_, file)) = node.tables.iter().find(|(whole, _)| is_within(path, whole)) {
             (
-                CauseKind::Table,
+                CauseKind::Versioned,
                 path.strip_prefix("params.").unwrap_or(path).to_owned(),
                 vec![Place::file(file.clone())],
             )

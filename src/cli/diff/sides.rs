@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::fs;
 use crate::cli::{Error, Result};
-use crate::compare::cause::Cause;
+use crate::compare::cause::{Cause, CauseKind};
 use crate::compare::diff::{self, Diff, Part, Side, Tree};
 use crate::engine::drv;
 use crate::engine::exec::{self, Options};
@@ -53,7 +53,7 @@ pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
     let workspace = directories(env, request)
         .into_iter()
         .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok());
-    let naming = |artifact: &str, change: &drv::Change| name(workspace.as_ref(), artifact, change);
+    let naming = |artifact: &str, change: Option<&drv::Change>| name(workspace.as_ref(), artifact, change);
     let built_in = Knowledge::built_in()?;
     let knowledge = workspace.as_ref().map_or(&built_in, |workspace| &workspace.knowledge);
     Ok(diff::compare(&old, &new, &only, &naming, knowledge.disruption.get()?)?)
@@ -273,8 +273,14 @@ fn build(
     Ok(Side { title, parts: parts.collect(), store: Some(session.store().clone()) })
 }
 
-/// Names a cause.
-fn name(workspace: Option<&Workspace>, artifact: &str, change: &drv::Change) -> Cause {
+/// Names a cause; without a change, why an artifact is on one side only.
+fn name(workspace: Option<&Workspace>, artifact: &str, change: Option<&drv::Change>) -> Cause {
+    let Some(change) = change else {
+        let condition = workspace.map_or(&[][..], |workspace| workspace.graph.condition(artifact));
+        let by_release = condition.iter().any(|field| CauseKind::of_field(field) == CauseKind::Release);
+        let kind = if by_release { CauseKind::Versioned } else { CauseKind::Parameter };
+        return Cause::new(kind, format!("`{artifact}` is on one side only"));
+    };
     let named = workspace.and_then(|workspace| {
         let at = workspace.graph.find(artifact)?;
         Some(Cause::named(&workspace.fields, &workspace.graph.nodes()[at], change).by_line())

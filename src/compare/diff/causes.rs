@@ -12,8 +12,8 @@ use crate::engine::store::Trace;
 /// Builders whose output is downloaded.
 const SOURCES: [&str; 2] = ["image@", "payload@"];
 
-/// Turns a difference between two traces of an artifact into a cause.
-pub(crate) type Naming<'a> = &'a dyn Fn(&str, &drv::Change) -> Cause;
+/// Turns a difference between two traces of an artifact into a cause; none for an artifact on one side only.
+pub(crate) type Naming<'a> = &'a dyn Fn(&str, Option<&drv::Change>) -> Cause;
 
 /// The origin of an artifact's differences: causes by index, and inputs that differ too.
 pub(super) type Roots = (Vec<usize>, Vec<String>);
@@ -148,9 +148,8 @@ impl<'a> History<'a> {
         naming: Naming<'_>,
     ) -> (BTreeSet<Cause>, BTreeSet<&'k str>) {
         if known.lone {
-            let what = format!("`{name}` is on one side only");
             let inputs = known.inputs().into_iter().filter(|from| self.of.contains_key(from)).collect();
-            return (BTreeSet::from([Cause::new(CauseKind::Parameter, what)]), inputs);
+            return (BTreeSet::from([naming(name, None)]), inputs);
         }
         let (Some(old), Some(new)) = (&known.old, &known.new) else {
             let unknown = Cause::new(CauseKind::Unknown, "its build record is gone");
@@ -160,11 +159,12 @@ impl<'a> History<'a> {
         for change in old.identity.changes(&new.identity) {
             let alias = change.path.strip_prefix("inputs.").map(|alias| alias.trim_matches('"'));
             let from = alias.and_then(|alias| new.inputs.get(alias).or_else(|| old.inputs.get(alias)));
-            match from.filter(|from| {
-                change.from.is_some() && change.to.is_some() && self.of.contains_key(from.from.as_str())
-            }) {
+            // An input that only one side has is explained by why that side has it.
+            let both = change.from.is_some() && change.to.is_some();
+            let explains = |known: &TracePair| both || known.lone;
+            match from.filter(|from| self.of.get(from.from.as_str()).is_some_and(explains)) {
                 Some(from) => drop(inputs.insert(from.from.as_str())),
-                None => drop(causes.insert(naming(name, &change))),
+                None => drop(causes.insert(naming(name, Some(&change)))),
             }
         }
         if causes.is_empty() && inputs.is_empty() {
@@ -194,7 +194,7 @@ impl Merged {
     fn one(&self, cause: Cause) -> Cause {
         let stands = match cause.kind {
             // Tables follow the release. If the release is the same, the table itself changed.
-            CauseKind::Release | CauseKind::Table => self.release.clone(),
+            CauseKind::Release | CauseKind::Versioned => self.release.clone(),
             // Before and after look alike: only their digests differ.
             CauseKind::Config if cause.from.is_some() && cause.from == cause.to => self.seed.clone(),
             _ => None,

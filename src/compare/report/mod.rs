@@ -89,7 +89,7 @@ fn cause(cause: &Cause) -> String {
         CauseKind::Config => "config field",
         CauseKind::Epoch => "epoch",
         CauseKind::Seed => "seed",
-        CauseKind::File | CauseKind::Parameter | CauseKind::Table | CauseKind::Inputs => "recipe",
+        CauseKind::File | CauseKind::Parameter | CauseKind::Versioned | CauseKind::Inputs => "recipe",
         CauseKind::Builder => "builder",
         CauseKind::Unknown => "unknown",
     };

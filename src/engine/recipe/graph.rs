@@ -33,6 +33,8 @@ pub struct GraphNode {
     pub reads: Vec<(String, String, Vec<Read>)>,
     /// Its text files by alias, as shown to the user.
     pub files: BTreeMap<String, String>,
+    /// The fields that its recipe's condition reads, by their paths.
+    pub when: Vec<String>,
     /// Whether another run may produce something else: it is always rebuilt, and cannot be an input.
     pub impure: bool,
 }
@@ -163,6 +165,14 @@ impl Graph {
         let below = format!("{}/", target.trim_end_matches('/'));
         let meant = |name: &str| name == target || name.starts_with(&below);
         self.absent.iter().find(|(name, _)| meant(name)).map(|(_, missing)| &missing.why)
+    }
+
+    /// The fields that decide whether there is a derivation of this name.
+    pub fn condition(&self, name: &str) -> &[String] {
+        match self.find(name) {
+            Some(at) => &self.nodes[at].when,
+            None => self.absent.get(name).map_or(&[], |missing| &missing.reads),
+        }
     }
 
     /// All names of recipes that do not apply to this cluster.

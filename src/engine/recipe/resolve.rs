@@ -21,6 +21,8 @@ pub(super) struct Draft {
     name: String,
     /// Set if its recipe has a `for_each`.
     each: Option<Each>,
+    /// The fields that its recipe's condition reads.
+    when: Vec<String>,
     /// Why it is not in the graph, if so.
     absent: Option<Missing>,
 }
@@ -57,7 +59,7 @@ pub(super) fn expand(
         let outcome = when.map(|when| condition::evaluate(recipe, when, fields, aliases, problems));
         let Outcome { reads, unmet } = outcome.unwrap_or_default();
         let why = recipe.none.clone().map(Absent::Never).or(unmet);
-        let absent = why.map(|why| Missing { why, reads });
+        let absent = why.map(|why| Missing { why, reads: reads.clone() });
         for each in instances(recipe, fields, problems) {
             let written = recipe.name.as_ref().map_or(&recipe.stem, |name| &name.text);
             let leaf = substitute(written, each.as_ref());
@@ -70,7 +72,7 @@ pub(super) fn expand(
                 continue;
             }
             let name = if recipe.folder.is_empty() { leaf } else { format!("{}/{leaf}", recipe.folder) };
-            drafts.push(Draft { recipe: at, name, each, absent: absent.clone() });
+            drafts.push(Draft { recipe: at, name, each, when: reads.clone(), absent: absent.clone() });
         }
     }
     // Of several recipes with the same name, the one that applies comes first.
@@ -188,6 +190,7 @@ impl Connector<'_> {
             secrets: BTreeMap::new(),
             reads: Vec::new(),
             files: BTreeMap::new(),
+            when: draft.when.clone(),
             impure: recipe.impure,
         };
         for (alias, spec) in &recipe.inputs {
