@@ -69,6 +69,11 @@ impl Seed {
         IdKey::from_seed(&self.0)
     }
 
+    /// The seed's public name, by which a lock recognises it.
+    pub fn fingerprint(&self) -> KeyId {
+        self.id_key().id()
+    }
+
     /// Identifies the seed in a derivation without revealing it.
     pub fn digest(&self) -> Digest {
         self.id_key().digest_value(&Secret::new(self.0.to_vec()))

@@ -64,7 +64,7 @@ struct Affected {
 /// Finds the readers of a field, given by its path in the model (`cluster.domain`, `nodes.worker-0.ip`) or in the
 /// user's files.
 fn affects(env: Env<'_>, field: &str) -> Result<Affected> {
-    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let workspace = Workspace::load(env, Missing::Unneeded)?;
     let mut fields: BTreeMap<String, Vec<Place>> = BTreeMap::new();
     for (path, origins) in workspace.fields.leaves() {
         if is_at_or_below(&path, field) || origins.iter().any(|origin| is_at_or_below(&origin.field, field)) {

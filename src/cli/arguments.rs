@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::progress::Level;
 use super::{Error, Result};
+use crate::openshift::workspace::GivenSeed;
 
 #[derive(Debug, Args)]
 pub(super) struct Global {
@@ -20,6 +21,10 @@ pub(super) struct Global {
     /// The file with your age identity, to open cluster.seed.age; default: what TINDERBOX_AGE_IDENTITY names
     #[arg(long, value_name = "FILE", global = true, env = "TINDERBOX_AGE_IDENTITY", hide_env = true)]
     identity: Option<OsString>,
+    /// A file with the cluster's seed, instead of cluster.seed: `-` for standard input, /dev/fd/N for a descriptor;
+    /// default: what TINDERBOX_SEED_FILE names
+    #[arg(long, value_name = "FILE", global = true, env = "TINDERBOX_SEED_FILE", hide_env = true)]
+    seed: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -41,6 +46,12 @@ impl Global {
             (_, true) => Level::Verbose,
             _ => Level::Normal,
         }
+    }
+
+    /// The seed from elsewhere, if the user names one.
+    pub(super) fn seed(&self) -> Result<Option<GivenSeed>> {
+        let named = self.seed.as_deref().filter(|path| !path.as_os_str().is_empty());
+        Ok(named.map(GivenSeed::read).transpose()?)
     }
 
     /// The identity file. A key in its place would be visible to others in the process list.

@@ -9,7 +9,7 @@ use super::output::line;
 use super::{Error, Printer, Result};
 use crate::base::fs;
 use crate::openshift::config::{self, Source};
-use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, SEED, seed};
+use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, LOCK, SEED, seed};
 
 /// Write a commented, valid cluster directory; never overwrites
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub(super) struct Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let done = init(self.dir.as_deref().unwrap_or(env.directory), self.from.as_deref())?;
+        let done = init(env, self.dir.as_deref().unwrap_or(env.directory), self.from.as_deref())?;
         Ok(printer.answer(&done, || {
             done.written.iter().for_each(|file| line(done.directory.join(file).display()));
         }))
@@ -40,7 +40,7 @@ struct Initialised {
 }
 
 /// Writes a cluster directory; with `from`, for an existing install-config.
-fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
+fn init(env: Env<'_>, directory: &Path, from: Option<&Path>) -> Result<Initialised> {
     fs::create_dirs(directory)?;
     let directory = fs::canonical(directory)?;
     let own = directory.join(INSTALL_CONFIG);
@@ -76,7 +76,10 @@ fn init(directory: &Path, from: Option<&Path>) -> Result<Initialised> {
             written.push(name.to_owned());
         }
     }
-    if !seed::is_there(&directory)? {
+    if !seed::is_there(env, &directory)? {
+        if fs::exists(&directory.join(LOCK))? {
+            return Err(seed::lost(&directory).into());
+        }
         seed::make(&directory)?;
         written.push(SEED.to_owned());
     }

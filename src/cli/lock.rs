@@ -13,7 +13,8 @@ use crate::base::time::rfc3339;
 use crate::openshift::config::Release;
 use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
 use crate::openshift::workspace::{
-    ClusterDir, Env, LOCK, parse_release, pin_boot_images, pin_release, read_cluster, seed, this_second,
+    ClusterDir, Env, LOCK, parse_lock, parse_release, pin_boot_images, pin_release, read_cluster, seed,
+    this_second,
 };
 
 /// Pin what the outside world says into cluster.lock
@@ -21,9 +22,10 @@ use crate::openshift::workspace::{
 #[command(after_help = "Examples:
   tinderbox lock                               fills in what is missing
   tinderbox lock --update release=demo:4.19    the next build is of that release
-  tinderbox lock --update epoch=2026-11-16T00:00:00Z")]
+  tinderbox lock --update epoch=2026-11-16T00:00:00Z
+  tinderbox lock --update seed                 accepts another seed: the next build is another cluster")]
 pub(super) struct Args {
-    /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE` or `rhcos`
+    /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE`, `rhcos` or `seed`
     #[arg(long, value_name = "FIELD[=VALUE]")]
     update: Vec<String>,
 }
@@ -70,17 +72,16 @@ enum Update {
     Epoch(OffsetDateTime),
     Release(Option<Release>),
     Rhcos,
+    Seed,
 }
 
 fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
     let directory = ClusterDir::open(env.directory)?;
     let updates = updates.iter().map(|update| parse_update(update)).collect::<Result<Vec<_>>>()?;
     let cluster = read_cluster(&directory)?;
-    let path = directory.file(LOCK);
-    let before = match fs::optional(fs::read_text(&path))? {
-        Some(text) => Some(Lock::parse(LOCK, &text)?),
-        None => None,
-    };
+    let before = parse_lock(&directory)?;
+    let new_seed = updates.iter().any(|update| matches!(update, Update::Seed));
+    let seed_made = ensure_seed(env, &directory, before.as_ref())?;
     let mut after = before.clone().unwrap_or_else(|| Lock::new(this_second()));
     let wants_rhcos = updates.iter().any(|update| matches!(update, Update::Rhcos));
     for update in updates {
@@ -90,7 +91,7 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
                 let release = release.unwrap_or_else(|| cluster.release.clone());
                 after.release = Some(pin_release(env, &directory, &cluster, release)?);
             }
-            Update::Rhcos => {}
+            Update::Rhcos | Update::Seed => {}
         }
     }
     let release = match after.release.take() {
@@ -102,19 +103,31 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
         after.rhcos = pin_boot_images(env, &release)?;
     }
     after.release = Some(release);
-    if before.as_ref() != Some(&after) {
-        fs::replace(&path, after.encode().as_bytes(), 0o644)?;
+    if let Some(seed) = seed::read_if_open(env, directory.path(), before.as_ref().filter(|_| !new_seed))? {
+        after.seed = Some(seed.fingerprint());
     }
-    let seed_made = !seed::is_there(directory.path())?;
-    if seed_made {
-        seed::make(directory.path())?;
+    if before.as_ref() != Some(&after) {
+        fs::replace(&directory.file(LOCK), after.encode().as_bytes(), 0o644)?;
     }
     Ok(Locked { moved: moved(before.as_ref(), &after), seed_made })
+}
+
+/// Makes the first seed of a directory. Whether it did.
+fn ensure_seed(env: Env<'_>, directory: &ClusterDir, lock: Option<&Lock>) -> Result<bool> {
+    if seed::is_there(env, directory.path())? {
+        return Ok(false);
+    }
+    if lock.is_some() {
+        return Err(seed::lost(directory.path()).into());
+    }
+    seed::make(directory.path())?;
+    Ok(true)
 }
 
 pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
     fn fields(lock: &Lock) -> Vec<(String, String)> {
         let mut fields = vec![("epoch".to_owned(), rfc3339(lock.epoch))];
+        fields.extend(lock.seed.map(|seed| ("seed".to_owned(), seed.to_string())));
         if let Some(LockedRelease { asked: _, reference, image, version, architecture }) = &lock.release {
             fields.push(("release.reference".to_owned(), reference.clone()));
             fields.push(("release.version".to_owned(), version.clone()));
@@ -160,6 +173,10 @@ fn parse_update(update: &str) -> Result<Update> {
         },
         ("release", value) => Ok(Update::Release(value.map(parse_release).transpose()?)),
         ("rhcos", None) => Ok(Update::Rhcos),
-        _ => usage(format!("`{field}` is not in the lock"), "the lock has `epoch`, `release` and `rhcos`"),
+        ("seed", None) => Ok(Update::Seed),
+        _ => usage(
+            format!("`{field}` is not in the lock"),
+            "the lock has `epoch`, `release`, `rhcos` and `seed`",
+        ),
     }
 }

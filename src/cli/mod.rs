@@ -178,6 +178,7 @@ fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
     let progress = Progress::new(global.level(), log);
     let store = StoreChoice { named: global.store.clone(), data: environment::data_directory() };
     let executable = environment::executable();
+    let seed = global.seed()?;
     let env = Env {
         directory: &global.directory,
         store: &store,
@@ -187,6 +188,7 @@ fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
         programs: &environment::programs(),
         executable: executable.as_deref(),
         identity: global.identity()?,
+        seed: seed.as_ref(),
     };
     verb.run(env, Printer { json: global.json, events: &progress })
 }

@@ -52,7 +52,7 @@ pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
     // Without a cluster's files, causes have the names in their recipes.
     let workspace = directories(env, request)
         .into_iter()
-        .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Imagine).ok());
+        .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Unneeded).ok());
     let naming = |artifact: &str, change: Option<&drv::Change>| name(workspace.as_ref(), artifact, change);
     let built_in = Knowledge::built_in()?;
     let knowledge = workspace.as_ref().map_or(&built_in, |workspace| &workspace.knowledge);
@@ -228,7 +228,7 @@ fn of_release(env: Env<'_>, reference: &str, request: &Request) -> Result<Side> 
 fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
     let title = path.display().to_string();
     if is_cluster(path)? {
-        let env = Env { directory: path, ..env };
+        let env = Env { directory: path, seed: None, ..env };
         let workspace = Workspace::load(env, Missing::Make)?;
         return build(env, &workspace, &[EVERYTHING.to_owned()], title, jobs, true);
     }

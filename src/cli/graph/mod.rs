@@ -85,7 +85,7 @@ struct Entry<'a> {
 
 /// The graph of what the targets need; by default, all of it.
 fn graph(env: Env<'_>, targets: &[String], format: Format) -> Result<String> {
-    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let workspace = Workspace::load(env, Missing::Unneeded)?;
     let graph = &workspace.graph;
     let wanted = match targets {
         [] => graph.nodes().indices().collect(),

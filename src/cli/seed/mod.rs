@@ -1,6 +1,7 @@
 //! `seed …`: arguments, and the result as text.
 
 mod convert;
+mod new;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use super::{Printer, Result};
 use crate::openshift::workspace::Env;
 use convert::Converted;
 
-/// Encrypt the cluster's seed for named recipients, or decrypt it
+/// Encrypt the cluster's seed for named recipients, decrypt it, or make a new one
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     /// Encrypt cluster.seed to cluster.seed.age, which can be committed, and remove the plain file
@@ -23,6 +24,10 @@ pub(super) enum Verb {
 
 With an identity, the result is opened and compared before the plain file goes.")]
     Encrypt(Recipients),
+    /// Make a new seed where the old one is lost: another cluster, with other keys, certificates and names
+    #[command(after_help = "Example:
+  tinderbox seed new --yes")]
+    New(new::Args),
     /// Decrypt cluster.seed.age to cluster.seed, and remove the encrypted file
     #[command(after_help = "Example:
   tinderbox seed decrypt --identity ~/.config/tinderbox/identity")]
@@ -47,6 +52,7 @@ impl Verb {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let done = match self {
             Self::Encrypt(recipients) => convert::encrypt(env, &recipients)?,
+            Self::New(args) => return args.run(env, printer),
             Self::Decrypt => convert::decrypt(env)?,
             Self::RotateRecipients(recipients) => convert::rotate_recipients(env, &recipients)?,
         };

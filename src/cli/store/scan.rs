@@ -102,7 +102,7 @@ pub(in crate::cli) fn known(env: Env<'_>, directory: &ClusterDir) -> Result<Vec<
         value: pull_secret,
         whole: false,
     }];
-    if let Some(seed) = seed::read(env, directory.path())? {
+    if let Some(seed) = seed::read(env, directory.path(), None)? {
         let value = Secret::new(seed.reveal().to_vec());
         known.push(KnownSecret { name: "the cluster's seed".into(), value, whole: true });
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `version` | the format of this file |
 //! | `epoch` | the only time that a derivation may see |
+//! | `seed` | the fingerprint of the seed: a build with another seed would be another cluster |
 //! | `release.asked` | the release in cluster.yaml when this was pinned: a build notices when it changes |
 //! | `release.reference` | where the release comes from; the same, unless `lock --update release=…` changed it |
 //! | `release.image` | the release image by digest |
@@ -19,6 +20,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use toml::Spanned;
 
+use crate::base::digest::KeyId;
 use crate::base::hint::{Place, Problem, Problems, line_of};
 use crate::base::time::rfc3339;
 use crate::base::value::Value;
@@ -30,6 +32,8 @@ const VERSION: i64 = 1;
 pub(crate) struct Lock {
     /// The only time that a derivation may see, in whole seconds, UTC.
     pub epoch: OffsetDateTime,
+    /// The fingerprint of the seed; none in a lock of an earlier tinderbox.
+    pub seed: Option<KeyId>,
     /// None in a lock that predates the release.
     pub release: Option<LockedRelease>,
     pub rhcos: Rhcos,
@@ -99,6 +103,7 @@ pub(crate) struct LockedRelease {
 struct Raw {
     version: Spanned<i64>,
     epoch: Spanned<String>,
+    seed: Option<KeyId>,
     release: Option<LockedRelease>,
     #[serde(default)]
     rhcos: Rhcos,
@@ -109,7 +114,7 @@ struct Raw {
 impl Lock {
     /// A lock that pins only the time.
     pub(crate) fn new(epoch: OffsetDateTime) -> Self {
-        Self { epoch, release: None, rhcos: Rhcos::default(), certificates: BTreeMap::new() }
+        Self { epoch, seed: None, release: None, rhcos: Rhcos::default(), certificates: BTreeMap::new() }
     }
 
     /// Parses the file; `name` is the file as the user knows it.
@@ -146,11 +151,12 @@ impl Lock {
             let epoch = epoch.map(|epoch| time(&epoch, &field)).transpose()?;
             certificates.insert(name, Renewed { epoch, generation });
         }
-        Ok(Self { epoch: time(&raw.epoch, "epoch")?, release: raw.release, rhcos: raw.rhcos, certificates })
+        let epoch = time(&raw.epoch, "epoch")?;
+        Ok(Self { epoch, seed: raw.seed, release: raw.release, rhcos: raw.rhcos, certificates })
     }
 
     pub(crate) fn encode(&self) -> String {
-        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
+        let Self { epoch, seed, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
         let mut text = format!(
             "# What the outside world said, pinned by `tinderbox lock`. Commit this file: with it, the configuration and the\n\
              # seed, every artifact can be made again, byte for byte. `tinderbox lock --update` changes what is here.\n\
@@ -160,6 +166,12 @@ impl Lock {
              epoch = \"{}\"\n",
             rfc3339(*epoch)
         );
+        if let Some(seed) = seed {
+            let _ = write!(
+                text,
+                "\n# The fingerprint of this cluster's seed. It says nothing about the seed itself.\nseed = \"{seed}\"\n"
+            );
+        }
         if let Some(LockedRelease { asked, reference, image, version, architecture }) = release {
             text.push_str("\n# What `release` in cluster.yaml meant.\n[release]\n");
             for (field, value) in [
@@ -196,7 +208,8 @@ impl Lock {
 
     /// What recipes see below `lock`. Every field exists in every lock, so that every recipe can be resolved.
     pub(crate) fn value(&self) -> Value {
-        let Self { epoch, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
+        // No recipe sees the fingerprint: builders that use the seed name it themselves.
+        let Self { epoch, seed: _, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
         let of = |get: fn(&LockedRelease) -> &String| {
             Value::from(release.as_ref().map(|release| get(release).clone()))
         };
@@ -263,6 +276,7 @@ mod tests {
             version: "4.18.1".into(),
             architecture: "amd64".into(),
         });
+        lock.seed = Some(crate::base::secret::IdKey::from_seed(&[7; 32]).id());
         lock.certificates.insert("admin".into(), Renewed { epoch: None, generation: Some(2) });
         let epoch = Some(datetime!(2026-12-01 00:00:00 UTC));
         lock.certificates.insert("installer-tls/root-ca".into(), Renewed { epoch, generation: None });
@@ -282,7 +296,7 @@ mod tests {
           hint: use the tinderbox that wrote it
         ");
         insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @r"
-        cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `release`, `rhcos`, `certificates`
+        cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `seed`, `release`, `rhcos`, `certificates`
           hint: `tinderbox lock` writes this file; delete it to start over
         ");
     }

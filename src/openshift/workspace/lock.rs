@@ -6,51 +6,53 @@ use super::{
 };
 use crate::base::event::Event;
 use crate::base::fs;
+use crate::base::secret::Seed;
 use crate::openshift::config::{Cluster, Release};
 use crate::openshift::lock::{Lock, LockedRelease};
 
-/// The lock. An existing lock is only read, and must pin the release that cluster.yaml names.
-pub(super) fn read(
+/// The existing lock, if any. Where something is to be built, it must pin the release that cluster.yaml names.
+pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<Option<Lock>> {
+    let Some(lock) = parsed(directory)? else { return Ok(None) };
+    let asked = cluster.release.to_string();
+    match &lock.release {
+        _ if missing != Missing::Make => {}
+        None => return Err(WorkspaceError::Unpinned { asked }),
+        Some(release) if release.asked != asked => {
+            return Err(WorkspaceError::Moved { asked, pinned: release.asked.clone() });
+        }
+        Some(LockedRelease { image, .. }) => match &cluster.release_repository {
+            Some(asked) if !image.starts_with(&format!("{asked}@")) => {
+                return Err(WorkspaceError::Repository { asked: asked.clone(), pinned: image.clone() });
+            }
+            _ => {}
+        },
+    }
+    Ok(Some(lock))
+}
+
+/// The lock of a directory that has none: written, with a notice, where something is to be built.
+pub(super) fn make(
     env: Env<'_>,
     directory: &ClusterDir,
     cluster: &Cluster,
+    seed: &Seed,
     missing: Missing,
 ) -> Result<Lock> {
-    let path = directory.file(LOCK);
-    let asked = cluster.release.to_string();
-    if let Some(text) = fs::optional(fs::read_text(&path))? {
-        let lock = Lock::parse(LOCK, &text)?;
-        return match &lock.release {
-            _ if missing == Missing::Imagine => Ok(lock),
-            None => Err(WorkspaceError::Unpinned { asked }),
-            Some(release) if release.asked != asked => {
-                Err(WorkspaceError::Moved { asked, pinned: release.asked.clone() })
-            }
-            Some(LockedRelease { image, .. }) => match &cluster.release_repository {
-                Some(asked) if !image.starts_with(&format!("{asked}@")) => {
-                    Err(WorkspaceError::Repository { asked: asked.clone(), pinned: image.clone() })
-                }
-                _ => Ok(lock),
-            },
-        };
+    if missing != Missing::Make {
+        return Ok(Lock::new(this_second()));
     }
-    match missing {
-        Missing::Imagine => Ok(Lock::new(this_second())),
-        Missing::Make => {
-            let lock = first(env, directory, cluster)?;
-            fs::write_whole(&path, lock.encode().as_bytes(), 0o644)?;
-            let version = lock.release.as_ref().map(|release| release.version.as_str()).unwrap_or_default();
-            let text = format!("wrote {LOCK}: the epoch and release {version} are pinned; commit this file");
-            env.events.emit(Event::Notice { text });
-            Ok(lock)
-        }
-    }
+    let lock = Lock { seed: Some(seed.fingerprint()), ..first(env, directory, cluster)? };
+    fs::write_whole(&directory.file(LOCK), lock.encode().as_bytes(), 0o644)?;
+    let version = lock.release.as_ref().map(|release| release.version.as_str()).unwrap_or_default();
+    let text = format!("wrote {LOCK}: the epoch and release {version} are pinned; commit this file");
+    env.events.emit(Event::Notice { text });
+    Ok(lock)
 }
 
-/// The release that the lock pins, if any.
-fn pinned(directory: &ClusterDir) -> Result<Option<LockedRelease>> {
+/// The lock as it stands in the directory.
+pub(crate) fn parsed(directory: &ClusterDir) -> Result<Option<Lock>> {
     match fs::optional(fs::read_text(&directory.file(LOCK)))? {
-        Some(text) => Ok(Lock::parse(LOCK, &text)?.release),
+        Some(text) => Ok(Some(Lock::parse(LOCK, &text)?)),
         None => Ok(None),
     }
 }
@@ -76,7 +78,7 @@ pub(crate) fn pin_release(
 pub(crate) fn release_named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
     let directory = ClusterDir::open(env.directory)?;
     let cluster = read_cluster(&directory)?;
-    let pinned = pinned(&directory)?;
+    let pinned = parsed(&directory)?.and_then(|lock| lock.release);
     match (reference, pinned) {
         (None, Some(pinned)) => Ok(pinned),
         // A pinned reference is not resolved again: a tag may have moved.

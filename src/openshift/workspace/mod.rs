@@ -51,8 +51,9 @@ use crate::openshift::lock::{Lock, LockedRelease};
 pub(crate) use boot_images::pin as pin_boot_images;
 pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
 pub(crate) use error::{Result, WorkspaceError};
-pub(crate) use lock::{pin_release, release_named};
+pub(crate) use lock::{parsed as parse_lock, pin_release, release_named};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
+pub(crate) use seed::GivenSeed;
 pub(crate) use store::{StoreChoice, open_store, open_store_if_there};
 
 /// The input of every verb.
@@ -71,6 +72,8 @@ pub(crate) struct Env<'a> {
     pub executable: Option<&'a Path>,
     /// The file with the age identity that opens an encrypted seed.
     pub identity: Option<&'a Path>,
+    /// A seed from elsewhere, which counts instead of the directory's own.
+    pub seed: Option<&'a GivenSeed>,
 }
 
 /// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones.
@@ -82,8 +85,10 @@ const CONDITIONS: [(&str, &str); 3] =
 pub(crate) enum Missing {
     /// Create them, with a notice.
     Make,
-    /// Continue as if they existed; write nothing.
+    /// Continue as if they existed; write nothing. A lock without its seed is an error all the same.
     Imagine,
+    /// The same, for verbs that neither build nor look at what was built: no seed is needed.
+    Unneeded,
 }
 
 /// A parsed cluster directory.
@@ -115,8 +120,7 @@ impl Workspace {
         let directory = ClusterDir::open(env.directory)?;
         let cluster = read_cluster(&directory)?;
         check_names(env, &cluster)?;
-        let lock = lock::read(env, &directory, &cluster, missing)?;
-        let seed = read_seed(env, &directory, missing)?;
+        let (lock, seed) = pins(env, &directory, &cluster, missing)?;
         Self::assemble(env, directory, cluster, &lock, seed)
     }
 
@@ -134,9 +138,8 @@ impl Workspace {
     pub(crate) fn load_changed(env: Env<'_>, change: impl FnOnce(&mut Lock)) -> Result<Self> {
         let directory = ClusterDir::open(env.directory)?;
         let cluster = read_cluster(&directory)?;
-        let mut lock = lock::read(env, &directory, &cluster, Missing::Imagine)?;
+        let (mut lock, seed) = pins(env, &directory, &cluster, Missing::Imagine)?;
         change(&mut lock);
-        let seed = read_seed(env, &directory, Missing::Imagine)?;
         Self::assemble(env, directory, cluster, &lock, seed)
     }
 
@@ -297,18 +300,30 @@ fn files(directory: &ClusterDir, lock: &Lock) -> Files {
     )
 }
 
-fn read_seed(env: Env<'_>, directory: &ClusterDir, missing: Missing) -> Result<Seed> {
-    match (seed::read(env, directory.path())?, missing) {
-        (Some(seed), _) => Ok(seed),
-        (None, Missing::Imagine) => Ok(seed::imagined()),
-        (None, Missing::Make) => {
+/// Lock and seed. The seed is written first: a lock without one is taken for a lost seed.
+fn pins(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<(Lock, Seed)> {
+    let lock = lock::existing(directory, cluster, missing)?;
+    let found = if missing == Missing::Unneeded {
+        Some(seed::imagined())
+    } else {
+        seed::read(env, directory.path(), lock.as_ref())?
+    };
+    let seed = match found {
+        Some(seed) => seed,
+        None if lock.is_some() => return Err(seed::lost(directory.path())),
+        None if missing == Missing::Imagine => seed::imagined(),
+        None => {
             let seed = seed::make(directory.path())?;
-            let text = "wrote cluster.seed: the identity of this cluster; back it up, and never commit it"
-                .to_owned();
-            env.events.emit(Event::Notice { text });
-            Ok(seed)
+            let text = "wrote cluster.seed: the identity of this cluster; back it up, and never commit it";
+            env.events.emit(Event::Notice { text: text.to_owned() });
+            seed
         }
-    }
+    };
+    let lock = match lock {
+        Some(lock) => lock,
+        None => lock::make(env, directory, cluster, &seed, missing)?,
+    };
+    Ok((lock, seed))
 }
 
 /// The current time, read once per lock.

@@ -48,10 +48,10 @@ fn usage_errors() {
     assert_eq!(code(&["--help"]), Some(0));
     assert_eq!(code(&["--version"]), Some(0));
     assert!(!ws.store.exists());
-    insta::assert_snapshot!(ws.run(&["lock", "--update", "seed"]), @"
+    insta::assert_snapshot!(ws.run(&["lock", "--update", "sead"]), @"
     [stderr]
-    error: `seed` is not in the lock
-    hint: the lock has `epoch`, `release` and `rhcos`
+    error: `sead` is not in the lock
+    hint: the lock has `epoch`, `release`, `rhcos` and `seed`
     [exit 2]
     ");
 }

@@ -62,10 +62,10 @@ fn build_makes_what_is_missing_once() {
     insta::assert_snapshot!(ws.run(&["build", "infra/pool"]), @"
     [STORE]/[ID]-infra-pool
     [stderr]
+    note: wrote cluster.seed: the identity of this cluster; back it up, and never commit it
     built release/image ([MS] ms)
     built release/payload ([MS] ms)
     note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
-    note: wrote cluster.seed: the identity of this cluster; back it up, and never commit it
     built identity/uuid-pool ([MS] ms)
     built infra/pool ([MS] ms)
     [exit 0]

@@ -8,7 +8,11 @@
 //! Created once, never printed, never in the store. Exactly one form exists, except while one is converted to the
 //! other: the new file is complete and durable before the old one is removed, so an interruption leaves at least one
 //! good seed.
+//!
+//! A lock names the seed that it was written with by its fingerprint. With a lock, a missing or another seed is an error:
+//! a new one would silently be a new cluster.
 
+mod given;
 pub(crate) mod sealed;
 
 use std::os::unix::fs::MetadataExt;
@@ -19,6 +23,9 @@ use zeroize::Zeroizing;
 use super::{Env, Result, SEALED, SEED, WorkspaceError};
 use crate::base::fs;
 use crate::base::secret::{KEY_LENGTH, Seed};
+use crate::openshift::lock::Lock;
+
+pub(crate) use given::GivenSeed;
 
 /// The advice for a damaged seed.
 const RESTORE: &str = "restore it from your backup: a new seed is a new cluster";
@@ -50,17 +57,53 @@ pub(crate) fn form(directory: &Path) -> Result<Option<Form>> {
     }
 }
 
-/// Reads the seed of a cluster directory in either form; none if there is none.
-pub(crate) fn read(env: Env<'_>, directory: &Path) -> Result<Option<Seed>> {
-    match form(directory)? {
-        None => Ok(None),
-        Some(Form::Plain) => read_plain(directory).map(Some),
-        Some(Form::Sealed) => sealed::open(env, &directory.join(SEALED)).map(Some),
+/// Reads the seed that the user gave, or the directory's own in either form; none if there is none. Rejects a seed other
+/// than the one that the lock names.
+pub(crate) fn read(env: Env<'_>, directory: &Path, lock: Option<&Lock>) -> Result<Option<Seed>> {
+    let (seed, path) = match (env.seed, form(directory)?) {
+        (Some(given), _) => (given.open(env)?, given.name().into()),
+        (None, None) => return Ok(None),
+        (None, Some(Form::Plain)) => (read_plain(directory)?, directory.join(SEED)),
+        (None, Some(Form::Sealed)) => (sealed::open(env, &directory.join(SEALED))?, directory.join(SEALED)),
+    };
+    let found = seed.fingerprint();
+    match lock.and_then(|lock| lock.seed) {
+        Some(wanted) if wanted != found => Err(WorkspaceError::Seed {
+            path,
+            problem: "is not the one that cluster.lock was written with",
+            advice: format!(
+                "its fingerprint is {found:.12}…, and the lock has {wanted:.12}…: restore that seed; \
+                 `tinderbox lock --update seed` makes this one the cluster's, with other keys"
+            ),
+        }),
+        _ => Ok(Some(seed)),
+    }
+}
+
+/// The same, but none for an encrypted seed that nobody gave an identity for.
+pub(crate) fn read_if_open(env: Env<'_>, directory: &Path, lock: Option<&Lock>) -> Result<Option<Seed>> {
+    match (env.seed, env.identity, form(directory)?) {
+        (None, None, Some(Form::Sealed)) => Ok(None),
+        _ => read(env, directory, lock),
+    }
+}
+
+/// The error for a lock whose seed is gone.
+pub(crate) fn lost(directory: &Path) -> WorkspaceError {
+    WorkspaceError::Seed {
+        path: directory.join(SEED),
+        problem: "is missing, and cluster.lock was written with one",
+        advice: "restore it from your backup, or name it with `--seed FILE`; `tinderbox seed new --yes` makes another one, \
+                 and so another cluster with other keys"
+            .into(),
     }
 }
 
 /// Whether there is a seed, without opening an encrypted one. An unusable plain seed is an error.
-pub(crate) fn is_there(directory: &Path) -> Result<bool> {
+pub(crate) fn is_there(env: Env<'_>, directory: &Path) -> Result<bool> {
+    if env.seed.is_some() {
+        return Ok(true);
+    }
     Ok(match form(directory)? {
         None => false,
         Some(Form::Plain) => read_plain(directory).map(|_| true)?,

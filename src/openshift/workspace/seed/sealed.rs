@@ -118,7 +118,7 @@ pub(crate) fn seal(seed: &Seed, recipients: &[Recipient], path: &Path) -> Result
 }
 
 /// Whether this starts like an age file.
-fn is_age(bytes: &[u8]) -> bool {
+pub(super) fn is_age(bytes: &[u8]) -> bool {
     let start = bytes.trim_ascii_start();
     start.starts_with(b"-----BEGIN AGE") || start.starts_with(b"age-encryption.org/")
 }

@@ -1,5 +1,7 @@
 //! The seed at rest: plain or encrypted, it is the same cluster; and whatever is interrupted, one good seed is there.
 
+mod lost;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,7 +10,7 @@ use std::time::Duration;
 
 use age::secrecy::ExposeSecret;
 
-use super::harness::{SEED, Workspace, left_out, list, mode, set_mode};
+use crate::harness::{SEED, Workspace, left_out, list, mode, set_mode};
 
 const SECRET: &str = "manifest/openshift-config-secret-pull-secret";
 
@@ -248,7 +250,10 @@ fn recipients_from_files_each_can_open_it_and_rotation_shuts_out() {
     not verified: no identity of yours opens it
     [exit 0]
     ");
-    assert!(ws.run(&["graph", "--identity", text(&one)]).contains("no identity in `[TEMP]/one` can open"));
+    assert!(
+        ws.run(&["build", "--dry-run", "--identity", text(&one)])
+            .contains("no identity in `[TEMP]/one` can open")
+    );
     assert_eq!(opened(&ws, &two).unwrap(), SEED);
     assert!(opened(&ws, &one).is_none());
     let document =
@@ -325,7 +330,7 @@ fn an_interrupted_conversion_is_finished_by_the_next() {
     ");
     for args in [
         &["lock"][..],
-        &["graph"],
+        &["build", "--dry-run"],
         &["seed", "rotate-recipients", "-r", &recipient, "--identity", text(&file)],
     ] {
         assert!(ws.run(args).contains("has an encrypted one beside it"), "{args:?}");
