@@ -189,24 +189,31 @@ pub(super) fn warn(
     let Some(first) = rows.first() else { return Ok(None) };
     let until = boots_until(first);
     let expired = (until < now).then(|| rfc3339(until));
-    let text = if first.ends <= now {
-        format!("the certificate `{}` ended {}: run `tinderbox renew`", first.name, first.not_after)
-    } else if first.ends - now < SOON {
-        let left = (first.ends - now).whole_hours();
-        format!(
-            "the certificate `{}` ends in {left} h, at {}: run `tinderbox renew`",
-            first.name, first.not_after
-        )
-    } else if let Some(early) = rows.iter().find(|row| row.begins > now) {
-        format!(
-            "the certificate `{}` is not valid before {}: is the clock right?",
-            early.name, early.not_before
-        )
-    } else {
-        return Ok(expired);
-    };
-    env.events.emit(Event::Warning { text });
+    let warn = |text| env.events.emit(Event::Warning { text });
+    // Those for joining end first, and nodes that have joined need none: they must not hide the end of another.
+    let (ended, valid): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.ends <= now);
+    if let Some(first) = ended.first() {
+        warn(format!("{} ended {}: run `tinderbox renew`", named(&ended), first.not_after));
+    }
+    if let Some(next) = valid.first().filter(|next| next.ends - now < SOON) {
+        let left = (next.ends - now).whole_hours();
+        let (name, at) = (&next.name, &next.not_after);
+        warn(format!("the certificate `{name}` ends in {left} h, at {at}: run `tinderbox renew`"));
+    }
+    if let Some(early) = rows.iter().find(|row| row.begins > now) {
+        let (name, at) = (&early.name, &early.not_before);
+        warn(format!("the certificate `{name}` is not valid before {at}: is the clock right?"));
+    }
     Ok(expired)
+}
+
+/// The first of these certificates, and how many more there are.
+fn named(rows: &[&Row]) -> String {
+    let first = rows.first().map_or("", |row| row.name.as_str());
+    match rows.len() {
+        0 | 1 => format!("the certificate `{first}`"),
+        count => format!("the certificate `{first}` and {} more", count - 1),
+    }
 }
 
 /// Until when a set can finish a boot, by the certificate that expires first.

@@ -96,6 +96,7 @@ pub(crate) enum DialedName {
 pub(crate) enum Kubeconfigs {
     Named(Vec<String>),
     Flagged(Vec<String>),
+    Masters(Vec<String>),
     Joining,
 }
 

@@ -56,6 +56,17 @@ pub(crate) fn is_object(document: &YamlNode, kind: &str, object: &str) -> bool {
         && text(metadata, "name", name)
 }
 
+/// The client certificate of a kubeconfig.
+pub(crate) fn client_certificate(path: &str, text: &str) -> Found<Certificate> {
+    let kubeconfig = Kubeconfig::read(text, path.to_owned())?;
+    let mut chain = certificates(path, &kubeconfig.of("client-certificate-data")?)?;
+    if chain.is_empty() {
+        Err(format!("`{path}` has no client certificate"))
+    } else {
+        Ok(chain.swap_remove(0))
+    }
+}
+
 /// The decoded value of a key in a Secret or ConfigMap; none if it is empty.
 pub(crate) fn held(document: &YamlNode, key: &str) -> Option<String> {
     let plain = |field: &str| document.get(field).and_then(|data| data.get(key)).and_then(YamlNode::text);

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub(crate) use documents::{held, is_object};
+pub(crate) use documents::{client_certificate, held, is_object};
 pub(crate) use draw::{dot, mermaid, svg};
 
 use crate::openshift::knowledge::{Presentation, Role, TrustEdge};

@@ -284,18 +284,20 @@ impl<'a> Site<'a> {
                 let files = pods.iter().map(|pod| self.flag_file(pod, "kubeconfig"));
                 files.map(|file| file.and_then(|(path, text)| Kubeconfig::read(&text, path))).collect()
             }
-            Kubeconfigs::Joining => {
-                let of = |machine: &Machine| {
-                    let path = on(machine, JOINING);
-                    Kubeconfig::read(
-                        machine.files.get(JOINING).ok_or_else(|| absent(JOINING, &machine.name))?,
-                        path,
-                    )
-                };
-                self.nodes().map(of).collect()
+            Kubeconfigs::Masters(names) => {
+                let masters = self.machines.iter().filter(|machine| machine.pool == Pool::Master);
+                let all = masters.flat_map(|machine| names.iter().map(move |name| (machine, name)));
+                all.map(|(machine, name)| kubeconfig_on(machine, &format!("{KUBECONFIGS}{name}.kubeconfig")))
+                    .collect()
             }
+            Kubeconfigs::Joining => self.nodes().map(|machine| kubeconfig_on(machine, JOINING)).collect(),
         }
     }
+}
+
+fn kubeconfig_on(machine: &Machine, path: &str) -> Found<Kubeconfig> {
+    let text = machine.files.get(path).ok_or_else(|| absent(path, &machine.name))?;
+    Kubeconfig::read(text, on(machine, path))
 }
 
 fn on(machine: &Machine, path: &str) -> String {

@@ -196,7 +196,7 @@ fn flagged(site: &Site<'_>, pod: &str, flag: &str) -> String {
 
 fn files(site: &Site<'_>, which: &Kubeconfigs) -> String {
     match which {
-        Kubeconfigs::Named(names) => {
+        Kubeconfigs::Named(names) | Kubeconfigs::Masters(names) => {
             let names = names.iter().map(|name| format!("{name}.kubeconfig"));
             names.collect::<Vec<_>>().join(", ")
         }

@@ -65,6 +65,7 @@ const FACTS: &[&str] = &[
     "image-not-empty",
     "infrastructure-status",
     "kube-proxy",
+    "kube-proxy-cleanup",
     "kubeadmin-length",
     "kubelet-access",
     "kubelet-ca",

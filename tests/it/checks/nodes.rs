@@ -125,12 +125,12 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         &[],
         Recipe(
             "65-ignition/masters.toml",
-            &[
-                ("path = \"/etc/kubernetes/kubeconfig\"", "path = \"/etc/kubernetes/other\""),
-                ("mode = \"0644\"\nfrom = \"kubeconfig\"", "mode = \"0600\"\nfrom = \"kubeconfig\""),
-            ],
+            &[(
+                "path = \"/etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig\"",
+                "path = \"/etc/kubernetes/kubeconfigs/other.kubeconfig\"",
+            )],
         ),
-        "`/etc/kubernetes/kubeconfig` is mounted as a File, and is not written",
+        "`/etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig` is mounted as a File, and is not written",
     ),
     (
         "ignition-modes",
@@ -183,6 +183,66 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             )],
         ),
         "ignition/master-0: /etc/kubernetes/manifests/: no static pod runs kube-proxy",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Recipe(
+            "65-ignition/masters.toml",
+            &[(
+                "kube-proxy-kubeconfig = \"kubeconfig/kube-proxy:kube-proxy.kubeconfig\"",
+                "kube-proxy-kubeconfig = \"kubeconfig/kube-scheduler:kube-scheduler.kubeconfig\"",
+            )],
+        ),
+        "kube-proxy is `CN=system:kube-scheduler`, not `CN=system:kube-proxy`",
+    ),
+    (
+        "kube-proxy",
+        &[],
+        Recipe(
+            "24-pki/kube-proxy.toml",
+            &[("[params.subject]\n", "[params.subject]\norganizations = [\"system:masters\"]\n")],
+        ),
+        "kube-proxy is `O=system:masters, CN=system:kube-proxy`, not `CN=system:kube-proxy`",
+    ),
+    (
+        "kube-proxy-cleanup",
+        &[],
+        Recipe(
+            "65-ignition/masters.toml",
+            &[(
+                "name = \"kube-proxy-cleanup.service\"\nenabled = true",
+                "name = \"kube-proxy-cleanup.service\"\nenabled = false",
+            )],
+        ),
+        "ignition/master-0: /etc/kubernetes/manifests/kube-proxy.yaml: no enabled unit runs a script of this node with",
+    ),
+    (
+        "kube-proxy-cleanup",
+        &[],
+        Recipe(
+            "65-ignition/kube-proxy-cleanup.sh.j2",
+            &[("{{ services | join(\" \") }}", "{{ services | length }}")],
+        ),
+        "no enabled unit runs a script of this node with `/etc/kubernetes/manifests/kube-proxy.yaml`, `/etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig`, `172.30.0.0/16` in it",
+    ),
+    (
+        "kube-proxy-cleanup",
+        &["flag-files-exist"],
+        Recipe(
+            "65-ignition/masters.toml",
+            &[
+                (
+                    "path = \"/etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig\"",
+                    "path = \"/etc/kubernetes/kubeconfigs/proxy.kubeconfig\"",
+                ),
+                (
+                    "path = \"/usr/local/bin/kube-proxy-cleanup.sh\"",
+                    "path = \"/usr/local/bin/kube-proxy-clean.sh\"",
+                ),
+            ],
+        ),
+        "ignition/master-0: /etc/kubernetes/manifests/kube-proxy.yaml: no enabled unit",
     ),
     (
         "kubelet-ca",

@@ -70,14 +70,6 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         "no static pod runs kube-proxy",
     ),
     (
-        "kube-proxy",
-        &[],
-        Patch(
-            "target: {kind: ClusterRoleBinding, name: tinderbox-node-proxier}\npatch: [{op: replace, path: /subjects/0/name, value: 'system:admin'}]\n",
-        ),
-        "no ClusterRoleBinding gives `system:node-proxier` to user `system:bootstrapper`",
-    ),
-    (
         "front-proxy-names",
         &[],
         Recipe(

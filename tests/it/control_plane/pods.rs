@@ -539,7 +539,7 @@ fn kube_proxy() {
         command:
         - kube-proxy
         args:
-        - --kubeconfig=/etc/kubernetes/kubeconfig
+        - --kubeconfig=/etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig
         - --proxy-mode=iptables
         - --detect-local-mode=ClusterCIDR
         - --cluster-cidr=10.128.0.0/14
@@ -563,7 +563,7 @@ fn kube_proxy() {
         terminationMessagePolicy: FallbackToLogsOnError
         volumeMounts:
         - name: kubeconfig
-          mountPath: /etc/kubernetes/kubeconfig
+          mountPath: /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig
           readOnly: true
         - name: modules
           mountPath: /lib/modules
@@ -573,7 +573,7 @@ fn kube_proxy() {
       volumes:
       - name: kubeconfig
         hostPath:
-          path: /etc/kubernetes/kubeconfig
+          path: /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig
           type: File
       - name: modules
         hostPath:

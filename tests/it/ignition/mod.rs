@@ -1,6 +1,7 @@
 //! What nodes boot with.
 
 mod host;
+mod kube_proxy;
 mod node_image;
 mod nodes;
 mod refused;

@@ -95,7 +95,18 @@ fn the_bootstrap_node_has_the_keys_that_its_pods_name() {
     }
     let directories = entries(&config, "storage.directories");
     assert_eq!(directories["/etc/kubernetes/bootstrap-secrets"]["mode"], Value::from(0o700));
-    assert_eq!(below("/etc/kubernetes/kubeconfigs/", "").len(), 8);
+    assert_eq!(
+        below("/etc/kubernetes/kubeconfigs/", ".kubeconfig"),
+        [
+            "admin.kubeconfig",
+            "kube-controller-manager.kubeconfig",
+            "kube-scheduler.kubeconfig",
+            "lb-ext.kubeconfig",
+            "lb-int.kubeconfig",
+            "localhost-recovery.kubeconfig",
+            "localhost.kubeconfig",
+        ]
+    );
     assert_eq!(below("/etc/kubernetes/manifests/", "").len(), 5);
     assert_eq!(files["/usr/local/bin/bootkube.sh"]["mode"], Value::from(0o755));
     let units = entries(&config, "systemd.units");

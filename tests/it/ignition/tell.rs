@@ -22,7 +22,6 @@ fn show_lists_what_a_node_gets() {
     KIND       MODE             SIZE      PATH                                                                                                        FROM
     file       0644             899 B     /etc/kubernetes/bootstrap-secrets/kube-apiserver-kubelet-client.crt                                         pki/kube-apiserver-kubelet-client:kube-apiserver-kubelet-client.crt
     file       0600     secret            /etc/kubernetes/bootstrap-secrets/kube-apiserver-kubelet-client.key                                         key/kube-apiserver-kubelet-client:kube-apiserver-kubelet-client.key
-    file       0600     secret            /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig                                                    kubeconfig/kubelet-bootstrap:kubelet-bootstrap.kubeconfig
     file       0644             619 B     /etc/kubernetes/kubelet.conf                                                                                built-in recipes/65-ignition/kubelet.conf.j2
     file       0644             4.8 KiB   /opt/openshift/crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml                                       release/crds:0000_80_machine-config_01_kubeletconfigs.crd.yaml
     file       0600             1.9 KiB   /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml                                 patched:manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml

@@ -57,7 +57,7 @@ fn extensions_are_those_of_the_facts() {
         let Some((_, said)) = openssl(&pki, &args) else { return };
         text.push_str(&said);
     }
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r"
     subject=CN = root-ca
     issuer=CN = root-ca
     X509v3 Key Usage: critical
@@ -181,6 +181,14 @@ fn extensions_are_those_of_the_facts() {
     X509v3 Basic Constraints: critical
         CA:FALSE
     subject=CN = system:kube-controller-manager
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=CN = system:kube-proxy
     issuer=CN = kubernetes-ca
     X509v3 Key Usage: critical
         Digital Signature

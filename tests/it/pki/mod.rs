@@ -14,7 +14,7 @@ use std::process::Command;
 use crate::harness::{Workspace, left_out};
 
 /// Leaves of the example and the authority of each.
-const LEAVES: [(&str, &str); 14] = [
+const LEAVES: [(&str, &str); 15] = [
     ("admin", "kubernetes-ca"),
     ("etcd-client", "etcd-ca"),
     ("etcd-peer-bootstrap", "etcd-ca"),
@@ -26,6 +26,7 @@ const LEAVES: [(&str, &str); 14] = [
     ("kube-apiserver", "kubernetes-ca"),
     ("kube-apiserver-kubelet-client", "kubernetes-ca"),
     ("kube-controller-manager", "kubernetes-ca"),
+    ("kube-proxy", "kubernetes-ca"),
     ("kube-scheduler", "kubernetes-ca"),
     ("kubelet-bootstrap", "kubernetes-ca"),
     ("machine-config-server", "root-ca"),

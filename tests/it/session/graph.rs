@@ -24,12 +24,12 @@ fn affects() {
       cluster
     [exit 0]
     ");
-    insta::assert_snapshot!(ws.run(&["affects", "networking.serviceNetwork"]), @"
+    insta::assert_snapshot!(ws.run(&["affects", "networking.serviceNetwork"]), @r"
     installConfig.networking.serviceNetwork.0 (install-config.yaml:32: networking.serviceNetwork.0)
     networks.service.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.dns.0 (install-config.yaml:32: networking.serviceNetwork.0)
     service.kubernetes.0 (install-config.yaml:32: networking.serviceNetwork.0)
-    8 derivations read it:
+    12 derivations read it:
       pki/kube-apiserver
       installer-pki/kube-apiserver-service-network-server
       static-pod/kube-controller-manager
@@ -37,8 +37,12 @@ fn affects() {
       manifest/cluster-network-02-config
       manifest/cluster-network-03-config
       bootstrap-config/kube-apiserver
+      ignition/master-0
+      ignition/master-1
+      ignition/master-2
       check/certificates
-    46 more depend on those, and are rebuilt only if their inputs change:
+      check/ignition
+    42 more depend on those, and are rebuilt only if their inputs change:
       installer-tls
       assembled
       patched
@@ -57,9 +61,6 @@ fn affects() {
       render/kube-scheduler
       bootstrap-config/authentication
       ignition/bootstrap
-      ignition/master-0
-      ignition/master-1
-      ignition/master-2
       ignition/worker-0
       ignition/worker-1
       ignition-id/bootstrap
@@ -77,7 +78,6 @@ fn affects() {
       check/bootkube
       check/crds
       check/hand-over
-      check/ignition
       check/manifests
       check/references
       check/render

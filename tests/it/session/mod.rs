@@ -314,7 +314,7 @@ fn export() {
 fn checks() {
     let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!("checks", ws.run(&["check", "--list"]));
-    insta::assert_snapshot!(ws.run(&["check", "-q"]), @"
+    insta::assert_snapshot!(ws.run(&["check", "-q"]), @r"
             CHECK                         RULE
     passed  addresses                     VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
     passed  admin-group                   the admin client certificate has O=system:masters
@@ -354,7 +354,8 @@ fn checks() {
     passed  ignition-spec                 every node's config is one by its own spec version: known keys, known shapes, contents that can be read
     passed  image-not-empty               no image reference is empty, none is by tag
     passed  infrastructure-status         Infrastructure `.status` has controlPlaneTopology, infrastructureTopology, platformStatus, apiServerURL, apiServerInternalURI and infrastructureName, and bootkube writes it through the status subresource
-    passed  kube-proxy                    masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged; its user is bound to system:node-proxier
+    passed  kube-proxy                    masters have the kube-proxy static pod, from the release's own kube-proxy image, privileged, as user system:kube-proxy, which the API server binds to system:node-proxier
+    passed  kube-proxy-cleanup            masters have an enabled unit that removes kube-proxy's pod, rules and kubeconfig once OVN serves the service networks
     passed  kubeadmin-length              the kubeadmin password has at least 23 characters
     passed  kubelet-access                User system:kube-apiserver is bound to ClusterRole system:kubelet-api-admin
     passed  kubelet-ca                    masters and workers have /etc/kubernetes/kubelet-ca.crt

@@ -61,7 +61,9 @@ fn each_entry_is_taken_away() {
     for ((on_node, path, place, name), outcomes) in found {
         assert_eq!(outcomes.len(), 1, "{path} is not the same on all nodes: {outcomes:?}");
         let (refused, names) = outcomes.into_iter().next().unwrap();
-        assert_eq!(names.len(), if on_node { 2 } else { 1 }, "{path}: {names:?}");
+        // kube-proxy is on masters only.
+        let on_all = on_node && !path.contains("kube-proxy");
+        assert_eq!(names.len(), if on_all { 2 } else { 1 }, "{path}: {names:?}");
         let pool = if on_node { "nodes" } else { "bootstrap" };
         match refused.is_empty() {
             true => unused.push(format!("{pool} {path} {place} {name}")),
@@ -106,6 +108,7 @@ fn each_entry_is_taken_away() {
       api-servers-to-pods before
       api-servers-to-components before
       api-servers-to-kubelets before
+      api-servers-to-kube-proxy before
       api-server-to-bootkube before
     bootstrap /etc/kubernetes/bootstrap-secrets/kubernetes-ca-bundle.crt 0 CN=kubernetes-ca
       api-servers-to-pods before
@@ -119,6 +122,7 @@ fn each_entry_is_taken_away() {
       masters-to-bootstrap-api-server after
       administrators-to-api-servers before
       joining-kubelets-to-api-servers before
+      kube-proxy-to-api-servers before
       kubelets-to-api-servers-later after
       kubelets-to-api-servers before
       kubelets-to-api-servers after
@@ -187,10 +191,12 @@ fn each_entry_is_taken_away() {
       masters-to-bootstrap-api-server after
     bootstrap /opt/openshift/manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml 0 CN=kubernetes-ca
       joining-kubelets-to-api-servers after
+      kube-proxy-to-api-servers after
     bootstrap /opt/openshift/manifests/hand-over-loadbalancer-serving-signer.yaml 0 CN=kubernetes-ca
       api-servers-to-administrators after
       api-servers-to-components after
       api-servers-to-kubelets after
+      api-servers-to-kube-proxy after
     bootstrap /opt/openshift/manifests/hand-over-localhost-serving-signer.yaml 0 CN=kubernetes-ca
       api-servers-to-localhost after
     bootstrap /opt/openshift/manifests/hand-over-machine-config-server-tls.yaml 0 CN=system:machine-config-server
@@ -208,6 +214,11 @@ fn each_entry_is_taken_away() {
     nodes /etc/kubernetes/kubeconfig 2 CN=system:bootstrapper
       joining-kubelets-to-api-servers before
       joining-kubelets-to-api-servers after
+    nodes /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig 0 CN=kubernetes-ca
+      api-servers-to-kube-proxy before
+    nodes /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig 2 CN=system:kube-proxy
+      kube-proxy-to-api-servers before
+      kube-proxy-to-api-servers after
     nodes /etc/kubernetes/kubelet-ca.crt 0 CN=kubernetes-ca
       masters-to-kubelets after
       api-server-to-kubelets before
@@ -216,9 +227,6 @@ fn each_entry_is_taken_away() {
     bootstrap /etc/kubernetes/kubeconfigs/admin.kubeconfig 1 CN=root-ca
     bootstrap /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig 1 CN=root-ca
     bootstrap /etc/kubernetes/kubeconfigs/kube-scheduler.kubeconfig 1 CN=root-ca
-    bootstrap /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig 0 CN=kubernetes-ca
-    bootstrap /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig 1 CN=root-ca
-    bootstrap /etc/kubernetes/kubeconfigs/kubelet-bootstrap.kubeconfig 2 CN=system:bootstrapper
     bootstrap /etc/kubernetes/kubeconfigs/lb-ext.kubeconfig 1 CN=root-ca
     bootstrap /etc/kubernetes/kubeconfigs/lb-int.kubeconfig 1 CN=root-ca
     bootstrap /etc/kubernetes/kubeconfigs/localhost-recovery.kubeconfig 1 CN=root-ca
@@ -235,6 +243,7 @@ fn each_entry_is_taken_away() {
     nodes /etc/kubernetes/ca.crt 0 CN=kubernetes-ca
     nodes /etc/kubernetes/ca.crt 1 CN=root-ca
     nodes /etc/kubernetes/kubeconfig 1 CN=root-ca
+    nodes /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig 1 CN=root-ca
     nodes /etc/kubernetes/kubelet-ca.crt 1 CN=kubelet-ca
     nodes /etc/kubernetes/kubelet-ca.crt 2 CN=root-ca
     ");

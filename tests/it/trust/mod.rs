@@ -78,10 +78,11 @@ fn the_examples_picture() {
         before7["pods"]
         before8["controller manager and scheduler"]
         before9["kubelets"]
-        before10["aggregated APIs"]
-        before11["kubelets that join"]
-        before12["token Secrets"]
-        before13["service accounts of pods"]
+        before10["kube-proxy on masters"]
+        before11["aggregated APIs"]
+        before12["kubelets that join"]
+        before13["token Secrets"]
+        before14["service accounts of pods"]
       end
       subgraph after["after the pivot: operators have taken over"]
         after0["etcd members"]
@@ -93,15 +94,16 @@ fn the_examples_picture() {
         after6["pods"]
         after7["controller manager and scheduler"]
         after8["kubelets"]
-        after9["API servers on masters"]
-        after10["controller managers on masters"]
-        after11["bootstrap API server"]
-        after12["aggregated APIs"]
-        after13["kubelets that join"]
-        after14["machine-config server"]
-        after15["nodes that join later"]
-        after16["token Secrets"]
-        after17["service accounts of pods"]
+        after9["kube-proxy on masters"]
+        after10["API servers on masters"]
+        after11["controller managers on masters"]
+        after12["bootstrap API server"]
+        after13["aggregated APIs"]
+        after14["kubelets that join"]
+        after15["machine-config server"]
+        after16["nodes that join later"]
+        after17["token Secrets"]
+        after18["service accounts of pods"]
       end
       subgraph legend
         from0["who shows"]
@@ -118,16 +120,18 @@ fn the_examples_picture() {
       before3 -- "kube-apiserver (server)<br/>kube-controller-manager --root-ca-file kubernetes-ca-bundle.crt" --> before7
       before3 -- "kube-apiserver (server)<br/>certificate-authority-data in kube-controller-manager --kubeconfig kube-controller-manager.kubeconfig and kube-scheduler --kubeconfig kube-scheduler.kubeconfig" --> before8
       before3 -- "kube-apiserver (server)<br/>certificate-authority-data in /etc/kubernetes/kubeconfig of every node" --> before9
+      before3 -- "kube-apiserver (server)<br/>certificate-authority-data in kube-proxy.kubeconfig" --> before10
       before3 -- "kube-apiserver (server)<br/>kubernetes-ca-bundle.crt" --> before4
       before8 -- "kube-controller-manager, kube-scheduler (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
-      before3 -- "front-proxy-client (client)<br/>kube-apiserver --requestheader-client-ca-file front-proxy-ca.crt" --> before10
+      before3 -- "front-proxy-client (client)<br/>kube-apiserver --requestheader-client-ca-file front-proxy-ca.crt" --> before11
       before5 -- "admin (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
-      before11 -- "kubelet-bootstrap (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
+      before12 -- "kubelet-bootstrap (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
+      before10 -- "kube-proxy (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
       before3 -- "kube-apiserver-kubelet-client (client)<br/>clientCAFile in /etc/kubernetes/kubelet.conf of every node" --> before9
       before9 -- "signed by kubernetes-ca (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> before3
       before9 -- "signed by kubernetes-ca (server)<br/>kube-apiserver --kubelet-certificate-authority kubernetes-ca.crt" --> before3
-      before12 -- "service-account (token)<br/>kube-apiserver --service-account-key-file bound-service-account-signing-key.pub and service-account.pub" --> before3
-      before13 -- "bound-service-account-signing-key (token)<br/>kube-apiserver --service-account-key-file bound-service-account-signing-key.pub and service-account.pub" --> before3
+      before13 -- "service-account (token)<br/>kube-apiserver --service-account-key-file bound-service-account-signing-key.pub and service-account.pub" --> before3
+      before14 -- "bound-service-account-signing-key (token)<br/>kube-apiserver --service-account-key-file bound-service-account-signing-key.pub and service-account.pub" --> before3
       after0 -- "signed by etcd-signer (client)<br/>etcd --trusted-ca-file etcd-ca.crt" --> after1
       after1 -- "etcd-server (server)<br/>ConfigMap openshift-etcd/etcd-ca-bundle [ca-bundle.crt]" --> after2
       after3 -- "etcd-client (client)<br/>ConfigMap openshift-etcd/etcd-ca-bundle [ca-bundle.crt]" --> after0
@@ -138,25 +142,27 @@ fn the_examples_picture() {
       after3 -- "signed by service-network-serving-signer (server)<br/>kube-controller-manager --root-ca-file kubernetes-ca-bundle.crt" --> after6
       after3 -- "signed by loadbalancer-serving-signer (server)<br/>certificate-authority-data in kube-controller-manager --kubeconfig kube-controller-manager.kubeconfig and kube-scheduler --kubeconfig kube-scheduler.kubeconfig" --> after7
       after3 -- "signed by loadbalancer-serving-signer (server)<br/>certificate-authority-data in /etc/kubernetes/kubeconfig of every node" --> after8
-      after9 -- "signed by kube-apiserver-to-kubelet-signer (client)<br/>clientCAFile in /etc/kubernetes/kubelet.conf of every node" --> after8
+      after3 -- "signed by loadbalancer-serving-signer (server)<br/>certificate-authority-data in kube-proxy.kubeconfig" --> after9
+      after10 -- "signed by kube-apiserver-to-kubelet-signer (client)<br/>clientCAFile in /etc/kubernetes/kubelet.conf of every node" --> after8
       after7 -- "kube-controller-manager, kube-scheduler (client)<br/>Secret openshift-kube-apiserver-operator/kube-control-plane-signer [tls.crt]" --> after3
-      after10 -- "signed by kube-control-plane-signer (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> after11
-      after3 -- "front-proxy-client (client)<br/>Secret openshift-kube-apiserver-operator/aggregator-client-signer [tls.crt]" --> after12
-      after9 -- "signed by aggregator-client-signer (client)<br/>kube-apiserver --requestheader-client-ca-file front-proxy-ca.crt" --> after12
+      after11 -- "signed by kube-control-plane-signer (client)<br/>kube-apiserver --client-ca-file kubernetes-ca.crt" --> after12
+      after3 -- "front-proxy-client (client)<br/>Secret openshift-kube-apiserver-operator/aggregator-client-signer [tls.crt]" --> after13
+      after10 -- "signed by aggregator-client-signer (client)<br/>kube-apiserver --requestheader-client-ca-file front-proxy-ca.crt" --> after13
       after4 -- "admin (client)<br/>ConfigMap openshift-config/admin-kubeconfig-client-ca [ca-bundle.crt]" --> after3
-      after13 -- "kubelet-bootstrap (client)<br/>ConfigMap openshift-config-managed/kubelet-bootstrap-kubeconfig [ca-bundle.crt]" --> after3
+      after14 -- "kubelet-bootstrap (client)<br/>ConfigMap openshift-config-managed/kubelet-bootstrap-kubeconfig [ca-bundle.crt]" --> after3
+      after9 -- "kube-proxy (client)<br/>ConfigMap openshift-config-managed/kubelet-bootstrap-kubeconfig [ca-bundle.crt]" --> after3
       after3 -- "kube-apiserver-kubelet-client (client)<br/>ConfigMap openshift-config/initial-kube-apiserver-server-ca [ca-bundle.crt]" --> after8
-      after14 -- "machine-config-server (server)<br/>ConfigMap kube-system/root-ca [ca.crt]" --> after15
-      after8 -- "signed by kubernetes-ca (client)<br/>Secret openshift-kube-controller-manager-operator/csr-signer-signer [tls.crt]" --> after9
+      after15 -- "machine-config-server (server)<br/>ConfigMap kube-system/root-ca [ca.crt]" --> after16
+      after8 -- "signed by kubernetes-ca (client)<br/>Secret openshift-kube-controller-manager-operator/csr-signer-signer [tls.crt]" --> after10
       after8 -- "signed by kubernetes-ca (client)<br/>ConfigMap openshift-config-managed/csr-controller-ca [ca-bundle.crt]" --> after3
       after8 -- "signed by kubernetes-ca (server)<br/>ConfigMap openshift-config-managed/csr-controller-ca [ca-bundle.crt]" --> after3
-      after16 -- "service-account (token)<br/>ConfigMap openshift-config-managed/sa-token-signing-certs [service-account-001.pub]" --> after3
-      after17 -- "bound-service-account-signing-key (token)<br/>Secret openshift-kube-apiserver-operator/next-bound-service-account-signing-key [service-account.pub]" --> after3
+      after17 -- "service-account (token)<br/>ConfigMap openshift-config-managed/sa-token-signing-certs [service-account-001.pub]" --> after3
+      after18 -- "bound-service-account-signing-key (token)<br/>Secret openshift-kube-apiserver-operator/next-bound-service-account-signing-key [service-account.pub]" --> after3
       from0 -- "what is shown (as what)<br/>what it is verified with" --> to0
       from1 -. "REFUSED: why<br/>what follows" .-> to1
-      linkStyle 44 stroke:#c0392b,color:#c0392b
+      linkStyle 48 stroke:#c0392b,color:#c0392b
     [stderr]
-    note: all 43 verifications hold
+    note: all 47 verifications hold
     [exit 0]
     "#);
     insta::assert_snapshot!(ws.run(&["graph", "--trust", "ignition"]), @r"
@@ -252,7 +258,7 @@ fn everything_holds_everywhere() {
         ws.build(&["ignition"]);
         let trust = verified(&machines(&ws));
         assert_eq!(trust.refused(), [""; 0], "{name}");
-        assert_eq!(trust.verifications, 43, "{name}");
+        assert_eq!(trust.verifications, 47, "{name}");
     }
 }
 
@@ -364,6 +370,7 @@ fn each_other_reason_is_said() {
       masters-to-bootstrap-api-server after: `CN=kubernetes-ca`, which signs it, is not vouched for
       administrators-to-api-servers before: /etc/kubernetes/kubeconfigs/admin.kubeconfig: `O=system:masters, CN=system:admin` is signed by `CN=kubernetes-ca`, which is not in it
       joining-kubelets-to-api-servers before: /etc/kubernetes/kubeconfig on master-0: `CN=system:bootstrapper` is signed by `CN=kubernetes-ca`, which is not in it
+      kube-proxy-to-api-servers before: /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig on master-0: `CN=system:kube-proxy` is signed by `CN=kubernetes-ca`, which is not in it
       kubelets-to-api-servers before: `CN=kubernetes-ca`, which signs it, is not vouched for
     no kubelet authority
       kubelets-serve-api-servers before: `kube-apiserver` has no flag `--kubelet-certificate-authority`
@@ -435,15 +442,16 @@ fn a_patch_is_followed() {
     insta::assert_snapshot!(bad.join("\n"), @r#"
     before8 -. "kube-controller-manager, kube-scheduler (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig: 'CN=system:kube-controller-manager' is signed by 'CN=kubernetes-ca', which is not in it<br/>the API refuses the controller manager and the scheduler" .-> before3
     before5 -. "admin (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfigs/admin.kubeconfig: 'O=system:masters, CN=system:admin' is signed by 'CN=kubernetes-ca', which is not in it<br/>the admin kubeconfig dies with the bootstrap node" .-> before3
-    before11 -. "kubelet-bootstrap (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfig on master-0: 'CN=system:bootstrapper' is signed by 'CN=kubernetes-ca', which is not in it<br/>kubelets that want to join are refused by the masters" .-> before3
+    before12 -. "kubelet-bootstrap (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfig on master-0: 'CN=system:bootstrapper' is signed by 'CN=kubernetes-ca', which is not in it<br/>kubelets that want to join are refused by the masters" .-> before3
+    before10 -. "kube-proxy (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig on master-0: 'CN=system:kube-proxy' is signed by 'CN=kubernetes-ca', which is not in it<br/>kube-proxy is refused, and service addresses do not work on masters before OVN" .-> before3
     before9 -. "signed by kubernetes-ca (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: 'CN=kubernetes-ca', which signs it, is not vouched for<br/>kubelet certificates issued during bootstrap are refused" .-> before3
-    after10 -. "signed by kube-control-plane-signer (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: 'CN=kubernetes-ca', which signs it, is not vouched for<br/>the masters' components are refused wherever the load balancer leads them to the bootstrap node" .-> after11
-    after14 -. "machine-config-server (server)<br/>ConfigMap kube-system/root-ca [ca.crt]<br/>REFUSED: ConfigMap kube-system/root-ca [ca.crt] is empty<br/>nodes that join later refuse the machine-config server" .-> after15
+    after11 -. "signed by kube-control-plane-signer (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: 'CN=kubernetes-ca', which signs it, is not vouched for<br/>the masters' components are refused wherever the load balancer leads them to the bootstrap node" .-> after12
+    after15 -. "machine-config-server (server)<br/>ConfigMap kube-system/root-ca [ca.crt]<br/>REFUSED: ConfigMap kube-system/root-ca [ca.crt] is empty<br/>nodes that join later refuse the machine-config server" .-> after16
     from1 -. "REFUSED: why<br/>what follows" .-> to1
-    linkStyle 10,12,13,15,31,37,44 stroke:#c0392b,color:#c0392b
+    linkStyle 11,13,14,15,17,34,41,48 stroke:#c0392b,color:#c0392b
     "#);
     insta::assert_snapshot!(said.split("[stderr]\n").nth(1).unwrap(), @r"
-    warning: 6 of 43 verifications fail: components-to-api-servers before, masters-to-bootstrap-api-server after, administrators-to-api-servers before, joining-kubelets-to-api-servers before, machine-config-server-to-nodes after, kubelets-to-api-servers before
+    warning: 7 of 47 verifications fail: components-to-api-servers before, masters-to-bootstrap-api-server after, administrators-to-api-servers before, joining-kubelets-to-api-servers before, kube-proxy-to-api-servers before, machine-config-server-to-nodes after, kubelets-to-api-servers before
     [exit 0]
     ");
     let dot = ws.run(&["graph", "--trust", "--format", "dot", "-q"]);

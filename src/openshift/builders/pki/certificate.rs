@@ -1,7 +1,7 @@
 //! `certificate`: a leaf certificate, issued for its own key.
 //!
 //! File: `<name>.crt`. With `append_issuer`, its issuer's certificate follows in the same file. A server certificate
-//! must have names, unless the recipe sets `nameless`.
+//! must have names, unless the recipe sets `nameless`. `most_hours` limits its life, however long `hours` is.
 
 use super::terms::Terms;
 use super::{about, certificate, key};
@@ -39,6 +39,7 @@ impl Builder for Certificate {
             "dns",
             "ips",
             "hours",
+            "most_hours",
             "append_issuer",
         ])?;
         job.exactly(&["key", "issuer", "issuer-key"])?;

@@ -110,7 +110,8 @@ impl<'a> Terms<'a> {
         let text = self.renewed("epoch").and_then(Value::as_text).or_else(|| self.text("epoch"));
         let epoch = text.and_then(|text| OffsetDateTime::parse(text, &Rfc3339).ok());
         let epoch = epoch.ok_or_else(|| wrong("config.epoch", "the epoch of the lock"))?;
-        let hours = self.count("hours")?.and_then(|hours| i64::try_from(hours).ok());
+        let most = self.count("most_hours")?.unwrap_or(u64::MAX);
+        let hours = self.count("hours")?.and_then(|hours| i64::try_from(hours.min(most)).ok());
         let not_after = hours.and_then(|hours| epoch.checked_add(Duration::hours(hours)));
         // The last year that a certificate can express.
         let not_after = not_after.filter(|time| time.year() < 9999);

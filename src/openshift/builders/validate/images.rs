@@ -2,7 +2,6 @@
 
 use super::artifacts::{Artifacts, Document};
 use super::ignition;
-use super::manifests::bound;
 use super::pods::{Program, programs};
 use super::references::{containers, pod_specs};
 use super::{Check, Report};
@@ -47,8 +46,6 @@ pub(super) const KUBE_PROXY: Check = Check {
                 program.report(report, "securityContext", "it is not privileged");
             }
         }
-        // It uses the bootstrap kubeconfig of a new master's kubelet.
-        bound(artifacts, report, "system:bootstrapper", "system:node-proxier");
     },
 };
 

@@ -90,6 +90,7 @@ pub(crate) const CHECKS: &[Check] = &[
     images::NOT_EMPTY,
     objects::INFRASTRUCTURE,
     images::KUBE_PROXY,
+    ignition::CLEANUP,
     secrets::KUBEADMIN,
     manifests::KUBELET_ACCESS,
     ignition::KUBELET_CA,

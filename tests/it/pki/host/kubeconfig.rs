@@ -10,9 +10,10 @@ use tinderbox::internals::pki::{Certificate, PrivateKey};
 use crate::harness::{Workspace, left_out, list, mode};
 
 /// Name, user, server: the table of the facts.
-const TABLE: [(&str, &str, &str); 8] = [
+const TABLE: [(&str, &str, &str); 9] = [
     ("admin", "system:admin", "https://api.ocp4.example.com:6443"),
     ("kube-controller-manager", "system:kube-controller-manager", "https://api-int.ocp4.example.com:6443"),
+    ("kube-proxy", "system:kube-proxy", "https://api-int.ocp4.example.com:6443"),
     ("kube-scheduler", "system:kube-scheduler", "https://api-int.ocp4.example.com:6443"),
     ("kubelet-bootstrap", "system:bootstrapper", "https://api-int.ocp4.example.com:6443"),
     ("lb-ext", "system:admin", "https://api.ocp4.example.com:6443"),

@@ -3,14 +3,16 @@
 //! Messages contain paths, names and lines, but no file content: configs are secret.
 
 mod boot;
+mod kube_proxy;
 mod node_image;
 mod programs;
 mod storage;
 mod units;
 
 pub(super) use boot::{APISERVER_URL, BOOTKUBE, KUBELET_CA, MASTER_LABEL, PAUSE_IMAGE, STANDALONE};
+pub(super) use kube_proxy::{CLEANUP, kube_proxy};
 pub(super) use node_image::NODE_IMAGE;
-pub(super) use programs::{audit_log, flag_files, kube_proxy};
+pub(super) use programs::{audit_log, flag_files};
 pub(super) use storage::{DUPLICATES, MODES, PATHS, PINNED, READABLE, SIZES, SPEC};
 pub(super) use units::UNITS;
 

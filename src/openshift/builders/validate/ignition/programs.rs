@@ -2,13 +2,13 @@
 
 use super::super::Report;
 use super::super::artifacts::Artifacts;
-use super::{Node, are_there, nodes};
+use super::{Node, nodes};
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source};
 use crate::engine::tree::leaf;
 use crate::openshift::pod::{Container, containers};
 
-const MANIFESTS: &str = "/etc/kubernetes/manifests/";
+pub(super) const MANIFESTS: &str = "/etc/kubernetes/manifests/";
 /// Directories that the operating system provides or creates at boot.
 const SYSTEM: [&str; 6] = ["/lib/", "/usr/", "/dev/", "/proc/", "/run/", "/sys/"];
 
@@ -17,13 +17,13 @@ const SYSTEM: [&str; 6] = ["/lib/", "/usr/", "/dev/", "/proc/", "/run/", "/sys/"
 const KUBELET: [&str; 2] = ["/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki/"];
 
 /// A static pod as the node gets it.
-struct Pod {
-    path: String,
+pub(super) struct Pod {
+    pub(super) path: String,
     root: yaml::YamlNode,
-    containers: Vec<Container>,
+    pub(super) containers: Vec<Container>,
 }
 
-fn pods(node: &Node<'_>) -> Vec<Pod> {
+pub(super) fn pods(node: &Node<'_>) -> Vec<Pod> {
     let mut found = Vec::new();
     for path in node.config.files.keys().filter(|path| path.starts_with(MANIFESTS)) {
         let Some(text) = node.text(path) else { continue };
@@ -102,17 +102,6 @@ pub(in super::super) fn audit_log(artifacts: &Artifacts<'_>, report: &mut Report
             }
         }
     }
-}
-
-/// Every master has the pod that makes service addresses work. Returns whether there are configs to check.
-pub(in super::super) fn kube_proxy(artifacts: &Artifacts<'_>, report: &mut Report<'_>) -> bool {
-    for node in nodes(artifacts).iter().filter(|node| node.role == "master") {
-        let runs = |container: &Container| container.program.iter().any(|word| leaf(word) == "kube-proxy");
-        if !pods(node).iter().flat_map(|pod| &pod.containers).any(runs) {
-            node.report(report, MANIFESTS, "no static pod runs kube-proxy");
-        }
-    }
-    are_there(artifacts)
 }
 
 /// Host path volumes: path, type, line.
