@@ -7,19 +7,21 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Jobs;
-use super::build::{self, BuildRequest, Failure};
+use super::build::{self, BuildReport, BuildRequest, Failure};
 use super::error::explain;
 use super::output::{Colour, exit_code, line, stdout_paint, table};
 use super::{Printer, Result};
+use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::hint::Hint;
 use crate::engine::builders::BuildError;
 use crate::engine::exec::ExecError;
+use crate::engine::fields::Projected;
 use crate::engine::store::StoreError;
 use crate::openshift::builders::ArtifactError;
 use crate::openshift::builders::validate::Finding;
 use crate::openshift::knowledge::{BootFact, Knowledge, Table};
-use crate::openshift::workspace::{ClusterDir, Env};
+use crate::openshift::workspace::{ClusterDir, Env, read_cluster};
 
 /// Validate: read all files and run every check
 #[derive(Debug, clap::Args)]
@@ -44,9 +46,14 @@ impl Args {
             let rows = rows.map(|one| vec![one.status.clone(), one.name.clone(), one.rule.clone()]);
             table(&["", "CHECK", "RULE"], &rows.collect::<Vec<_>>());
             show_not_evaluated(&checked);
+            if let Some(until) = &checked.expired {
+                let text =
+                    format!("these artifacts could boot until {until}; `tinderbox renew` moves the dates");
+                line(stdout_paint(&text, Colour::Red));
+            }
         });
         checked.errors.iter().for_each(|error| explain(error, error.hint()));
-        Ok(exit_code(checked.failed.is_empty()))
+        Ok(exit_code(checked.failed.is_empty() && checked.expired.is_none()))
     }
 }
 
@@ -108,6 +115,9 @@ struct Checked {
     findings: Vec<Finding>,
     /// Derivations below `check/` without output because a check failed.
     failed: Vec<Failure>,
+    /// Until when these artifacts could finish a boot, if that is past.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired: Option<String>,
     /// The errors themselves, for printing.
     #[serde(skip)]
     errors: Vec<Arc<ExecError>>,
@@ -139,6 +149,11 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
     let request =
         BuildRequest { targets: vec!["check".into()], jobs, keep_going: true, check: false, no_link: true };
     let report = build::build(env, &request)?;
+    if !has_ssh_key(env)? {
+        let text = "install-config.yaml has no sshKey: nobody can log in to a node, and `realize ssh`, `logs` and `gather` \
+                    cannot reach one";
+        env.events.emit(Event::Warning { text: text.into() });
+    }
     // The configuration was checked when it was read: a failed check does not get this far.
     let knowledge = knowledge(env)?;
     let facts = knowledge.boot_facts.get()?.facts(None).into_values();
@@ -166,7 +181,14 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
         status: "failed".into(),
         not_evaluated: Vec::new(),
     }));
-    Ok(Checked { checks: once(checks), findings, failed: report.failed, errors: report.errors })
+    let BuildReport { failed, errors, expired, .. } = report;
+    Ok(Checked { checks: once(checks), findings, failed, expired, errors })
+}
+
+/// Whether anybody will be able to log in to the nodes.
+fn has_ssh_key(env: Env<'_>) -> Result<bool> {
+    let keys = read_cluster(&ClusterDir::open(env.directory)?)?.fields().project("sshKeys").ok();
+    Ok(keys.is_some_and(|keys| matches!(keys.value, Projected::Plain(keys) if keys.is_truthy())))
 }
 
 /// Every check once, by name: several derivations may run the same check on different artifacts.

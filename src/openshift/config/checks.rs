@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use super::derived::nth;
 use super::files::File;
 use super::inputs::{At, Inputs, JOIN, at, v4};
+use super::machines;
 use super::model::ClusterNetwork;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
@@ -26,6 +27,7 @@ pub(crate) struct Check {
 pub(crate) const CHECKS: &[Check] = &[
     Check { name: "addresses", run: addresses },
     Check { name: "families", run: families },
+    Check { name: "machine-size", run: machines::sizes },
     Check { name: "networks-disjoint", run: networks_disjoint },
     Check { name: "replicas", run: replicas },
 ];
@@ -40,7 +42,7 @@ pub(super) fn run(inputs: &Inputs<'_>, disabled: &[String], problems: &mut Probl
 }
 
 /// Collects the problems of a check.
-struct Findings<'a> {
+pub(super) struct Findings<'a> {
     check: &'static str,
     inputs: &'a Inputs<'a>,
     problems: &'a mut Problems,
@@ -51,7 +53,7 @@ impl Findings<'_> {
         self.push(self.inputs.problem(at, message), hint);
     }
 
-    fn push(&mut self, problem: Problem, hint: impl Into<String>) {
+    pub(super) fn push(&mut self, problem: Problem, hint: impl Into<String>) {
         self.problems.push(problem.check(self.check).hint(Some(hint.into())));
     }
 }

@@ -90,15 +90,15 @@ pub(super) const NODES: &[Row] = &[
     field(
         "memory",
         Kind::Quantity(MIB),
-        "Memory in MiB, or a text such as `16GiB`; 16 GiB by default, workers 8 GiB.",
+        "Memory, such as `16GiB`; that is the default, and 8GiB for workers.",
     )
     .default_from(&[], |_, node| {
         let gib = if node.get("role") == Some(&Role::Worker) { 8 } else { 16 };
         Some(Scalar::Quantity(Quantity { count: gib * 1024, unit: MIB }))
     })
     .seen_as("memoryMiB"),
-    field("disk", Kind::Quantity(GB), "Disk in GB, or a text such as `120GB`; 100 GB by default.")
-        .default("100")
+    field("disk", Kind::Quantity(GB), "Disk, such as `120GB`; 100GB by default.")
+        .default("100GB")
         .seen_as("diskGB"),
     field(
         "installDevice",

@@ -254,6 +254,10 @@ impl Walk<'_> {
                 }
                 (true, Some(format!("for example: {}", syntax.example)))
             }
+            Kind::Quantity(unit) if text.parse::<u64>().is_ok() => {
+                let unit = unit.example.trim_start_matches(|c: char| c.is_ascii_digit());
+                (false, Some(format!("write `{text}{unit}` if you mean that")))
+            }
             _ => (false, None),
         };
         let Some(scalar) = kind.parse(&text, plain) else {

@@ -135,29 +135,26 @@ pub(super) struct Quantity {
     pub(super) unit: Unit,
 }
 
-/// The unit of a bare number.
+/// The unit that an amount is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// As users write it.
-    pub(super) name: &'static str,
     bytes: u64,
     /// An amount as text.
     pub(super) example: &'static str,
 }
 
 /// For memory.
-pub(super) const MIB: Unit = Unit { name: "MiB", bytes: 1 << 20, example: "16GiB" };
+pub(super) const MIB: Unit = Unit { bytes: 1 << 20, example: "16GiB" };
 /// For disks.
-pub(super) const GB: Unit = Unit { name: "GB", bytes: 1_000_000_000, example: "120GB" };
+pub(super) const GB: Unit = Unit { bytes: 1_000_000_000, example: "120GB" };
 
 impl Quantity {
-    /// A bare number counts `unit`; a text may have its own unit.
+    /// A number and its unit. A bare number is ambiguous: 16 may be meant as GiB or as MiB.
     pub(super) fn parse(text: &str, unit: Unit) -> Option<Self> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (count, suffix) = text.split_at(digits);
         let count: u64 = count.parse().ok().filter(|count| *count > 0)?;
         let scale: u64 = match suffix.trim_start() {
-            "" => unit.bytes,
             "M" | "MB" => 1_000_000,
             "G" | "GB" => 1_000_000_000,
             "T" | "TB" => 1_000_000_000_000,
@@ -196,7 +193,7 @@ mod tests {
     #[test]
     fn quantities_are_read_in_their_unit() {
         let count = |text, unit| Quantity::parse(text, unit).map(|quantity| quantity.count);
-        assert_eq!(count("16384", MIB), Some(16384));
+        assert_eq!(count("16384MiB", MIB), Some(16384));
         assert_eq!(count("16GiB", MIB), Some(16384));
         assert_eq!(count("16 GiB", MIB), Some(16384));
         assert_eq!(count("1GB", MIB), Some(954));
@@ -204,6 +201,7 @@ mod tests {
         assert_eq!(count("1TB", GB), Some(1000));
         for text in [
             "",
+            "16384",
             "GiB",
             "0",
             "-1",

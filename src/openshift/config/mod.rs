@@ -5,7 +5,7 @@
 //! | step | type | what happens | files |
 //! |---|---|---|---|
 //! | fragments | `Fragment` | one file by its field table: values parsed and typed, unknown fields, lines | `spec`, `syntax`, `words`, `given`, `fragment`, `install_config`, `platform`, `cluster_file`, `schema` |
-//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `inputs`, `rules`, `checks` |
+//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `inputs`, `rules`, `checks`, `machines` |
 //! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `derived`, `release` |
 //!
 //! Recipes see the result as [`Fields`](crate::engine::fields::Fields): a tree of leaves, each with the lines that set
@@ -23,6 +23,7 @@ mod given;
 mod init;
 mod inputs;
 mod install_config;
+mod machines;
 mod model;
 mod platform;
 mod projection;

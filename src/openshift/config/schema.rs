@@ -38,12 +38,9 @@ fn of(kind: &Kind) -> Map<String, Value> {
         Kind::Int { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         Kind::Text(syntax) | Kind::Lines(syntax) => text(syntax),
         Kind::Choice { values, .. } => json!({"enum": values}),
-        Kind::Quantity(unit) => json!({
-            "anyOf": [
-                {"type": "integer", "minimum": 1},
-                {"type": "string", "pattern": "^[1-9][0-9]* ?([MGT]i?B?)?$", "examples": [unit.example]},
-            ],
-        }),
+        Kind::Quantity(unit) => {
+            json!({"type": "string", "pattern": "^[1-9][0-9]* ?[MGT]i?B?$", "examples": [unit.example]})
+        }
         Kind::Texts(syntax) => json!({"type": "array", "items": text(syntax)}),
         Kind::OneOrMore(syntax) => json!({"anyOf": [text(syntax), {"type": "array", "items": text(syntax)}]}),
         Kind::List(fields) => json!({"type": "array", "items": object(fields)}),

@@ -48,7 +48,7 @@ pub(super) enum Kind {
         refused: &'static [&'static str],
         read: fn(&str) -> Option<Scalar>,
     },
-    /// An amount: a whole number of the unit, or a text such as `16GiB`.
+    /// An amount with its unit, such as `16GiB`.
     Quantity(Unit),
     /// A list of texts.
     Texts(&'static Syntax),
@@ -219,9 +219,7 @@ impl Kind {
                 let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
                 format!("one of {}", values.join(", "))
             }
-            Self::Quantity(unit) => {
-                format!("a whole number of {} or a text such as `{}`", unit.name, unit.example)
-            }
+            Self::Quantity(unit) => format!("an amount with its unit, such as `{}`", unit.example),
             Self::Texts(syntax) => format!("a list, each {}", syntax.name),
             Self::OneOrMore(syntax) => format!("{} or a list of them", syntax.name),
             Self::List(_) => "a list of maps".to_owned(),

@@ -49,6 +49,9 @@ pub(crate) enum WorkspaceError {
     /// The lock is about the same release in another repository.
     #[error("cluster.yaml says that nodes pull the release from `{asked}`, and cluster.lock pins `{pinned}`")]
     Repository { asked: String, pinned: String },
+    /// The lock pins another image of the node OS than cluster.yaml.
+    #[error("`{field}` of cluster.yaml names `{named}`, and cluster.lock pins `{pinned}`")]
+    NodeOs { field: &'static str, named: String, pinned: String },
     #[error("cluster.lock pins no release, and cluster.yaml asks for `{asked}`")]
     Unpinned { asked: String },
     #[error("the release's {file} cannot be read: {problem}")]
@@ -96,6 +99,7 @@ impl Hint for WorkspaceError {
             }
             Self::NoStore => "name one with `--store DIR` or TINDERBOX_STORE".into(),
             Self::Moved { .. } | Self::Repository { .. } => "`tinderbox lock --update release` pins what cluster.yaml asks for".into(),
+            Self::NodeOs { .. } => "`tinderbox lock --update rhcos` pins what cluster.yaml names".into(),
             Self::Unpinned { .. } => "`tinderbox lock` fills in what is missing".into(),
             Self::BootImages { .. } => "name your own files with `rhcos` in cluster.yaml".into(),
             Self::Seed { advice, .. } => advice.clone(),

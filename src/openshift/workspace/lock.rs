@@ -8,7 +8,7 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::secret::Seed;
 use crate::openshift::config::{Cluster, Release};
-use crate::openshift::lock::{Lock, LockedRelease};
+use crate::openshift::lock::{Artifact, Lock, LockedRelease};
 
 /// The existing lock, if any. Where something is to be built, it must pin the release that cluster.yaml names.
 pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<Option<Lock>> {
@@ -27,7 +27,26 @@ pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missi
             _ => {}
         },
     }
+    if missing == Missing::Make {
+        node_os(cluster, &lock)?;
+    }
     Ok(Some(lock))
+}
+
+/// The images of the node OS that cluster.yaml names must be those that the lock pins.
+fn node_os(cluster: &Cluster, lock: &Lock) -> Result<()> {
+    let (own, pinned) = (&cluster.rhcos, &lock.rhcos);
+    for (field, own, pinned) in
+        [("rhcos.iso", &own.iso, &pinned.iso), ("rhcos.qcow2", &own.qcow2, &pinned.qcow2)]
+    {
+        let local = pinned.as_ref().and_then(Artifact::path);
+        if own.as_deref() != local {
+            let named = own.clone().unwrap_or_else(|| "nothing".into());
+            let pinned = pinned.as_ref().map_or_else(|| "nothing".into(), |pinned| pinned.location.clone());
+            return Err(WorkspaceError::NodeOs { field, named, pinned });
+        }
+    }
+    Ok(())
 }
 
 /// The lock of a directory that has none: written, with a notice, where something is to be built.

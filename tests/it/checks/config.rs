@@ -18,6 +18,18 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         "networking.serviceNetwork",
     ),
     (
+        "machine-size",
+        &[],
+        Edit("cluster.yaml", "ip: 192.168.126.101", "memory: 8GiB, ip: 192.168.126.101"),
+        "nodes.master-0.memory: 8192 MiB is less than a master node needs",
+    ),
+    (
+        "machine-size",
+        &[],
+        Edit("cluster.yaml", "ip: 192.168.126.110", "vcpus: 1, disk: 20GB, ip: 192.168.126.110"),
+        "nodes.worker-0.disk: 20 GB is less than a worker node needs",
+    ),
+    (
         "networks-disjoint",
         &[],
         Edit("install-config.yaml", "  - 172.30.0.0/16", "  - 10.128.0.0/16"),

@@ -3,6 +3,7 @@
 mod errors;
 mod graph;
 mod secrets;
+mod silent;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -361,6 +362,7 @@ fn checks() {
     passed  kubelet-ca                    masters and workers have /etc/kubernetes/kubelet-ca.crt
     passed  machine-config-ignition       the Ignition in MachineConfigs has a spec version that this release's MCO reads, and modes for all files and directories
     passed  machine-config-pool           a pool takes every MachineConfig; every KubeletConfig and ContainerRuntimeConfig selects a pool
+    passed  machine-size                  bootstrap and masters have at least 4 CPUs, 16 GiB of memory and a disk of 100 GB; workers 2 CPUs, 8 GiB and 100 GB
     passed  manifest-parses               every manifest is valid YAML with apiVersion, kind and metadata.name
     passed  master-label                  the masters' kubelets register with the label node-role.kubernetes.io/master; control-plane alone is not enough
     passed  mounts-exist                  ConfigMaps and Secrets that pods use are among the manifests; static pods use none
@@ -383,6 +385,8 @@ fn checks() {
     passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
     passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
+    [stderr]
+    warning: install-config.yaml has no sshKey: nobody can log in to a node, and `realize ssh`, `logs` and `gather` cannot reach one
     [exit 0]
     ");
 }

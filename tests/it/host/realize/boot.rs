@@ -293,10 +293,12 @@ fn machines_boot_their_ignition_through_a_live_iso() {
     image(&made, "live");
     fs::rename(made.join("live.iso"), ws.dir.join("live.iso")).unwrap();
     let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
-    let nodes = text.replace(", role:", ", vcpus: 1, memory: 256, disk: 1, role:");
+    let nodes = text.replace(", role:", ", vcpus: 1, memory: 256MiB, disk: 1GB, role:");
     let pool = ws.temp().join("pool");
-    let more =
-        format!("\nlibvirt: {{path: '{}', domainType: qemu}}\nrhcos: {{iso: live.iso}}\n", pool.display());
+    let more = format!(
+        "\nlibvirt: {{path: '{}', domainType: qemu}}\nrhcos: {{iso: live.iso}}\nchecks: {{disabled: [machine-size]}}\n",
+        pool.display()
+    );
     ws.write("cluster.yaml", &(nodes + &more));
     ws.json(&["lock", "--update", "rhcos"]);
     older(&ws);

@@ -227,10 +227,11 @@ fn media(text: &str) -> String {
 pub(crate) fn small() -> Workspace {
     let ws = Workspace::on_disk().filled().prebuilt();
     let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
-    let nodes = text.replace(", role:", ", vcpus: 1, memory: 256, disk: 1, role:");
+    let nodes = text.replace(", role:", ", vcpus: 1, memory: 256MiB, disk: 1GB, role:");
     let pool = ws.temp().join("pool");
     let libvirt = format!(
-        "\nlibvirt: {{path: '{}', domainType: qemu}}\nrhcos: {{qcow2: rhcos.qcow2}}\n",
+        "\nlibvirt: {{path: '{}', domainType: qemu}}\nrhcos: {{qcow2: rhcos.qcow2}}\n\
+         checks: {{disabled: [machine-size]}}\n",
         pool.display()
     );
     ws.write("cluster.yaml", &(nodes + &libvirt));

@@ -113,7 +113,7 @@ fn a_plan_follows_the_host() {
 
     // A larger worker, another address, one worker less; and somebody changed the network by hand.
     let edit = |from: &str, to: &str| ws.edit("cluster.yaml", from, to);
-    edit("worker-0, vcpus: 1, memory: 256", "worker-0, vcpus: 2, memory: 512");
+    edit("worker-0, vcpus: 1, memory: 256MiB", "worker-0, vcpus: 2, memory: 512MiB");
     edit("ip: 192.168.126.101", "ip: 192.168.126.121");
     let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
     let kept: Vec<&str> = text.lines().filter(|line| !line.starts_with("- {name: worker-1,")).collect();
