@@ -32,7 +32,7 @@ pub(crate) use dataurl::{Compression, Contents, decode};
 pub(crate) use emit::canonical;
 pub(crate) use ignition_config::v3_5 as spec;
 pub(crate) use manifest::{Manifest, Origin, OriginKind, UNITS, Written, unit_path};
-pub(crate) use served::{CONTENT_PATH, ENCAPSULATED_PATH, EmptyTimestamp, served};
+pub(crate) use served::{CONTENT_PATH, ENCAPSULATED_PATH, served};
 pub(crate) use unit::{Unit, unit};
 
 use crate::base::hint::Hint;

@@ -1,7 +1,7 @@
 //! What the Machine Config Server adds to a MachineConfig when it serves a node (`pkg/server/server.go` of the
 //! machine-config operator). There is no server before there is a cluster, so we add it.
 
-use serde::{Deserialize, Serialize as _};
+use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Value, json};
 
@@ -12,14 +12,6 @@ pub(crate) const CONTENT_PATH: &str = "/etc/mcs-machine-config-content.json";
 /// The MachineConfig with an empty Ignition config: kernel arguments, kernel type and OS image, for the first boot.
 pub(crate) const ENCAPSULATED_PATH: &str = "/etc/ignition-machine-config-encapsulated.json";
 
-/// How a server writes `metadata.creationTimestamp` of an object that has none: its release's Go library decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum EmptyTimestamp {
-    Null,
-    Omitted,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Served {
     /// The file at [`CONTENT_PATH`]; contains the whole config, including secrets.
@@ -29,22 +21,15 @@ pub(crate) struct Served {
 }
 
 /// Creates both from a rendered MachineConfig, for configs of that version.
-pub(crate) fn served(
-    machine_config: &str,
-    version: Version,
-    timestamp: EmptyTimestamp,
-) -> Result<Served, IgnitionError> {
+pub(crate) fn served(machine_config: &str, version: Version) -> Result<Served, IgnitionError> {
     let fail = |problem| IgnitionError::MachineConfig { problem };
     let mut value: Value = serde_json::from_str(machine_config).map_err(|_| fail("is not JSON"))?;
     if value.get("kind").and_then(Value::as_str) != Some("MachineConfig") {
         return Err(fail("is of another kind"));
     }
-    let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
-    if let Some(metadata) = metadata.filter(|map| map.get("creationTimestamp").is_none_or(Value::is_null)) {
-        match timestamp {
-            EmptyTimestamp::Null => metadata.insert("creationTimestamp".to_owned(), Value::Null),
-            EmptyTimestamp::Omitted => metadata.remove("creationTimestamp"),
-        };
+    // The server's JSON library (clarketm/json) omits empty structs, a time of zero among them, in every release.
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, value| key != "creationTimestamp" || !value.is_null());
     }
     // Four spaces, like the server.
     let mut content = Vec::new();

@@ -189,34 +189,33 @@ fn text_is_encoded_as_the_operator_does() {
 #[test]
 fn what_the_server_adds_has_its_shapes() {
     let config = r#"{"kind":"MachineConfig","spec":{"osImageURL":"os","config":{"ignition":{"version":"3.4.0"},"storage":{}}},"apiVersion":"machineconfiguration.openshift.io/v1"}"#;
-    let served = |config: &str, timestamp| served(config, "3.4.0".parse().unwrap(), timestamp);
-    let made = served(config, EmptyTimestamp::Null).unwrap();
+    let served = |config: &str| served(config, "3.4.0".parse().unwrap());
+    let made = served(config).unwrap();
     assert!(made.content.starts_with("{\n    \"apiVersion\": \"machineconfiguration.openshift.io/v1\",\n"));
     assert!(made.content.contains("\"storage\": {}"));
     assert_eq!(
         made.encapsulated,
         r#"{"apiVersion":"machineconfiguration.openshift.io/v1","kind":"MachineConfig","spec":{"config":{"ignition":{"version":"3.4.0"}},"osImageURL":"os"}}"#
     );
-    assert!(served(r#"{"kind":"MachineConfig","spec":{}}"#, EmptyTimestamp::Null).is_err());
+    assert!(served(r#"{"kind":"MachineConfig","spec":{}}"#).is_err());
 }
 
-/// Whatever MCO's own YAML says, the server's JSON follows its release; a time stays.
+/// Whatever MCO's own YAML says, the server writes no empty time; a time stays.
 #[test]
-fn an_empty_creation_timestamp_is_written_as_this_release_does() {
-    let encapsulated = |metadata: &str, timestamp| {
+fn an_empty_creation_timestamp_is_omitted() {
+    let encapsulated = |metadata: &str| {
         let config = format!(r#"{{"kind":"MachineConfig","metadata":{metadata},"spec":{{"config":{{}}}}}}"#);
-        let made = served(&config, "3.5.0".parse().unwrap(), timestamp).unwrap();
+        let made = served(&config, "3.5.0".parse().unwrap()).unwrap();
         let content: serde_json::Value = serde_json::from_str(&made.content).unwrap();
         let encapsulated: serde_json::Value = serde_json::from_str(&made.encapsulated).unwrap();
         assert_eq!(content["metadata"], encapsulated["metadata"]);
         encapsulated["metadata"].to_string()
     };
     for metadata in [r#"{"creationTimestamp":null,"name":"a"}"#, r#"{"name":"a"}"#] {
-        assert_eq!(encapsulated(metadata, EmptyTimestamp::Null), r#"{"creationTimestamp":null,"name":"a"}"#);
-        assert_eq!(encapsulated(metadata, EmptyTimestamp::Omitted), r#"{"name":"a"}"#);
+        assert_eq!(encapsulated(metadata), r#"{"name":"a"}"#);
     }
     let dated = r#"{"creationTimestamp":"2026-11-17T00:00:00Z"}"#;
-    assert_eq!(encapsulated(dated, EmptyTimestamp::Omitted), dated);
+    assert_eq!(encapsulated(dated), dated);
 }
 
 #[test]

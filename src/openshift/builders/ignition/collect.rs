@@ -235,9 +235,9 @@ impl<'j> Additions<'j> {
     }
 
     fn served(&mut self, machine: &Machine) -> Result<(), BuildError> {
-        let Machine { from: alias, creation_timestamp, why } = machine;
+        let Machine { from: alias, why } = machine;
         let input = self.job.input(alias)?;
-        let made = served(&input.text(alias, "")?, self.config.version, *creation_timestamp)
+        let made = served(&input.text(alias, "")?, self.config.version)
             .map_err(refused("cannot create what the Machine Config Server would add"))?;
         let secret = input.entry().is_some_and(|entry| entry.secret);
         // The second contains nothing of the config, which is where the secrets are.

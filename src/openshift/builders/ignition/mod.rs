@@ -5,7 +5,7 @@
 //! node = "{node}"                   # the config is <node>.ign
 //! version = "version"               # without a base: the input that contains the spec version
 //! base = {from = "base", secret = ["/var/lib/kubelet/config.json"], why = "…"}
-//! served = {from = "machine-config", why = "…", creation_timestamp = "null"}    # adds what the Machine Config Server would add
+//! served = {from = "machine-config", why = "…"}    # adds what the Machine Config Server would add
 //!
 //! [[params.write]]                  # one file: from a template, a secret config value, or an input
 //! path = "/etc/hostname"

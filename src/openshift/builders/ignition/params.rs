@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::super::{Job, JobError};
 use crate::base::value::Value;
-use crate::openshift::ignition::{Compression, EmptyTimestamp};
+use crate::openshift::ignition::Compression;
 
 pub(super) struct Params {
     /// Also the name of the config's file.
@@ -54,8 +54,6 @@ pub(super) struct Base {
 #[serde(deny_unknown_fields)]
 pub(super) struct Machine {
     pub(super) from: String,
-    /// How this release's server writes the creationTimestamp of an object that has none.
-    pub(super) creation_timestamp: EmptyTimestamp,
     pub(super) why: String,
 }
 
