@@ -101,7 +101,7 @@ fn blame_goes_back_to_lines_of_files() {
       from      ignition/master-0:tree/var/lib/kubelet/config.json  (ignition, built-in recipes/65-ignition/masters.toml)
       from      mco/master:config.ign  (machineconfig, built-in recipes/60-mco/pools.toml)
       origin    `rendered` = mco/rendered:machine-configs
-      image     sha256:44eb205bef8de42a409c5ddadd681c86cb387bcde5c9318173ac9f1777e8d8d8  (release/image)
+      image     sha256:8f068e03ccac8c934aac9ef80f5f8938cf5aac511ba8a5e43d28dbba94dcd96b  (release/image)
       image     demo.invalid/openshift/components@sha256:9c644f1b350beac727dec66db01f60779d44a363ed13d26b0fcf92ae02cf04cc  (mco/image)
     [exit 0]
     ");

@@ -83,8 +83,8 @@ fn the_digests_are_pinned() {
     assert_eq!(
         digests,
         [
-            "sha256:44eb205bef8de42a409c5ddadd681c86cb387bcde5c9318173ac9f1777e8d8d8",
-            "sha256:b3a7606919da698966685303c3d4774a70edfe4830262ce4cf00f8635aaf788e",
+            "sha256:8f068e03ccac8c934aac9ef80f5f8938cf5aac511ba8a5e43d28dbba94dcd96b",
+            "sha256:bbc0c3b15efa85842928e3cdb787cbfc56640df62c6b08033a847d6ac00217f0",
         ]
     );
 }
