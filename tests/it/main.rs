@@ -30,6 +30,7 @@
 //! | `host::page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
 //! | `host::realize` | a real libvirt: what would be done, what stands in the way, and machines that boot there |
+//! | `lab` | off by default: what OpenShift's own programs make of our artifacts, where somebody has them (docs/lab.md) |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A module `host` has tests with real parts, `boot` those with machines that boot, `long` what is never run by default; all
@@ -63,6 +64,8 @@ mod host;
 mod identity;
 mod ignition;
 mod infra;
+#[path = "../lab/mod.rs"]
+mod lab;
 mod layers;
 mod manifests;
 mod mco;
