@@ -1,6 +1,6 @@
 //! `check`: all validation, and nothing else. `--list` lists the checks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -51,6 +51,7 @@ impl Args {
                     format!("these artifacts could boot until {until}; `tinderbox renew` moves the dates");
                 line(stdout_paint(&text, Colour::Red));
             }
+            show_warnings(&checked);
         });
         checked.errors.iter().for_each(|error| explain(error, error.hint()));
         Ok(exit_code(checked.failed.is_empty() && checked.expired.is_none()))
@@ -73,6 +74,36 @@ fn show_not_evaluated(checked: &Checked) {
         ));
         for open in &check.not_evaluated {
             line(format!("  {}: {}: {} ({})", open.file, open.field, open.rule, open.why));
+        }
+    }
+}
+
+/// What may go wrong: each in files of the user, a count for the release's own, which nobody here can change.
+fn show_warnings(checked: &Checked) {
+    for check in checked.checks.iter().filter(|check| !check.warnings.is_empty()) {
+        let (release, own): (Vec<&Warned>, Vec<&Warned>) =
+            check.warnings.iter().partition(|warning| warning.derivation.starts_with("release/"));
+        for warning in &own {
+            let place = format!("{}:{}: {}", warning.file, warning.line, warning.field);
+            line(stdout_paint(
+                &format!("{}: warning: {place}: {}", check.name, warning.message),
+                Colour::Yellow,
+            ));
+        }
+        if !release.is_empty() {
+            let files: BTreeSet<&str> = release.iter().map(|warning| warning.file.as_str()).collect();
+            line(stdout_paint(
+                &format!(
+                    "{}: warning: {} fields in {} files of the release, which `--json` lists; the first: {}: {}: {}",
+                    check.name,
+                    release.len(),
+                    files.len(),
+                    release[0].file,
+                    release[0].field,
+                    release[0].message
+                ),
+                Colour::Yellow,
+            ));
         }
     }
 }
@@ -132,6 +163,19 @@ struct Made {
     /// Rules that it leaves to the API server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     not_evaluated: Vec<Open>,
+    /// What may go wrong, and is not a failure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warned>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Warned {
+    file: String,
+    line: usize,
+    field: String,
+    message: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    derivation: String,
 }
 
 /// A rule that is not evaluated before boot.
@@ -163,7 +207,7 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
             let disabled = report.disabled_checks.contains(&fact.name);
             let status = if disabled { "disabled" } else { "passed" };
             let (name, rule) = (fact.name.clone(), fact.rule.clone());
-            Made { name, rule, status: status.into(), not_evaluated: Vec::new() }
+            Made { name, rule, status: status.into(), not_evaluated: Vec::new(), warnings: Vec::new() }
         })
         .collect();
     for target in &report.targets {
@@ -180,6 +224,7 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
         rule: rule.into(),
         status: "failed".into(),
         not_evaluated: Vec::new(),
+        warnings: Vec::new(),
     }));
     let BuildReport { failed, errors, expired, .. } = report;
     Ok(Checked { checks: once(checks), findings, failed, expired, errors })
@@ -198,6 +243,7 @@ fn once(made: Vec<Made>) -> Vec<Made> {
         match checks.get_mut(&one.name) {
             Some(known) => {
                 known.not_evaluated.extend(one.not_evaluated);
+                known.warnings.extend(one.warnings);
                 if one.status == "failed" {
                     known.status = one.status;
                 }

@@ -3,7 +3,7 @@
 //! A check is one function with a name, listed in [`CHECKS`]; its rule in words, and what breaks at boot without it,
 //! are in `boot-facts.toml`. Parameter `checks` has the rows of those to run, `disabled` names those that the user
 //! disabled; all inputs are checked, except `crds`, which contains schemas; checks see config values by their alias.
-//! Rules that a check could not evaluate are listed in its report: neither a failure nor silent.
+//! Rules that a check could not evaluate, and warnings, are listed in its report: neither a failure nor silent.
 
 mod admission;
 mod artifacts;
@@ -63,6 +63,7 @@ pub(crate) const CHECKS: &[Check] = &[
     handover::COMPLETE,
     manifests::BOOTSTRAPPER_RBAC,
     certificates::PATH_LENGTH,
+    schemas::CEL_BOUNDS,
     manifests::CLUSTER_CONFIG,
     objects::CLUSTER_VERSION,
     schemas::CORE_TYPES,
@@ -168,6 +169,19 @@ struct Report<'a> {
     fact: &'a Fact<'a>,
     findings: Vec<Finding>,
     open: BTreeSet<Open>,
+    warnings: BTreeSet<Warning>,
+}
+
+/// What may go wrong, and is not a failure.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Warning {
+    file: String,
+    line: usize,
+    field: String,
+    message: String,
+    /// The origin of the file.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    derivation: String,
 }
 
 /// A rule that is left to the API server.
@@ -227,6 +241,8 @@ struct Passed<'a> {
     status: &'static str,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     not_evaluated: BTreeSet<Open>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    warnings: BTreeSet<Warning>,
 }
 
 pub(super) struct Validate;
@@ -274,7 +290,8 @@ impl Builder for Validate {
                 false if !applies => "not for this release",
                 false => "passed",
             };
-            let mut report = Report { fact, findings: Vec::new(), open: BTreeSet::new() };
+            let mut report =
+                Report { fact, findings: Vec::new(), open: BTreeSet::new(), warnings: BTreeSet::new() };
             if status == "passed" {
                 (check.run)(&artifacts, &mut report);
             }
@@ -282,7 +299,8 @@ impl Builder for Validate {
                 artifacts.derivation(&finding.artifact).clone_into(&mut finding.derivation);
             }
             findings.append(&mut report.findings);
-            passed.push(Passed { name: check.name, rule, status, not_evaluated: report.open });
+            let Report { open: not_evaluated, warnings, .. } = report;
+            passed.push(Passed { name: check.name, rule, status, not_evaluated, warnings });
         }
         if !findings.is_empty() {
             return Err(ArtifactError::Checks { checked: facts.len(), findings }.into());

@@ -4,9 +4,12 @@
 //! Schemas are compiled once per run, and only those that an object needs. Messages contain no values of secret files
 //! and of Secrets.
 
+mod cel_bounds;
 mod objects;
 
 use std::collections::BTreeMap;
+
+pub(super) use self::cel_bounds::CEL_BOUNDS;
 
 use super::artifacts::{Artifacts, Document};
 use super::{Check, Open, Report};
