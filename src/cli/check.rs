@@ -1,6 +1,6 @@
 //! `check`: all validation, and nothing else. `--list` lists the checks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -90,20 +90,12 @@ fn show_warnings(checked: &Checked) {
                 Colour::Yellow,
             ));
         }
-        if !release.is_empty() {
-            let files: BTreeSet<&str> = release.iter().map(|warning| warning.file.as_str()).collect();
-            line(stdout_paint(
-                &format!(
-                    "{}: warning: {} fields in {} files of the release, which `--json` lists; the first: {}: {}: {}",
-                    check.name,
-                    release.len(),
-                    files.len(),
-                    release[0].file,
-                    release[0].field,
-                    release[0].message
-                ),
-                Colour::Yellow,
-            ));
+        if let [first, ..] = release.as_slice() {
+            let (count, fields) = (release.len(), if release.len() == 1 { "field" } else { "fields" });
+            let which = format!("{}: {}: {}", first.file, first.field, first.message);
+            let text =
+                format!("{count} {fields} of the release's CRDs, which `--json` lists; the first: {which}");
+            line(stdout_paint(&format!("{}: warning: {text}", check.name), Colour::Yellow));
         }
     }
 }

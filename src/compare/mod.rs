@@ -8,10 +8,14 @@
 //! | `delta` | compares two files by meaning, down to the leaf |
 //! | `diff` | compares two closures: what differs, why, and the effect on running nodes |
 //! | `hand_over` | compares our objects with those of the operators' own renders |
+//! | `program_settings` | what a program of a static pod is told: flags, environment, configuration, pod |
+//! | `static_pods` | compares that with the operators' own renders |
 //! | `report` | results as rows, Markdown and pages |
 
 pub(crate) mod cause;
 pub(crate) mod delta;
 pub(crate) mod diff;
 pub(crate) mod hand_over;
+mod program_settings;
 pub(crate) mod report;
+pub(crate) mod static_pods;

@@ -76,7 +76,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
     result → cluster
-    artifacts: 7 changed, 165 the same
+    artifacts: 7 changed, 170 the same
     running nodes
       worker-0: re-install (/etc/NetworkManager/system-connections/tinderbox.nmconnection)
     causes
@@ -222,9 +222,9 @@ fn the_page_of_a_release() {
     let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
-    artifacts: 41 changed, 2 added, 131 the same
+    artifacts: 51 changed, 3 added, 126 the same
     running nodes
-      bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml, /etc/kubernetes/images.env and 20 more)
+      bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml, /etc/kubernetes/images.env and 31 more)
       master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)
         units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
       worker-0, worker-1: reboot (/etc/crio/crio.conf.d/00-default, /etc/kubernetes/kubelet.conf, /etc/kubernetes/manifests/criometricsproxy.yaml and 8 more)
@@ -454,19 +454,19 @@ fn our_objects_beside_those_of_a_render() {
         {
           "differences": [
             {
-              "detail": "the render's is `Opaque`, ours `kubernetes.io/tls`",
+              "detail": "the render's is `Etcd`, ours `etcd`",
               "reason": null,
-              "what": "type"
-            },
-            {
-              "detail": "only the render's has it",
-              "reason": "the operator that adopts the object adds them; seen with the real operators of 4.22, which kept the data of all signers and bundles",
               "what": "annotation openshift.io/owning-component"
             },
             {
               "detail": "only the render's has it",
               "reason": null,
               "what": "key extra.crt"
+            },
+            {
+              "detail": "the render's is `Opaque`, ours `kubernetes.io/tls`",
+              "reason": null,
+              "what": "type"
             },
             {
               "detail": "only ours has it",
@@ -491,7 +491,8 @@ fn our_objects_beside_those_of_a_render() {
       "renders": [
         "render/probe"
       ],
-      "shape": "tinderbox-hand-over/2"
+      "shape": "tinderbox-hand-over/3",
+      "stale": []
     }
     "#);
 }

@@ -16,6 +16,7 @@
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
+//! | `parity` | our control plane beside the operators' own renders: each difference has its reason |
 //! | `manifests` | the cluster manifests of every kind of cluster, as text |
 //! | `sandbox` | a program sees what it was given, and every bad day of one ends well |
 //! | `mco` | the node OS: rendered alike everywhere, anew only when it must be, and each fatal case said in words |
@@ -69,6 +70,7 @@ mod lab;
 mod layers;
 mod manifests;
 mod mco;
+mod parity;
 mod patches;
 mod pki;
 mod recipes;

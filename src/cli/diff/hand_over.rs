@@ -2,20 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::base::digest::ObjectId;
-use crate::base::hint::chain;
+use super::renders::{self, is_render, why};
 use crate::cli::output::{Colour, line, stdout_paint};
 use crate::cli::{Error, Result};
 use crate::compare::hand_over::{HandOverComparison, Objects, Sides, is_for_the_api, read};
-use crate::engine::exec::{self, Options};
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
 /// The source of our objects, with all patches.
 const OURS: &str = "patched";
 /// What the cluster-version operator applies, and CRDs, which are applied before anything else.
 const PAYLOAD: [&str; 3] = ["release/payload", "release/image", "release/crds"];
-/// Input of the renders, not output.
-const INPUTS: &str = "render/inputs";
 
 pub(super) fn show(found: &HandOverComparison) {
     let list = |title: &str, rows: Vec<String>| {
@@ -23,10 +19,6 @@ pub(super) fn show(found: &HandOverComparison) {
             line(stdout_paint(title, Colour::Cyan));
             rows.iter().for_each(|row| line(format!("  {row}")));
         }
-    };
-    let why = |reason: &Option<String>| match reason {
-        Some(reason) => format!("because {reason}"),
-        None => stdout_paint("unexplained", Colour::Yellow),
     };
     let missing = found.missing.iter().flat_map(|one| {
         [format!("{} ({}:{})", one.object, one.render, one.file), format!("  {}", why(&one.reason))]
@@ -39,6 +31,7 @@ pub(super) fn show(found: &HandOverComparison) {
         std::iter::once(head).chain(rows)
     });
     list("not alike", different.collect());
+    list("reasons that explain nothing here", found.stale.clone());
     list(
         "renders that could not be run",
         found.failed.iter().map(|(name, why)| format!("{name}: {why}")).collect(),
@@ -58,32 +51,14 @@ pub(super) fn show(found: &HandOverComparison) {
 pub(super) fn compare(env: Env<'_>, jobs: usize) -> Result<HandOverComparison> {
     let workspace = Workspace::load(env, Missing::Make)?;
     let names = [OURS, "render"].into_iter().chain(PAYLOAD).map(str::to_owned).collect::<Vec<_>>();
-    let targets = workspace.select(&names)?;
-    let session = workspace.session(env)?;
-    let outcome =
-        exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: true })?;
-    if outcome.cancelled {
-        return Err(Error::Interrupted { kept: outcome.built.len() });
-    }
-    let nodes = workspace.graph.nodes();
-    let done: BTreeMap<&str, ObjectId> = targets
-        .iter()
-        .filter_map(|at| Some((nodes[*at].name.as_str(), outcome.done.get(at)?.output.object)))
-        .collect();
-    let mut failed: BTreeMap<String, String> =
-        outcome.failed.iter().map(|(name, error)| (name.clone(), chain(&**error))).collect();
-    failed.extend(outcome.skipped.iter().map(|name| (name.clone(), "what it needs failed".to_owned())));
-    let is_render = |name: &str| name.starts_with("render/") && name != INPUTS;
-    let objects = |name: &str, wanted: &dyn Fn(&str) -> bool| match done.get(name) {
-        Some(object) => Ok(read(session.store(), *object, wanted)?),
+    let built = renders::build(&workspace, env, jobs, &names)?;
+    let objects = |name: &str, wanted: &dyn Fn(&str) -> bool| match built.done.get(name) {
+        Some(object) => Ok(read(built.session.store(), *object, wanted)?),
         None => Err(Error::NotBuilt { target: name.to_owned() }),
     };
     let mut renders: BTreeMap<&str, Objects> = BTreeMap::new();
-    for name in done.keys().filter(|name| is_render(name)) {
+    for name in built.done.keys().filter(|name| is_render(name)) {
         renders.insert(name, objects(name, &is_for_the_api)?);
-    }
-    if let (true, Some((_, error))) = (renders.is_empty(), outcome.failed.into_iter().next()) {
-        return Err(error.into());
     }
     let ours = objects(OURS, &|path| path.starts_with("manifests/"))?;
     let mut payload = BTreeSet::new();
@@ -92,5 +67,5 @@ pub(super) fn compare(env: Env<'_>, jobs: usize) -> Result<HandOverComparison> {
     }
     let (known, release) = workspace.render_differences()?;
     let sides = Sides { ours: &ours, payload: &payload, known, release };
-    Ok(HandOverComparison::new(&renders, failed, &sides))
+    Ok(HandOverComparison::new(&renders, built.failed.clone(), &sides))
 }

@@ -1,7 +1,9 @@
 //! `diff`: the comparison on a terminal, as JSON, as Markdown or as a page.
 
 mod hand_over;
+mod renders;
 mod sides;
+mod static_pods;
 
 use std::io::{IsTerminal, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -27,6 +29,7 @@ use sides::Request;
   tinderbox diff --format html > diff.html     one file, for a browser
   tinderbox diff ./old.ign ./new.ign
   tinderbox diff hand-over render              our objects beside those of the operators' own renders
+  tinderbox diff static-pod render             every flag and setting of our control plane beside theirs
 
 Secrets are masked; the diff only says that they changed.
 Exit codes: 0 the same, 1 different, 2 trouble.")]
@@ -76,10 +79,15 @@ impl Args {
                 Error::usage("`--release` takes two releases", "tinderbox diff --release demo:4.18 demo:4.19")
             })?),
         };
+        let renders = Printer { json: format == Format::Json, ..printer };
         if self.sides == ["hand-over", "render"] {
             let found = hand_over::compare(env, jobs)?;
-            let printer = Printer { json: format == Format::Json, ..printer };
-            printer.answer(&found, || hand_over::show(&found));
+            renders.answer(&found, || hand_over::show(&found));
+            return Ok(exit_code(found.is_sound()));
+        }
+        if self.sides == ["static-pod", "render"] {
+            let found = static_pods::compare(env, jobs)?;
+            renders.answer(&found, || static_pods::show(&found));
             return Ok(exit_code(found.is_sound()));
         }
         let found = sides::diff(env, &Request { sides: self.sides, releases, only: self.only, jobs })?;

@@ -5,18 +5,19 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `admission`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_formats`, `mco_kinds`, `render_differences`, `trust` | what the rows of each table say |
+//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `named_values`, `render_differences`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
 mod admission;
+mod annotations;
 mod boot_facts;
 mod boot_images;
 mod components;
 mod disruption;
 mod hand_over;
-mod mco_formats;
 mod mco_kinds;
+mod named_values;
 mod release;
 mod render_differences;
 mod table;
@@ -25,17 +26,19 @@ mod tests;
 mod trust;
 
 pub(crate) use admission::Admission;
+use annotations::Annotation;
 pub(crate) use boot_facts::BootFact;
 pub(crate) use boot_images::BootImages;
 pub(crate) use components::Components;
 pub(crate) use disruption::{Disruption, Effect};
 pub(crate) use hand_over::{HandOver, HandedOver, Signer, SignerFields};
 
-pub(crate) use mco_formats::McoFormat;
 use mco_kinds::McoKind;
+pub(crate) use named_values::McoFormat;
+use named_values::Operand;
 pub(crate) use release::Flavor;
 pub(crate) use release::Release;
-pub(crate) use render_differences::RenderDifference;
+pub(crate) use render_differences::{ComparedFiles, ComparedProgram, Reason, RenderDifferences};
 pub(crate) use table::{Source, Table, TableFile};
 pub(crate) use trust::TrustEdge;
 pub(crate) use trust::{
@@ -52,13 +55,15 @@ use crate::engine::recipe::{self, NameTable, SourceFile, Sources};
 #[derive(Debug)]
 pub struct Knowledge {
     admission: Lazy<Admission>,
+    annotations: Lazy<Table<Annotation>>,
     pub(crate) boot_facts: Lazy<Table<BootFact>>,
     pub(crate) boot_images: Lazy<BootImages>,
     pub(crate) components: Lazy<Components>,
     pub(crate) hand_over: Lazy<HandOver>,
     mco_formats: Lazy<Table<McoFormat>>,
     mco_kinds: Lazy<Table<McoKind>>,
-    pub(crate) render_differences: Lazy<Table<RenderDifference>>,
+    operands: Lazy<Table<Operand>>,
+    pub(crate) render_differences: Lazy<RenderDifferences>,
     pub trust: Lazy<Table<TrustEdge>>,
     pub disruption: Lazy<Table<Disruption>>,
 }
@@ -76,12 +81,14 @@ impl Knowledge {
     pub fn read(sources: &Sources) -> Result<Self, Problems> {
         Ok(Self {
             admission: Lazy::of(sources)?,
+            annotations: Lazy::of(sources)?,
             boot_facts: Lazy::of(sources)?,
             boot_images: Lazy::of(sources)?,
             components: Lazy::of(sources)?,
             hand_over: Lazy::of(sources)?,
             mco_formats: Lazy::of(sources)?,
             mco_kinds: Lazy::of(sources)?,
+            operands: Lazy::of(sources)?,
             render_differences: Lazy::of(sources)?,
             trust: Lazy::of(sources)?,
             disruption: Lazy::of(sources)?,
@@ -98,17 +105,21 @@ impl Knowledge {
         release: Option<Release>,
     ) -> Result<BTreeMap<&'static str, NameTable>, Problems> {
         let admission = self.admission.get()?.names(&self.admission.source.shown, release);
+        let annotations = self.annotations.get()?.names(&self.annotations.source.shown, release);
         let [check, checks] = self.boot_facts.get()?.names(&self.boot_facts.source.shown, release);
         let component = self.components.get()?.names(&self.components.source.shown, release);
         let mco = self.mco_kinds.get()?.names(&self.mco_kinds.source.shown, release);
         let format = self.mco_formats.get()?.names(&self.mco_formats.source.shown, release);
+        let operand = self.operands.get()?.names(&self.operands.source.shown, release);
         let tables = [
             ("admission", admission),
+            ("annotations", annotations),
             ("check", check),
             ("checks", checks),
             ("component", component),
             ("mco", mco),
             ("mco-format", format),
+            ("operand", operand),
         ];
         Ok(tables.into())
     }

@@ -51,6 +51,7 @@ fn tables_agree_in_every_version() {
     let knowledge = Knowledge::built_in().unwrap();
     let Knowledge {
         admission,
+        annotations,
         boot_facts,
         boot_images,
         components,
@@ -58,6 +59,7 @@ fn tables_agree_in_every_version() {
         hand_over,
         mco_formats,
         mco_kinds,
+        operands,
         render_differences,
         trust,
     } = &knowledge;
@@ -72,7 +74,9 @@ fn tables_agree_in_every_version() {
     let mentioned = mentioned.chain(disruption.mentioned()).chain(hand_over.objects.mentioned());
     let mentioned = mentioned.chain(mco_formats.get().unwrap().mentioned());
     let mentioned = mentioned.chain(admission.mentioned());
+    let mentioned = mentioned.chain(annotations.get().unwrap().mentioned());
     let mentioned = mentioned.chain(mco_kinds.get().unwrap().mentioned());
+    let mentioned = mentioned.chain(operands.get().unwrap().mentioned());
     let mentioned = mentioned.chain(render_differences.get().unwrap().mentioned()).chain(trust.mentioned());
     let mentioned: Vec<Version> = mentioned.collect();
     assert!(mentioned.len() > 1, "{mentioned:?}");
@@ -117,6 +121,8 @@ fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
         knowledge.components.get().unwrap().required(Some(release)).map(|(name, _)| name).collect();
     let since: Version = "4.21".parse().unwrap();
     assert_eq!(required.contains(&"docker-registry"), release.version >= since, "{release}");
+    let tuning = if release.version >= since { "" } else { "EXPERIMENTAL_" };
+    assert_eq!(text("operand", "etcd-tuning").as_deref(), Some(tuning), "{release}");
     let spec = if release.version >= "4.19".parse().unwrap() { "3.5.0" } else { "3.4.0" };
     assert_eq!(text("mco-format", "ignition-spec").as_deref(), Some(spec), "{release}");
     let kinds = format!("{:?}", tables["mco"].values["kinds"]);

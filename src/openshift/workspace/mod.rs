@@ -45,7 +45,7 @@ use crate::engine::sandbox::Sandbox;
 use crate::engine::store::{Roots, Session, Store, StoreError};
 use crate::openshift::builders::{self, validate};
 use crate::openshift::config::{self, Cluster, Source};
-use crate::openshift::knowledge::{HandOver, Knowledge, Release, RenderDifference, Table, TrustEdge};
+use crate::openshift::knowledge::{HandOver, Knowledge, Release, RenderDifferences, TrustEdge};
 use crate::openshift::lock::{Lock, LockedRelease};
 
 pub(crate) use boot_images::pin as pin_boot_images;
@@ -180,7 +180,7 @@ impl Workspace {
     }
 
     /// The table of render differences, and the release to select from it.
-    pub(crate) fn render_differences(&self) -> Result<(&Table<RenderDifference>, Option<Release>)> {
+    pub(crate) fn render_differences(&self) -> Result<(&RenderDifferences, Option<Release>)> {
         Ok((self.knowledge.render_differences.get()?, self.release))
     }
 

@@ -166,7 +166,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "65-ignition/images.env.j2",
             &[(
                 "{% for component",
-                "{% set text = \"0123456789012345678901234567890123456789012345678901234567890123\" * 64 %}\n{% for at in range(4200) %}\n{{ text }}\n{% endfor %}\n{% for component",
+                "{% set text = \"0123456789012345678901234567890123456789012345678901234567890123\" * 64 %}\n{% for at in range(4100) %}\n{{ text }}\n{% endfor %}\n{% for component",
             )],
         ),
         "ignition/bootstrap: it has 16 MiB",

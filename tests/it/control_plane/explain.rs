@@ -39,8 +39,8 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
     insta::assert_snapshot!(explain(&ws, "static-pod/kube-controller-manager", "cluster-cidr"), @"
     --cluster-cidr=10.128.0.0/14
       Pods' addresses, one network per family. Must agree with Network `cluster`.
-      where     static-pod/kube-controller-manager:kube-controller-manager.yaml, line 54
-      template  built-in recipes/40-static-pod/kube-controller-manager.yaml.j2:56
+      where     static-pod/kube-controller-manager:kube-controller-manager.yaml, line 57
+      template  built-in recipes/40-static-pod/kube-controller-manager.yaml.j2:59
       origin    `cluster` = networks.cluster.*.cidr ← install-config.yaml:28: networking.clusterNetwork.0.cidr
       read by   kube-controller-manager, in Pod kube-system/kube-controller-manager
       goes into assembled

@@ -50,6 +50,18 @@ fn secrets(ws: &Workspace, to: &Path) {
     }
 }
 
+/// The variables of the one container of a pod.
+fn environment(pod: &str) -> Vec<(String, String)> {
+    let variables = pod.split("    - name: ETCD_").skip(1);
+    let variables = variables.filter_map(|rest| rest.split_once("\n      value: "));
+    let variables = variables.map(|(name, rest)| {
+        (format!("ETCD_{name}"), rest.lines().next().unwrap_or_default().trim_matches('"').to_owned())
+    });
+    let variables: Vec<_> = variables.collect();
+    assert_eq!(variables.len(), 3, "{variables:?}");
+    variables
+}
+
 #[test]
 fn a_real_etcd_starts_with_our_command_line() {
     for (ws, address, host) in [
@@ -75,6 +87,7 @@ fn a_real_etcd_starts_with_our_command_line() {
         command.args([files.as_path(), Path::new(address), Path::new(host), log.as_path()]);
         command.args(&container.program).args(flags);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(environment(&pod(&ws, "etcd")));
         let output = match command.output() {
             Ok(output) => output,
             Err(error) => {

@@ -70,7 +70,7 @@ fn cluster_version_operator() {
 
 #[test]
 fn etcd() {
-    insta::assert_snapshot!(bare(&pod(&Workspace::example().prebuilt(), "etcd")), @r"
+    insta::assert_snapshot!(bare(&pod(&Workspace::example().prebuilt(), "etcd")), @r#"
     apiVersion: v1
     kind: Pod
     metadata:
@@ -106,6 +106,16 @@ fn etcd() {
         - --peer-trusted-ca-file=/etc/kubernetes/secrets/etcd-ca.crt
         - --listen-metrics-urls=http://127.0.0.1:2381
         - --quota-backend-bytes=8589934592
+        - --experimental-initial-corrupt-check=true
+        - --cipher-suites=TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256,TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256
+        - --socket-reuse-address=true
+        env:
+        - name: ETCD_EXPERIMENTAL_MAX_LEARNERS
+          value: "3"
+        - name: ETCD_EXPERIMENTAL_WATCH_PROGRESS_NOTIFY_INTERVAL
+          value: 5s
+        - name: ETCD_EXPERIMENTAL_WARNING_APPLY_DURATION
+          value: 200ms
         ports:
         - name: client
           containerPort: 2379
@@ -129,7 +139,7 @@ fn etcd() {
           failureThreshold: 6
         resources:
           requests:
-            cpu: 300m
+            cpu: 245m
             memory: 600Mi
         securityContext:
           privileged: true
@@ -149,7 +159,7 @@ fn etcd() {
         hostPath:
           path: /var/lib/etcd
           type: DirectoryOrCreate
-    ");
+    "#);
 }
 
 #[test]
@@ -296,6 +306,10 @@ fn kube_apiserver_config() {
       - "https://kubernetes.default.svc"
       api-audiences:
       - "https://kubernetes.default.svc"
+      enable-logs-handler:
+      - "false"
+      kubelet-read-only-port:
+      - "0"
     admission:
       pluginConfig:
         PodSecurity:
@@ -393,6 +407,7 @@ fn kube_controller_manager() {
         - hyperkube
         - kube-controller-manager
         args:
+        - --openshift-config=/etc/kubernetes/bootstrap-configs/kube-controller-manager-config.yaml
         - --kubeconfig=/etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig
         - --authentication-kubeconfig=/etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig
         - --authorization-kubeconfig=/etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig
@@ -448,6 +463,9 @@ fn kube_controller_manager() {
           readOnly: true
         - name: kubeconfigs
           mountPath: /etc/kubernetes/kubeconfigs
+          readOnly: true
+        - name: configs
+          mountPath: /etc/kubernetes/bootstrap-configs
           readOnly: true
       - name: cluster-policy-controller
         image: demo.invalid/openshift/components@sha256:[DIGEST]

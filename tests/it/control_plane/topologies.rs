@@ -58,10 +58,11 @@ fn compact_and_single_node_have_the_same_pods() {
         let line = format!("- {{name: master-{master}, role: master, ip: 192.168.126.10{}}}\n", master + 1);
         compact.edit("cluster.yaml", &line, "");
     }
-    insta::assert_snapshot!(differences(&compact), @r"
+    insta::assert_snapshot!(differences(&compact), @r#"
+    etcd: value: "1"
     kube-apiserver: terminationGracePeriodSeconds: 15
     kube-apiserver: - --shutdown-delay-duration=0s
-    ");
+    "#);
 }
 
 #[test]

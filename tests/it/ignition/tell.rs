@@ -26,7 +26,7 @@ fn show_lists_what_a_node_gets() {
     file       0644             4.8 KiB   /opt/openshift/crds/0000_80_machine-config_01_kubeletconfigs.crd.yaml                                       release/crds:0000_80_machine-config_01_kubeletconfigs.crd.yaml
     file       0600             1.9 KiB   /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml                                 patched:manifests/hand-over-kube-apiserver-to-kubelet-client-ca.yaml
     file       0600     secret            /opt/openshift/manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml                                    patched:manifests/hand-over-kube-apiserver-to-kubelet-signer.yaml
-    file       0600             1.4 KiB   /opt/openshift/manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml                                        patched:manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
+    file       0600             1.5 KiB   /opt/openshift/manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml                                        patched:manifests/hand-over-kubelet-bootstrap-kubeconfig.yaml
     file       0600     secret            /var/lib/kubelet/config.json                                                                                pullSecret
     unit       enabled          646 B     kubelet.service                                                                                             built-in recipes/65-ignition/kubelet.service.j2
     ");

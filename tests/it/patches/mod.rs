@@ -422,7 +422,7 @@ fn findings_name_the_file_and_its_patches() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "check/crds"]), @r"
     [stderr]
     error: `check/crds` cannot be built (built-in recipes/80-check/crds.toml)
-    caused by: 1 of 2 checks failed
+    caused by: 1 of 3 checks failed
       mine.yaml:2: kind: no CRD of this release has mine.openshift.io Mine [crds-before-cvo]
         rule: every custom resource of ours and the CVO's own two have their CRD in this release, each in exactly one variant
         at boot: our own resources cannot be created, and the CVO only retries; with several variants the last one wins, and a TechPreview schema goes live

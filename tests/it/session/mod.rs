@@ -328,6 +328,7 @@ fn checks() {
     passed  bootstrap-kubelet-standalone  the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods
     passed  bootstrapper-rbac             User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
     passed  ca-path-length                kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root
+    passed  cel-bounds                    lists, maps and strings that a CRD's CEL rules go over have a bound: maxItems, maxProperties, maxLength (a warning)
     passed  cluster-config-v1             ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
     passed  clusterversion-no-update      ClusterVersion has no `desiredUpdate`
     passed  core-types                    every object of Kubernetes itself fits its type, and every other one has a CRD
@@ -385,6 +386,7 @@ fn checks() {
     passed  signers-rsa                   authorities handed to operators are RSA, with their key, and with annotations that say what the certificate says: not-before, not-after and issuer; etcd's is signed by itself
     passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
+    cel-bounds: warning: 4 fields of the release's CRDs, which `--json` lists; the first: 0000_10_config-operator_01_infrastructures-Default.crd.yaml: v1 spec.platformSpec.baremetal.apiServerInternalIPs[]: no `maxLength`, and the rule `size(self) == 2 && isIP(self[0]) && isIP(self[1]) ? ip(self[…` goes over it
     [stderr]
     warning: install-config.yaml has no sshKey: nobody can log in to a node, and `realize ssh`, `logs` and `gather` cannot reach one
     [exit 0]

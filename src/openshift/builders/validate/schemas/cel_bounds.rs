@@ -107,13 +107,11 @@ fn missing_bound(schema: &YamlNode) -> Option<&'static str> {
 /// compared with a constant costs the same whatever its size.
 fn used<'s>(schema: &'s YamlNode, rule: &str) -> Vec<(String, &'s YamlNode)> {
     let mut used = Vec::new();
-    for (at, _) in rule.match_indices("self.") {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        // `oldSelf.` has the sizes of `self.`
-        if rule[..at].ends_with(is_word) && !rule[..at].ends_with("old") {
-            continue;
-        }
-        let path = &rule[at + "self.".len()..];
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    // What it was before has the same sizes.
+    let values = ["self.", "oldSelf."].into_iter().flat_map(|value| rule.match_indices(value));
+    for (at, value) in values.filter(|(at, _)| !rule[..*at].ends_with(is_word)) {
+        let path = &rule[at + value.len()..];
         let end = path.find(|c: char| !is_word(c) && c != '.').unwrap_or(path.len());
         let is_call = path[end..].starts_with('(');
         let mut fields: Vec<&str> = path[..end].split('.').collect();
