@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
 use super::node::Node;
 use super::programs::Programs;
-use crate::harness::{Workspace, list};
+use crate::harness::{Workspace, left_out, list, source};
 use crate::release::data;
 use crate::release::pack::Pack;
 
@@ -90,6 +91,19 @@ fn name_of(object: &Value) -> String {
 
 fn namespace_of(object: &Value) -> String {
     text(object, "/metadata/namespace").to_owned()
+}
+
+/// CI has no lab, and reads its scripts all the same.
+#[test]
+fn shellcheck_has_nothing_to_say() {
+    for (name, shell) in [("node.sh", "sh"), ("machine.sh", "bash")] {
+        let mut command = Command::new("shellcheck");
+        command.args(["--shell", shell]).arg(source("tests/lab").join(name));
+        match command.output() {
+            Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+            Err(error) => left_out("shellcheck", &format!("Debian's shellcheck: {error}")),
+        }
+    }
 }
 
 /// The demo, or the release that TINDERBOX_LAB_RELEASE names: with the cluster-version operator at work on it.

@@ -6,6 +6,7 @@
 //! node       the bootstrap node: our Ignition, applied by the real one, over this machine's root in namespaces
 //! pods       its static pods as processes: exact command lines, environment and mounts; restarted as a kubelet would
 //! host       what real programs must say to our artifacts
+//! machine.sh a node as a systemd container, for a whole cluster by hand
 //! ```
 
 mod host;
