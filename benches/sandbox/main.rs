@@ -109,6 +109,7 @@ fn ours(bench: &Bench, image: &Path, times: u16) -> Duration {
         output: &room.join("out"),
         scratch: &room,
         addresses: &[],
+        registry: None,
         limits: Limits::default(),
     };
     let run = || {

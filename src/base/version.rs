@@ -105,7 +105,10 @@ impl FromStr for VersionRange {
         };
         let range = Self { bounds: text.split(',').map(bound).collect::<Result<_, _>>()? };
         // The answer of a bound changes only at a version that it names, or next to it.
-        let before = |version: Version| Version { minor: version.minor.saturating_sub(1), ..version };
+        let before = |Version { major, minor }: Version| match minor {
+            0 => Version { major: major.saturating_sub(1), minor: u32::MAX },
+            minor => Version { major, minor: minor - 1 },
+        };
         let near = |version: Version| [before(version), version, version.next()];
         let has_any = range.mentioned().flat_map(near).any(|version| range.contains(version));
         has_any.then_some(range).ok_or_else(|| VersionError::Empty { text: text.to_owned() })
@@ -122,6 +125,13 @@ mod tests {
 
     fn range(text: &str) -> VersionRange {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_range_may_end_at_a_new_major_version() {
+        assert!(range("<5.0").contains(version("4.23")) && !range("<5.0").contains(version("5.0")));
+        assert!(range(">=4.22, <5.0").contains(version("4.22")));
+        assert!("<0.0".parse::<VersionRange>().is_err() && ">=5.0, <5.0".parse::<VersionRange>().is_err());
     }
 
     #[test]

@@ -32,6 +32,7 @@
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
 //! | `host::realize` | a real libvirt: what would be done, what stands in the way, and machines that boot there |
 //! | `lab` | off by default: what OpenShift's own programs make of our artifacts, where somebody has them (docs/lab.md) |
+//! | `versions` | every version of the demo release with every topology; what each brings |
 //! | `layers` | no module of `src/` uses one above it |
 //!
 //! A module `host` has tests with real parts, `boot` those with machines that boot, `long` what is never run by default; all
@@ -83,3 +84,4 @@ mod session;
 mod store;
 mod trust;
 mod tweak;
+mod versions;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::digest_of;
 use super::info::info;
 use crate::base::event::Event;
+use crate::base::fs;
 use crate::cli::output::{line, size};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::registry::{self, ImageName, Platforms, Reference, Target, copy_image};
@@ -71,7 +72,11 @@ fn mirror(env: Env<'_>, reference: Option<&str>, destination: &str, all: bool) -
     let workspace = Workspace::load_release(env, &release)?;
     let info = info(env, Some(&release.reference))?;
     let opened = workspace.opened()?;
-    let needed = needed(&workspace);
+    let mut needed = needed(&workspace);
+    let streams = os_images(env, &workspace)?;
+    needed.extend(
+        info.components.iter().filter(|(_, spec)| streams.contains(*spec)).map(|(name, _)| name.as_str()),
+    );
     let (target, to) = destination_of(env, &workspace, destination, &release)?;
     let mut done = Mirrored {
         destination: to.to_string(),
@@ -140,6 +145,20 @@ fn needed(workspace: &Workspace) -> BTreeSet<&str> {
         .filter_map(|edge| edge.path.as_deref()?.strip_prefix("components/"))
         .collect()
 }
+
+/// The OS images that the build asks about, by pull spec; none unless the release's gates make it ask.
+fn os_images(env: Env<'_>, workspace: &Workspace) -> Result<Vec<String>> {
+    let session = workspace.session(env)?;
+    let at = workspace.find(OS_IMAGES)?;
+    let outcome = workspace.build(env, &session, &[at])?;
+    let Some(done) = outcome.done.get(&at) else { return Ok(Vec::new()) };
+    let file = session.store().object(done.output.object)?.path.join("images");
+    let text = fs::optional(fs::read_text(&file))?.unwrap_or_default();
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// The derivation that asks registries about OS images.
+const OS_IMAGES: &str = "release/os-images";
 
 /// The target, and the release's name there.
 fn destination_of(

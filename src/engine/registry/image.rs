@@ -22,7 +22,7 @@ pub(super) const MANIFEST_TYPES: [&str; 4] = [
 ];
 
 /// The media type that a manifest declares, else OCI's by its shape.
-pub(super) fn media_type_of(bytes: &[u8]) -> MediaType {
+pub(crate) fn media_type_of(bytes: &[u8]) -> MediaType {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Shape {

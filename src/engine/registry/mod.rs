@@ -20,7 +20,7 @@ use std::io::Read;
 pub use cache::Cached;
 pub use copy::{Copied, Platforms, Progress, copy_image};
 pub use directory::Directory;
-pub(crate) use image::{Architecture, Manifest, MediaType};
+pub(crate) use image::{Architecture, Manifest, MediaType, media_type_of};
 pub use image::{Descriptor, image};
 pub use layout::Layout;
 pub(crate) use name::{DEMO, LAYOUT, NameError};

@@ -1,7 +1,7 @@
 //! Scripts whose interpreter is tinderbox: programs of an image that start with `#!/.tinderbox/interpreter`.
 //!
 //! For programs that ship with tinderbox but run like those of any image: in the sandbox, with arguments, files and
-//! exit codes. The image contains the script; the sandbox adds, read-only, what the script needs:
+//! exit codes; and for the registry that may stand beside a program (`registry`). The image contains the script; the sandbox adds, read-only, what the script needs:
 //!
 //! ```text
 //! /.tinderbox/interpreter    the executable of this process
@@ -41,6 +41,15 @@ pub(super) fn script(
     executable: Option<&Path>,
 ) -> Result<Option<Script>, SandboxError> {
     let Some(argument) = argument(&fs::read_head(found, 256)?) else { return Ok(None) };
+    interpreted(program, argument, executable).map(Some)
+}
+
+/// How to run a program through the interpreter, with this argument for the interpreter itself.
+pub(super) fn interpreted(
+    program: &Program<'_>,
+    argument: String,
+    executable: Option<&Path>,
+) -> Result<Script, SandboxError> {
     let path = program.argv.first().cloned().unwrap_or_default();
     let unusable = |problem: &str| SandboxError::Unusable { path, problem: problem.to_owned() };
     let Some(executable) = executable else {
@@ -61,8 +70,10 @@ pub(super) fn script(
     }
     argv.extend([INTERPRETER.to_owned(), argument]);
     argv.extend(program.argv.iter().cloned());
+    // A script that is served images has them already.
+    inputs.retain(|target, _| program.inputs.iter().all(|mount| mount.target != *target));
     let inputs = inputs.into_iter().map(|(target, source)| Mount { source, target });
-    Ok(Some(Script { argv, inputs: inputs.chain(program.inputs.iter().cloned()).collect() }))
+    Ok(Script { argv, inputs: inputs.chain(program.inputs.iter().cloned()).collect() })
 }
 
 /// The argument after the interpreter in the first line.

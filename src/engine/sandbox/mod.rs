@@ -12,7 +12,7 @@
 //! ```
 //!
 //! It runs as user 1000 on host `tinderbox`, with `umask 022`, in its own session, without a way to gain privileges,
-//! without network except loopback addresses that the recipe asks for, with `LC_ALL=C` and the recipe's environment.
+//! without network except loopback addresses that the recipe asks for, and a registry there of pinned images ([`registry`]), with `LC_ALL=C` and the recipe's environment.
 //! Its time, memory, processes, file size and output are limited. When it or tinderbox ends, everything that it
 //! started is killed, because it lives in a PID namespace whose first process is ours.
 //!
@@ -32,6 +32,7 @@ mod layout;
 mod log;
 mod obstacle;
 mod program;
+mod registry;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ use std::time::Duration;
 
 pub(crate) use interpreter::INTERPRETER;
 pub(crate) use log::Log;
+pub(crate) use registry::{addresses as registry_addresses, run as run_with_registry};
 
 use crate::base::fs;
 use crate::base::hint::Hint;
@@ -103,6 +105,8 @@ pub struct Program<'a> {
     pub scratch: &'a Path,
     /// Loopback addresses. Without any, the interface stays down.
     pub addresses: &'a [IpAddr],
+    /// The directory in the sandbox that a registry serves while the program runs; see `registry`.
+    pub registry: Option<&'a str>,
     pub limits: Limits,
 }
 
@@ -227,6 +231,18 @@ impl Sandbox {
         };
         let program = &match &script {
             Some(script) => Program { argv: &script.argv, inputs: &script.inputs, ..program.clone() },
+            None => program.clone(),
+        };
+        let served = program.registry.map(|directory| {
+            interpreter::interpreted(
+                program,
+                format!("{} {directory}", registry::VERB),
+                self.executable.as_deref(),
+            )
+        });
+        let served = served.transpose()?;
+        let program = &match &served {
+            Some(served) => Program { argv: &served.argv, inputs: &served.inputs, ..program.clone() },
             None => program.clone(),
         };
         let layout = layout::Layout::of(program)?;

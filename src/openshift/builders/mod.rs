@@ -29,6 +29,7 @@ pub const ALL: Builders = Builders(&[
     &release::Payload,
     &release::Images,
     &release::Crds,
+    &release::OsImages,
     &identity::Identity,
     &pki::Keypair,
     &pki::Authority,

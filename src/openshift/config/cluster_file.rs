@@ -30,6 +30,12 @@ pub(super) const FIELDS: &[Row] = &[
          for example `quay.io/openshift-release-dev/ocp-release`.",
     ),
     field(
+        "releaseImagePolicy",
+        Kind::Bool,
+        "`false` if nodes shall not enforce the release's own image policy (from 4.21 on), for test releases that nobody \
+         signed: no ClusterImagePolicy `openshift`, and an override for good, with which the cluster cannot be updated.",
+    ),
+    field(
         "architecture",
         Architecture::KIND,
         "Instruction set of all nodes; by default that of controlPlane, else amd64.",

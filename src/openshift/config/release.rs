@@ -45,9 +45,9 @@ impl FromStr for Release {
 
 fn parse(text: &str) -> Option<Release> {
     if let Some(version) = text.strip_prefix("demo:") {
-        let minor = version.strip_prefix("4.")?;
-        let number = !minor.is_empty() && minor.len() <= 3 && minor.bytes().all(|b| b.is_ascii_digit());
-        return number.then(|| Release::Demo { version: version.to_owned() });
+        let (major, minor) = version.split_once('.')?;
+        let number = |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+        return (number(major) && number(minor)).then(|| Release::Demo { version: version.to_owned() });
     }
     let layout = text.strip_prefix("oci:");
     let (place, reference) = split(layout.unwrap_or(text))?;

@@ -1,8 +1,8 @@
-//! The demo release: two versions, assembled in memory from this project's own files, so that everything works without
-//! a network, a pull secret or root. Real shapes, small content; it declares itself a demo wherever it is shown.
+//! The demo release: one of every minor version, assembled in memory from this project's own files, so that everything
+//! works without a network, a pull secret or root. Real shapes, small content; it declares itself a demo wherever it is shown.
 //!
 //! ```text
-//! files/common, files/<version>      a version's file overrides the common one
+//! files/common, files/4.19-, files/4.19      of all versions, from 4.19 on, of 4.19; a more specific file overrides others
 //! ├── release/                       the release image's own base layer: the cluster-version operator's manifests
 //! ├── payload/                       manifests that only the payload contains
 //! ├── cluster-config-api/            that image; the payload contains its manifests too
@@ -21,7 +21,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use crate::engine::registry::{
     self, Descriptor, ImageName, Images, MediaType, Reference, RegistryError, Result, Sha256, Target,
@@ -37,7 +37,7 @@ pub struct Demo {
 /// A version, and its images once they are needed.
 struct Version {
     name: &'static str,
-    content: &'static LazyLock<Content>,
+    content: OnceLock<Content>,
 }
 
 struct Content {
@@ -48,12 +48,16 @@ struct Content {
     blobs: BTreeMap<Sha256, Blob>,
 }
 
-const NAMES: [&str; 2] = ["4.18", "4.19"];
+const NAMES: [&str; 7] = ["4.18", "4.19", "4.20", "4.21", "4.22", "4.23", "5.0"];
 
-static FIRST: LazyLock<Content> = LazyLock::new(|| payload::assemble(&VERSIONS[0]));
-static SECOND: LazyLock<Content> = LazyLock::new(|| payload::assemble(&VERSIONS[1]));
-static VERSIONS: [Version; 2] =
-    [Version { name: NAMES[0], content: &FIRST }, Version { name: NAMES[1], content: &SECOND }];
+static VERSIONS: [Version; NAMES.len()] = {
+    let [a, b, c, d, e, f, g] = NAMES;
+    [version(a), version(b), version(c), version(d), version(e), version(f), version(g)]
+};
+
+const fn version(name: &'static str) -> Version {
+    Version { name, content: OnceLock::new() }
+}
 
 /// The available versions, as in `demo:VERSION`.
 pub fn versions() -> &'static [&'static str] {
@@ -69,6 +73,16 @@ impl Version {
     /// The release's own name.
     fn full(&self) -> String {
         format!("{}.0-demo", self.name)
+    }
+
+    /// The one that can be updated to this one.
+    fn previous(&self) -> Option<&'static Self> {
+        let at = VERSIONS.iter().position(|known| known.name == self.name)?;
+        VERSIONS.get(at.checked_sub(1)?)
+    }
+
+    fn content(&self) -> &Content {
+        self.content.get_or_init(|| payload::assemble(self))
     }
 
     /// The image of a component, or of the release. The registry does not exist, by RFC 2606.
@@ -132,7 +146,7 @@ impl Demo {
     }
 
     fn content(&self) -> &'static Content {
-        self.about.content
+        self.about.content()
     }
 
     fn missing(&self, image: &ImageName, digest: &Sha256, what: &str) -> RegistryError {

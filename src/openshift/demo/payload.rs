@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::layer::{Entry, Layer, image, layer};
+use super::layer::{Entry, Image, Layer, image, layer};
 use super::{Content, Version, files, mco};
 use crate::engine::registry::Sha256;
 use crate::openshift::knowledge::{Components, Release};
 
-/// Components of both versions, by their keys in `components.toml`. Those with content get their real digest.
+/// Components of every version, by their keys in `components.toml`. Those with content get their real digest.
 const COMPONENTS: [&str; 29] = [
     "baremetal-runtimecfg",
     "cli",
@@ -41,6 +41,17 @@ const COMPONENTS: [&str; 29] = [
     "ovn-kubernetes",
     "pod",
 ];
+
+/// OS images of two streams, from this version on: key, stream, and whether they hold extensions.
+const STREAMS: (&str, [(&str, &str, bool); 4]) = (
+    "4.22",
+    [
+        ("node-os-rhel-9", "rhel-9", false),
+        ("node-os-rhel-9-extensions", "rhel-9", true),
+        ("node-os-rhel-10", "rhel-10", false),
+        ("node-os-rhel-10-extensions", "rhel-10", true),
+    ],
+);
 
 /// The component of the release image's base.
 const BASE: &str = "cluster-version-operator";
@@ -83,6 +94,10 @@ pub(super) fn assemble(version: &Version) -> Content {
         let digest = content.add(image(&[&layers], &labels));
         content.components.insert(name, digest);
     }
+    for (name, image) in os_images(version) {
+        let digest = content.add(image);
+        content.components.insert(name, digest);
+    }
     let mut labels = labels(version, "release");
     labels.insert("io.openshift.release", version.full());
     let operator = content.components[named(version.name, BASE)];
@@ -99,6 +114,28 @@ fn labels(version: &Version, name: &str) -> BTreeMap<&'static str, String> {
         ("io.tinderbox.demo", "true".to_owned()),
         ("version", format!("v{}", version.full())),
     ])
+}
+
+/// OS images, whose labels say which stream they are of. Nothing in them boots.
+fn os_images(version: &Version) -> Vec<(&'static str, Image)> {
+    let (first, streams) = STREAMS;
+    let parse = |text: &str| text.parse::<crate::base::version::Version>().ok();
+    if parse(version.name) < parse(first) {
+        return Vec::new();
+    }
+    let one = |(key, stream, extensions): (&'static str, &str, bool)| {
+        let name = named(version.name, key);
+        let mut labels = labels(version, name);
+        labels.insert("io.openshift.os.streamclass", stream.to_owned());
+        match extensions {
+            true => labels.insert("io.openshift.os.extensions", "true".to_owned()),
+            false => labels.insert("containers.bootc", "1".to_owned()),
+        };
+        let text = format!("NAME=\"demo release of tinderbox\"\nVARIANT_ID={stream}\n");
+        let entries = [("etc/os-release".to_owned(), Entry::File(text.into_bytes(), 0o644))];
+        (name, image(&[&layer(&entries.into(), &BTreeMap::new())], &labels))
+    };
+    streams.map(one).into()
 }
 
 fn plain(files: &BTreeMap<String, &'static [u8]>) -> Layer {
@@ -216,18 +253,24 @@ fn image_references(version: &Version, components: &BTreeMap<&'static str, Sha25
 
 /// The versions that a component declares.
 fn versions(version: &Version, component: &str) -> Option<(String, &'static str)> {
-    let first = version.name == "4.18";
     let is = |key: &'static str| component == named(version.name, key);
+    let (kubernetes, system) = match version.name {
+        "4.18" => ("1.31.4", "418.94.202501010000-0"),
+        "4.19" => ("1.32.3", "9.6.20250501-0"),
+        "4.20" => ("1.33.5", "9.6.20251101-0"),
+        "4.21" => ("1.34.2", "9.6.20260301-0"),
+        "4.22" => ("1.35.1", "9.8.20260701-0"),
+        "4.23" => ("1.36.2", "9.8.20261001-0"),
+        _ => ("1.36.2", "10.2.20261101-0"),
+    };
     if is("hyperkube") || is("kube-proxy") {
-        let kubernetes = if first { "1.31.4" } else { "1.32.3" };
         return Some((format!("kubernetes={kubernetes}"), "kubernetes=Kubernetes"));
     }
-    let system = if first { "418.94.202501010000-0" } else { "9.6.20250501-0" };
     is("node-os").then(|| (format!("machine-os={system}"), "machine-os=Red Hat Enterprise Linux CoreOS"))
 }
 
 fn metadata(version: &Version) -> Value {
-    let previous: &[&str] = if version.name == "4.18" { &[] } else { &["4.18.0-demo"] };
+    let previous: Vec<String> = version.previous().map(Version::full).into_iter().collect();
     json!({
         "kind": "cincinnati-metadata-v0",
         "version": version.full(),

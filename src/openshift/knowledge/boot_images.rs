@@ -11,6 +11,7 @@ use crate::base::hint::Problems;
 pub(crate) struct BootImages {
     bootstrap: Bootstrap,
     pub(super) images: Table<BootImage>,
+    streams: Table<BootStream>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -43,6 +44,23 @@ impl Row for BootImage {
     }
 }
 
+/// The stream of boot images that a release installs from by default.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BootStream {
+    name: String,
+}
+
+impl Row for BootStream {
+    const FILE: &'static str = BootImage::FILE;
+    const NAME: &'static str = "stream";
+
+    /// One for each release.
+    fn key(&self) -> &str {
+        Self::NAME
+    }
+}
+
 impl TableFile for BootImages {
     const FILE: &'static str = BootImage::FILE;
 
@@ -52,9 +70,11 @@ impl TableFile for BootImages {
         struct File {
             bootstrap: Bootstrap,
             image: RawRows,
+            #[serde(default)]
+            stream: RawRows,
         }
-        let File { bootstrap, image } = source.read()?;
-        Ok(Self { bootstrap, images: Table::of(source, image)? })
+        let File { bootstrap, image, stream } = source.read()?;
+        Ok(Self { bootstrap, images: Table::of(source, image)?, streams: Table::of(source, stream)? })
     }
 }
 
@@ -62,6 +82,11 @@ impl BootImages {
     /// The derivation that brings what an image lacks, in releases that have it.
     pub(crate) fn overlay(&self) -> &str {
         &self.bootstrap.overlay
+    }
+
+    /// The stream that nodes boot from the first time, where a release has several and it is not the first.
+    pub(crate) fn stream(&self, release: Option<Release>) -> Option<&str> {
+        self.streams.select(release).next().map(|row| row.name.as_str())
     }
 
     /// What a bootstrap node lacks in the image of this version, and the consequence. An image without a row is assumed

@@ -16,6 +16,9 @@ pub(crate) struct McoKind {
     kind: String,
     #[serde(default = "everything")]
     fields: Vec<String>,
+    /// Whether objects of the payload go into the render.
+    #[serde(default)]
+    payload: bool,
 }
 
 fn everything() -> Vec<String> {
@@ -32,11 +35,17 @@ impl Row for McoKind {
 }
 
 impl Table<McoKind> {
-    /// The value of `{mco.kinds}` in recipes: the fields of each kind, in the form of the `tree` builder.
+    /// The values of `{mco.kinds}` in recipes, the fields of each kind in the form of the `tree` builder, and of
+    /// `{mco.payload-kinds}`.
     pub(super) fn names(&self, file: &str, release: Option<Release>) -> NameTable {
         let fields = |row: &McoKind| row.fields.iter().map(|field| field.as_str().into()).collect();
         let kinds = self.select(release).map(|row| (row.kind.clone(), Value::List(fields(row))));
-        let values = [("kinds".to_owned(), Value::Map(kinds.collect()))].into();
+        let payload = self.select(release).filter(|row| row.payload).map(|row| row.kind.as_str().into());
+        let values = [
+            ("kinds".to_owned(), Value::Map(kinds.collect())),
+            ("payload-kinds".to_owned(), Value::List(payload.collect())),
+        ];
+        let values = values.into();
         NameTable { file: file.to_owned(), values, absent: BTreeMap::new() }
     }
 }

@@ -104,7 +104,12 @@ fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
     let text = |table: &str, key: &str| {
         tables[table].values.get(key).and_then(|value| value.as_text()).map(str::to_owned)
     };
-    let system = if release.flavor == Flavor::Okd { "stream-coreos" } else { "rhel-coreos" };
+    let later = release.version >= "5.0".parse().unwrap();
+    let system = match release.flavor {
+        Flavor::Okd => "stream-coreos",
+        Flavor::Ocp if later => "rhel-coreos-10",
+        Flavor::Ocp => "rhel-coreos",
+    };
     assert_eq!(text("component", "node-os").as_deref(), Some(system));
     for (path, file) in Sources::built_in().iter().filter(|(path, _)| path.ends_with(".toml")) {
         if path.starts_with(recipe::TABLES) {

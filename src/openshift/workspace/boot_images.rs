@@ -74,7 +74,8 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     let Some((file, _)) = found else { return Ok(Rhcos::default()) };
     let wrong = |problem: String| WorkspaceError::BootImages { file: file.to_owned(), problem };
     let text = fs::read_text(&payload.path.join(file))?;
-    let stream = stream_of(file, &text).ok_or_else(|| wrong("it has no data.stream".into()))?;
+    let wanted = workspace.knowledge.boot_images.get()?.stream(workspace.release);
+    let stream = stream_of(file, &text, wanted).ok_or_else(|| wrong("it has no data.stream".into()))?;
     let stream: Stream = serde_json::from_str(&stream).map_err(|error| wrong(error.to_string()))?;
     let architecture = match release.architecture.as_str() {
         "amd64" => "x86_64",
@@ -126,8 +127,14 @@ fn warn_of_contents(env: Env<'_>, workspace: &Workspace, versions: BTreeSet<&str
     Ok(())
 }
 
-/// The text of `data.stream`.
-fn stream_of(file: &str, text: &str) -> Option<String> {
+/// The wanted one of `data.streams`, else `data.stream`.
+fn stream_of(file: &str, text: &str, wanted: Option<&str>) -> Option<String> {
     let root = yaml::go_documents(Source { name: file, text }, &mut Problems::default()).pop()?;
-    root.get("data")?.get("stream")?.text().map(str::to_owned)
+    let data = root.get("data")?;
+    let several = || {
+        let text = data.get("streams")?.text()?;
+        let streams: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+        streams.get(wanted?).map(ToString::to_string)
+    };
+    several().or_else(|| data.get("stream")?.text().map(str::to_owned))
 }

@@ -5,6 +5,7 @@ mod admission;
 mod cel_bounds;
 mod config;
 mod hand_over;
+mod image_policies;
 mod manifests;
 mod node_image;
 mod nodes;
@@ -100,6 +101,7 @@ fn mutations() -> impl Iterator<Item = &'static Mutation> {
         nodes::MUTATIONS,
         node_image::MUTATIONS,
         hand_over::MUTATIONS,
+        image_policies::MUTATIONS,
     ];
     themes.into_iter().flatten()
 }

@@ -74,6 +74,7 @@ impl Room {
             output: &self.path("out"),
             scratch: &self.path("scratch"),
             addresses: &self.addresses,
+            registry: None,
             limits: self.limits,
         };
         sandbox.run(&program, cancel)

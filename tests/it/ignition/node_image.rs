@@ -107,6 +107,70 @@ mod host {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// The units as systemd reads them, beside stand-ins for those of the boot image.
+    #[test]
+    fn systemd_accepts_the_units() {
+        let ws = later();
+        let from = ws.path_of("bootstrap-config/node-image");
+        let root = ws.temp().join("root");
+        let put = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            let program = text.starts_with("#!");
+            crate::harness::set_mode(&path, if program { 0o755 } else { 0o644 });
+        };
+        let is_unit = |name: &String| {
+            name.ends_with(".service") || name.ends_with(".target") || name.ends_with(".mount")
+        };
+        let units: Vec<String> = crate::harness::list(&from).into_iter().filter(is_unit).collect();
+        assert_eq!(units.len(), 5, "{units:?}");
+        for name in &units {
+            put(&format!("etc/systemd/system/{name}"), &fs::read_to_string(from.join(name)).unwrap());
+        }
+        for name in ["basic", "getty", "multi-user", "network", "sysinit"] {
+            put(&format!("usr/lib/systemd/system/{name}.target"), "[Unit]\nDescription=Stands in\n");
+        }
+        for name in ["NetworkManager", "sshd", "systemd-user-sessions"] {
+            put(
+                &format!("usr/lib/systemd/system/{name}.service"),
+                "[Service]\nExecStart=/usr/bin/systemctl\n",
+            );
+        }
+        put(
+            "usr/lib/systemd/system/run-ephemeral.mount",
+            "[Mount]\nWhat=tmpfs\nWhere=/run/ephemeral\nType=tmpfs\n",
+        );
+        for program in [
+            "usr/bin/chcon",
+            "usr/bin/systemctl",
+            "usr/local/bin/node-image-pull.sh",
+            "usr/local/bin/node-image-overlay.sh",
+        ] {
+            put(program, "#!/bin/sh\n");
+        }
+        let verify = || {
+            let mut command = Command::new("systemd-analyze");
+            command
+                .args(["verify", "--man=no", "--recursive-errors=no"])
+                .arg(format!("--root={}", root.display()));
+            command.args(&units).output()
+        };
+        match verify() {
+            Err(error) => return left_out("units of the node image", &format!("Debian's systemd: {error}")),
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() && said.is_empty(), "{said}");
+            }
+        }
+        // It does look.
+        put(
+            "etc/systemd/system/node-image-pull.service",
+            "[Service]\nType=onshot\nExecStart=/usr/local/bin/none\n",
+        );
+        assert!(!verify().unwrap().status.success());
+    }
+
     /// With Debian's ostree, rsync and mounts: what Ignition wrote stays, the rest is the node image's; a registry that does
     /// not answer, a reboot half-way and one afterwards do no harm.
     #[test]

@@ -377,7 +377,7 @@ fn checks() {
     passed  pool-nodes                    every MachineConfigPool among the manifests selects a node by the labels that nodes boot with
     passed  pull-specs                    every image is named by its registry and repository: a container runtime knows no layouts and no short names
     passed  rbac-subjects                 users and groups of Kubernetes' own (`system:…`) that bindings name are those of a certificate, or built in
-    passed  render-drift                  every MachineConfig that went into the render is applied to the API, and every one that is applied went in
+    passed  render-drift                  every MachineConfig that went into the render is applied to the API, and every one that is applied went in; what the payload has for the render went in unchanged
     passed  replicas                      the nodes listed agree with controlPlane.replicas and compute[].replicas
     passed  scc-before-pivot              cluster-policy-controller runs on the bootstrap node, with its roles and their namespace; the ten standard SecurityContextConstraints are among the manifests
     passed  secrets-readable              no secret in a file that everyone on the node can read, but for the five that the Machine Config Server writes in the same way

@@ -22,6 +22,7 @@
 //! | parameter | |
 //! |---|---|
 //! | `environment`, `directory`, `addresses` | of the programs; by default none, `/out`, none |
+//! | `registry` | a mounted input whose images a registry on loopback serves while a program runs: [`crate::engine::sandbox`] |
 //! | `expect` | outputs that must exist, each a path or with one `*`: some programs exit with 0 and write nothing |
 //! | `require` | input → files that must exist and not be empty: some programs accept missing files |
 //! | `sort` | output file (may have a `*`) → list in it and the key to sort by, for programs with random order |

@@ -18,6 +18,8 @@ pub(super) struct Spec<'a> {
     pub(super) environment: BTreeMap<&'a str, &'a str>,
     pub(super) directory: &'a str,
     pub(super) addresses: Vec<&'a str>,
+    /// The input that a registry serves.
+    pub(super) registry: Option<&'a str>,
     pub(super) secret: bool,
     pub(super) seconds: u64,
 }
@@ -31,7 +33,7 @@ pub(super) enum Step<'a> {
     Gather { into: &'a str, from: Vec<&'a str>, numbered: bool },
 }
 
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 14] = [
     "config",
     "steps",
     "mounts",
@@ -43,6 +45,7 @@ const KNOWN: [&str; 13] = [
     "environment",
     "directory",
     "addresses",
+    "registry",
     "secret",
     "seconds",
 ];
@@ -58,6 +61,10 @@ impl<'a> Spec<'a> {
         let directory = match job.params.get("directory") {
             None => OUTPUT,
             Some(value) => value.as_text().ok_or_else(|| expected("directory", "an absolute path"))?,
+        };
+        let registry = match job.params.get("registry") {
+            None => None,
+            Some(value) => Some(value.as_text().ok_or_else(|| expected("registry", "the name of an input"))?),
         };
         let secret = match job.params.get("secret") {
             None => false,
@@ -75,6 +82,7 @@ impl<'a> Spec<'a> {
             environment: job.text_map("environment")?,
             directory,
             addresses: job.text_list("addresses")?,
+            registry,
             secret,
             seconds,
         })
@@ -110,6 +118,9 @@ impl<'a> Spec<'a> {
                 name: format!("require.{name}"),
                 expected: "an input that is mounted",
             });
+        }
+        if self.registry.is_some_and(|alias| !self.mounts.contains_key(alias)) {
+            return Err(expected("registry", "an input that is mounted"));
         }
         let below = |path: &str| {
             path == OUTPUT || path.strip_prefix(OUTPUT).is_some_and(|rest| rest.starts_with('/'))

@@ -1,6 +1,7 @@
 //! Runs the steps of a `run` recipe.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::spec::{Spec, fill, matches};
 use super::workarounds;
 use crate::base::fs;
 use crate::base::redact::{Redactor, patterns_and_whole};
-use crate::engine::sandbox::{Ended, Limits, Mount, OUTPUT, Program};
+use crate::engine::sandbox::{Ended, Limits, Mount, OUTPUT, Program, registry_addresses};
 use crate::engine::tree::{EntryKind, TreeError};
 
 /// How many lines of a program's output an error shows.
@@ -66,7 +67,13 @@ impl<'a> Runner<'a> {
                 |_| JobError::Expected { name: format!("addresses: {text}"), expected: "an IP address" };
             fill(text, &value)?.parse().map_err(wrong)
         });
-        let addresses = addresses.collect::<Result<Vec<_>, JobError>>()?;
+        let mut addresses = addresses.collect::<Result<Vec<_>, JobError>>()?;
+        let served = self.served()?;
+        if let Some((_, at)) = &served {
+            addresses.extend(at.iter().copied());
+            addresses.sort_unstable();
+            addresses.dedup();
+        }
         let program = Program {
             root: &self.image,
             argv: &argv,
@@ -76,6 +83,7 @@ impl<'a> Runner<'a> {
             output: &self.scratch.join("out"),
             scratch: &self.scratch,
             addresses: &addresses,
+            registry: served.as_ref().map(|(directory, _)| *directory),
             limits: Limits { time: Duration::from_secs(self.spec.seconds), ..Limits::default() },
         };
         let programs = self.job.programs()?;
@@ -99,6 +107,14 @@ impl<'a> Runner<'a> {
             Ended::EntryLimit(entries) => format!("was killed: it created more than {entries} files"),
         };
         Err(self.failed(problem))
+    }
+
+    /// The directory in the sandbox that a registry serves, and where; none if its input has nothing to serve.
+    fn served(&self) -> Result<Option<(&'a str, Vec<IpAddr>)>, BuildError> {
+        let Some(alias) = self.spec.registry else { return Ok(None) };
+        let at = registry_addresses(&self.job.input(alias)?.place())?;
+        let target = self.spec.mounts.get(alias).copied().unwrap_or_default();
+        Ok((!at.is_empty()).then(|| (target, at.iter().map(SocketAddr::ip).collect())))
     }
 
     /// An error with the program's last output and the recipe's advice about it.

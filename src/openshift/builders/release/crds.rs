@@ -1,11 +1,13 @@
 //! `crds`: selects the variants of a release that apply to this cluster: one CRD of each name, the FeatureGate, or
-//! manifests of the payload by file name.
+//! manifests of the payload by file name or kind.
 //!
 //! `select = "crds"`: inputs `api` (cluster-config-api's files), `own` (the release image's files, with the CVO's own
 //! CRDs) and `payload`; keeps one variant of each name, preferably the payload's. Output: one file per CRD. A manifest that
 //! cannot be read is left out with a warning, as nothing may need it; `check/crds` names the custom resource that does.
 //! `select = "featuregate"`: input `payload`; see [`super::feature_gate`]. Config values `feature_set` and `feature_gates`.
 //! `select = "manifests"`: input `payload`; the files that `names` lists, with one `*` each.
+//! `select = "kinds"`: input `payload`; the objects of `kinds` (`Kind.group`: a list, or the keys of a map), each in one
+//! variant. Those of `optional` (`Kind.group/name`) are left out if the config value of that name is false.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +15,7 @@ use super::super::ignition::params::fits;
 use super::super::{BuildError, Builder, Job, JobError};
 use super::feature_gate::Features;
 use super::select::documents;
+use crate::base::value::Value;
 use crate::base::yaml;
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::{TreeWriter, leaf};
@@ -21,12 +24,12 @@ pub(crate) struct Crds;
 
 impl Builder for Crds {
     fn id(&self) -> BuilderId {
-        BuilderId::new("crds", 3)
+        BuilderId::new("crds", 4)
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
-        job.only(&["select", "config", "names"])?;
-        let known = ["feature_set", "feature_gates"];
+        job.only(&["select", "config", "names", "kinds", "optional"])?;
+        let known = ["feature_set", "feature_gates", "optional"];
         if let Some(name) = job.config().keys().find(|alias| !known.contains(alias)) {
             return Err(JobError::Unused { name: (*name).to_owned(), used_in: "the selection".into() }.into());
         }
@@ -37,11 +40,16 @@ impl Builder for Crds {
                 job.text_list("names")?;
                 Ok(job.exactly(&["payload"])?)
             }
+            Select::Kinds => {
+                kinds(job)?;
+                job.text_list("optional")?;
+                Ok(job.exactly(&["payload"])?)
+            }
         }
     }
 
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
-        let features = Features::of(job);
+        let features = Features::of(job)?;
         match select(job)? {
             Select::Crds => crds(job, &features, out),
             Select::FeatureGate => {
@@ -53,6 +61,7 @@ impl Builder for Crds {
                 Ok(out.write("featuregate.yaml", text.as_bytes(), false)?)
             }
             Select::Manifests => by_name(job, &features, out),
+            Select::Kinds => by_kind(job, &features, out),
         }
     }
 }
@@ -61,6 +70,7 @@ enum Select {
     Crds,
     FeatureGate,
     Manifests,
+    Kinds,
 }
 
 fn select(job: &Job<'_>) -> Result<Select, JobError> {
@@ -68,8 +78,9 @@ fn select(job: &Job<'_>) -> Result<Select, JobError> {
         Some("crds") => Ok(Select::Crds),
         Some("featuregate") => Ok(Select::FeatureGate),
         Some("manifests") => Ok(Select::Manifests),
+        Some("kinds") => Ok(Select::Kinds),
         _ => {
-            let expected = "`crds`, `featuregate` or `manifests`";
+            let expected = "`crds`, `featuregate`, `manifests` or `kinds`";
             Err(JobError::Expected { name: "select".into(), expected })
         }
     }
@@ -145,6 +156,50 @@ fn by_name(job: &Job<'_>, features: &Features<'_>, out: &TreeWriter<'_>) -> Resu
         }
     }
     Ok(())
+}
+
+/// The objects of these kinds in the payload, each in the variant that applies, in the payload's own files.
+fn by_kind(job: &Job<'_>, features: &Features<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+    let wrong = |problem: String| JobError::Input { alias: "payload".into(), problem };
+    let kinds = kinds(job)?;
+    let named = |text: &str| kinds.iter().any(|kind| text.contains(kind.split('.').next().unwrap_or(kind)));
+    let mut payload = manifests(job, "payload")?;
+    let gates = features.enabled(&payload)?;
+    payload.retain(|_, text| named(text));
+    let unwanted = match job.config().get("optional") {
+        Some(Value::Bool(false)) => job.text_list("optional")?,
+        _ => Vec::new(),
+    };
+    let mut seen: BTreeMap<[String; 4], &str> = BTreeMap::new();
+    for (file, text) in &payload {
+        let mut documents = documents(file, text).unwrap_or_else(|problem| {
+            job.notes.warn(ignored("payload", &problem));
+            Vec::new()
+        });
+        documents.retain(|one| kinds.iter().any(|kind| one.is_kind(kind)) && features.select(one, &gates));
+        documents
+            .retain(|one| !unwanted.contains(&format!("{}.{}/{}", one.kind, one.group, one.name).as_str()));
+        for one in &documents {
+            let object = [&one.group, &one.kind, one.namespace(), &one.name].map(str::to_owned);
+            if let Some(other) = seen.insert(object, file) {
+                let problem = format!("has two {} `{}`: `{other}` and `{file}`", one.kind, one.name);
+                return Err(wrong(problem).into());
+            }
+        }
+        if !documents.is_empty() {
+            let texts: Vec<&str> = documents.iter().map(|one| one.text).collect();
+            out.write(file, texts.join("---\n").as_bytes(), false)?;
+        }
+    }
+    Ok(())
+}
+
+/// The parameter `kinds`.
+fn kinds<'a>(job: &'a Job<'_>) -> Result<Vec<&'a str>, JobError> {
+    match job.params.get("kinds") {
+        Some(Value::Map(kinds)) => Ok(kinds.keys().map(String::as_str).collect()),
+        _ => job.text_list("kinds"),
+    }
 }
 
 /// The YAML and JSON manifests of an input, by file name.

@@ -28,6 +28,8 @@ const DEFAULT: &str = "Default";
 /// What install-config says about features.
 pub(super) struct Features<'a> {
     pub(super) set: &'a str,
+    /// The release's major version.
+    major: u64,
     /// Only with [`CUSTOM`].
     enabled: Vec<&'a str>,
     disabled: Vec<&'a str>,
@@ -42,7 +44,13 @@ pub(super) struct Gates<'a> {
 }
 
 impl<'a> Features<'a> {
-    pub(super) fn of(job: &'a Job<'_>) -> Self {
+    /// Also reads the version of the input `payload`.
+    pub(super) fn of(job: &'a Job<'_>) -> Result<Self, JobError> {
+        let version = job.input("payload")?.text("payload", "version")?;
+        let major = version.trim().split('.').next().and_then(|major| major.parse().ok());
+        let major = major.ok_or_else(|| {
+            wrong(format!("has the version `{}`, which has no major number", version.trim()))
+        })?;
         let config = job.config();
         let set = config.get("feature_set").and_then(|value| value.as_text()).filter(|set| !set.is_empty());
         let gates = match config.get("feature_gates") {
@@ -53,7 +61,8 @@ impl<'a> Features<'a> {
             let pairs = gates.iter().filter_map(|gate| gate.as_text()?.split_once('='));
             pairs.filter(|(_, on)| *on == wanted).map(|(name, _)| name).collect()
         };
-        Self { set: set.unwrap_or(DEFAULT), enabled: named("true"), disabled: named("false") }
+        let (enabled, disabled) = (named("true"), named("false"));
+        Ok(Self { set: set.unwrap_or(DEFAULT), major, enabled, disabled })
     }
 
     /// The payload's own gates of the set, or of the one that it starts from.
@@ -79,7 +88,10 @@ impl<'a> Features<'a> {
 
     /// Whether the CVO would apply this manifest, with these gates enabled.
     pub(super) fn select(&self, manifest: &Manifest<'_>, gates: &BTreeSet<String>) -> bool {
-        manifest.is_in_profile(PROFILE) && manifest.is_in_feature_set(self.set) && manifest.is_in_gates(gates)
+        manifest.is_in_profile(PROFILE)
+            && manifest.is_in_feature_set(self.set)
+            && manifest.is_in_gates(gates)
+            && manifest.is_in_major(self.major)
     }
 
     /// The object: the payload's with this version filled in, or the computed one.
@@ -140,6 +152,9 @@ impl<'a> Features<'a> {
                 Vec::new()
             });
             for manifest in manifests {
+                if !manifest.is_in_major(self.major) {
+                    continue;
+                }
                 let Some(gates) = Gates::of(&manifest, set) else { continue };
                 if let Some(Gates { file: other, .. }) = found {
                     let problem = format!("has two FeatureGates for {set}: `{other}` and `{file}`");
@@ -227,13 +242,13 @@ fn with_version(text: &str, version: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const PAYLOAD: &str = "kind: FeatureGate\nmetadata:\n  name: cluster\n  annotations:\n    \
+    const PAYLOAD: &str = "apiVersion: config.openshift.io/v1\nkind: FeatureGate\nmetadata:\n  name: cluster\n  annotations:\n    \
         include.release.openshift.io/self-managed-high-availability: 'false-except-for-the-config-operator'\n\
         spec: {}\nstatus:\n  featureGates:\n  - version: ''\n    enabled: [{name: B}, {name: D}]\n    \
         disabled: [{name: C}, {name: A}]\n";
 
     fn features<'a>(set: &'a str, enabled: &[&'a str], disabled: &[&'a str]) -> Features<'a> {
-        Features { set, enabled: enabled.to_vec(), disabled: disabled.to_vec() }
+        Features { set, major: 4, enabled: enabled.to_vec(), disabled: disabled.to_vec() }
     }
 
     fn made(features: &Features<'_>) -> String {
@@ -252,6 +267,24 @@ mod tests {
         let payload = BTreeMap::from([("gates.yaml".to_owned(), PAYLOAD.to_owned())]);
         let error = features("TechPreviewNoUpgrade", &[], &[]).gates(&payload).err().unwrap();
         assert!(crate::base::hint::chain(&error).contains("feature set TechPreviewNoUpgrade"));
+    }
+
+    /// From 4.22 on, file names and an annotation say for which major versions a FeatureGate is.
+    #[test]
+    fn a_feature_gate_of_another_major_version_is_left_alone() {
+        let of = |majors: &str, gate: &str| {
+            let listed = format!("annotations:\n    release.openshift.io/major-version: '{majors}'\n");
+            PAYLOAD.replace("annotations:\n", &listed).replace("name: B", &format!("name: {gate}"))
+        };
+        let payload = BTreeMap::from([
+            ("featureGate-4-4-SelfManagedHA-Default.yaml".to_owned(), of("4", "Four")),
+            ("featureGate-5-10-SelfManagedHA-Default.yaml".to_owned(), of("-4", "Later")),
+        ]);
+        for (major, wanted) in [(4, "Four"), (5, "Later"), (11, "Later")] {
+            let features = Features { major, ..features("Default", &[], &[]) };
+            let on: Vec<String> = features.enabled(&payload).unwrap().into_iter().collect();
+            assert_eq!(on, ["D", wanted], "{major}");
+        }
     }
 
     /// As `completeFeatureGatesForCustom`: sorted, unknown names kept, no duplicate removed.

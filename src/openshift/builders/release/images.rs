@@ -18,8 +18,12 @@ pub(crate) struct Images;
 /// Annotation of a tag: versions of what its image contains.
 const VERSIONS: &str = "io.openshift.build.versions";
 
+/// Annotation of a tag: the repository of its source.
+const SOURCE: &str = "io.openshift.build.source-location";
+
+/// The payload's image-references.
 #[derive(Deserialize)]
-struct ImageStream {
+pub(super) struct ImageStream {
     kind: String,
     #[serde(default)]
     metadata: Metadata,
@@ -49,6 +53,31 @@ struct Tag {
 struct From {
     #[serde(default)]
     name: String,
+}
+
+/// A tag with its image.
+pub(super) struct TaggedImage<'a> {
+    pub(super) name: &'a str,
+    pub(super) image: &'a str,
+    pub(super) source: &'a str,
+}
+
+impl ImageStream {
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let stream: Self =
+            serde_json::from_str(text).map_err(|error| format!("is not an ImageStream: {error}"))?;
+        match stream.kind.as_str() {
+            "ImageStream" => Ok(stream),
+            kind => Err(format!("is not an ImageStream: its kind is `{kind}`")),
+        }
+    }
+
+    pub(super) fn images(&self) -> impl Iterator<Item = TaggedImage<'_>> {
+        self.spec.tags.iter().filter_map(|tag| {
+            let source = tag.annotations.get(SOURCE).map_or("", String::as_str);
+            Some(TaggedImage { name: &tag.name, image: &tag.from.as_ref()?.name, source })
+        })
+    }
 }
 
 impl Builder for Images {
@@ -99,11 +128,7 @@ struct Named {
 }
 
 fn parse(text: &str) -> Result<Named, String> {
-    let stream: ImageStream =
-        serde_json::from_str(text).map_err(|error| format!("is not an ImageStream: {error}"))?;
-    if stream.kind != "ImageStream" {
-        return Err(format!("is not an ImageStream: its kind is `{}`", stream.kind));
-    }
+    let stream = ImageStream::read(text)?;
     let mut components = BTreeMap::new();
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for tag in stream.spec.tags {

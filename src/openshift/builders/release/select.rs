@@ -1,9 +1,14 @@
-//! Manifests of a release, and which of their variants apply: decided by annotations, not by file names.
+//! Manifests of a release, and which of their variants apply: decided by annotations, not by file names, as the
+//! cluster-version operator does it (`Include` in library-go's pkg/manifest).
 
 use std::collections::BTreeSet;
 
 use crate::base::hint::{Problem, Problems};
 use crate::base::yaml::{self, Source, YamlNode};
+
+const FEATURE_SET: &str = "release.openshift.io/feature-set";
+const FEATURE_GATE: &str = "release.openshift.io/feature-gate";
+const MAJOR_VERSION: &str = "release.openshift.io/major-version";
 
 /// One document of a manifest file, with its head parsed.
 #[derive(Debug)]
@@ -11,6 +16,8 @@ pub(super) struct Manifest<'a> {
     pub(super) file: &'a str,
     /// Without the separators around it.
     pub(super) text: &'a str,
+    /// API group, empty for Kubernetes' own `v1`.
+    pub(super) group: String,
     pub(super) kind: String,
     /// `metadata.name`.
     pub(super) name: String,
@@ -29,18 +36,55 @@ impl Manifest<'_> {
 
     /// Whether it applies to a feature set; without the annotation, to all.
     pub(super) fn is_in_feature_set(&self, set: &str) -> bool {
-        self.annotation("release.openshift.io/feature-set")
-            .is_none_or(|sets| sets.split(',').any(|one| one.trim() == set))
+        self.annotation(FEATURE_SET).is_none_or(|sets| sets.split(',').any(|one| one.trim() == set))
     }
 
-    /// Whether it applies with these enabled gates; it may require some, or with `-` require some to be disabled.
+    /// Whether it applies with these enabled gates; it may require some, or with `-` require some to be disabled. It may
+    /// name sets or gates, not both.
     pub(super) fn is_in_gates(&self, enabled: &BTreeSet<String>) -> bool {
-        self.annotation("release.openshift.io/feature-gate").is_none_or(|gates| {
-            gates.split(',').map(str::trim).all(|gate| match gate.strip_prefix('-') {
-                Some(gate) => !enabled.contains(gate),
-                None => enabled.contains(gate),
-            })
+        self.annotation(FEATURE_GATE).is_none_or(|gates| {
+            let mut gates = gates.split(',').map(str::trim).filter(|gate| !gate.is_empty());
+            self.annotation(FEATURE_SET).is_none()
+                && gates.all(|gate| match gate.strip_prefix('-') {
+                    Some(gate) => !enabled.contains(gate),
+                    None => enabled.contains(gate),
+                })
         })
+    }
+
+    /// Whether it applies to a release of this major version: one that is listed, or where only others are excluded (`-5`),
+    /// any other. Lists that contradict themselves or contain anything else apply to none. Only feature gates and CRDs may
+    /// have one.
+    pub(super) fn is_in_major(&self, major: u64) -> bool {
+        let Some(listed) = self.annotation(MAJOR_VERSION) else { return true };
+        let (mut included, mut excluded) = (BTreeSet::new(), BTreeSet::new());
+        for entry in listed.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let (to, number) = match entry.strip_prefix('-') {
+                Some(number) => (&mut excluded, number),
+                None => (&mut included, entry),
+            };
+            // Rust accepts a sign, which Go does not.
+            let Some(number) = number.parse::<u64>().ok().filter(|_| !number.starts_with('+')) else {
+                return false;
+            };
+            to.insert(number);
+        }
+        let may = matches!(
+            (self.group.as_str(), self.kind.as_str()),
+            ("config.openshift.io", "FeatureGate") | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        );
+        let named = if included.is_empty() { !excluded.contains(&major) } else { included.contains(&major) };
+        may && included.is_disjoint(&excluded) && named
+    }
+
+    /// Whether it is of this kind, written `Kind.group`.
+    pub(super) fn is_kind(&self, wanted: &str) -> bool {
+        wanted.split_once('.').unwrap_or((wanted, "")) == (self.kind.as_str(), self.group.as_str())
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        let metadata = self.head.get("metadata");
+        metadata.and_then(|metadata| metadata.get("namespace")?.text()).unwrap_or_default()
     }
 }
 
@@ -63,10 +107,12 @@ pub(super) fn documents<'a>(file: &'a str, text: &'a str) -> Result<Vec<Manifest
         for head in heads {
             let text_of =
                 |node: Option<&YamlNode>| node.and_then(YamlNode::text).unwrap_or_default().to_owned();
+            let version = text_of(head.get("apiVersion"));
+            let group = version.split_once('/').map_or("", |(group, _)| group).to_owned();
             let kind = text_of(head.get("kind"));
             let name = text_of(head.get("metadata").and_then(|metadata| metadata.get("name")));
             let text = if several { &document[head.span.clone()] } else { document };
-            found.push(Manifest { file, text, kind, name, head });
+            found.push(Manifest { file, text, group, kind, name, head });
         }
     }
     Ok(found)
@@ -131,6 +177,55 @@ mod tests {
         assert!(found[0].is_in_profile("p") && !found[0].is_in_profile("q") && !found[1].is_in_profile("p"));
         assert!(found[0].is_in_feature_set("Tech") && !found[0].is_in_feature_set("Custom"));
         assert!(found[1].is_in_feature_set("Custom"));
+    }
+
+    /// As `checkMajorVersion` and `checkFeatureGates` of library-go.
+    #[test]
+    fn majors_and_gates_select_as_the_cvo_does() {
+        let read = |version: &str, kind: &str, annotation: &str| {
+            let text = format!(
+                "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x, annotations: {{{annotation}}}}}\n"
+            );
+            move |select: &dyn Fn(&Manifest<'_>) -> bool| select(&documents("f.yaml", &text).unwrap()[0])
+        };
+        for (listed, four, five) in [
+            ("4,5,6", true, true),
+            ("4", true, false),
+            (" 5 , 6 ,", false, true),
+            ("-5", true, false),
+            ("-4,-6", false, true),
+            ("4,-5", true, false),
+            ("4,-4", false, false),
+            ("6,-5", false, false),
+            ("", true, true),
+            ("4,x", false, false),
+            ("+4", false, false),
+        ] {
+            let gate = read(
+                "config.openshift.io/v1",
+                "FeatureGate",
+                &format!("release.openshift.io/major-version: '{listed}'"),
+            );
+            let said = [4, 5].map(|major| gate(&|one| one.is_in_major(major)));
+            assert_eq!(said, [four, five], "{listed}");
+        }
+        let listed = "release.openshift.io/major-version: '4'";
+        assert!(read("apiextensions.k8s.io/v1", "CustomResourceDefinition", listed)(
+            &|one| one.is_in_major(4)
+        ));
+        assert!(!read("v1", "ConfigMap", listed)(&|one| one.is_in_major(4)));
+        assert!(read("v1", "ConfigMap", "")(&|one| one.is_in_major(4)));
+
+        let on = BTreeSet::from(["A".to_owned()]);
+        for (annotations, wanted) in [
+            ("release.openshift.io/feature-gate: 'A'", true),
+            ("release.openshift.io/feature-gate: 'A, ,-B'", true),
+            ("release.openshift.io/feature-gate: 'A,B'", false),
+            ("release.openshift.io/feature-gate: '-A'", false),
+            ("release.openshift.io/feature-gate: 'A', release.openshift.io/feature-set: 'Default'", false),
+        ] {
+            assert_eq!(read("v1", "A", annotations)(&|one| one.is_in_gates(&on)), wanted, "{annotations}");
+        }
     }
 
     #[test]

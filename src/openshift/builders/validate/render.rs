@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Check;
-use super::artifacts::{Artifacts, Document};
+use super::artifacts::{Artifacts, Document, meaning};
+use super::{Check, Report};
 use crate::base::yaml::YamlNode;
 
 const VERSION: &str = "machineconfiguration.openshift.io/v1";
@@ -14,6 +14,7 @@ pub(super) const DRIFT: Check = Check {
     name: "render-drift",
     config: &[],
     run: |artifacts, report| {
+        payload(artifacts, report);
         let applied: BTreeMap<&str, Vec<&str>> = applied(artifacts);
         for pool in artifacts.kind(VERSION, "MachineConfigPool") {
             let rendered = pool.text("spec.configuration.name").unwrap_or_default();
@@ -49,6 +50,65 @@ pub(super) const DRIFT: Check = Check {
     },
 };
 
+/// What the cluster-version operator applies from the payload: the cluster's controller reads it, so it has to be among the
+/// manifests, as it is in the payload. An object with an empty spec has no effect, and one that the operator only creates
+/// gives way to that of the manifests.
+fn payload(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
+    let mine = |wanted: &Document| {
+        let mut all = artifacts.of("manifests").flat_map(|file| file.documents());
+        all.find(|one| {
+            group(one) == group(wanted) && IDENTITY.iter().all(|field| one.text(field) == wanted.text(field))
+        })
+    };
+    for object in artifacts.of("payload").flat_map(|file| file.documents()) {
+        if is_unmanaged(artifacts, object) {
+            continue;
+        }
+        let spec = object.get("spec").map(meaning).filter(|spec| spec != "{}" && spec != "\"\"");
+        let [kind, name] = ["kind", "metadata.name"].map(|field| object.text(field).unwrap_or_default());
+        let created = object.get("metadata.annotations").and_then(|all| all.get(CREATE_ONLY)?.text());
+        let message = match mine(object) {
+            None if spec.is_some() => format!(
+                "the release has {kind} `{name}`, which goes into the cluster's render and did not go into ours"
+            ),
+            Some(mine) if created != Some("true") && mine.get("spec").map(meaning) != spec => format!(
+                "{kind} `{name}` is not as the release has it: the cluster-version operator will put the release's back"
+            ),
+            _ => continue,
+        };
+        report.at(object, object.root.line, "", message);
+        report.hint(format!(
+            "leave it as it is, or make it unmanaged in `spec.overrides` of the ClusterVersion; a kind that is not among \
+             the manifests needs `payload = true` in its row of recipes/knowledge/mco-kinds.toml ({kind})"
+        ));
+    }
+}
+
+/// Whether the ClusterVersion tells the cluster-version operator to leave an object alone, for good.
+fn is_unmanaged(artifacts: &Artifacts<'_>, object: &Document) -> bool {
+    let manifests = artifacts.of("manifests").flat_map(|file| file.documents());
+    let version = manifests.filter(|one| one.text("kind") == Some("ClusterVersion"));
+    version.flat_map(|one| one.list("spec.overrides")).any(|entry| {
+        let is = |key: &str, wanted: Option<&str>| {
+            entry.get(key).and_then(YamlNode::text).unwrap_or_default() == wanted.unwrap_or_default()
+        };
+        is("unmanaged", Some("true"))
+            && is("group", Some(group(object)))
+            && is("kind", object.text("kind"))
+            && is("namespace", object.text("metadata.namespace"))
+            && is("name", object.text("metadata.name"))
+    })
+}
+
+/// The fields that, with its group, identify an object.
+const IDENTITY: [&str; 3] = ["kind", "metadata.namespace", "metadata.name"];
+
+const CREATE_ONLY: &str = "release.openshift.io/create-only";
+
+fn group(document: &Document) -> &str {
+    document.text("apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
+}
+
 /// Whether a pool selects every MachineConfig of its role. A user's pool may select in other ways.
 fn selects_by_role(pool: &Document, name: &str) -> bool {
     let selector = pool.get("spec.machineConfigSelector");
@@ -59,7 +119,11 @@ fn selects_by_role(pool: &Document, name: &str) -> bool {
 /// MachineConfigs among the manifests, with their roles.
 fn applied<'a>(artifacts: &'a Artifacts<'_>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut applied: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for config in artifacts.kind(VERSION, "MachineConfig") {
+    let manifests = artifacts.of("manifests").flat_map(|file| file.documents());
+    let is_config = |one: &&Document| {
+        one.text("apiVersion") == Some(VERSION) && one.text("kind") == Some("MachineConfig")
+    };
+    for config in manifests.filter(is_config) {
         let name = config.text("metadata.name").unwrap_or_default();
         let role = config.get("metadata.labels").and_then(|labels| labels.get(ROLE)).and_then(YamlNode::text);
         applied.entry(name).or_default().extend(role);

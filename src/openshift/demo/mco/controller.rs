@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::flags::Flags;
 use super::manifests::{directory, items, kind, metadata, name, object};
-use super::{Build, Done, Stop, go_yaml};
+use super::{Build, Done, Stop, go_yaml, streams};
 use crate::openshift::builders::RENDERED_SALT;
 
 const FLAGS: &[(&str, &str)] = &[
@@ -21,8 +21,10 @@ const FLAGS: &[(&str, &str)] = &[
     ("templates", "/etc/mcc/templates"),
 ];
 
-/// Feature gates that this build queries: it panics if the FeatureGate does not list them.
-const ASKED: [&str; 2] = ["NodeSwap", "SigstoreImageVerification"];
+/// Feature gates that a build queries, and the first one that no longer does: it panics if the FeatureGate does not list them.
+const ASKED: [(&str, Option<&str>); 2] = [("NodeSwap", Some("4.21")), (SIGSTORE, None)];
+
+pub(super) const SIGSTORE: &str = "SigstoreImageVerification";
 
 /// Writes `machine-configs`, `machine-pools` and `controller-config` below `--dest-dir`.
 pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
@@ -41,8 +43,9 @@ pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
     let gate = of("config.openshift.io", "FeatureGate")
         .rfind(|gate| name(gate) == "cluster")
         .ok_or_else(|| none("featuregate"))?;
-    let gates = gates(gate, flags.get("payload-version"))?;
+    let gates = build.gates(gate, flags.get("payload-version"))?;
     build.same_build(config).map_err(wrong)?;
+    let config = &build.with_stream(config, &objects, &gates).map_err(wrong)?;
 
     let mut configs: Vec<Value> = of("machineconfiguration.openshift.io", "MachineConfig").cloned().collect();
     configs.extend(build.render_templates(flags.get("templates"), config, &pull_secret).map_err(wrong)?);
@@ -83,27 +86,32 @@ pub(super) fn decoded(field: &Value) -> String {
     STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// Every gate of this version, and whether it is enabled.
-fn gates(gate: &Value, version: &str) -> Done<BTreeMap<String, bool>> {
-    let Some(these) = items(&gate["status"]["featureGates"]).iter().find(|gates| gates["version"] == version)
-    else {
-        return Err(Stop::Fatal(format!(
-            "error running MCC[BOOTSTRAP]: error creating feature gates handler: unable to determine features: \
-             missing desired version {version:?} in featuregates.config.openshift.io/cluster"
-        )));
-    };
-    let named = |list: &str, on: bool| {
-        let names = items(&these[list]).iter().filter_map(|gate| gate["name"].as_str());
-        names.map(|name| (name.to_owned(), on)).collect::<Vec<_>>()
-    };
-    let gates: BTreeMap<_, _> = named("disabled", false).into_iter().chain(named("enabled", true)).collect();
-    match ASKED.iter().find(|asked| !gates.contains_key(**asked)) {
-        Some(asked) => Err(Stop::Panic(format!("feature {asked:?} is not registered in FeatureGates"))),
-        None => Ok(gates),
-    }
-}
-
 impl Build<'_> {
+    /// Every gate of this version, and whether it is enabled.
+    fn gates(&self, gate: &Value, version: &str) -> Done<BTreeMap<String, bool>> {
+        let Some(these) =
+            items(&gate["status"]["featureGates"]).iter().find(|gates| gates["version"] == version)
+        else {
+            return Err(Stop::Fatal(format!(
+                "error running MCC[BOOTSTRAP]: error creating feature gates handler: unable to determine features: \
+                 missing desired version {version:?} in featuregates.config.openshift.io/cluster"
+            )));
+        };
+        let named = |list: &str, on: bool| {
+            let names = items(&these[list]).iter().filter_map(|gate| gate["name"].as_str());
+            names.map(|name| (name.to_owned(), on)).collect::<Vec<_>>()
+        };
+        let gates: BTreeMap<_, _> =
+            named("disabled", false).into_iter().chain(named("enabled", true)).collect();
+        let asked = |(_, until): &&(&str, Option<&str>)| until.is_none_or(|until| !self.is_from(until));
+        match ASKED.iter().filter(asked).find(|(asked, _)| !gates.contains_key(*asked)) {
+            Some((asked, _)) => {
+                Err(Stop::Panic(format!("feature {asked:?} is not registered in FeatureGates")))
+            }
+            None => Ok(gates),
+        }
+    }
+
     /// Both programs are one build: they reject the output of another version.
     fn same_build(&self, config: &Value) -> Result<(), String> {
         let (key, own) = ("machineconfiguration.openshift.io/generated-by-version", self.version());
@@ -114,6 +122,22 @@ impl Build<'_> {
             by if by == own => Ok(()),
             by => Err(format!("Ignoring controller config generated from {by} (my version: {own})")),
         }
+    }
+
+    /// The ControllerConfig, with the OS images of the default stream if this build knows streams and they are enabled.
+    fn with_stream(
+        &self,
+        config: &Value,
+        objects: &[Value],
+        gates: &BTreeMap<String, bool>,
+    ) -> Result<Value, String> {
+        let mut config = config.clone();
+        if self.is_from("4.22") && gates.get(streams::GATE) == Some(&true) {
+            let stream = self.default_stream(objects)?;
+            config["spec"]["baseOSContainerImage"] = stream.image.into();
+            config["spec"]["baseOSExtensionsContainerImage"] = stream.extensions.into();
+        }
+        Ok(config)
     }
 
     /// Renders one pool's MachineConfig; returns it with the names of its sources.

@@ -1,5 +1,5 @@
 //! MachineConfigs that the controller generates from other objects: the kubelet's configuration with its feature gates,
-//! KubeletConfigs, ContainerRuntimeConfigs, and registry mirrors.
+//! KubeletConfigs, ContainerRuntimeConfigs, registry mirrors and image policies.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::Build;
+use super::controller::SIGSTORE;
 use super::manifests::{document, items, kind, name, scalar};
 use super::merge::file;
+use super::{Build, policies};
 use crate::openshift::ignition;
 
 const KUBELET: &str = "/etc/kubernetes/kubelet.conf";
@@ -23,13 +24,23 @@ impl Build<'_> {
         pools: &BTreeMap<&str, &Value>,
         gates: &BTreeMap<String, bool>,
     ) -> Result<(), String> {
+        let mut containers: Vec<Value> = Vec::new();
         let registries = registries(objects);
+        if !registries.is_empty() {
+            let source = ignition::encode(registries.as_bytes());
+            containers.push(file("/etc/containers/registries.conf", 420, source));
+        }
+        // What older builds render does not change.
+        if self.is_from("4.20") && gates.get(SIGSTORE) == Some(&true) {
+            containers.extend(policies::files(objects));
+        }
         for (pool, about) in pools {
             let mut kubelet = kubelet(configs, if *pool == "master" { "master" } else { "worker" })?;
             kubelet["featureGates"] = json!(gates);
-            let mut add = |name: &str, file: Value| {
-                configs.push(self.machine_config(name, pool, vec![file], Vec::new()))
+            let mut put = |name: &str, files: Vec<Value>| {
+                configs.push(self.machine_config(name, pool, files, Vec::new()))
             };
+            let mut add = |name: &str, file: Value| put(name, vec![file]);
             add(&format!("98-{pool}-generated-kubelet"), kubelet_file(&kubelet));
             let mine = |wanted: &'static str| {
                 let wanted = ("machineconfiguration.openshift.io", wanted);
@@ -46,10 +57,8 @@ impl Build<'_> {
                 let crio = file("/etc/crio/crio.conf.d/01-ctrcfg-demo", 420, source);
                 add(&numbered(pool, "containerruntime", at), crio);
             }
-            if !registries.is_empty() {
-                let source = ignition::encode(registries.as_bytes());
-                let conf = file("/etc/containers/registries.conf", 420, source);
-                add(&format!("99-{pool}-generated-registries"), conf);
+            if !containers.is_empty() {
+                put(&format!("99-{pool}-generated-registries"), containers.clone());
             }
         }
         Ok(())

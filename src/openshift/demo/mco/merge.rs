@@ -154,6 +154,7 @@ mod tests {
             minor: "4.18",
             directory: std::path::Path::new("/"),
             release_version: None,
+            home: "",
             log: Default::default(),
         };
         let all: Vec<Value> = configs.iter().map(|text| document("a config", text).unwrap()).collect();

@@ -2,13 +2,15 @@
 //!
 //! They follow the observed contract of the real ones: flags, inputs, what is fatal and with which exit code, what goes
 //! silently wrong, names and locations of the outputs. What they render is small and declares itself a demo. They see
-//! no clock, network or randomness, and nothing of the environment but `RELEASE_VERSION`.
+//! no clock or randomness, of a network only the registry that `HOME` names, and nothing else of the environment but
+//! `RELEASE_VERSION`.
 //!
 //! ```text
 //! operator.rs    step 1: CRs, pull secret and image references → ControllerConfig and pools
 //! controller.rs  step 2: a directory of manifests and the templates → rendered MachineConfigs
 //! template.rs    /etc/mcc/templates → MachineConfigs        generated.rs  kubelet, registries and runtime configs
-//! merge.rs       many MachineConfigs → one                  manifests.rs  reading and writing objects
+//! merge.rs       many MachineConfigs → one                  policies.rs   image policies → policy.json
+//! manifests.rs   reading and writing objects                streams.rs    which OS image is of which stream
 //! go_yaml.rs     YAML as the real programs write it         flags.rs      the command line
 //! ```
 //!
@@ -26,11 +28,14 @@ mod go_yaml;
 mod manifests;
 mod merge;
 mod operator;
+mod policies;
+mod streams;
 mod template;
 
 use std::cell::RefCell;
 use std::path::Path;
 
+use crate::base::version::Version;
 use crate::engine::sandbox::INTERPRETER;
 
 /// The name and version of the rendering. Other bytes for the same inputs require another version.
@@ -56,6 +61,8 @@ pub(crate) struct Call<'a> {
     pub directory: &'a Path,
     /// From its environment.
     pub release_version: Option<&'a str>,
+    /// From its environment too.
+    pub home: Option<&'a str>,
 }
 
 /// The exit status and output of a program.
@@ -84,6 +91,7 @@ struct Build<'a> {
     minor: &'a str,
     directory: &'a Path,
     release_version: Option<&'a str>,
+    home: &'a str,
     log: RefCell<String>,
 }
 
@@ -100,6 +108,7 @@ pub(crate) fn run(call: &Call<'_>) -> Ended {
         minor,
         directory: call.directory,
         release_version: call.release_version,
+        home: call.home.unwrap_or_default(),
         log: RefCell::default(),
     };
     let name = call.path.rsplit('/').next().unwrap_or_default();
@@ -147,7 +156,13 @@ impl Build<'_> {
 
     /// The Ignition spec that this version renders.
     fn ignition_version(&self) -> &'static str {
-        if self.minor == "4.18" { "3.4.0" } else { "3.5.0" }
+        if self.is_from("4.19") { "3.5.0" } else { "3.4.0" }
+    }
+
+    /// Whether it is of this minor version or a later one.
+    fn is_from(&self, first: &str) -> bool {
+        let parse = |text: &str| text.parse::<Version>().ok();
+        parse(self.minor) >= parse(first)
     }
 
     fn info(&self, message: &str) {

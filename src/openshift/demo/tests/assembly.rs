@@ -66,7 +66,7 @@ const CRDS: [&str; 25] = [
 #[test]
 fn assembling_again_gives_the_same_bytes() {
     for version in &VERSIONS {
-        let (first, again) = (payload::assemble(version), &**version.content);
+        let (first, again) = (payload::assemble(version), version.content());
         assert_eq!(first.release, again.release);
         assert_eq!(first.manifests, again.manifests);
         assert_eq!(first.blobs, again.blobs);
@@ -85,6 +85,11 @@ fn the_digests_are_pinned() {
         [
             "sha256:8f068e03ccac8c934aac9ef80f5f8938cf5aac511ba8a5e43d28dbba94dcd96b",
             "sha256:bbc0c3b15efa85842928e3cdb787cbfc56640df62c6b08033a847d6ac00217f0",
+            "sha256:671f5e81da8da155fdfbaaf254ec4be5ee1298516e3e0f4f4a94a1e93463ec62",
+            "sha256:5e66836f85bedd99b211d2a64faf3d3c6b4bb25a10a7ee043fa7db01414b464d",
+            "sha256:dea43ace0ea219cc6712c0331fd37c87bb71d07716d252f536ff21d828b38bac",
+            "sha256:2336bbd792e7e816254b97d273ee14e01bcdbbf824de25be1a3937a0202c7b4e",
+            "sha256:4e8a629d104914b101ee5126a69425ef679c20e1f00f6443358353746a9526bb",
         ]
     );
 }
@@ -221,6 +226,11 @@ fn objects(demo: &Demo) -> Vec<(String, YamlNode)> {
     all
 }
 
+/// Whether it is of 4.22 or later: with OKD's feature set, and with major versions.
+fn later(demo: &Demo) -> bool {
+    !["4.18", "4.19", "4.20", "4.21"].contains(&demo.version())
+}
+
 #[test]
 fn every_definition_has_what_a_server_wants() {
     for demo in demos() {
@@ -251,8 +261,12 @@ fn every_definition_has_what_a_server_wants() {
 /// One variant for every feature set, or one for all; the file name says which.
 #[test]
 fn definitions_have_one_variant_for_each_feature_set() {
-    let sets = BTreeSet::from(["CustomNoUpgrade", "Default", "DevPreviewNoUpgrade", "TechPreviewNoUpgrade"]);
     for demo in demos() {
+        let mut sets =
+            BTreeSet::from(["CustomNoUpgrade", "Default", "DevPreviewNoUpgrade", "TechPreviewNoUpgrade"]);
+        if later(&demo) {
+            sets.insert("OKD");
+        }
         let objects = objects(&demo);
         let mut variants: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (path, crd) in &objects {
@@ -283,12 +297,17 @@ fn feature_gates_are_as_unfinished_as_real_ones() {
         let (empty, gates): (Vec<_>, Vec<_>) =
             gates.into_iter().partition(|(path, _)| path.ends_with("_featuregate.cr.yaml"));
         assert!(empty.iter().all(|(_, gate)| get(gate, &["status"]).is_none()));
-        assert_eq!((empty.len(), gates.len()), (1, 6));
+        assert_eq!((empty.len(), gates.len()), (1, if later(&demo) { 8 } else { 6 }));
         for (path, gate) in gates {
             assert!(path.starts_with("release-manifests/0000_50_cluster-config-api_featureGate-"), "{path}");
             let status = get(&gate, &["status", "featureGates", "0"]).unwrap();
             assert!(get(status, &["version"]).is_some_and(|version| !version.is_null()), "{path}");
             assert_eq!(text(status, &["version"]), "");
+            let majors = text(&gate, &["metadata", "annotations", "release.openshift.io/major-version"]);
+            assert_eq!(
+                (majors.is_empty(), path.contains("featureGate-4-10-")),
+                (!later(&demo), later(&demo))
+            );
             for list in ["enabled", "disabled"] {
                 assert!(!text(status, &[list, "0", "name"]).is_empty(), "{path}");
             }

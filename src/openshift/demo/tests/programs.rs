@@ -136,6 +136,7 @@ impl Root {
             arguments: &arguments,
             directory: self.directory.path(),
             release_version: self.release_version,
+            home: None,
         })
     }
 

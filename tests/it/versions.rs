@@ -1,0 +1,251 @@
+//! Every version of the demo release: what each brings, and that each builds and passes its checks with every topology.
+
+use std::fs;
+
+use super::harness::{Workspace, list};
+use tinderbox::internals::demo;
+
+type Topology = (&'static str, fn(&Workspace));
+
+const TOPOLOGIES: [Topology; 3] = [
+    ("highly available", |_| {}),
+    ("compact", |ws| ws.without_workers(3)),
+    ("single node", |ws| ws.without_workers(1)),
+];
+
+/// The example on a version of the demo release.
+fn on(version: &str) -> Workspace {
+    let ws = Workspace::example().prebuilt();
+    release(&ws, version);
+    ws
+}
+
+fn release(ws: &Workspace, version: &str) {
+    ws.edit("cluster.yaml", "release: demo:4.18", &format!("release: demo:{version}"));
+    ws.relock();
+}
+
+fn builds(version: &str, (name, topology): Topology) {
+    let ws = on(version);
+    topology(&ws);
+    let said = ws.run(&["build", "-q", "cluster"]);
+    assert!(said.contains("[exit 0]"), "{version}, {name}: {said}");
+    ws.assert_sound();
+}
+
+/// A diagonal: each version, and each topology on some.
+#[test]
+fn every_version_builds() {
+    for (at, version) in demo::versions().iter().enumerate() {
+        builds(version, TOPOLOGIES[at % TOPOLOGIES.len()]);
+    }
+}
+
+mod long {
+    #[test]
+    #[ignore = "long: every version with every topology"]
+    fn every_version_builds_with_every_topology() {
+        for version in super::demo::versions() {
+            super::TOPOLOGIES.into_iter().for_each(|topology| super::builds(version, topology));
+        }
+    }
+}
+
+/// The image policies among the manifests.
+fn policies(ws: &Workspace) -> Vec<String> {
+    list(&ws.path_of("manifest/image-policies")).into_iter().collect()
+}
+
+/// A file of a master.
+fn on_master(ws: &Workspace, path: &str) -> String {
+    ws.run(&["-q", "show", &format!("ignition/master-0:{path}")])
+}
+
+fn rendered(ws: &Workspace) -> String {
+    fs::read_to_string(ws.path_of("mco/master").join("name")).unwrap()
+}
+
+const POLICY: &str = "/etc/containers/policy.json";
+const LOOKUP: &str = "/etc/containers/registries.d/sigstore-registries.yaml";
+
+/// In the preview from 4.20 on, in the default set from 4.21, for every image from 4.22.
+#[test]
+fn image_policies_of_the_payload_are_applied_and_rendered() {
+    let scopes = |ws: &Workspace| {
+        ws.build(&["manifest/image-policies", "ignition/master-0"]);
+        let policy = on_master(ws, POLICY);
+        ["openshift/release", "openshift/components"]
+            .map(|scope| policy.contains(&format!("demo.invalid/{scope}")))
+    };
+    let ws = on("4.20");
+    assert_eq!(scopes(&ws), [false, false]);
+    assert_eq!(policies(&ws), [""; 0]);
+    ws.edit("install-config.yaml", "baseDomain:", "featureSet: TechPreviewNoUpgrade\nbaseDomain:");
+    assert_eq!(scopes(&ws), [true, false]);
+    for (version, wanted) in [("4.21", [true, false]), ("4.22", [true, true]), ("5.0", [true, true])] {
+        let ws = on(version);
+        assert_eq!(scopes(&ws), wanted, "{version}");
+        assert_eq!(policies(&ws), ["0000_90_openshift-cluster-image-policy.yaml"], "{version}");
+        assert!(on_master(&ws, LOOKUP).contains("  demo.invalid/openshift/release:\n"), "{version}");
+        ws.build(&["cluster"]);
+        let applied = list(&ws.path_of("cluster").join("manifests"));
+        assert!(applied.contains("0000_90_openshift-cluster-image-policy.yaml"), "{applied:?}");
+    }
+}
+
+/// As the installer's switch for tests: not applied, not rendered, and left alone by the cluster-version operator.
+#[test]
+fn a_test_release_goes_without_the_releases_policy() {
+    let ws = on("4.22");
+    ws.build(&["mco"]);
+    let with = rendered(&ws);
+    ws.edit("cluster.yaml", "\nrelease:", "\nreleaseImagePolicy: false\nrelease:");
+    ws.build(&["cluster"]);
+    assert_eq!(policies(&ws), [""; 0]);
+    assert_ne!(rendered(&ws), with);
+    assert!(!on_master(&ws, POLICY).contains("sigstoreSigned"));
+    let overrides = fs::read_to_string(ws.path_of("cluster").join("manifests/cvo-overrides.yaml")).unwrap();
+    let wanted = "  - group: config.openshift.io\n    kind: ClusterImagePolicy\n    name: openshift\n    namespace: \"\"\n    unmanaged: true\n";
+    assert!(overrides.contains(wanted), "{overrides}");
+    // Where there is no policy, it makes no difference but the override.
+    ws.edit("cluster.yaml", "releaseImagePolicy: false", "releaseImagePolicy: true");
+    ws.build(&["mco"]);
+    assert_eq!(rendered(&ws), with);
+}
+
+#[test]
+fn a_policy_of_the_users_must_not_have_the_name_of_the_releases() {
+    let ws = on("4.21");
+    ws.build(&["manifest/image-policies"]);
+    let policy = fs::read_to_string(
+        ws.path_of("manifest/image-policies").join("0000_90_openshift-cluster-image-policy.yaml"),
+    )
+    .unwrap();
+    ws.write("manifests/mine.yaml", &policy);
+    let said = ws.run(&["build", "-q", "cluster"]);
+    assert!(
+        said.contains("ClusterImagePolicy")
+            && said.contains("manifests/mine.yaml")
+            && said.contains("[exit 1]"),
+        "{said}"
+    );
+    // One with another name joins it.
+    ws.write(
+        "manifests/mine.yaml",
+        &policy
+            .replace("name: openshift", "name: mine")
+            .replace("demo.invalid/openshift/release", "quay.example.com/mine"),
+    );
+    ws.build(&["cluster"]);
+    let accepted = on_master(&ws, POLICY);
+    assert!(
+        accepted.contains("quay.example.com/mine") && accepted.contains("demo.invalid/openshift/release"),
+        "{accepted}"
+    );
+}
+
+/// Between any two versions, the page of the difference names what the newer one brought.
+#[test]
+fn a_difference_between_versions_names_what_changed() {
+    let ws = Workspace::example().prebuilt();
+    for (old, new, wanted) in [
+        (
+            "4.19",
+            "4.20",
+            &[
+                "SigstoreImageVerification disabled → enabled",
+                "0000_10_config-operator_01_clusterimagepolicies.crd.yaml",
+            ][..],
+        ),
+        ("4.20", "4.21", &[POLICY, LOOKUP, "SigstoreImageVerificationPKI disabled → enabled"]),
+        ("4.21", "4.22", &[POLICY, "NoRegistryClusterInstall disabled → enabled"]),
+        ("4.22", "4.23", &["OSStreams disabled → enabled"]),
+        ("4.23", "5.0", &["EtcdBackendQuota disabled → enabled"]),
+    ] {
+        let said = ws.run(&["-q", "diff", "--release", &format!("demo:{old}"), &format!("demo:{new}")]);
+        let missing: Vec<_> = wanted.iter().filter(|text| !said.contains(**text)).collect();
+        assert!(missing.is_empty() && said.contains("[exit 1]"), "{old} → {new}: {missing:?}\n{said}");
+    }
+}
+
+/// The OS image that nodes boot into, as the name of a component.
+fn os_image(ws: &Workspace) -> String {
+    ws.build(&["mco", "release/images"]);
+    let rendered = fs::read_to_string(ws.path_of("mco/master").join("machine-config.json")).unwrap();
+    let images = ws.path_of("release/images").join("components");
+    let named = |name: &String| {
+        let image = fs::read_to_string(images.join(name)).unwrap();
+        rendered.replace(": ", ":").contains(&format!("\"osImageURL\":\"{image}\""))
+    };
+    list(&images).into_iter().filter(named).collect::<Vec<_>>().join(" ")
+}
+
+/// With OSStreams the controller asks a registry, which it finds on loopback; without, it asks nobody.
+#[test]
+fn the_os_is_that_of_the_releases_default_stream() {
+    let ws = on("4.22");
+    assert_eq!(os_image(&ws), "rhel-coreos");
+    assert_eq!(list(&ws.path_of("release/os-images")).into_iter().collect::<Vec<_>>(), ["hosts"]);
+    ws.edit("install-config.yaml", "baseDomain:", "featureSet: TechPreviewNoUpgrade\nbaseDomain:");
+    assert_eq!(os_image(&ws), "rhel-coreos");
+    let served = list(&ws.path_of("release/os-images"));
+    assert!(served.contains("listen") && served.contains("sha256"), "{served:?}");
+
+    assert_eq!(os_image(&on("4.23")), "rhel-coreos");
+    let ws = on("5.0");
+    assert_eq!(os_image(&ws), "rhel-coreos-10");
+    ws.write(
+        "manifests/stream.yaml",
+        "apiVersion: machineconfiguration.openshift.io/v1\nkind: OSImageStream\nmetadata: {name: cluster}\nspec: {defaultStream: rhel-9}\n",
+    );
+    assert_eq!(os_image(&ws), "rhel-coreos");
+    ws.build(&["cluster"]);
+    ws.write(
+        "manifests/stream.yaml",
+        "apiVersion: machineconfiguration.openshift.io/v1\nkind: OSImageStream\nmetadata: {name: cluster}\nspec: {defaultStream: rhel-8}\n",
+    );
+    let said = ws.run(&["build", "-q", "mco"]);
+    assert!(
+        said.contains("hint: the release does not have the stream that OSImageStream `cluster` asks for"),
+        "{said}"
+    );
+}
+
+/// The image that a node boots first is of the same stream as the OS that it gets.
+#[test]
+fn boot_images_are_of_the_releases_default_stream() {
+    for (version, wanted) in [("4.23", "9.8.20261001-0"), ("5.0", "10.2.20261101-0")] {
+        let ws = on(version);
+        let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+        assert!(lock.contains(&format!("{wanted}-live-iso")), "{version}: {lock}");
+    }
+}
+
+/// A copy of a release has the OS images that a build asks about, and the same build needs nothing else.
+#[test]
+fn a_mirror_has_what_the_controller_asks_about() {
+    let ws = on("4.23");
+    let copied = ws.json(&["release", "mirror", "demo:4.23", "oci:copy"]);
+    let images = copied["images"].to_string();
+    assert!(
+        images.contains("\"rhel-coreos\"") && images.contains("\"rhel-coreos-10-extensions\""),
+        "{images}"
+    );
+    let without = ws.json(&["release", "mirror", "demo:4.22", "oci:other"]);
+    assert!(!without["images"].to_string().contains("rhel-coreos"), "{without}");
+}
+
+/// The controller asks through the cluster's proxy, whose place the registry takes as well.
+#[test]
+fn a_proxy_is_played_too() {
+    let ws = on("5.0");
+    let proxy = "proxy: {httpsProxy: 'http://me:hunter2@proxy.example.com:3128'}\nbaseDomain:";
+    ws.edit("install-config.yaml", "baseDomain:", proxy);
+    ws.build(&["mco"]);
+    let served = ws.path_of("release/os-images");
+    assert_eq!(fs::read_to_string(served.join("listen")).unwrap(), "127.0.0.2:5000\n127.0.0.2:3128\n");
+    assert!(fs::read_to_string(served.join("hosts")).unwrap().ends_with("127.0.0.2 proxy.example.com\n"));
+    ws.edit("install-config.yaml", "'http://me:hunter2@proxy", "'https://me:hunter2@proxy");
+    let said = ws.run(&["build", "mco"]);
+    assert!(said.contains("can stand in for one with `http://` only") && !said.contains("hunter2"), "{said}");
+}
