@@ -1,10 +1,11 @@
 //! The same sandbox through `bwrap`, which may be allowed where our own user namespaces are forbidden.
 
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use super::layout::{Access, Layout, Step};
 use super::watch::StartedProcess;
-use super::{Ended, HOST, Isolation, Program, Ran, SandboxError, USER, enter, obstacle};
+use super::{Ended, HOST, Isolation, Program, Ran, SandboxError, USER, enter, filter, obstacle, user};
 use crate::base::fs;
 
 /// Where distributions install it.
@@ -21,7 +22,22 @@ pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<StartedPro
             "bwrap cannot assign the addresses that the program needs, and creating namespaces is forbidden";
         return Err(obstacle::forbidden(what, None));
     }
-    enter::start_bare(Isolation::Bubblewrap, program, arguments(bwrap, program, layout))
+    if user::unprivileged().is_some() {
+        let what = "as root, bwrap would run programs as root, and creating namespaces is forbidden";
+        return Err(obstacle::forbidden(what, None));
+    }
+    let filter = filter_file().map_err(|errno| SandboxError::Failed {
+        what: "cannot pass the system-call filter to bwrap".into(),
+        source: errno.into(),
+    })?;
+    enter::start_bare(Isolation::Bubblewrap, program, arguments(bwrap, program, layout, &filter), &filter)
+}
+
+/// The system-call filter, as a file in memory.
+fn filter_file() -> Result<OwnedFd, rustix::io::Errno> {
+    let file = rustix::fs::memfd_create(c"filter", rustix::fs::MemfdFlags::CLOEXEC)?;
+    rustix::io::pwrite(&file, &filter::bytes(), 0)?;
+    Ok(file)
 }
 
 /// Error output of bwrap itself, instead of the program's, means that it is not allowed either.
@@ -36,7 +52,30 @@ pub(super) fn refused(ran: Ran) -> Result<Ran, SandboxError> {
     }
 }
 
-fn arguments(bwrap: &str, program: &Program<'_>, layout: &Layout) -> Vec<String> {
+/// What bwrap's `/proc` shows of the machine, and ours does not.
+const HIDDEN: [(&str, bool); 19] = [
+    ("acpi", true),
+    ("bus", true),
+    ("driver", true),
+    ("fs", true),
+    ("irq", true),
+    ("scsi", true),
+    ("sys", true),
+    ("sysvipc", true),
+    ("tty", true),
+    ("cmdline", false),
+    ("cpuinfo", false),
+    ("kallsyms", false),
+    ("kcore", false),
+    ("key-users", false),
+    ("keys", false),
+    ("meminfo", false),
+    ("sysrq-trigger", false),
+    ("timer_list", false),
+    ("version", false),
+];
+
+fn arguments(bwrap: &str, program: &Program<'_>, layout: &Layout, filter: &OwnedFd) -> Vec<String> {
     let user = USER.to_string();
     let mut list: Vec<String> = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
         .into_iter()
@@ -75,10 +114,21 @@ fn arguments(bwrap: &str, program: &Program<'_>, layout: &Layout) -> Vec<String>
             Step::Proc { at: mount } => {
                 at = path(mount);
                 add(&["--proc", &at]);
+                for (name, directory) in HIDDEN {
+                    let place = format!("/proc/{name}");
+                    match fs::exists(Path::new(&place)).unwrap_or(false) {
+                        true if directory => add(&["--tmpfs", &place, "--remount-ro", &place]),
+                        true => add(&["--ro-bind", "/dev/null", &place]),
+                        false => {}
+                    }
+                }
+                add(&["--remount-ro", &at]);
             }
+            // Only for programs of another user, whom bwrap does not offer.
+            Step::Copy { .. } => {}
         }
     }
-    add(&["--remount-ro", "/", "--chdir", program.directory]);
+    add(&["--remount-ro", "/", "--chdir", program.directory, "--seccomp", &filter.as_raw_fd().to_string()]);
     for (name, value) in program.environment {
         add(&["--setenv", name, value]);
     }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{OUTPUT, Program, SandboxError};
+use super::{OUTPUT, Program, SandboxError, user};
 use crate::base::fs;
 
 /// Devices that a program may open.
@@ -23,6 +24,10 @@ const LINKS: [(&str, &str); 4] = [
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) steps: Vec<Step>,
+    /// Bytes that the steps copy.
+    pub(super) copied: u64,
+    /// Whether programs run as a user who cannot read what is for its owner only: that is copied.
+    foreign: bool,
 }
 
 /// One step. Paths are below the new root, without a leading slash.
@@ -44,6 +49,12 @@ pub(super) enum Step {
         at: CString,
         source: CString,
         access: Access,
+    },
+    /// A copy of a file that only its owner can read, in memory that nobody else sees.
+    Copy {
+        at: CString,
+        source: CString,
+        mode: u32,
     },
     /// A tmpfs.
     Memory {
@@ -80,7 +91,8 @@ enum Content {
 }
 
 impl Layout {
-    pub(super) fn of(program: &Program<'_>) -> Result<Self, SandboxError> {
+    /// With `foreign`, programs run as another user than tinderbox.
+    pub(super) fn of(program: &Program<'_>, foreign: bool) -> Result<Self, SandboxError> {
         let mut root = Place::default();
         for mount in program.inputs {
             root.put(&mount.target, Content::Bound(mount.source.clone(), Access::Read))?;
@@ -96,7 +108,7 @@ impl Layout {
         for (name, target) in LINKS {
             root.put(&format!("/dev/{name}"), Content::Link(target))?;
         }
-        let mut layout = Self { steps: Vec::new() };
+        let mut layout = Self { steps: Vec::new(), copied: 0, foreign };
         layout.open(&root, Some(program.root), "")?;
         Ok(layout)
     }
@@ -140,10 +152,14 @@ impl Layout {
     }
 
     fn bind(&mut self, source: &Path, at: &str, access: Access) -> Result<(), SandboxError> {
-        let kind = fs::metadata(source)?.file_type();
+        let found = fs::metadata(source)?;
+        let kind = found.file_type();
         if kind.is_symlink() {
             let target = fs::read_link(source)?;
             return self.push(Step::Link { at: text(at)?, target: bytes(&target)? });
+        }
+        if self.foreign && access == Access::Read && !user::is_open(found.mode(), kind.is_dir()) {
+            return self.copy(source, &found, at);
         }
         let at = text(at)?;
         self.steps.push(if kind.is_dir() {
@@ -152,6 +168,25 @@ impl Layout {
             Step::File { at: at.clone() }
         });
         self.push(Step::Bind { at, source: bytes(source)?, access })
+    }
+
+    /// Copies what is for its owner only. In such a directory, the directories that everybody may read are mounted.
+    fn copy(&mut self, source: &Path, found: &std::fs::Metadata, at: &str) -> Result<(), SandboxError> {
+        if found.is_dir() {
+            self.steps.push(Step::Dir { at: text(at)? });
+            for name in fs::list(source)?.iter().filter_map(|name| name.to_str()) {
+                let (source, at) = (source.join(name), below(at, name));
+                let found = fs::metadata(&source)?;
+                match found.is_file() {
+                    true => self.copy(&source, &found, &at)?,
+                    false => self.bind(&source, &at, Access::Read)?,
+                }
+            }
+            return Ok(());
+        }
+        self.copied += found.len();
+        let mode = if found.mode() & 0o100 != 0 { 0o555 } else { 0o444 };
+        self.push(Step::Copy { at: text(at)?, source: bytes(source)?, mode })
     }
 
     fn push(&mut self, step: Step) -> Result<(), SandboxError> {
@@ -211,6 +246,9 @@ impl Step {
         match self {
             Self::Dir { at } | Self::File { at } | Self::Link { at, .. } => format!("make {}", show(at)),
             Self::Bind { at, source, .. } => format!("mount `{}` at {}", source.to_string_lossy(), show(at)),
+            Self::Copy { at, source, .. } => {
+                format!("copy `{}` to {}", source.to_string_lossy(), show(at))
+            }
             Self::Memory { at, .. } | Self::Proc { at } => format!("mount {}", show(at)),
         }
     }

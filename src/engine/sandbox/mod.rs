@@ -5,7 +5,7 @@
 //! ```text
 //! /            the image, read-only, bind-mounted and never copied: 20,000 files cost as much as 20
 //! ├── dev/     null, zero, full, random, urandom, and links to its own open files
-//! ├── proc/    its own processes only; empty where the system refuses that
+//! ├── proc/    its own processes only, read-only; empty where the system refuses that
 //! ├── tmp/     private, empty, of limited size
 //! ├── out/     the only other writable place
 //! └── …        the inputs, read-only, where the recipe mounts them; for our scripts, `/.tinderbox` (see `interpreter`)
@@ -15,6 +15,27 @@
 //! without network except loopback addresses that the recipe asks for, and a registry there of pinned images ([`registry`]), with `LC_ALL=C` and the recipe's environment.
 //! Its time, memory, processes, file size and output are limited. When it or tinderbox ends, everything that it
 //! started is killed, because it lives in a PID namespace whose first process is ours.
+//!
+//! # Threat model
+//!
+//! The program is hostile, and knows how it is run. The kernel is not: a hole in it is the one way out that remains, so
+//! the program reaches as little of it as possible.
+//!
+//! | it may not | because |
+//! |---|---|
+//! | read or write a file of the host | it sees mounts of the image, its inputs (read-only) and its output, and nothing else; what is for tinderbox's user only is copied into its memory, if it is another user |
+//! | make tinderbox read or write one | what it left is opened below the output, name by name, without following links ([`fs::Dir`]) |
+//! | be root anywhere | root's programs get a user id that no account has (`user`); no new namespaces, no set-id bits, `no_new_privs` |
+//! | reach a process, a key, a socket | own PID, IPC and network namespaces, own session keyring; sockets of four families only |
+//! | use the kernel's corners | `filter` refuses about eighty system calls, all that are newer than it, and those of other ABIs |
+//! | change the machine | `/proc` has no `sys`, and is read-only |
+//! | exhaust the machine | time, memory, processes, open files, bytes, entries and depth have limits (`enter`, `usage`) |
+//! | outlive tinderbox | it dies with the first process of its namespace, which dies with tinderbox |
+//!
+//! What it can still see of the machine: the kernel's version (`uname`), the number of CPUs and the memory
+//! (`sched_getaffinity`, `sysinfo`), the clock, and in `/proc/self/mountinfo` where the store is; under `bwrap`, also
+//! bwrap's memory, with its command line. What it can still use up for a moment: what it writes between two looks, 50 ms apart, and the
+//! kernel's buffers of its pipes and sockets.
 //!
 //! # Alternatives
 //!
@@ -27,12 +48,15 @@
 
 mod bwrap;
 mod enter;
+mod filter;
 mod interpreter;
 mod layout;
 mod log;
 mod obstacle;
 mod program;
 mod registry;
+mod usage;
+mod user;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -63,9 +87,9 @@ const HOST: &str = "tinderbox";
 pub enum Isolation {
     /// Namespaces including a user namespace, which every user may create.
     User,
-    /// Namespaces created by root where user namespaces are impossible: the program is root without capabilities.
+    /// Namespaces created by root where user namespaces are impossible. The program sees its user id on the host.
     Root,
-    /// `bwrap`, which may be allowed where we are not.
+    /// `bwrap`, which may be allowed where we are not. Not for root, whom it would leave root.
     Bubblewrap,
 }
 
@@ -121,9 +145,9 @@ pub struct Mount {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub time: Duration,
-    /// Bytes of private memory, per process.
+    /// Bytes of memory, of every process and of all together.
     pub memory: u64,
-    /// Total bytes of all files in its output, and in `/tmp`.
+    /// Total bytes of all files in its output, deleted ones that are still open included; and in `/tmp`.
     pub output: u64,
     /// Files, directories and links in its output.
     pub entries: u64,
@@ -153,6 +177,12 @@ pub enum Ended {
     OutputLimit(u64),
     /// Killed because its output exceeded this many files.
     EntryLimit(u64),
+    /// Killed because its output was nested deeper than this.
+    DepthLimit(u64),
+    /// Killed because its processes used more than this many bytes of memory.
+    MemoryLimit(u64),
+    /// Killed because the disk was nearly full.
+    DiskFull,
     /// Killed because the user cancelled.
     Cancelled,
 }
@@ -245,7 +275,11 @@ impl Sandbox {
             Some(served) => Program { argv: &served.argv, inputs: &served.inputs, ..program.clone() },
             None => program.clone(),
         };
-        let layout = layout::Layout::of(program)?;
+        let unprivileged = user::unprivileged();
+        if let Some(user) = unprivileged {
+            user::give(program.output, user)?;
+        }
+        let layout = layout::Layout::of(program, unprivileged.is_some())?;
         if let Some(known) = self.only.or_else(|| self.works.get().copied()) {
             return run_with(known, program, &layout, cancel);
         }

@@ -1,7 +1,6 @@
 //! Watches a program: reads its output, checks time and size limits, kills it if necessary, and waits for it.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,10 +9,9 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use super::enter::{ChildMessage, MESSAGE};
 use super::layout::Layout;
-use super::{Ended, Isolation, Limits, Log, Program, Ran, SandboxError, obstacle, program};
-use crate::base::fs;
+use super::{Ended, Isolation, Log, Program, Ran, SandboxError, obstacle, program, usage};
 
-/// How often to check the clock, cancellation and the output size.
+/// How often to check the clock, cancellation, memory and the output.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long killed processes may take to disappear.
@@ -26,7 +24,15 @@ pub(super) struct StartedProcess {
     pub(super) status: OwnedFd,
     pub(super) printed: OwnedFd,
     /// While this is open, the process knows that we are alive.
-    pub(super) _leash: OwnedFd,
+    pub(super) leash: OwnedFd,
+}
+
+impl StartedProcess {
+    /// Ends a process that will not be needed.
+    pub(super) fn discard(self) {
+        let _ = kill_process(self.pid, Signal::KILL); // not reaped yet, so the pid cannot be reused
+        while let Err(rustix::io::Errno::INTR) = waitpid(Some(self.pid), WaitOptions::empty()) {}
+    }
 }
 
 /// Messages from the first process.
@@ -59,7 +65,10 @@ pub(super) fn run_to_end(
     let milliseconds = start.elapsed().as_millis() as u64;
     let ended = match killed {
         Some(ended) => ended,
-        None => end(&messages, isolation, program, layout)?,
+        None => {
+            let ended = end(&messages, isolation, program, layout)?;
+            usage::left_too_much(program).unwrap_or(ended)
+        }
     };
     Ok(Ran { ended, log, isolation, proc, milliseconds })
 }
@@ -110,13 +119,13 @@ fn watch(
             return Ok(Some(Ended::TimeLimit(program.limits.time)));
         }
         if looked.elapsed() > POLL_INTERVAL {
-            if let Some(over) = too_much(program.output, program.limits) {
+            if let Some(over) = usage::too_much(program, started.pid) {
                 return Ok(Some(over));
             }
             looked = Instant::now();
         }
     }
-    Ok(too_much(program.output, program.limits))
+    Ok(None)
 }
 
 /// Waits until no process can print any more. The namespace is not ours, so `waitpid` did not wait for them.
@@ -145,31 +154,6 @@ fn take(from: &OwnedFd, chunk: &mut [u8]) -> Result<usize, SandboxError> {
 
 fn failed(what: &str, errno: rustix::io::Errno) -> SandboxError {
     SandboxError::Failed { what: what.to_owned(), source: errno.into() }
-}
-
-/// Whether the output exceeds a limit. Files come and go while a program writes: those that cannot be inspected do not
-/// count.
-fn too_much(output: &Path, limits: Limits) -> Option<Ended> {
-    let (mut bytes, mut entries) = (0, 0);
-    let mut open = vec![output.to_owned()];
-    while let Some(dir) = open.pop() {
-        for name in fs::list(&dir).unwrap_or_default() {
-            let path = dir.join(name);
-            entries += 1;
-            match fs::metadata(&path) {
-                Ok(found) if found.is_dir() => open.push(path),
-                Ok(found) => bytes += found.len(),
-                Err(_) => {}
-            }
-            if bytes > limits.output {
-                return Some(Ended::OutputLimit(limits.output));
-            }
-            if entries > limits.entries {
-                return Some(Ended::EntryLimit(limits.entries));
-            }
-        }
-    }
-    None
 }
 
 /// How it ended by itself, from the first process's messages.

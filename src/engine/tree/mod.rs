@@ -22,6 +22,7 @@ pub(crate) use scratch::{FillError, Scratch};
 pub(crate) use writer::{TreeError, TreeWriter, Written};
 
 use crate::base::digest::Digest;
+use crate::base::fs;
 use crate::base::secret::IdKey;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,7 +164,13 @@ pub(crate) fn leaf(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Rejects paths that are absolute, empty, climb, or would be misread on a terminal.
+/// Maximum length of a path in a tree, in bytes: with the store's own path before it, the system takes it.
+pub(crate) const PATH_LENGTH: usize = 2048;
+
+/// Maximum number of components of a path in a tree.
+pub(crate) const PATH_DEPTH: usize = fs::DEPTH;
+
+/// Rejects paths that are absolute, empty, climb, are too long, or would be misread on a terminal.
 pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     let refuse = |reason| Err(PathError { reason });
     if path.is_empty() {
@@ -174,6 +181,9 @@ pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     }
     if path.chars().any(char::is_control) {
         return refuse("a path may not contain control characters");
+    }
+    if path.len() > PATH_LENGTH || path.split('/').nth(PATH_DEPTH).is_some() {
+        return refuse("a path may not be longer than 2048 bytes or deeper than 128 directories");
     }
     for segment in path.split('/') {
         match segment {
@@ -254,6 +264,14 @@ mod tests {
         let map = close(&[("pki/ca.crt", file(b"x")), ("auth/deep/key", secret)]);
         assert!(map[""].secret && map["auth"].secret && map["auth/deep"].secret);
         assert!(!map["pki"].secret);
+    }
+
+    #[test]
+    fn paths_have_a_length_and_a_depth() {
+        assert_eq!(check_path(&vec!["a"; PATH_DEPTH].join("/")), Ok(()));
+        assert!(check_path(&vec!["a"; PATH_DEPTH + 1].join("/")).is_err());
+        assert!(check_path(&vec!["a"; 100_000].join("/")).is_err());
+        assert!(check_path(&vec!["a".repeat(255); 9].join("/")).is_err());
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Writes a tree and hashes it on the way, in one pass; rejects everything that a store cannot hold.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
+use rustix::fs::FileType;
 
 use super::scratch::Scratch;
 use super::{EntryKind, Hashing, Listing, PathError, TreeEntry, check_link, check_path};
@@ -200,46 +201,56 @@ impl<'a> TreeWriter<'a> {
 
     /// Copies an external file or directory below `path` (`""`: the root), in parallel, hashing on the way.
     pub fn copy_from(&self, source: &Path, path: &str) -> Result<(), TreeError> {
-        let found = fs::metadata(source)?;
-        let kind = found.file_type();
-        if kind.is_dir() {
+        match (source.parent(), source.file_name()) {
+            (Some(parent), Some(name)) => {
+                let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+                self.copy_entry(&fs::Dir::open(parent)?, name, path)
+            }
+            _ => self.copy_dir(&fs::Dir::open(source)?, path),
+        }
+    }
+
+    /// [`TreeWriter::copy_from`] for an entry of an open directory: follows no link.
+    pub(crate) fn copy_entry(&self, parent: &fs::Dir, name: &OsStr, path: &str) -> Result<(), TreeError> {
+        let found = parent.stat(name)?;
+        let kind = fs::kind(&found);
+        if kind == FileType::Directory {
             if !path.is_empty() {
                 self.dir(path)?;
             }
-            return fs::list(source)?.into_par_iter().try_for_each(|name| {
-                let name = name.to_str().ok_or_else(|| TreeError::Refused {
-                    path: name.to_string_lossy().into_owned(),
-                    reason: "its name is not UTF-8",
-                })?;
-                let below = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-                self.copy_from(&source.join(name), &below)
-            });
+            return self.copy_dir(&parent.dir(name)?, path);
         }
         let path = match path {
-            "" => source.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
+            "" => name.to_str().unwrap_or_default(),
             path => path,
         };
-        if kind.is_symlink() {
-            let target = fs::read_link(source)?;
-            let target = target.to_str().ok_or_else(|| TreeError::Refused {
-                path: path.to_owned(),
-                reason: "its target is not UTF-8",
+        let refused = |reason| Err(TreeError::Refused { path: path.to_owned(), reason });
+        match kind {
+            FileType::RegularFile => {
+                let mut source = parent.file(name)?;
+                let mut file = self.file(path, found.st_mode & 0o100 != 0)?;
+                file.fill(&mut source, Path::new(path))?;
+                file.finish()
+            }
+            FileType::Symlink => match parent.read_link(name)?.to_str() {
+                Some(target) => self.link(path, target),
+                None => refused("its target is not UTF-8"),
+            },
+            FileType::Fifo => refused("it is a named pipe"),
+            FileType::Socket => refused("it is a socket"),
+            _ => refused("it is a device"),
+        }
+    }
+
+    fn copy_dir(&self, dir: &fs::Dir, path: &str) -> Result<(), TreeError> {
+        dir.names()?.into_par_iter().try_for_each(|name| {
+            let leaf = name.to_str().ok_or_else(|| TreeError::Refused {
+                path: name.to_string_lossy().into_owned(),
+                reason: "its name is not UTF-8",
             })?;
-            return self.link(path, target);
-        }
-        if !kind.is_file() {
-            let reason = if kind.is_fifo() {
-                "it is a named pipe"
-            } else if kind.is_socket() {
-                "it is a socket"
-            } else {
-                "it is a device"
-            };
-            return Err(TreeError::Refused { path: path.to_owned(), reason });
-        }
-        let mut file = self.file(path, found.mode() & 0o100 != 0)?;
-        file.fill(&mut fs::open(source)?, source)?;
-        file.finish()
+            let below = if path.is_empty() { leaf.to_owned() } else { format!("{path}/{leaf}") };
+            self.copy_entry(dir, &name, &below)
+        })
     }
 
     /// Hashes the directories. Only files are read-only yet: see [`Written::seal`].

@@ -1,18 +1,22 @@
 //! Detects empty Secrets: operators' renders exit with 0 and write one when an input is not what they expect.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use super::BuildError;
-use crate::base::fs;
+use crate::base::fs::At as _;
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
 
 /// What is wrong with a file that a program wrote: an empty Secret.
-pub(super) fn empty(path: &str, place: &Path) -> Result<Option<String>, BuildError> {
+pub(super) fn empty(path: &str, file: &mut File) -> Result<Option<String>, BuildError> {
     if !yaml::is_manifest(path) {
         return Ok(None);
     }
-    let Ok(text) = String::from_utf8(fs::read(place)?) else { return Ok(None) };
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).at("read", Path::new(path))?;
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
     if !text.contains("Secret") {
         return Ok(None);
     }
@@ -45,13 +49,15 @@ fn nothing(secret: &YamlNode) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Seek as _, Write as _};
+
     use super::*;
 
     fn secret(text: &str) -> Option<String> {
-        let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("secret.yaml");
-        fs::write_new(&place, text.as_bytes(), 0o600).unwrap();
-        empty("secret.yaml", &place).unwrap()
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.rewind().unwrap();
+        empty("secret.yaml", &mut file).unwrap()
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod browser;
 mod crash;
+mod escape;
 mod iso;
 mod page;
 mod realize;

@@ -35,10 +35,11 @@
 
 mod spec;
 mod step;
+#[cfg(test)]
+mod tests;
 mod workarounds;
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
 
 use self::spec::{Spec, Step};
 use self::step::Runner;
@@ -48,7 +49,7 @@ use crate::engine::tree::TreeWriter;
 
 pub(crate) struct Run {
     /// Returns what is wrong with a file that a program wrote; takes its path in the output.
-    pub inspect: fn(&str, &Path) -> Result<Option<String>, BuildError>,
+    pub inspect: fn(&str, &mut File) -> Result<Option<String>, BuildError>,
 }
 
 impl Builder for Run {
@@ -81,9 +82,8 @@ impl Builder for Run {
             job.notes.say(Note { isolation, log: runner.log.clone() });
         }
         done?;
-        let kept: BTreeMap<String, std::path::PathBuf> = runner.outputs(self.inspect)?;
-        for (path, place) in &kept {
-            out.copy_from(place, path)?;
+        for (path, (parent, name)) in &runner.outputs(self.inspect)? {
+            out.copy_entry(parent, name, path)?;
         }
         Ok(())
     }

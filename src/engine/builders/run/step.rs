@@ -1,14 +1,20 @@
 //! Runs the steps of a `run` recipe.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::FileType;
 
 use super::super::{BuildError, Job, JobError};
 use super::spec::{Spec, fill, matches};
 use super::workarounds;
-use crate::base::fs;
+use crate::base::fs::{self, At as _};
 use crate::base::redact::{Redactor, patterns_and_whole};
 use crate::engine::sandbox::{Ended, Limits, Mount, OUTPUT, Program, registry_addresses};
 use crate::engine::tree::{EntryKind, TreeError};
@@ -105,6 +111,13 @@ impl<'a> Runner<'a> {
             }
             Ended::OutputLimit(bytes) => format!("was killed: it wrote more than {} MiB", bytes >> 20),
             Ended::EntryLimit(entries) => format!("was killed: it created more than {entries} files"),
+            Ended::DepthLimit(depth) => {
+                format!("was killed: it nested directories deeper than {depth} levels")
+            }
+            Ended::MemoryLimit(bytes) => {
+                format!("was killed: it used more than {} MiB of memory", bytes >> 20)
+            }
+            Ended::DiskFull => "was killed: the disk is nearly full".to_owned(),
         };
         Err(self.failed(problem))
     }
@@ -156,100 +169,121 @@ impl<'a> Runner<'a> {
 
     /// Copies files into one directory of the output for the next step.
     pub(super) fn gather(&mut self, into: &str, from: &[&str], numbered: bool) -> Result<(), BuildError> {
-        let into = self.host(into)?;
-        fs::create_dirs(&into)?;
+        let out = fs::Dir::open(&self.scratch.join("out"))?;
+        let to = out
+            .create_dirs(into.strip_prefix(OUTPUT).unwrap_or(into))
+            .map_err(|error| linked(into, error))?;
         for (number, source) in from.iter().enumerate() {
-            let place = self.host(source)?;
-            let name = |name: &std::ffi::OsStr| match numbered {
-                true => into.join(format!("{}-{}", number + 1, name.to_string_lossy())),
-                false => into.join(name),
+            let rename = |name: &OsStr| match numbered {
+                true => format!("{}-{}", number + 1, name.to_string_lossy()).into(),
+                false => name.to_owned(),
             };
-            match fs::optional(fs::metadata(&place))? {
-                None => {
-                    let problem = format!("did not make `{source}`, which the next step needs");
-                    return Err(self.failed(problem));
+            let Some((parent, name)) = self.locate(source)? else {
+                let problem = format!("did not make `{source}`, which the next step needs");
+                return Err(self.failed(problem));
+            };
+            if fs::kind(&parent.stat(&name)?) != FileType::Directory {
+                copy(&parent, &name, &to, &rename(&name))?;
+                continue;
+            }
+            let dir = parent.dir(&name)?;
+            for file in dir.names()? {
+                // Programs read the files of one directory.
+                if fs::kind(&dir.stat(&file)?) != FileType::Directory {
+                    copy(&dir, &file, &to, &rename(&file))?;
                 }
-                Some(found) if found.is_dir() => {
-                    for file in fs::list(&place)? {
-                        self.copy(&place.join(&file), &name(&file))?;
-                    }
-                }
-                Some(_) => self.copy(&place, &name(place.file_name().unwrap_or_default()))?,
             }
         }
         Ok(())
     }
 
-    fn copy(&self, from: &Path, to: &Path) -> Result<(), BuildError> {
-        let found = fs::metadata(from)?;
-        if found.is_dir() {
-            return Ok(()); // programs read the files of one directory
-        }
-        if !found.is_file() {
-            let path = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            return Err(TreeError::Refused {
-                path,
-                reason: "it is not a regular file, which the next step needs",
-            }
-            .into());
-        }
-        let bytes = fs::read(from)?;
-        Ok(fs::replace(to, &bytes, 0o600)?)
-    }
-
-    /// The path on disk of a path in the sandbox.
-    fn host(&self, path: &str) -> Result<PathBuf, BuildError> {
+    /// The directory and the name of a path in the sandbox; none if it does not exist. No link is followed: programs
+    /// leave links to anywhere.
+    fn locate(&self, path: &str) -> Result<Option<(fs::Dir, OsString)>, BuildError> {
         let below = |target: &str| {
             let rest = path.strip_prefix(target)?;
             (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').to_owned())
         };
         let plain = !path.split('/').any(|part| part == "..");
         let places = self.mounts.iter().map(|mount| (mount.target.as_str(), mount.source.clone()));
-        let found = places.chain([(OUTPUT, self.scratch.join("out"))]).filter(|_| plain).find_map(
-            |(target, source)| {
-                below(target).map(|rest| if rest.is_empty() { source } else { source.join(rest) })
-            },
-        );
-        found.ok_or_else(|| {
-            JobError::Expected { name: path.to_owned(), expected: "a path below `/out` or an input's mount" }
-                .into()
-        })
+        let found = places
+            .chain([(OUTPUT, self.scratch.join("out"))])
+            .filter(|_| plain)
+            .find_map(|(target, source)| below(target).map(|rest| (source, rest)));
+        let Some((source, rest)) = found else {
+            let expected = "a path below `/out` or an input's mount";
+            return Err(JobError::Expected { name: path.to_owned(), expected }.into());
+        };
+        let parent = match (rest.as_str(), source.parent(), source.file_name()) {
+            ("", Some(parent), Some(name)) => Some((fs::Dir::open(parent)?, name.to_owned())),
+            _ => fs::Dir::open(&source)?.parent_of(&rest).map_err(|error| linked(path, error))?,
+        };
+        let Some((parent, name)) = parent else { return Ok(None) };
+        let exists = fs::optional(parent.stat(&name))?.is_some();
+        Ok(exists.then_some((parent, name)))
     }
 
-    /// The files to keep, by path in the output: readable, complete and valid.
+    /// The entries to keep, by path in the output: readable, complete and valid.
     pub(super) fn outputs(
         &mut self,
-        inspect: fn(&str, &Path) -> Result<Option<String>, BuildError>,
-    ) -> Result<BTreeMap<String, PathBuf>, BuildError> {
+        inspect: fn(&str, &mut File) -> Result<Option<String>, BuildError>,
+    ) -> Result<BTreeMap<String, (fs::Dir, OsString)>, BuildError> {
         make_readable(&self.scratch.join("out"))?;
         let mut kept = BTreeMap::new();
         for (path, place) in &self.spec.outputs {
-            let found = self.host(place)?;
-            if fs::optional(fs::metadata(&found))?.is_none() {
-                let problem = format!("exited with 0 but did not make `{place}`");
-                return Err(self.failed(problem));
-            }
-            kept.insert((*path).to_owned(), found);
+            match self.locate(place)? {
+                Some(found) => kept.insert((*path).to_owned(), found),
+                None => return Err(self.failed(format!("exited with 0 but did not make `{place}`"))),
+            };
         }
-        let files = files(&kept)?;
+        let mut paths = BTreeSet::new();
+        for (path, (parent, name)) in &kept {
+            each_file(parent, name, path, &mut |path, _, _| {
+                paths.insert(path.to_owned());
+                Ok(())
+            })?;
+        }
         for pattern in &self.spec.expect {
-            if !files.keys().any(|path| matches(pattern, path)) {
-                let problem = format!("exited with 0 but did not make `{pattern}`");
-                return Err(self.failed(problem));
+            if !paths.iter().any(|path| matches(pattern, path)) {
+                return Err(self.failed(format!("exited with 0 but did not make `{pattern}`")));
             }
         }
-        for (path, place) in &files {
-            if let Some(problem) = inspect(path, place)? {
-                return Err(self.failed(problem));
-            }
-            for (pattern, lists) in &self.spec.sort {
-                if matches(pattern, path) {
-                    workarounds::sort(place, lists)?;
+        for (path, (parent, name)) in &kept {
+            each_file(parent, name, path, &mut |path, dir, name| {
+                if let Some(problem) = inspect(path, &mut dir.file(name)?)? {
+                    return Err(self.failed(problem));
                 }
-            }
+                for (_, lists) in self.spec.sort.iter().filter(|(pattern, _)| matches(pattern, path)) {
+                    workarounds::sort(dir, name, lists)?;
+                }
+                Ok(())
+            })?;
         }
         Ok(kept)
     }
+}
+
+/// Says that a program's link is in the way.
+fn linked(path: &str, error: fs::Error) -> BuildError {
+    match error.kind() {
+        std::io::ErrorKind::InvalidInput => TreeError::Refused {
+            path: path.to_owned(),
+            reason: "a program left a link there, and links of programs are not followed",
+        }
+        .into(),
+        _ => error.into(),
+    }
+}
+
+fn copy(from: &fs::Dir, name: &OsStr, to: &fs::Dir, new: &OsStr) -> Result<(), BuildError> {
+    if fs::kind(&from.stat(name)?) != FileType::RegularFile {
+        let path = name.to_string_lossy().into_owned();
+        let reason = "it is not a regular file, which the next step needs";
+        return Err(TreeError::Refused { path, reason }.into());
+    }
+    let mut bytes = Vec::new();
+    from.file(name)?.read_to_end(&mut bytes).at("read", Path::new(name))?;
+    Ok(to.write(new, &bytes, 0o600)?)
 }
 
 /// Knows every secret that the programs may have seen.
@@ -268,37 +302,51 @@ fn redactor(job: &Job<'_>) -> Result<Redactor, BuildError> {
 }
 
 /// Programs choose any file mode; as the owner, we make them readable.
-fn make_readable(dir: &Path) -> Result<(), fs::Error> {
-    fs::set_mode(dir, 0o700)?;
-    for name in fs::list(dir)? {
-        let path = dir.join(name);
-        let found = fs::metadata(&path)?;
-        if found.is_dir() {
-            make_readable(&path)?;
-        } else if found.is_file() {
-            let executable = std::os::unix::fs::MetadataExt::mode(&found) & 0o111 != 0;
-            fs::set_mode(&path, if executable { 0o700 } else { 0o600 })?;
+fn make_readable(out: &Path) -> Result<(), BuildError> {
+    fs::set_mode(out, 0o700)?;
+    let done = fs::Dir::open(out)?.walk(&mut |visit: fs::Visit<'_>| {
+        let mode = match fs::kind(visit.stat) {
+            FileType::Directory => 0o700,
+            FileType::RegularFile if visit.stat.st_mode & 0o111 != 0 => 0o700,
+            FileType::RegularFile => 0o600,
+            _ => return ControlFlow::Continue(()),
+        };
+        match visit.stat.st_mode & 0o7777 == mode {
+            true => ControlFlow::Continue(()),
+            false => match visit.parent.set_mode(visit.name, mode) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(fs::Stop::<()>::Failed(error)),
+            },
+        }
+    });
+    match done {
+        Ok(()) | Err(fs::Stop::Asked(())) => Ok(()),
+        Err(fs::Stop::Failed(error)) => Err(error.into()),
+        Err(fs::Stop::TooDeep) => {
+            let reason = "a path may not be deeper than 128 directories";
+            Err(TreeError::Refused { path: OUTPUT.to_owned(), reason }.into())
         }
     }
-    Ok(())
 }
 
-/// Every file to keep, by path in the output.
-fn files(kept: &BTreeMap<String, PathBuf>) -> Result<BTreeMap<String, PathBuf>, fs::Error> {
-    let mut files = BTreeMap::new();
-    let mut open: Vec<(String, PathBuf)> =
-        kept.iter().map(|(path, place)| (path.clone(), place.clone())).collect();
-    while let Some((path, place)) = open.pop() {
-        let found = fs::metadata(&place)?;
-        if found.is_dir() {
-            for name in fs::list(&place)? {
+/// Calls `see` for every file at or below an entry, with its path in the output. [`make_readable`] has limited the depth.
+fn each_file(
+    parent: &fs::Dir,
+    name: &OsStr,
+    path: &str,
+    see: &mut dyn FnMut(&str, &fs::Dir, &OsStr) -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
+    match fs::kind(&parent.stat(name)?) {
+        FileType::RegularFile => see(path, parent, name),
+        FileType::Directory => {
+            let dir = parent.dir(name)?;
+            for name in dir.names()? {
                 let leaf = name.to_string_lossy();
-                let below = if path.is_empty() { leaf.into_owned() } else { format!("{path}/{leaf}") };
-                open.push((below, place.join(&name)));
+                let below = if path.is_empty() { leaf.to_string() } else { format!("{path}/{leaf}") };
+                each_file(&dir, &name, &below, see)?;
             }
-        } else if found.is_file() {
-            files.insert(path, place);
+            Ok(())
         }
+        _ => Ok(()),
     }
-    Ok(files)
 }

@@ -1,11 +1,13 @@
 //! Workarounds for programs that accept missing input, or write lists in random order.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::Read as _;
 use std::path::Path;
 
 use super::super::{BuildError, Job, JobError};
 use super::spec::Spec;
-use crate::base::fs;
+use crate::base::fs::{self, At as _};
 use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
 use crate::engine::tree::EntryKind;
@@ -30,9 +32,10 @@ pub(super) fn inputs(job: &Job<'_>, spec: &Spec<'_>) -> Result<(), BuildError> {
 }
 
 /// Sorts lists of a YAML file by a key of their items. A sorted list keeps its bytes.
-pub(super) fn sort(place: &Path, lists: &BTreeMap<&str, &str>) -> Result<(), BuildError> {
-    let text = fs::read_text(place)?;
-    let name = place.display().to_string();
+pub(super) fn sort(dir: &fs::Dir, file: &OsStr, lists: &BTreeMap<&str, &str>) -> Result<(), BuildError> {
+    let name = file.to_string_lossy().into_owned();
+    let mut text = String::new();
+    dir.file(file)?.read_to_string(&mut text).at("read", Path::new(file))?;
     let read = |text: &str| yaml::documents(Source { name: &name, text }, &mut Problems::default());
     let mut sorted = text.clone();
     let mut documents = read(&text);
@@ -47,7 +50,7 @@ pub(super) fn sort(place: &Path, lists: &BTreeMap<&str, &str>) -> Result<(), Bui
         }
     }
     if sorted != text {
-        fs::replace(place, sorted.as_bytes(), 0o600)?;
+        dir.write(file, sorted.as_bytes(), 0o600)?;
     }
     Ok(())
 }
@@ -86,9 +89,10 @@ mod tests {
         let lists =
             BTreeMap::from([("spec.configuration.source", "name"), ("status.configuration.source", "name")]);
         fs::write_new(&place, pool(["b", "a"]).as_bytes(), 0o600).unwrap();
-        sort(&place, &lists).unwrap();
+        let sort = || sort(&fs::Dir::open(dir.path()).unwrap(), OsStr::new("pool.yaml"), &lists).unwrap();
+        sort();
         assert_eq!(fs::read_text(&place).unwrap(), pool(["a", "b"]));
-        sort(&place, &lists).unwrap();
+        sort();
         assert_eq!(fs::read_text(&place).unwrap(), pool(["a", "b"]));
     }
 }

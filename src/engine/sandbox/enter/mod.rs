@@ -6,6 +6,9 @@
 //!     └── reads pipes, waits for the first process; killing it makes the kernel kill everything inside
 //! ```
 //!
+//! As root, the parent maps an unprivileged user for the program (see `user`) while the child waits; the first process
+//! stays root of the namespace, which owns what it mounts, and the program is that user from before its `execve`.
+//!
 //! This is the one module with `unsafe` code (`loaded` needs some for the C library). The rule: tinderbox has threads,
 //! so the child of a `clone` may only make system calls on memory that was prepared before. It does not allocate,
 //! lock, panic or drop. Everything it needs is in [`Ready`], created by the parent; it ends in `_exit` or `execve`.
@@ -14,6 +17,7 @@
 
 mod loaded;
 mod network;
+mod program;
 mod root;
 
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -23,13 +27,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
-use rustix::process::{Pid, Resource, Rlimit};
+use rustix::process::Pid;
 
 pub(super) use loaded::{Object, loaded};
 
 use super::layout::{Layout, Step, bytes};
 use super::watch::StartedProcess;
-use super::{HOST, Isolation, Limits, Program, SandboxError, USER, obstacle};
+use super::{HOST, Isolation, Limits, Program, SandboxError, USER, filter, obstacle, user};
 use crate::base::fs;
 
 /// Messages from the child, each with a number: a failed step, a note, or the end.
@@ -54,7 +58,11 @@ pub(super) enum ChildMessage {
     Privileges,
     Fork,
     Limits,
+    /// Becoming an unprivileged user.
+    User,
     Directory,
+    /// The system-call filter.
+    Filter,
     Execute,
     /// A step of the layout: this number plus its index.
     Step,
@@ -68,6 +76,13 @@ struct Ready<'a> {
     isolation: Isolation,
     steps: &'a [Step],
     base: CString,
+    /// Mount options of the new root.
+    options: CString,
+    /// The parent maps users, because the program's user is not ours: wait for it.
+    mapped: bool,
+    /// The user, as seen from inside, that the program becomes.
+    user: Option<u32>,
+    filter: &'a [filter::Instruction],
     users: CString,
     groups: CString,
     addresses: &'a [IpAddr],
@@ -79,6 +94,8 @@ struct Ready<'a> {
     leash: BorrowedFd<'a>,
     printed: BorrowedFd<'a>,
     nothing: BorrowedFd<'a>,
+    /// A file for the program itself.
+    passed: BorrowedFd<'a>,
     /// The program runs in the host's own root, only with limits.
     bare: bool,
 }
@@ -106,52 +123,63 @@ pub(super) fn start(
     let argv = strings(program.argv.iter().cloned())?;
     let locale = (!program.environment.contains_key("LC_ALL")).then(|| "LC_ALL=C".to_owned());
     let environment = program.environment.iter().map(|(name, value)| format!("{name}={value}")).chain(locale);
-    let begin = Begin { isolation, flags, steps: &layout.steps, bare: false, program };
+    let begin = Begin { isolation, flags, layout: Some(layout), program, passed: None };
     begin.start(&argv, &strings(environment)?)
 }
 
-/// Starts a program of the host with nothing but limits: one that sets up a sandbox by itself.
+/// Starts a program of the host with nothing but limits: one that sets up a sandbox by itself. It inherits `passed`.
 pub(super) fn start_bare(
     isolation: Isolation,
     program: &Program<'_>,
     argv: Vec<String>,
+    passed: &OwnedFd,
 ) -> Result<StartedProcess, SandboxError> {
     let argv = strings(argv.into_iter())?;
-    let begin = Begin { isolation, flags: libc::SIGCHLD, steps: &[], bare: true, program };
+    let begin = Begin { isolation, flags: libc::SIGCHLD, layout: None, program, passed: Some(passed) };
     begin.start(&argv, &[])
 }
 
 struct Begin<'a> {
     isolation: Isolation,
     flags: c_int,
-    steps: &'a [Step],
-    bare: bool,
+    /// None for a program of the host.
+    layout: Option<&'a Layout>,
     program: &'a Program<'a>,
+    passed: Option<&'a OwnedFd>,
 }
 
 impl Begin<'_> {
     fn start(&self, argv: &[CString], environment: &[CString]) -> Result<StartedProcess, SandboxError> {
         let pipe = |what: &str| {
-            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-                .map_err(|errno| SandboxError::Failed { what: what.to_owned(), source: errno.into() })
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|errno| failed(what, errno))
         };
         let (status, status_end) = pipe("no status pipe")?;
         let (printed, printed_end) = pipe("no output pipe")?;
         let (leash_end, leash) = pipe("no parent-death pipe")?;
-        let nothing: OwnedFd = fs::open(std::path::Path::new("/dev/null"))?.into();
+        let null = rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let nothing: OwnedFd = null.map_err(|errno| failed("no /dev/null", errno))?;
         let base = self.program.scratch.join("root");
-        if !self.bare {
+        let bare = self.layout.is_none();
+        if !bare {
             fs::create_dirs(&base)?;
         }
+        let unprivileged = user::unprivileged().filter(|_| !bare);
+        let mapped = unprivileged.is_some() && self.isolation == Isolation::User;
+        let copied = self.layout.map_or(0, |layout| layout.copied);
+        let filter = filter::program();
         let ready = Ready {
             isolation: self.isolation,
-            steps: self.steps,
+            steps: self.layout.map_or(&[], |layout| &layout.steps),
             base: bytes(&base)?,
+            options: number(format!("mode=0755,size={}", (16 << 20) + copied)),
+            mapped,
+            user: if mapped { Some(USER) } else { unprivileged },
+            filter: &filter,
             users: number(format!("{USER} {} 1\n", rustix::process::geteuid().as_raw())),
             groups: number(format!("{USER} {} 1\n", rustix::process::getegid().as_raw())),
             addresses: self.program.addresses,
             limits: self.program.limits,
-            directory: if self.bare {
+            directory: if bare {
                 c"/".into()
             } else {
                 CString::new(self.program.directory).unwrap_or_default()
@@ -162,16 +190,40 @@ impl Begin<'_> {
             leash: borrow(&leash_end),
             printed: borrow(&printed_end),
             nothing: borrow(&nothing),
-            bare: self.bare,
+            passed: borrow(self.passed.unwrap_or(&nothing)),
+            bare,
         };
         // SAFETY: the child shares no memory with us and follows the rules in the module docs.
         let pid = unsafe { clone(self.flags) };
         match pid {
             Ok(None) => first_process(&ready),
-            Ok(Some(pid)) => Ok(StartedProcess { pid, status, printed, _leash: leash }),
+            Ok(Some(pid)) => {
+                let started = StartedProcess { pid, status, printed, leash };
+                match unprivileged.filter(|_| mapped).map(|user| map_users(&started, user)) {
+                    Some(Err(errno)) => {
+                        started.discard();
+                        Err(obstacle::forbidden("cannot map an unprivileged user", Some(errno)))
+                    }
+                    Some(Ok(())) | None => Ok(started),
+                }
+            }
             Err(errno) => Err(obstacle::of_clone(self.isolation, errno)),
         }
     }
+}
+
+fn failed(what: &str, errno: Errno) -> SandboxError {
+    SandboxError::Failed { what: what.to_owned(), source: errno.into() }
+}
+
+/// Maps root, for the first process, and an unprivileged user for the program; then lets the child go on. Only a
+/// process outside of the new namespace may map two users.
+fn map_users(started: &StartedProcess, user: u32) -> Result<(), Errno> {
+    for map in ["gid_map", "uid_map"] {
+        let path = number(format!("/proc/{}/{map}", started.pid.as_raw_nonzero()));
+        put(&path, &number(format!("0 0 1\n{USER} {user} 1\n")))?;
+    }
+    rustix::io::write(&started.leash, b"1").map(drop)
 }
 
 fn borrow(fd: &OwnedFd) -> BorrowedFd<'_> {
@@ -241,7 +293,7 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
     if ready.bare {
         return Ok(());
     }
-    if ready.isolation == Isolation::User {
+    if ready.isolation == Isolation::User && !ready.mapped {
         at(ChildMessage::Users, users(ready))?;
     }
     at(ChildMessage::Host, rustix::system::sethostname(HOST.as_bytes()))?;
@@ -249,8 +301,10 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     at(ChildMessage::Private, rustix::mount::mount_change(c"/", private))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    let options = c"mode=0755,size=16m";
-    at(ChildMessage::Root, rustix::mount::mount(c"tinderbox", &*ready.base, c"tmpfs", flags, options))?;
+    at(
+        ChildMessage::Root,
+        rustix::mount::mount(c"tinderbox", &*ready.base, c"tmpfs", flags, &*ready.options),
+    )?;
     at(ChildMessage::Root, rustix::process::chdir(&*ready.base))?;
     // The user's umask must not affect modes.
     rustix::process::umask(Mode::empty());
@@ -275,7 +329,11 @@ fn leash(ready: &Ready<'_>) -> Result<(), Errno> {
     let mut fds = [rustix::event::PollFd::new(&ready.leash, rustix::event::PollFlags::IN)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     // This process has a copy of the other end: close it before checking.
-    close_all_but(&[ready.status, ready.leash, ready.printed, ready.nothing]);
+    close_all_but(&[ready.status, ready.leash, ready.printed, ready.nothing, ready.passed]);
+    if ready.mapped && rustix::io::read(ready.leash, &mut [0u8; 1])? == 0 {
+        return Err(Errno::PIPE);
+    }
+    program::own_keyring();
     match rustix::event::poll(&mut fds, Some(&now))? {
         0 => Ok(()),
         _ => Err(Errno::PIPE),
@@ -283,8 +341,8 @@ fn leash(ready: &Ready<'_>) -> Result<(), Errno> {
 }
 
 /// Closes all inherited files but these: those of other threads, and what the user's shell left open.
-fn close_all_but(keep: &[BorrowedFd<'_>; 4]) {
-    let mut numbers = [0u32; 4];
+fn close_all_but(keep: &[BorrowedFd<'_>; 5]) {
+    let mut numbers = [0u32; 5];
     for (number, fd) in numbers.iter_mut().zip(keep) {
         *number = fd.as_raw_fd() as u32;
     }
@@ -330,7 +388,7 @@ fn run(ready: &Ready<'_>) -> Result<i32, Stop> {
     let program = match at(ChildMessage::Fork, unsafe { clone(libc::SIGCHLD) })? {
         Some(pid) => pid.as_raw_nonzero().get(),
         None => {
-            let (word, errno) = execute(ready);
+            let (word, errno) = program::execute(ready);
             report(ready, word, errno.raw_os_error());
             // SAFETY: always.
             unsafe { libc::_exit(127) }
@@ -347,58 +405,4 @@ fn run(ready: &Ready<'_>) -> Result<i32, Stop> {
             _ => {} // an orphan of the program
         }
     }
-}
-
-/// Becomes the program. Only returns on failure.
-fn execute(ready: &Ready<'_>) -> Stop {
-    let prepared = limit(ready)
-        .map_err(|errno| (ChildMessage::Limits as u32, errno))
-        .and_then(|()| at(ChildMessage::Directory, rustix::process::chdir(&*ready.directory)))
-        .and_then(|()| at(ChildMessage::Execute, connect(ready)));
-    if let Err(stop) = prepared {
-        return stop;
-    }
-    // SAFETY: both lists are null-terminated, in this process's copy of the parent's memory.
-    unsafe { libc::execve(ready.argv[0], ready.argv.as_ptr(), ready.environment.as_ptr()) };
-    (ChildMessage::Execute as u32, last_error())
-}
-
-fn limit(ready: &Ready<'_>) -> Result<(), Errno> {
-    let Limits { memory, output, processes, .. } = ready.limits;
-    for (resource, most) in [
-        // One byte: no core file is written, and, unlike with zero, no core handler is started.
-        (Resource::Core, 1),
-        (Resource::Data, memory),
-        (Resource::Fsize, output),
-        (Resource::Nproc, processes),
-        (Resource::Nofile, 1024),
-    ] {
-        let had = rustix::process::getrlimit(resource);
-        let most = had.maximum.map_or(most, |maximum| maximum.min(most));
-        rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
-    }
-    // SAFETY: only affects this process: signals that Rust's runtime ignores get their default action, and the program
-    // loses root's capabilities.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-        if ready.isolation == Isolation::Root && !ready.bare {
-            const NO_ROOT_LOCKED: libc::c_ulong = 0b11;
-            if libc::prctl(libc::PR_SET_SECUREBITS, NO_ROOT_LOCKED, 0, 0, 0) != 0
-                || libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) != 0
-            {
-                return Err(last_error());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Empty stdin, and one pipe for stdout and stderr.
-fn connect(ready: &Ready<'_>) -> Result<(), Errno> {
-    rustix::stdio::dup2_stdin(ready.nothing)?;
-    rustix::stdio::dup2_stdout(ready.printed)?;
-    rustix::stdio::dup2_stderr(ready.printed)
 }

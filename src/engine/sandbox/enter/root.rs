@@ -21,11 +21,90 @@ pub(super) fn make(step: &Step) -> Result<(), Errno> {
             let flags = MountFlags::NOSUID | MountFlags::NODEV;
             rustix::mount::mount(c"tinderbox", &**at, c"tmpfs", flags, &**options)
         }
-        Step::Proc { at } => {
-            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-            rustix::mount::mount(c"proc", &**at, c"proc", flags, None)
-        }
+        Step::Proc { at } => proc(at),
+        Step::Copy { at, source, mode } => copy(at, source, *mode),
         Step::Bind { at, source, access } => bind(at, source, *access),
+    }
+}
+
+/// Mounts a procfs, read-only, with the program's own processes in it and nothing of the machine.
+fn proc(at: &CStr) -> Result<(), Errno> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    let options = c"hidepid=ptraceable,subset=pid";
+    match rustix::mount::mount(c"proc", at, c"proc", flags, options) {
+        Err(Errno::INVAL) => {} // before Linux 5.8
+        done => return done,
+    }
+    rustix::mount::mount(c"proc", at, c"proc", flags, c"hidepid=2")?;
+    for directory in HIDDEN_DIRECTORIES {
+        let flags = flags | MountFlags::RDONLY;
+        existing(rustix::mount::mount(c"tinderbox", directory, c"tmpfs", flags, c"size=0,mode=0555"))?;
+    }
+    for file in HIDDEN_FILES {
+        existing(rustix::mount::mount_bind(c"dev/null", file))?;
+    }
+    Ok(())
+}
+
+/// What a kernel before 5.8 shows of the machine.
+const HIDDEN_DIRECTORIES: [&CStr; 10] = [
+    c"proc/acpi",
+    c"proc/bus",
+    c"proc/driver",
+    c"proc/dynamic_debug",
+    c"proc/fs",
+    c"proc/irq",
+    c"proc/scsi",
+    c"proc/sys",
+    c"proc/sysvipc",
+    c"proc/tty",
+];
+const HIDDEN_FILES: [&CStr; 15] = [
+    c"proc/cmdline",
+    c"proc/config.gz",
+    c"proc/cpuinfo",
+    c"proc/kallsyms",
+    c"proc/kcore",
+    c"proc/key-users",
+    c"proc/keys",
+    c"proc/kmsg",
+    c"proc/latency_stats",
+    c"proc/meminfo",
+    c"proc/sched_debug",
+    c"proc/slabinfo",
+    c"proc/sysrq-trigger",
+    c"proc/timer_list",
+    c"proc/version",
+];
+
+/// What this kernel does not have needs no cover.
+fn existing(done: Result<(), Errno>) -> Result<(), Errno> {
+    match done {
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+        done => done,
+    }
+}
+
+/// Copies a file.
+fn copy(at: &CStr, source: &CStr, mode: u32) -> Result<(), Errno> {
+    let from = rustix::fs::open(source, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let to = rustix::fs::open(at, flags, Mode::from_raw_mode(mode))?;
+    let mut chunk = [0; 16 * 1024];
+    loop {
+        let read = match rustix::io::read(&from, &mut chunk) {
+            Ok(0) => return Ok(()),
+            Err(Errno::INTR) => continue,
+            read => read?,
+        };
+        let mut left = &chunk[..read];
+        while !left.is_empty() {
+            match rustix::io::write(&to, left) {
+                Ok(written) => left = left.get(written..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
     }
 }
 

@@ -30,7 +30,7 @@ impl Identities {
     pub(crate) fn named(env: Env<'_>) -> Result<Option<Self>> {
         let Some(path) = env.identity else { return Ok(None) };
         let wrong = |problem: String| WorkspaceError::Identity { path: path.to_owned(), problem };
-        let text = Zeroizing::new(fs::read(path)?);
+        let text = Zeroizing::new(fs::read_stream(path)?);
         if fs::others_may(path).unwrap_or(false) {
             let text = format!("others can read the identity file `{0}`: `chmod 600 {0}`", path.display());
             env.events.emit(Event::Warning { text });

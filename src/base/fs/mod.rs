@@ -4,12 +4,17 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the one module that wraps std::fs")]
 
+mod dir;
+mod remove;
+
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
+pub(crate) use dir::{DEPTH, Dir, Stop, Visit, kind};
+pub use remove::remove_all;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
 
 use crate::base::hint::Hint;
 
@@ -81,7 +86,7 @@ pub(crate) fn optional<T>(result: Result<T>) -> Result<Option<T>> {
 /// Reads a whole file. Skips the length query, which saves two system calls: most of our files are small.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(4096);
-    File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut bytes)).at("read", path)?;
+    open_as("read", path)?.take(u64::MAX).read_to_end(&mut bytes).at("read", path)?;
     bytes.shrink_to_fit();
     Ok(bytes)
 }
@@ -92,8 +97,35 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read(path)?).map_err(wrong).at("read", path)
 }
 
+/// Opens a regular file or a directory. Anything else is refused: opening a named pipe waits for a writer, and reading
+/// a device may never end.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    File::open(path).at("open", path)
+    open_as("open", path)
+}
+
+fn open_as(action: &'static str, path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path).at(action, path)?;
+    only_regular(&file, path)?;
+    Ok(file)
+}
+
+/// Reads whatever can be read, and may wait for it: for files that a user names, such as `/dev/stdin`.
+pub(crate) fn read_stream(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).at("read", path)
+}
+
+/// Refuses an open file that is neither regular nor a directory.
+fn only_regular(file: &File, path: &Path) -> Result<()> {
+    use std::os::unix::fs::FileTypeExt as _;
+    let kind = file.metadata().at("look at", path)?.file_type();
+    let problem = match () {
+        () if kind.is_file() || kind.is_dir() => return Ok(()),
+        () if kind.is_fifo() => "it is a named pipe, not a file",
+        () if kind.is_socket() => "it is a socket, not a file",
+        () => "it is a device, not a file",
+    };
+    Err(Error::new("open", path, io::Error::new(io::ErrorKind::InvalidInput, problem)))
 }
 
 /// Creates a file, or truncates an existing file.
@@ -242,6 +274,11 @@ pub(crate) fn metadata(path: &Path) -> Result<std::fs::Metadata> {
     std::fs::symlink_metadata(path).at("look at", path)
 }
 
+/// Metadata of what a link leads to, even if it has no name any more (`/proc/PID/fd`).
+pub(crate) fn followed(path: &Path) -> Option<std::fs::Metadata> {
+    std::fs::metadata(path).ok()
+}
+
 /// Whether others than the owner may read or write the file; follows links.
 pub(crate) fn others_may(path: &Path) -> Result<bool> {
     Ok(metadata(&canonical(path)?)?.mode() & 0o077 != 0)
@@ -279,8 +316,11 @@ pub(crate) fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>>
     Ok(names)
 }
 
+/// Sets the mode of a file or directory; of a link, it fails.
 pub(crate) fn set_mode(path: &Path, mode: u32) -> Result<()> {
-    std::fs::set_permissions(path, Permissions::from_mode(mode)).at("set the mode of", path)
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(CWD, path, flags, Mode::empty()).at("open", path)?;
+    dir::set_mode_of(&fd, path, mode)
 }
 
 /// Sets both times to one second after the epoch, as in store objects. Does not follow links.
@@ -301,27 +341,6 @@ const CANONICAL: Timestamps = Timestamps {
 /// Removes a file or link.
 pub(crate) fn remove_file(path: &Path) -> Result<()> {
     std::fs::remove_file(path).at("remove", path)
-}
-
-/// Removes a path recursively, including read-only directories; a missing path is fine.
-pub fn remove_all(path: &Path) -> Result<()> {
-    let Some(found) = optional(metadata(path))? else { return Ok(()) };
-    if !found.is_dir() {
-        return optional(remove_file(path)).map(Option::unwrap_or_default);
-    }
-    if found.mode() & 0o300 != 0o300 {
-        optional(set_mode(path, 0o700))?;
-    }
-    // Another process may be removing it too.
-    for name in optional(list(path))?.unwrap_or_default() {
-        let child = path.join(name);
-        match std::fs::remove_file(&child) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => remove_all(&child)?,
-        }
-    }
-    optional(std::fs::remove_dir(path).at("remove", path)).map(Option::unwrap_or_default)
 }
 
 /// Makes the entries of a directory durable: files created, renamed or removed in it.
@@ -381,18 +400,5 @@ mod tests {
         assert_eq!(read(&path).unwrap(), b"two");
         assert_eq!(metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(list(dir.path()).unwrap(), ["x"]);
-    }
-
-    #[test]
-    fn remove_all_takes_read_only_trees() {
-        let dir = tempfile::tempdir().unwrap();
-        let tree = dir.path().join("tree");
-        create_dirs(&tree.join("a/b")).unwrap();
-        write_new(&tree.join("a/b/file"), b"", 0o400).unwrap();
-        set_mode(&tree.join("a/b"), 0o500).unwrap();
-        set_mode(&tree, 0o500).unwrap();
-        remove_all(&tree).unwrap();
-        assert!(!exists(&tree).unwrap());
-        remove_all(&tree).unwrap();
     }
 }
