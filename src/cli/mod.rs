@@ -51,6 +51,7 @@ mod why;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -139,7 +140,18 @@ verbs! {
     Completions(completions::Args),
 }
 
+/// How long a cancelled verb may take to end in order.
+const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
+/// No core dumps: the memory contains the seed. One byte, because with zero a core handler is still started.
+fn forbid_core_dumps() {
+    let limit = rustix::process::Rlimit { current: Some(1), maximum: Some(1) };
+    // Fails only where the limit is zero already.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, limit);
+}
+
 pub fn main() -> ExitCode {
+    forbid_core_dumps();
     if let Some(code) = interpreter::run() {
         return code;
     }
@@ -160,6 +172,11 @@ pub fn main() -> ExitCode {
         if interrupts.fetch_add(1, Ordering::Relaxed) >= 1 {
             std::process::exit(130);
         }
+        // Whatever does not look at the flag, such as a wait for a slow registry or disk, ends soon too.
+        std::thread::spawn(|| {
+            std::thread::sleep(CANCEL_GRACE);
+            std::process::exit(130);
+        });
     });
     let json = args.global.json;
     let is_diff = matches!(args.verb, Verb::Diff(_));

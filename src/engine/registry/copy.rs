@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::image::{children, image};
+use super::image::{LISTS, children, image};
 use super::{Architecture, Descriptor, ImageName, Images, Reference, RegistryError, Result, Sha256, Target};
 
 /// How often to send a blob before giving up.
@@ -54,7 +54,7 @@ pub fn copy_image(
         Reference::Tag(tag) => Some(tag.as_str()),
         Reference::Digest(_) => None,
     };
-    job.manifest(digest, tag)?;
+    job.manifest(digest, tag, 0)?;
     Ok(job.done)
 }
 
@@ -69,7 +69,11 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn manifest(&mut self, digest: &Sha256, tag: Option<&str>) -> Result<()> {
+    fn manifest(&mut self, digest: &Sha256, tag: Option<&str>, depth: usize) -> Result<()> {
+        if depth > LISTS {
+            let problem = format!("its manifest lists are nested deeper than {LISTS}");
+            return Err(RegistryError::Malformed { image: self.name_from.to_string(), problem });
+        }
         let (media_type, bytes) = self.from.manifest(self.name_from, digest)?;
         let only = match self.platforms {
             Platforms::All => None,
@@ -78,7 +82,7 @@ impl Job<'_> {
         match children(self.name_from, &bytes, only)? {
             Some(children) => {
                 for child in children {
-                    self.manifest(&child, None)?;
+                    self.manifest(&child, None, depth + 1)?;
                 }
             }
             None => {

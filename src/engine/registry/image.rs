@@ -82,6 +82,12 @@ struct Raw {
     manifests: Option<Vec<RawDescriptor>>,
 }
 
+/// Maximum depth of lists in lists; real images have one list.
+pub(super) const LISTS: usize = 4;
+
+/// Maximum number of layers; container engines stop at 127.
+const LAYERS: usize = 500;
+
 /// The image of this digest; from a manifest list, the one for linux on that architecture.
 pub fn image(
     images: &dyn Images,
@@ -89,6 +95,24 @@ pub fn image(
     digest: &Sha256,
     architecture: &Architecture,
 ) -> Result<Manifest> {
+    let mut digest = *digest;
+    for _ in 0..=LISTS {
+        match image_or_entry(images, name, &digest, architecture)? {
+            Ok(image) => return Ok(image),
+            Err(entry) => digest = entry,
+        }
+    }
+    let problem = format!("its manifest lists are nested deeper than {LISTS}");
+    Err(RegistryError::Malformed { image: name.to_string(), problem })
+}
+
+/// An image, or the entry of a list that leads to it.
+fn image_or_entry(
+    images: &dyn Images,
+    name: &ImageName,
+    digest: &Sha256,
+    architecture: &Architecture,
+) -> Result<std::result::Result<Manifest, Sha256>> {
     let (media_type, bytes) = images.manifest(name, digest)?;
     let malformed = |problem: String| RegistryError::Malformed { image: name.to_string(), problem };
     let raw: Raw = serde_json::from_slice(&bytes)
@@ -100,11 +124,14 @@ pub fn image(
         )));
     }
     if let Some(list) = raw.manifests {
-        return image(images, name, &choose(name, &list, architecture)?, architecture);
+        return choose(name, &list, architecture).map(Err);
     }
     let (Some(config), Some(layers)) = (raw.config, raw.layers) else {
         return Err(malformed("its manifest has no config or no layers".into()));
     };
+    if layers.len() > LAYERS {
+        return Err(malformed(format!("its manifest has more than {LAYERS} layers")));
+    }
     let descriptor = |raw: RawDescriptor| {
         let digest = raw
             .digest
@@ -112,13 +139,13 @@ pub fn image(
             .map_err(|_| malformed(format!("`{}` in its manifest is not a digest", raw.digest)))?;
         Ok(Descriptor { media_type: raw.media_type, digest, size: raw.size })
     };
-    Ok(Manifest {
+    Ok(Ok(Manifest {
         digest: *digest,
         media_type,
         bytes,
         config: descriptor(config)?,
         layers: layers.into_iter().map(descriptor).collect::<Result<_>>()?,
-    })
+    }))
 }
 
 /// The entries of a manifest list, all or those for linux on one architecture; none if it is not a list.
@@ -161,5 +188,38 @@ fn choose(name: &ImageName, list: &[RawDescriptor], architecture: &Architecture)
                 .map(|p| format!("{}/{}", p.os, p.architecture))
                 .collect(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every manifest is a list that leads to another.
+    struct Endless;
+
+    impl Images for Endless {
+        fn resolve(&self, _: &ImageName) -> Result<Sha256> {
+            Ok(Sha256::of(b""))
+        }
+
+        fn manifest(&self, _: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)> {
+            let next = Sha256::of(digest.to_string().as_bytes());
+            let list = format!(
+                r#"{{"schemaVersion":2,"manifests":[{{"digest":"{next}","platform":{{"architecture":"amd64","os":"linux"}}}}]}}"#
+            );
+            Ok((MANIFEST_TYPES[3].to_owned(), list.into_bytes()))
+        }
+
+        fn blob<'a>(&'a self, _: &ImageName, _: &Descriptor) -> Result<Box<dyn std::io::Read + Send + 'a>> {
+            Ok(Box::new(std::io::empty()))
+        }
+    }
+
+    #[test]
+    fn lists_in_lists_end() {
+        let name = "quay.io/a:1".parse().unwrap();
+        let error = image(&Endless, &name, &Sha256::of(b""), "amd64").unwrap_err();
+        assert_eq!(error.to_string(), "quay.io/a:1: its manifest lists are nested deeper than 4");
     }
 }

@@ -5,6 +5,7 @@ mod bad;
 mod cache;
 mod copy;
 pub(crate) mod host;
+mod hostile;
 mod layout;
 mod mirrors;
 mod proxy;

@@ -8,13 +8,9 @@ use flate2::bufread::MultiGzDecoder;
 use tar::EntryType;
 
 use super::super::BuildError;
+use super::budget::{self, Counted, HeaderLimit, ImageBudget, Limited};
 use crate::engine::registry::{Descriptor, ImageName, Images, RegistryError};
 use crate::engine::tree::{FillError, Scratch, TreeEntry, TreeWriter};
-
-/// Maximum expansion factor of a layer above [`SMALL`]; real layers expand tenfold.
-const GROWTH: u64 = 100;
-/// Any layer may have this size.
-const SMALL: u64 = 1 << 30;
 
 /// The requested paths, without the leading `/`.
 #[derive(Debug)]
@@ -74,31 +70,45 @@ impl<'a> Layer<'a> {
         name: &ImageName,
         descriptor: &Descriptor,
         wanted: &Wanted,
+        budget: &ImageBudget,
         out: &'a TreeWriter<'_>,
         at: usize,
     ) -> Result<Self, BuildError> {
         let scratch = out.scratch(&format!("layer-{at}"))?;
         let mut blob = BufReader::with_capacity(256 * 1024, images.blob(name, descriptor)?);
-        let limit = SMALL.max(descriptor.size.saturating_mul(GROWTH));
+        let limit = budget::layer(descriptor.size);
         let (items, removed, opaque) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut layer = Self { scratch, items, removed, opaque };
         let read = match compression(&descriptor.media_type) {
-            Compression::Gzip => layer.unpack(Limited::new(MultiGzDecoder::new(&mut blob), limit), wanted),
+            Compression::Gzip => {
+                layer.unpack(Limited::new(MultiGzDecoder::new(&mut blob), limit), wanted, budget)
+            }
             Compression::Zstd => match ruzstd::decoding::StreamingDecoder::new(&mut blob) {
-                Ok(decoder) => layer.unpack(Limited::new(decoder, limit), wanted),
+                Ok(decoder) => layer.unpack(Limited::new(decoder, limit), wanted, budget),
                 Err(error) => Err(io::Error::other(error.to_string()).into()),
             },
-            Compression::None => layer.unpack(Limited::new(&mut blob, limit), wanted),
+            Compression::None => layer.unpack(Limited::new(&mut blob, limit), wanted, budget),
         };
         // Bytes after the archive belong to the blob too, and only its end is verified.
         let read = read.and_then(|()| io::copy(&mut blob, &mut io::sink()).map(drop).map_err(Problem::from));
         read.map(|()| layer).map_err(|problem| problem.explain(name, descriptor))
     }
 
-    fn unpack(&mut self, reader: impl Read, wanted: &Wanted) -> Result<(), Problem> {
+    fn unpack<R: Read>(
+        &mut self,
+        (reader, headers): (Limited<R>, HeaderLimit),
+        wanted: &Wanted,
+        budget: &ImageBudget,
+    ) -> Result<(), Problem> {
         let mut archive = tar::Archive::new(reader);
-        for entry in archive.entries()? {
+        for (count, entry) in archive.entries()?.enumerate() {
             let mut entry = entry?;
+            if count >= budget::ENTRIES {
+                return Err(io::Error::other("it has too many entries").into());
+            }
+            let sparse = entry.header().entry_type() == EntryType::GNUSparse;
+            let size = if sparse { entry.header().entry_size()? } else { entry.size() };
+            headers.entry(entry.raw_file_position(), size);
             let path = clean(&entry.path_bytes())?;
             let (parent, leaf) = path.rsplit_once('/').unwrap_or(("", &path));
             if leaf == ".wh..wh..opq" {
@@ -107,9 +117,10 @@ impl<'a> Layer<'a> {
                 let hidden = if parent.is_empty() { hidden.to_owned() } else { format!("{parent}/{hidden}") };
                 self.removed.push(hidden);
             } else if wanted.has(&path) || (wanted.leads_to(&path) && !path.is_empty()) {
-                self.keep(&mut entry, path, wanted)?;
+                self.keep(&mut entry, path, wanted, budget)?;
             }
         }
+        headers.lift();
         // Reads the decoder to its end, which detects a truncated archive.
         io::copy(&mut archive.into_inner(), &mut io::sink())?;
         Ok(())
@@ -120,6 +131,7 @@ impl<'a> Layer<'a> {
         entry: &mut tar::Entry<'_, impl Read>,
         path: String,
         wanted: &Wanted,
+        budget: &ImageBudget,
     ) -> Result<(), Problem> {
         let header = entry.header();
         let item = match header.entry_type() {
@@ -128,7 +140,7 @@ impl<'a> Layer<'a> {
             EntryType::Link => Item::Same(clean(target(entry)?.as_bytes())?),
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse if wanted.has(&path) => {
                 let exec = header.mode()? & 0o100 != 0;
-                let (place, entry) = self.scratch.fill(entry, exec)?;
+                let (place, entry) = self.scratch.fill(&mut Counted { inner: entry, budget }, exec)?;
                 Item::File(place, entry)
             }
             // Devices and pipes do not belong in an output; files on the way to a requested path are not requested.
@@ -155,6 +167,9 @@ fn compression(media_type: &str) -> Compression {
 
 /// An archive path in our form. Rejects paths that climb: valid layers have none.
 fn clean(bytes: &[u8]) -> Result<String, Problem> {
+    if bytes.len() > budget::PATH {
+        return Err(io::Error::other("a path in it has more than 4,096 bytes").into());
+    }
     let text =
         std::str::from_utf8(bytes).map_err(|_| Problem::Path(String::from_utf8_lossy(bytes).into_owned()))?;
     let mut parts = Vec::new();
@@ -170,6 +185,9 @@ fn clean(bytes: &[u8]) -> Result<String, Problem> {
 
 fn target(entry: &tar::Entry<'_, impl Read>) -> Result<String, Problem> {
     let bytes = entry.link_name_bytes().unwrap_or_default();
+    if bytes.len() > budget::PATH {
+        return Err(io::Error::other("a link in it has more than 4,096 bytes").into());
+    }
     String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Path(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
@@ -214,28 +232,5 @@ impl Problem {
                 Err(error) => malformed(format!("cannot be unpacked: {error}")),
             },
         }
-    }
-}
-
-/// A reader that fails beyond a limit.
-struct Limited<R> {
-    inner: R,
-    left: u64,
-}
-
-impl<R> Limited<R> {
-    fn new(inner: R, limit: u64) -> Self {
-        Self { inner, left: limit }
-    }
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.left = self
-            .left
-            .checked_sub(read as u64)
-            .ok_or_else(|| io::Error::other("it unpacks to more than a hundred times its size"))?;
-        Ok(read)
     }
 }

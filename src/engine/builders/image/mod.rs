@@ -9,11 +9,15 @@
 //! digest, or the config value `digest`, an image in the release's own repository, wherever that currently is. Config
 //! value `architecture` selects from a manifest list.
 
+mod budget;
 mod layer;
 mod overlay;
+#[cfg(test)]
+mod tests;
 
 use rayon::prelude::*;
 
+use self::budget::ImageBudget;
 use self::layer::{Layer, Wanted};
 use super::{BuildError, Builder, Grants, Job, JobError};
 use crate::base::value::Value;
@@ -64,11 +68,13 @@ impl Builder for Image {
         let architecture = config.get("architecture").and_then(|value| value.as_text()).unwrap_or_default();
         let manifest = registry::image(images, &name, &digest, architecture)?;
         let wanted = Wanted::new(&job.text_list("paths")?);
+        let total = manifest.layers.iter().fold(0u64, |total, layer| total.saturating_add(layer.size));
+        let budget = ImageBudget::new(total);
         let layers = manifest
             .layers
             .par_iter()
             .enumerate()
-            .map(|(at, descriptor)| Layer::read(images, &name, descriptor, &wanted, out, at))
+            .map(|(at, descriptor)| Layer::read(images, &name, descriptor, &wanted, &budget, out, at))
             .collect::<Result<Vec<Layer<'_>>, BuildError>>()?;
         overlay::compose(&name, &wanted, &layers, out)
     }

@@ -66,15 +66,18 @@ pub struct Patience {
     pub connect: Duration,
     /// Until the next byte.
     pub idle: Duration,
+    /// For a whole manifest, with all attempts.
+    pub whole: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
         Self {
             delays: [250, 500, 1000, 2000, 4000].map(Duration::from_millis).to_vec(),
-            longest: Duration::from_secs(60),
+            longest: Duration::from_secs(20),
             connect: Duration::from_secs(15),
             idle: Duration::from_secs(60),
+            whole: Duration::from_secs(120),
         }
     }
 }

@@ -1,57 +1,122 @@
-//! Authorization for a registry: basic, or a token from the realm of its challenge, through oci-client.
+//! Authorization for a registry: basic, or a token from the realm of its challenge.
+//!
+//! The exchange is our own, because oci-client's sends credentials to any realm, in clear text if the realm is `http://`,
+//! and reads an answer of any length. What a realm gets is decided by its URL: TLS, or a registry that the user listed
+//! as plain.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use oci_client::RegistryOperation;
-use oci_client::errors::OciDistributionError;
 use oci_client::secrets::RegistryAuth;
-use reqwest::StatusCode;
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{StatusCode, Url};
+use serde::Deserialize;
 
 use super::super::{RegistryError, Result};
-use super::failure;
-use super::http::{Ask, Http};
+use super::challenge::Challenge;
+use super::http::{Ask, Http, body};
 use super::mirrors::Place;
+use super::{Access, failure};
+
+/// Maximum size of a token server's answer; real ones have a few kilobytes.
+const ANSWER: u64 = 1 << 20;
+
+/// A failed attempt, and whether another one may succeed.
+type Failure = (RegistryError, bool);
+
+/// The answer of a token server.
+#[derive(Deserialize)]
+struct Answer {
+    token: Option<String>,
+    access_token: Option<String>,
+}
 
 /// The value of the Authorization header; none if we have no credentials.
 ///
-/// oci-client does not report the status of a refused token, and token servers have temporary failures too: a refusal
-/// counts only when it is repeated.
+/// Token servers have temporary failures too: a refusal counts only when it is repeated.
 pub(super) async fn authorize(
     http: &Http,
     place: &Place,
     ask: &Ask<'_>,
     operation: RegistryOperation,
 ) -> Result<Option<HeaderValue>> {
-    let found = http.credentials.of(&place.registry, &place.repository);
-    let auth = found.map_or(RegistryAuth::Anonymous, |(_, credential)| credential.reveal());
-    let client = http.theirs(place)?;
-    let reference = http.reference(place);
     let patience = &http.access.patience;
     let mut delays = patience.delays.iter();
     let mut refused = false;
     loop {
-        let asked = tokio::time::timeout(patience.idle, client.auth(&reference, &auth, operation)).await;
-        let error = match asked {
-            Ok(Ok(token)) => return Ok(header(token, &auth)),
-            Ok(Err(OciDistributionError::AuthenticationFailure(_))) if refused => {
-                return Err(failure::answer(ask, place, StatusCode::UNAUTHORIZED, found.is_some()));
+        let exchange = exchange(http, place, ask, operation);
+        let error = match tokio::time::timeout(patience.idle, exchange).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err((error @ RegistryError::Denied { .. }, _))) if refused => return Err(error),
+            Ok(Err((error, false))) => return Err(error),
+            Ok(Err((error, true))) => {
+                refused |= matches!(error, RegistryError::Denied { .. });
+                error
             }
-            Ok(Err(OciDistributionError::AuthenticationFailure(_))) => {
-                refused = true;
-                failure::answer(ask, place, StatusCode::UNAUTHORIZED, found.is_some())
-            }
-            Ok(Err(OciDistributionError::RequestError(error))) => match failure::transport(ask, place, error)
-            {
-                (failure, true) => failure,
-                (failure, false) => return Err(failure),
-            },
-            // Other messages may quote a server that quotes us.
-            Ok(Err(_)) => return Err(unusable(ask, place, "its token server sent an invalid response")),
             Err(_) => unusable(ask, place, "its token server did not answer"),
         };
         let Some(delay) = delays.next() else { return Err(error) };
         tokio::time::sleep(*delay).await;
+    }
+}
+
+async fn exchange(
+    http: &Http,
+    place: &Place,
+    ask: &Ask<'_>,
+    operation: RegistryOperation,
+) -> std::result::Result<Option<HeaderValue>, Failure> {
+    let found = http.credentials.of(&place.registry, &place.repository);
+    let basic = match found.map(|(_, credential)| credential.reveal()) {
+        Some(RegistryAuth::Bearer(token)) => return Ok(header(&format!("Bearer {token}"))),
+        Some(RegistryAuth::Basic(user, password)) => {
+            header(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+        }
+        Some(RegistryAuth::Anonymous) | None => None,
+    };
+    let transport = |error| failure::transport(ask, place, error);
+    let response = http.client.get(http.base(place)).send().await.map_err(transport)?;
+    let challenge = response.headers().get(WWW_AUTHENTICATE).map(|value| value.to_str().unwrap_or_default());
+    let Some(challenge) = challenge else { return Ok(None) };
+    let Some(Challenge { realm, service }) = Challenge::parse(challenge) else { return Ok(basic) };
+    let mut realm =
+        realm_url(&http.access, &realm).map_err(|reason| (unusable(ask, place, &reason), false))?;
+    let actions = if operation == RegistryOperation::Push { "pull,push" } else { "pull" };
+    realm.query_pairs_mut().append_pair("scope", &format!("repository:{}:{actions}", place.repository));
+    if let Some(service) = &service {
+        realm.query_pairs_mut().append_pair("service", service);
+    }
+    let mut request = http.client.get(realm);
+    if let Some(basic) = basic {
+        request = request.header(AUTHORIZATION, basic);
+    }
+    let response = request.send().await.map_err(transport)?;
+    if response.status() != StatusCode::OK {
+        return Err((failure::answer(ask, place, StatusCode::UNAUTHORIZED, found.is_some()), true));
+    }
+    // No text of the answer in errors: it may quote what we sent.
+    let invalid = || (unusable(ask, place, "its token server sent an invalid response"), false);
+    let bytes = body(response, ANSWER).await.map_err(transport)?.ok_or_else(invalid)?;
+    let answer: Answer = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
+    let token = answer.token.or(answer.access_token).filter(|token| !token.is_empty()).ok_or_else(invalid)?;
+    Ok(Some(header(&format!("Bearer {token}")).ok_or_else(invalid)?))
+}
+
+/// The URL of a realm that may have credentials.
+fn realm_url(access: &Access, realm: &str) -> std::result::Result<Url, String> {
+    let url: Url =
+        realm.parse().map_err(|_| "its challenge names a token server that is not a URL".to_owned())?;
+    let host = url.host_str().unwrap_or_default();
+    let authority = match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    };
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if access.plain_http.contains(&authority) => Ok(url),
+        _ => Err(format!(
+            "its token server `{authority}` does not use TLS, so it does not get the credentials"
+        )),
     }
 }
 
@@ -64,15 +129,33 @@ fn unusable(ask: &Ask<'_>, place: &Place, reason: &str) -> RegistryError {
     }
 }
 
-fn header(token: Option<String>, auth: &RegistryAuth) -> Option<HeaderValue> {
-    let text = match (token, auth) {
-        (Some(token), _) => format!("Bearer {token}"),
-        (None, RegistryAuth::Basic(user, password)) => {
-            format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
-        }
-        (None, _) => return None,
-    };
-    let mut value = HeaderValue::from_str(&text).ok()?;
+fn header(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true); // keeps it out of every Debug
     Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_realm_without_tls_is_one_that_the_user_listed() {
+        let access = Access { plain_http: vec!["127.0.0.1:5000".into()], ..Access::default() };
+        for good in ["https://auth.example.com/token?x=1", "http://127.0.0.1:5000/token"] {
+            assert!(realm_url(&access, good).is_ok(), "{good}");
+        }
+        for bad in [
+            "http://auth.example.com/token",
+            "http://127.0.0.1:5001/token",
+            "http://127.0.0.1/token",
+            "http://127.0.0.1:5000@example.com/",
+            "ftp://x/",
+            "file:///etc/passwd",
+            "/token",
+            "",
+        ] {
+            assert!(realm_url(&access, bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Two HTTP clients with the same certificates and proxies: ours for reads, oci-client's for tokens and uploads.
+//! Two HTTP clients with the same certificates and proxies: ours for reads and tokens, oci-client's for uploads.
 
 use oci_client::client::{Certificate, CertificateEncoding, ClientConfig, ClientProtocol};
 
@@ -40,7 +40,8 @@ pub(super) fn ours(access: &Access) -> Result<reqwest::Client> {
         .no_proxy()
         .user_agent(USER_AGENT)
         .connect_timeout(access.patience.connect)
-        .read_timeout(access.patience.idle);
+        .read_timeout(access.patience.idle)
+        .redirect(redirects());
     let mut roots = Vec::new();
     for pem in certificates(access.ca.as_deref())? {
         let bad = |_| wrong("a certificate of the trust bundle cannot be read");
@@ -59,6 +60,29 @@ pub(super) fn ours(access: &Access) -> Result<reqwest::Client> {
         wrong(format!("cannot set up TLS: {}", crate::base::hint::chain(&error.without_url())))
     })
 }
+
+/// Follows redirects, within [`refused_redirect`].
+fn redirects() -> reqwest::redirect::Policy {
+    reqwest::redirect::Policy::custom(|attempt| match refused_redirect(attempt.previous(), attempt.url()) {
+        Some(reason) => attempt.error(reason),
+        None => attempt.follow(),
+    })
+}
+
+/// Why a redirect is not followed: never from TLS to plain http, where whoever listens could answer anything.
+fn refused_redirect(previous: &[reqwest::Url], next: &reqwest::Url) -> Option<&'static str> {
+    match () {
+        () if previous.iter().any(|url| url.scheme() == "https") && next.scheme() != "https" => {
+            Some(DOWNGRADE)
+        }
+        () if previous.len() > REDIRECTS => Some("it redirects too often"),
+        () => None,
+    }
+}
+
+pub(super) const DOWNGRADE: &str = "it redirects to plain http";
+
+const REDIRECTS: usize = 5;
 
 /// oci-client's. It caches credentials per registry, so there is one for every entry of the pull secret.
 pub(super) fn theirs(access: &Access) -> Result<oci_client::Client> {
@@ -90,6 +114,18 @@ pub(super) fn theirs(access: &Access) -> Result<oci_client::Client> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn redirects_keep_tls() {
+        let urls =
+            |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<reqwest::Url>>();
+        let refused = |from: &[&str], to: &str| refused_redirect(&urls(from), &to.parse().unwrap());
+        assert_eq!(refused(&["https://quay.io/v2/"], "https://cdn.quay.io/x"), None);
+        assert_eq!(refused(&["https://quay.io/v2/"], "http://cdn.quay.io/x"), Some(DOWNGRADE));
+        assert_eq!(refused(&["https://quay.io/v2/", "https://a/"], "http://quay.io/v2/"), Some(DOWNGRADE));
+        assert_eq!(refused(&["http://127.0.0.1:5000/v2/"], "http://127.0.0.1:5001/x"), None);
+        assert!(refused(&["https://a/"; 6], "https://a/").is_some());
+    }
 
     #[test]
     fn bad_settings_are_refused_and_show_no_password() {

@@ -42,16 +42,18 @@ pub(super) fn transport(ask: &Ask<'_>, place: &Place, error: reqwest::Error) -> 
     let text = chain(&error.without_url());
     let unknown = text.contains("UnknownIssuer");
     let certificate = text.contains("invalid peer certificate");
+    let downgrade = text.contains(super::client::DOWNGRADE);
     let no_tls = text.contains("InvalidContentType") || text.contains("corrupt message");
     let registry = &place.registry;
     let reason = match () {
         () if unknown => "its certificate is signed by an unknown authority".to_owned(),
         () if no_tls => "it does not speak TLS".to_owned(),
+        () if downgrade => super::client::DOWNGRADE.to_owned(),
         () if timeout => "it did not answer in time".to_owned(),
         () => text,
     };
     let advice = unknown.then(|| format!("add the certificate authority of {registry} to the trust bundle"));
     let image = ask.image.to_owned();
     let failure = RegistryError::Unreachable { image, place: registry.clone(), reason, advice };
-    (failure, !certificate && !no_tls)
+    (failure, !certificate && !no_tls && !downgrade)
 }

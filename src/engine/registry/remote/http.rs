@@ -48,7 +48,7 @@ pub(super) type Tokens = BTreeMap<(Place, bool), HeaderValue>;
 pub(super) struct Http {
     pub(super) access: Access,
     pub(super) credentials: Credentials,
-    client: reqwest::Client,
+    pub(super) client: reqwest::Client,
     tokens: Mutex<Tokens>,
     /// oci-client's clients, by entry of the pull secret.
     theirs: Mutex<BTreeMap<String, oci_client::Client>>,
@@ -132,11 +132,7 @@ impl Http {
     }
 
     fn request(&self, place: &Place, ask: &Ask<'_>) -> reqwest::RequestBuilder {
-        let reference = self.reference(place);
-        let registry = reference.resolve_registry();
-        let plain = self.access.plain_http.contains(&place.registry);
-        let scheme = if plain { "http" } else { "https" };
-        let url = format!("{scheme}://{registry}/v2/{}/{}", place.repository, ask.path);
+        let url = format!("{}{}/{}", self.base(place), place.repository, ask.path);
         let mut request = self.client.request(ask.method.clone(), url);
         if ask.path.starts_with("manifests/") {
             request = request.header(ACCEPT, MANIFEST_TYPES.join(", "));
@@ -151,6 +147,13 @@ impl Http {
             request = request.header(CONTENT_TYPE, media_type.clone()).body(body.clone());
         }
         request
+    }
+
+    /// The URL of a registry's API.
+    pub(super) fn base(&self, place: &Place) -> String {
+        let reference = self.reference(place);
+        let plain = self.access.plain_http.contains(&place.registry);
+        format!("{}://{}/v2/", if plain { "http" } else { "https" }, reference.resolve_registry())
     }
 
     pub(super) fn reference(&self, place: &Place) -> Reference {
@@ -168,15 +171,30 @@ impl Http {
         Ok(())
     }
 
-    /// A small response, complete; requested again if the connection breaks.
+    /// A small response, complete; requested again if the connection breaks. However slowly it comes, it has a deadline.
     pub(super) async fn whole(&self, place: &Place, ask: &Ask<'_>) -> Result<(Option<String>, Vec<u8>)> {
+        match tokio::time::timeout(self.access.patience.whole, self.try_whole(place, ask)).await {
+            Ok(done) => done,
+            Err(_) => {
+                lock(&self.down).insert(place.registry.clone());
+                Err(RegistryError::Unreachable {
+                    image: ask.image.to_owned(),
+                    place: place.registry.clone(),
+                    reason: format!("it did not send {} in time", ask.what),
+                    advice: None,
+                })
+            }
+        }
+    }
+
+    async fn try_whole(&self, place: &Place, ask: &Ask<'_>) -> Result<(Option<String>, Vec<u8>)> {
         let mut delays = self.access.patience.delays.iter();
         loop {
             let response = self.send(place, ask).await?;
             let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
             let media_type =
                 media_type.and_then(|text| text.split(';').next()).map(|text| text.trim().to_owned());
-            let error = match body(response).await {
+            let error = match body(response, MANIFEST_LIMIT).await {
                 Ok(Some(bytes)) => return Ok((media_type, bytes)),
                 Ok(None) => {
                     let problem = format!("{} has more than {MANIFEST_LIMIT} bytes", ask.what);
@@ -191,11 +209,14 @@ impl Http {
 }
 
 /// The body, unless it is too large.
-async fn body(mut response: Response) -> std::result::Result<Option<Vec<u8>>, reqwest::Error> {
+pub(super) async fn body(
+    mut response: Response,
+    limit: u64,
+) -> std::result::Result<Option<Vec<u8>>, reqwest::Error> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         bytes.extend_from_slice(&chunk);
-        if bytes.len() as u64 > MANIFEST_LIMIT {
+        if bytes.len() as u64 > limit {
             return Ok(None);
         }
     }

@@ -1,20 +1,22 @@
 //! Registries over the network. Only this module and `api` contain asynchronous code: every [`Remote`] owns a small
 //! runtime, and its calls block.
 //!
-//! oci-client handles tokens and uploads. Reads use the HTTP client that oci-client itself uses, because its own reads
-//! hide what we need: Retry-After, the media type of a manifest, the offset of a partial response; and they hash every
-//! blob once more.
+//! oci-client handles uploads. Reads use the HTTP client that oci-client itself uses, because its own reads hide what we
+//! need: Retry-After, the media type of a manifest, the offset of a partial response; and they hash every blob once
+//! more. Tokens are our own too: see `authorize`.
 //!
 //! | question | answer |
 //! |---|---|
 //! | which credentials | the pull secret's entry with the longest match of `registry/repository`; sent only when asked |
 //! | which place | for a digest: its mirrors in order, then its source unless the policy forbids it; for a tag: its source |
 //! | what is retried | 5xx, 429 and 408, failed or broken connections; never a wrong certificate |
-//! | plain http | only for the registries that [`Access::plain_http`] lists, loopback included |
+//! | plain http | only for the registries that [`Access::plain_http`] lists, loopback included; not by a redirect, and not for a token |
+//! | how much, how long | manifests, lists of lists and tokens have a size, a depth and a total time |
 //! | environment | never read: proxies are values in [`Access`] |
 
 mod access;
 mod authorize;
+mod challenge;
 mod client;
 mod credentials;
 mod failure;

@@ -10,6 +10,7 @@ use futures_util::future::{Either, select};
 use futures_util::stream;
 use oci_client::RegistryOperation;
 use oci_client::errors::OciDistributionError;
+use oci_client::secrets::RegistryAuth;
 use reqwest::header::HeaderValue;
 use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::channel;
@@ -109,7 +110,15 @@ async fn upload(
     let name = image.to_string();
     let ask = Ask::get(&name, "its repository", String::new());
     // In advance, with retries: oci-client would ignore a failed login and send the blob without it.
-    authorize(&http, &place, &ask, RegistryOperation::Push).await?;
+    let token = authorize(&http, &place, &ask, RegistryOperation::Push).await?;
+    let bearer = token.as_ref().and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let auth = match (bearer, http.credentials.of(&place.registry, &place.repository)) {
+        (Some(token), _) => RegistryAuth::Bearer(token.to_owned()),
+        (None, Some((_, credential))) => credential.reveal(),
+        (None, None) => RegistryAuth::Anonymous,
+    };
+    // A failure is reported by the upload.
+    let _ = client.auth(&reference, &auth, RegistryOperation::Push).await;
     let taken = Arc::new(AtomicU64::new(0));
     let counter = taken.clone();
     let stream = stream::unfold((chunks, counter), |(mut chunks, counter)| async move {

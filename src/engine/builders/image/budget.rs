@@ -1,0 +1,129 @@
+//! What an image may cost, whatever its layers say: bytes, headers, entries. Real images stay far below.
+//!
+//! | what | limit | why |
+//! |---|---|---|
+//! | bytes of a layer, unpacked | 1 GiB, or a hundred times its size | compressed zeros |
+//! | bytes of all files that are kept | 4 GiB, or twenty times the image's size | holes of sparse files cost no byte in a layer |
+//! | headers of one entry | 2 MiB | long names and pax records are read into memory |
+//! | length of a path | 4,096 bytes | as the system's |
+//! | entries of a layer | 500,000 | each takes memory |
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Maximum expansion factor of a layer above [`SMALL_LAYER`]; real layers expand tenfold.
+const LAYER_GROWTH: u64 = 100;
+const SMALL_LAYER: u64 = 1 << 30;
+const IMAGE_GROWTH: u64 = 20;
+const SMALL_IMAGE: u64 = 4 << 30;
+const HEADERS: u64 = 2 << 20;
+
+/// Maximum length of a path in a layer.
+pub(super) const PATH: usize = 4096;
+/// Maximum number of entries of a layer.
+pub(super) const ENTRIES: usize = 500_000;
+
+/// How many bytes a layer of this size may have, unpacked.
+pub(super) fn layer(size: u64) -> u64 {
+    SMALL_LAYER.max(size.saturating_mul(LAYER_GROWTH))
+}
+
+/// The bytes that all files of an image may have.
+#[derive(Debug)]
+pub(super) struct ImageBudget(AtomicU64);
+
+impl ImageBudget {
+    /// For an image whose layers have this total size.
+    pub(super) fn new(size: u64) -> Self {
+        Self::of(SMALL_IMAGE.max(size.saturating_mul(IMAGE_GROWTH)))
+    }
+
+    pub(super) fn of(bytes: u64) -> Self {
+        Self(AtomicU64::new(bytes))
+    }
+
+    fn take(&self, bytes: u64) -> io::Result<()> {
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        let over = "the files of the image have more than twenty times its size";
+        taken.map(drop).map_err(|_| io::Error::other(over))
+    }
+}
+
+/// A reader whose bytes count against the image.
+pub(super) struct Counted<'a, R> {
+    pub(super) inner: R,
+    pub(super) budget: &'a ImageBudget,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.budget.take(read as u64)?;
+        Ok(read)
+    }
+}
+
+/// A reader that fails beyond the limit of its layer, and beyond the headers of the next entry.
+pub(super) struct Limited<R> {
+    inner: R,
+    at: u64,
+    limit: u64,
+    next: Rc<Cell<u64>>,
+}
+
+/// Says how far the reader of an archive may read.
+pub(super) struct HeaderLimit(Rc<Cell<u64>>);
+
+impl HeaderLimit {
+    /// The content of an entry starts here and has this many bytes; then come the headers of the next one.
+    pub(super) fn entry(&self, start: u64, size: u64) {
+        self.0.set(start.saturating_add(size).saturating_add(HEADERS));
+    }
+
+    /// There are no more entries.
+    pub(super) fn lift(&self) {
+        self.0.set(u64::MAX);
+    }
+}
+
+impl<R> Limited<R> {
+    pub(super) fn new(inner: R, limit: u64) -> (Self, HeaderLimit) {
+        let next = Rc::new(Cell::new(HEADERS));
+        (Self { inner, at: 0, limit, next: next.clone() }, HeaderLimit(next))
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.at += read as u64;
+        if self.at > self.limit {
+            return Err(io::Error::other("it unpacks to more than a hundred times its size"));
+        }
+        if self.at > self.next.get() {
+            return Err(io::Error::other("a name or an extended header has more than 2 MiB"));
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_ends_at_its_limits() {
+        let (mut reader, _) = Limited::new(io::repeat(0).take(100), 50);
+        assert!(io::copy(&mut reader, &mut io::sink()).unwrap_err().to_string().contains("hundred times"));
+        let (mut reader, headers) = Limited::new(io::repeat(0).take(HEADERS + 2), u64::MAX);
+        assert!(io::copy(&mut reader, &mut io::sink()).unwrap_err().to_string().contains("2 MiB"));
+        headers.entry(1, 1);
+        assert!(reader.read(&mut [0; 1]).is_err() || headers.0.get() == HEADERS + 2);
+        headers.lift();
+        assert!(io::copy(&mut reader, &mut io::sink()).is_ok());
+        let budget = ImageBudget(AtomicU64::new(10));
+        assert!(budget.take(10).is_ok() && budget.take(1).is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! Layers that cost little to send and much to unpack.
+
+use std::io::{Read, Write as _};
+
+use super::budget::ImageBudget;
+use super::layer::{Layer, Wanted};
+use super::*;
+use crate::base::hint::chain;
+use crate::engine::registry::{Descriptor, Images};
+use crate::engine::tree::Hashing;
+
+/// An image source with one blob.
+struct One(Vec<u8>);
+
+impl Images for One {
+    fn resolve(&self, _: &ImageName) -> registry::Result<Sha256> {
+        Ok(Sha256::of(&self.0))
+    }
+
+    fn manifest(&self, _: &ImageName, _: &Sha256) -> registry::Result<(String, Vec<u8>)> {
+        Ok((String::new(), Vec::new()))
+    }
+
+    fn blob<'a>(&'a self, _: &ImageName, _: &Descriptor) -> registry::Result<Box<dyn Read + Send + 'a>> {
+        Ok(Box::new(&self.0[..]))
+    }
+}
+
+/// Reads a layer, and returns its paths or the problem.
+fn read(tar: &[u8]) -> Result<Vec<String>, String> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(tar).unwrap();
+    let source = One(gzip.finish().unwrap());
+    let descriptor = Descriptor {
+        media_type: "application/vnd.oci.image.layer.v1.tar+gzip".into(),
+        digest: Sha256::of(&source.0),
+        size: source.0.len() as u64,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let out = TreeWriter::create(dir.path().join("tree"), Hashing(None), false).unwrap();
+    let name: ImageName = "quay.io/a:1".parse().unwrap();
+    let budget = ImageBudget::of(16 << 20); // as for a very small image: the test's disk is not to be filled
+    let layer = Layer::read(&source, &name, &descriptor, &Wanted::new(&["/"]), &budget, &out, 0);
+    let layer = layer.map_err(|error| chain(&error))?;
+    super::overlay::compose(&name, &Wanted::new(&["/"]), &[layer], &out).map_err(|error| chain(&error))?;
+    Ok(out.finish().unwrap().listing.leaves("").map(|(path, _)| path.to_owned()).collect())
+}
+
+/// One entry: its header, its content, and padding.
+fn entry(kind: tar::EntryType, path: &str, content: &[u8], change: impl FnOnce(&mut tar::Header)) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.set_path(path).unwrap();
+    header.set_mode(0o644);
+    header.set_entry_type(kind);
+    header.set_size(content.len() as u64);
+    change(&mut header);
+    header.set_cksum();
+    let mut bytes = header.as_bytes().to_vec();
+    bytes.extend_from_slice(content);
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes
+}
+
+fn file(path: &str, content: &[u8]) -> Vec<u8> {
+    entry(tar::EntryType::Regular, path, content, |_| {})
+}
+
+fn extension(kind: tar::EntryType, size: usize) -> Vec<u8> {
+    entry(kind, "x", &vec![b'a'; size], |_| {})
+}
+
+#[test]
+fn ordinary_layers_are_read() {
+    let long = format!("{}/file", ["directory"; 30].join("/"));
+    let mut tar = file("etc/one", b"1");
+    tar.extend(entry(tar::EntryType::GNULongName, "x", format!("{long}\0").as_bytes(), |_| {}));
+    tar.extend(file("short", b"2"));
+    tar.extend(file("big", &vec![7; 5 << 20]));
+    tar.extend(file("etc/two", b"2"));
+    assert_eq!(read(&tar).unwrap(), ["big", &long, "etc/one", "etc/two"].map(str::to_owned));
+}
+
+#[test]
+fn holes_count() {
+    let sparse = |size: u64| {
+        entry(tar::EntryType::GNUSparse, "hole", b"", |header| {
+            let gnu = header.as_gnu_mut().unwrap();
+            gnu.set_real_size(size);
+            gnu.sparse[0].set_offset(size);
+            gnu.sparse[0].set_length(0);
+        })
+    };
+    assert_eq!(read(&sparse(1 << 20)).unwrap(), ["hole"]);
+    let problem = read(&sparse(64 << 30)).unwrap_err();
+    assert!(problem.contains("more than twenty times its size"), "{problem}");
+}
+
+#[test]
+fn long_names_and_pax_headers_end() {
+    for kind in [tar::EntryType::GNULongName, tar::EntryType::GNULongLink, tar::EntryType::XHeader] {
+        let mut tar = extension(kind, 64 << 20);
+        tar.extend(file("x", b""));
+        let problem = read(&tar).unwrap_err();
+        assert!(problem.contains("2 MiB") || problem.contains("hundred times"), "{kind:?}: {problem}");
+        // After a large file that is not kept in memory, too.
+        let mut tar = file("large", &vec![1; 8 << 20]);
+        tar.extend(extension(kind, 8 << 20));
+        tar.extend(file("x", b""));
+        let problem = read(&tar).unwrap_err();
+        assert!(problem.contains("2 MiB"), "{kind:?}: {problem}");
+    }
+}
+
+#[test]
+fn deep_and_long_paths_end() {
+    let named = |path: &str| {
+        let mut tar = entry(tar::EntryType::GNULongName, "x", format!("{path}\0").as_bytes(), |_| {});
+        tar.extend(file("x", b""));
+        read(&tar).unwrap_err()
+    };
+    let problem = named(&"a/".repeat(100_000));
+    assert!(problem.contains("more than 4,096 bytes"), "{problem}");
+    let problem = named(&vec!["a"; 1000].join("/"));
+    assert!(problem.contains("deeper than 128"), "{problem}");
+}

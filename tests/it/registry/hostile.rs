@@ -1,0 +1,74 @@
+//! Registries that want more than they should get: credentials in clear text, memory, time.
+
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use tinderbox::internals::registry::{Access, Images as _, Patience, RegistryError, Remote};
+
+use crate::registry::bad::{assert_clean, pull_secret};
+use crate::registry::sample::Sample;
+use crate::registry::server::{Answer, Server, hasty};
+
+/// A registry whose token server is elsewhere.
+fn with_realm(sample: &Sample, realm: String) -> Server {
+    Server::with(sample, move |_, _| {
+        let challenge = format!("Bearer realm=\"{realm}\",service=\"x\"");
+        Some(Answer::status(401).with("WWW-Authenticate", challenge))
+    })
+}
+
+#[test]
+fn a_realm_without_tls_gets_nothing() {
+    let sample = Sample::new();
+    let thief = Server::with(&sample, |_, _| {
+        Some(Answer { body: br#"{"token":"s3cr3t-token"}"#.to_vec(), ..Answer::status(200) })
+    });
+    let server = with_realm(&sample, format!("http://{}/token", thief.address));
+    for secret in [pull_secret(&server.address, "me", "hunter2"), None] {
+        let remote = Remote::new(Access { pull_secret: secret, ..server.access() }).unwrap();
+        let error = remote.resolve(&server.name()).unwrap_err();
+        assert!(error.to_string().contains("does not use TLS"), "{error}");
+        assert_clean(&error);
+    }
+    assert!(thief.log.lock().unwrap().is_empty(), "{:?}", thief.log);
+}
+
+#[test]
+fn a_token_has_an_end() {
+    let sample = Sample::new();
+    let long = Server::with(&sample, |request, _| {
+        let host = request.header("host").unwrap_or_default().to_owned();
+        let answer = match request.line.contains("/token") {
+            true => Answer { body: vec![b' '; 8 << 20], ..Answer::status(200) },
+            false => Answer::status(401)
+                .with("WWW-Authenticate", format!("Bearer realm=\"http://{host}/token\",service=\"x\"")),
+        };
+        Some(answer)
+    });
+    let secret = pull_secret(&long.address, "me", "hunter2");
+    let remote = Remote::new(Access { pull_secret: secret, ..long.access() }).unwrap();
+    let error = remote.resolve(&long.name()).unwrap_err();
+    assert!(error.to_string().contains("its token server sent an invalid response"), "{error}");
+    assert_clean(&error);
+}
+
+/// However often the registry is patient with itself: a manifest has one deadline.
+#[test]
+fn a_manifest_has_a_deadline() {
+    let sample = Sample::new();
+    let (keep, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let server = Server::with(&sample, move |_, _| {
+        let _ = wait.lock().unwrap().recv(); // until the test has ended
+        None
+    });
+    let patience = Patience { whole: Duration::from_millis(200), ..hasty() };
+    let remote = Remote::new(Access { patience, ..server.access() }).unwrap();
+    let error = remote.resolve(&server.name()).unwrap_err();
+    assert!(
+        matches!(&error, RegistryError::Unreachable { reason, .. } if reason.contains("in time")),
+        "{error}"
+    );
+    drop(keep);
+}
