@@ -110,7 +110,12 @@ fn open_as(action: &'static str, path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Reads whatever can be read, and may wait for it: for files that a user names, such as `/dev/stdin`.
+/// Opens whatever can be read, and may wait for it: for files that a user names, such as `/dev/stdin`.
+pub(crate) fn open_stream(path: &Path) -> Result<File> {
+    File::open(path).at("open", path)
+}
+
+/// Reads a whole [`open_stream`].
 pub(crate) fn read_stream(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).at("read", path)
 }

@@ -26,7 +26,7 @@ impl GivenSeed {
         let stdin = path == Path::new("-");
         let (name, path) =
             if stdin { ("-".into(), Path::new("/dev/stdin")) } else { (path.display().to_string(), path) };
-        let file = fs::open(path)?;
+        let file = fs::open_stream(path)?;
         let mut bytes = Zeroizing::new(Vec::new());
         (&file)
             .take(LIMIT + 1)
