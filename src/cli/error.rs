@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use super::output::{Colour, stderr_paint};
+use super::output::{Colour, stderr_paint, visible};
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems, chain};
 use crate::base::pki::PkiError;
@@ -139,19 +139,19 @@ pub(super) fn print(error: &Error, json: bool) -> ExitCode {
 
 /// Prints an error with its causes and hint.
 pub(super) fn explain(error: &dyn std::error::Error, hint: Option<String>) {
-    eprintln!("{} {error}", paint("error:"));
+    eprintln!("{} {}", paint("error:"), visible(&error.to_string()));
     let mut shown = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
         let text = cause.to_string();
         if !shown.ends_with(&text) {
-            eprintln!("{} {text}", paint("caused by:"));
+            eprintln!("{} {}", paint("caused by:"), visible(&text));
         }
         shown = text;
         next = cause.source();
     }
     if let Some(hint) = hint {
-        eprintln!("{} {hint}", paint("hint:"));
+        eprintln!("{} {}", paint("hint:"), visible(&hint));
     }
 }
 

@@ -54,6 +54,7 @@ fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Exported
     };
     let store = workspace::open_store(env.store, env.directory)?;
     let object = store.object(built.object)?;
+    store.verify_part(&object, "")?;
     fs::create_dirs(to)?;
     let (mut files, mut secret) = (0, 0);
     for (path, entry) in object.listing.entries().filter(|(path, _)| !path.is_empty()) {

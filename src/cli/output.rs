@@ -1,5 +1,6 @@
 //! Results: text or JSON; tables, colours, sizes.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -93,7 +94,47 @@ pub(super) fn text(text: &str) {
 }
 
 pub(super) fn line(line: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
+    let text = line.to_string();
+    let shown = if std::io::stdout().is_terminal() { visible(&text) } else { text.into() };
+    let _ = writeln!(std::io::stdout().lock(), "{shown}");
+}
+
+/// The text with control characters escaped: what a config, an image or a program says must not move the cursor, hide
+/// lines or type. Line breaks, tabs and colours (ours) stay.
+pub(super) fn visible(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find(hidden) {
+        let (before, after) = rest.split_at(at);
+        shown.push_str(before);
+        let colour = colour_length(after);
+        match (colour, after.chars().next()) {
+            (0, Some(c)) => {
+                shown.extend(c.escape_default());
+                rest = &after[c.len_utf8()..];
+            }
+            (length, _) => {
+                shown.push_str(&after[..length]);
+                rest = &after[length..];
+            }
+        }
+    }
+    shown.push_str(rest);
+    shown.into()
+}
+
+/// The length of a colour sequence (`ESC [ 31;1 m`) at the start of a text; 0 if there is none.
+fn colour_length(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';');
+    end.filter(|end| rest[*end..].starts_with('m')).map_or(0, |end| end + 3)
 }
 
 /// Prints one JSON document.
@@ -139,7 +180,14 @@ pub(super) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use super::{size, visible};
+
+    #[test]
+    fn what_others_say_moves_no_cursor() {
+        assert_eq!(visible("plain\n\ttext ü"), "plain\n\ttext ü");
+        assert_eq!(visible("a\u{1b}[2Jb\r\u{7}\u{202e}c"), "a\\u{1b}[2Jb\\r\\u{7}\\u{202e}c");
+        assert_eq!(visible("\x1b[31;1mred\x1b[0m\u{8}"), "\x1b[31;1mred\x1b[0m\\u{8}");
+    }
 
     #[test]
     fn sizes_have_binary_units() {

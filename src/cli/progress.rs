@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::output::{Colour, stderr_paint};
+use super::output::{Colour, stderr_paint, visible};
 use crate::base::event::{Event, Events};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +86,11 @@ impl Drop for Progress {
 /// One line for an event, if this level includes it.
 fn plain(event: &Event, level: Level) -> Option<String> {
     match event {
-        Event::Warning { text } => Some(format!("{} {text}", stderr_paint("warning:", Colour::Yellow))),
+        Event::Warning { text } => {
+            Some(format!("{} {}", stderr_paint("warning:", Colour::Yellow), visible(text)))
+        }
         _ if level == Level::Quiet => None,
-        Event::Notice { text } => Some(format!("{} {text}", stderr_paint("note:", Colour::Cyan))),
+        Event::Notice { text } => Some(format!("{} {}", stderr_paint("note:", Colour::Cyan), visible(text))),
         Event::Built { name, milliseconds, .. } => {
             Some(format!("{} {name} ({milliseconds} ms)", stderr_paint("built", Colour::Green)))
         }

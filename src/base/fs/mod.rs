@@ -9,6 +9,7 @@ mod remove;
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -168,6 +169,13 @@ pub(crate) fn write_whole_with(
     mode: u32,
     write: impl FnOnce(&mut File) -> Result<()>,
 ) -> Result<()> {
+    // Without a name until it is complete: nothing is left of it, whenever the process is killed.
+    if let Some(mut file) = create_unnamed(path, mode)? {
+        write(&mut file)?;
+        file.sync_all().at("sync", path)?;
+        let this = format!("/proc/self/fd/{}", file.as_raw_fd());
+        return rustix::fs::linkat(CWD, this, CWD, path, AtFlags::SYMLINK_FOLLOW).at("create", path);
+    }
     with_sibling(path, |sibling| {
         let mut file = create_new(sibling, mode)?;
         write(&mut file)?;
@@ -175,6 +183,21 @@ pub(crate) fn write_whole_with(
         hard_link(sibling, path)?;
         remove_file(sibling)
     })
+}
+
+/// A file without a name, on the file system of `path`; none where that is not supported.
+fn create_unnamed(path: &Path, mode: u32) -> Result<Option<File>> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::open(parent, flags, Mode::from_raw_mode(mode & 0o700)) {
+        Ok(fd) => {
+            let file = File::from(fd);
+            file.set_permissions(Permissions::from_mode(mode)).at("set the mode of", path)?;
+            Ok(Some(file))
+        }
+        // Each file system has its own way to say that it cannot. Other errors come again with a name.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Copies a file's bytes to a new file of this mode.
@@ -277,6 +300,11 @@ pub(crate) fn read_link(path: &Path) -> Result<PathBuf> {
 /// Metadata without following links.
 pub(crate) fn metadata(path: &Path) -> Result<std::fs::Metadata> {
     std::fs::symlink_metadata(path).at("look at", path)
+}
+
+/// Whether a path is a link to a file that not everybody may read.
+pub(crate) fn is_link_to_private(path: &Path) -> Result<bool> {
+    Ok(metadata(path)?.is_symlink() && metadata(&canonical(path)?)?.mode() & 0o004 == 0)
 }
 
 /// Metadata of what a link leads to, even if it has no name any more (`/proc/PID/fd`).
@@ -405,5 +433,34 @@ mod tests {
         assert_eq!(read(&path).unwrap(), b"two");
         assert_eq!(metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(list(dir.path()).unwrap(), ["x"]);
+    }
+
+    /// A process that is killed while it writes leaves nothing, where the file system can do that.
+    #[test]
+    fn a_whole_file_has_no_name_before_it_is_complete() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        if create_unnamed(&path, 0o600).unwrap().is_none() {
+            return;
+        }
+        write_whole_with(&path, 0o640, |file| {
+            file.write_all(b"half").unwrap();
+            assert_eq!(list(dir.path()).unwrap(), [""; 0]);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(metadata(&path).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(write_whole(&path, b"again", 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(read(&path).unwrap(), b"half");
+    }
+
+    #[test]
+    fn pipes_and_devices_are_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        assert!(read(&pipe).unwrap_err().source.to_string().contains("named pipe"));
+        assert!(read(Path::new("/dev/zero")).unwrap_err().source.to_string().contains("a device"));
+        assert!(set_mode(&dir.path().join("none"), 0o600).is_err());
     }
 }

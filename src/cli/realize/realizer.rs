@@ -76,6 +76,11 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
     };
     let targets = [vec!["cluster".to_owned(), IMAGES.to_owned()], isos].concat();
     let report = build::build_or_fail(env, targets, jobs)?;
+    // What is executed and booted is what was built: nobody changed it in the store.
+    let store = crate::openshift::workspace::open_store(env.store, env.directory)?;
+    for target in &report.targets {
+        store.verify_part(&store.object(target.object)?, "")?;
+    }
     let paths: BTreeMap<&str, &PathBuf> =
         report.targets.iter().map(|target| (target.name.as_str(), &target.path)).collect();
     let path = |name: &str| paths.get(name).copied().ok_or(Error::NotBuilt { target: name.into() });

@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// Remove the oldest unneeded objects, only until the store is at most this large (`500M`, `10G`)
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
+    /// Forget clusters whose directory does not exist now; otherwise their generations are kept for 30 more days
+    #[arg(long)]
+    forget_missing: bool,
     /// Only say what would be removed
     #[arg(long)]
     dry_run: bool,
@@ -35,12 +38,20 @@ pub(crate) struct Args {
 impl Args {
     #[expect(clippy::disallowed_methods, reason = "ages are counted from now; gc is not a derivation")]
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let Self { keep_last, older_than, max_size, dry_run } = self;
-        let options = GcOptions { keep_last, older_than, max_size, now: Some(SystemTime::now()) };
+        let Self { keep_last, older_than, max_size, forget_missing, dry_run } = self;
+        let now = Some(SystemTime::now());
+        let options = GcOptions { keep_last, older_than, max_size, forget_missing, now };
         let store = open(env)?;
         let plan = if dry_run { store.plan_gc(&options)? } else { store.gc(&options)? };
         for directory in &plan.gone {
             let text = format!("`{}` is gone; its generations are no longer kept", directory.display());
+            env.events.emit(Event::Notice { text });
+        }
+        for (directory, days) in &plan.missing {
+            let text = format!(
+                "`{}` does not exist; its generations are kept for {days} more days (`--forget-missing` forgets them now)",
+                directory.display()
+            );
             env.events.emit(Event::Notice { text });
         }
         Ok(printer.answer(&plan, || show(&plan, dry_run)))

@@ -12,7 +12,7 @@ use crate::cli::arguments::Jobs;
 use crate::cli::build::{self, BuildRequest};
 use crate::cli::output::{exit_code, line};
 use crate::cli::{Error, Printer, Result};
-use crate::engine::store::Verification;
+use crate::engine::store::{FindingKind, Verification};
 use crate::openshift::workspace::{Env, WorkspaceError};
 
 /// Remove what is bad, and build it again
@@ -40,6 +40,9 @@ fn show(done: &Repaired) {
         let shown: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
         line(format!("  {object} belongs to {}: run `tinderbox build` there", shown.join(", ")));
     }
+    for lost in &done.lost {
+        line(format!("  lost: {lost}"));
+    }
     verify::show(&done.left);
 }
 
@@ -49,22 +52,29 @@ struct Repaired {
     rebuilt: Vec<String>,
     /// Bad objects of other cluster directories, with candidates.
     elsewhere: Vec<(ObjectId, Vec<PathBuf>)>,
+    /// What cannot be built again.
+    lost: Vec<String>,
     /// Remaining defects.
     left: Verification,
 }
 
 fn repair(env: Env<'_>, jobs: usize) -> Result<Repaired> {
     let store = open(env)?;
-    let found = store.verify()?;
-    let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
-    if !found.findings.is_empty() {
-        store.remove_bad(&found)?;
+    let mut found = store.verify()?;
+    // With a key that is missing or damaged, all its objects look damaged. A build of this cluster writes it again.
+    if found.findings.iter().any(|finding| finding.kind == FindingKind::Key) {
+        let request = request(jobs);
+        let _ = build::build(env, &request); // another cluster's key stays as it is
+        found = store.verify()?;
     }
+    let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
+    let lost = match found.findings.is_empty() {
+        true => Vec::new(),
+        false => store.remove_bad(&found)?,
+    };
     let mut rebuilt = Vec::new();
-    if !bad.is_empty() {
-        let request =
-            BuildRequest { targets: Vec::new(), jobs, keep_going: true, check: false, no_link: false };
-        match build::build(env, &request) {
+    if !found.findings.is_empty() {
+        match build::build(env, &request(jobs)) {
             Ok(report) => rebuilt = report.built.unwrap_or_default(),
             Err(Error::Workspace(WorkspaceError::NotACluster { .. })) => {}
             Err(error) => return Err(error),
@@ -83,5 +93,9 @@ fn repair(env: Env<'_>, jobs: usize) -> Result<Repaired> {
             elsewhere.push((*object, owners));
         }
     }
-    Ok(Repaired { removed: bad.into_iter().collect(), rebuilt, elsewhere, left: store.verify()? })
+    Ok(Repaired { removed: bad.into_iter().collect(), rebuilt, elsewhere, lost, left: store.verify()? })
+}
+
+fn request(jobs: usize) -> BuildRequest {
+    BuildRequest { targets: Vec::new(), jobs, keep_going: true, check: false, no_link: false }
 }

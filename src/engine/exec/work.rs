@@ -141,6 +141,7 @@ pub(super) fn stage(
         let object = context.session.store().object(output.object).map_err(in_store(node))?;
         let edge = node.inputs.get(alias);
         let path = edge.and_then(|edge| edge.path.clone()).unwrap_or_default();
+        context.session.verify_use(&object, &path).map_err(in_store(node))?;
         let derivation = edge.map(|edge| edge.from.clone()).unwrap_or_default();
         let listing = Some(Arc::new(object.listing));
         trees.insert(alias.clone(), InputTree { root: object.path, listing, path, derivation });

@@ -15,11 +15,16 @@ use rustix::process::Pid;
 use super::{Ended, Limits, Program};
 use crate::base::fs;
 
-/// What must stay free on the file system of the output, whoever uses it: files can hide where nobody sees them.
+/// What must stay free on the file system of the output, whoever uses it, if as much was free before.
 const RESERVE: u64 = 64 << 20;
 
+/// How much must stay free while this program runs: files can hide where nobody sees them.
+pub(super) fn reserve(program: &Program<'_>) -> u64 {
+    fs::available(program.output).map_or(0, |free| (free / 4).min(RESERVE))
+}
+
 /// Whether a program exceeds a limit.
-pub(super) fn too_much(program: &Program<'_>, first: Pid) -> Option<Ended> {
+pub(super) fn too_much(program: &Program<'_>, first: Pid, reserve: u64) -> Option<Ended> {
     let memory = program.limits.memory;
     let (mut used, mut hidden) = (0, BTreeMap::new());
     for process in processes(first.as_raw_nonzero().get().unsigned_abs()) {
@@ -29,7 +34,7 @@ pub(super) fn too_much(program: &Program<'_>, first: Pid) -> Option<Ended> {
     if used > memory {
         return Some(Ended::MemoryLimit(memory));
     }
-    if fs::available(program.output).is_ok_and(|left| left < RESERVE) {
+    if fs::available(program.output).is_ok_and(|left| left < reserve) {
         return Some(Ended::DiskFull);
     }
     output_over(program.output, program.limits, hidden.values().sum(), false)

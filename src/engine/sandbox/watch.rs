@@ -84,7 +84,7 @@ fn watch(
 ) -> Result<Option<Ended>, SandboxError> {
     let mut chunk = vec![0; 64 * 1024];
     let (mut printing, mut saying) = (true, true);
-    let mut looked = Instant::now();
+    let (mut looked, reserve) = (Instant::now(), usage::reserve(program));
     while printing || saying {
         let mut fds = [
             PollFd::new(&started.printed, if printing { PollFlags::IN } else { PollFlags::empty() }),
@@ -119,7 +119,7 @@ fn watch(
             return Ok(Some(Ended::TimeLimit(program.limits.time)));
         }
         if looked.elapsed() > POLL_INTERVAL {
-            if let Some(over) = usage::too_much(program, started.pid) {
+            if let Some(over) = usage::too_much(program, started.pid, reserve) {
                 return Ok(Some(over));
             }
             looked = Instant::now();

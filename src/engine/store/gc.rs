@@ -1,7 +1,7 @@
 //! Garbage collection: makes a plan, then executes exactly that plan.
 //!
-//! Live objects are those that a root names (the generations and last build of every cluster directory that still
-//! exists) and those that a running session has claimed. The plan is made and executed under the exclusive gc lock;
+//! Live objects are those that a root names (the generations and last build of every cluster directory that exists, or
+//! did so in the last thirty days) and those that a running session has claimed. The plan is made and executed under the exclusive gc lock;
 //! trees are only renamed away under it and removed afterwards, so that builds wait for moments, not for the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,9 @@ use super::{ObjectName, Result, Roots, Session, Store};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs;
 
+/// How long a cluster directory may be away (unmounted, renamed) before its generations are forgotten.
+pub(crate) const MISSING_GRACE: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// No download takes longer: older temporary files belong to dead processes.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
@@ -27,6 +30,8 @@ pub struct GcOptions {
     pub older_than: Option<Duration>,
     /// Remove unneeded objects, oldest first, only until the objects take at most this many bytes.
     pub max_size: Option<u64>,
+    /// Forget cluster directories that do not exist at once, not after [`MISSING_GRACE`].
+    pub forget_missing: bool,
     /// The reference time for ages.
     pub now: Option<SystemTime>,
 }
@@ -36,6 +41,8 @@ pub struct GcOptions {
 pub struct GcPlan {
     /// Cluster directories that no longer exist; their roots go too.
     pub gone: Vec<PathBuf>,
+    /// Cluster directories that do not exist now, and for how many more days their generations are kept.
+    pub missing: Vec<(PathBuf, u64)>,
     /// Generations to forget: cluster directory and number.
     pub generations: Vec<(PathBuf, u64)>,
     pub objects: Vec<Garbage>,
@@ -68,8 +75,13 @@ impl Store {
         let exclusive = self.lock_gc()?;
         let plan = self.plan(options)?;
         for roots in self.all_roots()? {
-            if plan.gone.contains(&roots.directory) {
+            if roots.is_known() && plan.gone.contains(&roots.directory) {
                 roots.forget_all()?;
+                continue;
+            }
+            let since = self.missing_since(&roots, options)?;
+            if since.is_some() || roots.missing_since().is_some() {
+                roots.note_missing(&session, since)?;
             }
             for (_, number) in plan.generations.iter().filter(|(directory, _)| *directory == roots.directory)
             {
@@ -100,9 +112,13 @@ impl Store {
         let mut plan = GcPlan::default();
         let mut live: BTreeSet<ObjectId> = self.claimed()?.into_iter().collect();
         for roots in self.all_roots()? {
-            if !fs::exists(&roots.directory)? {
-                plan.gone.push(roots.directory.clone());
-                continue;
+            if let Some(since) = self.missing_since(&roots, options)? {
+                let left = (since + MISSING_GRACE.as_secs()).saturating_sub(seconds(now));
+                if options.forget_missing || left == 0 {
+                    plan.gone.push(roots.directory.clone());
+                    continue;
+                }
+                plan.missing.push((roots.directory.clone(), left.div_ceil(24 * 3600)));
             }
             let forgotten = forgettable(&roots, options, now)?;
             live.extend(roots.objects(&forgotten)?);
@@ -135,6 +151,16 @@ impl Store {
         plan.kept = kept;
         plan.freed = self.freed(&plan.objects)? + sizes.sum::<Result<u64>>()?;
         Ok(plan)
+    }
+
+    /// Since when the cluster directory of these roots is away; none if it exists, or nobody can say where it is.
+    fn missing_since(&self, roots: &Roots, options: &GcOptions) -> Result<Option<u64>> {
+        if !roots.is_known() || fs::exists(&roots.directory)? {
+            return Ok(None);
+        }
+        let now = seconds(options.now.unwrap_or(SystemTime::UNIX_EPOCH));
+        // A clock that was set back does not make it longer.
+        Ok(Some(roots.missing_since().map_or(now, |since| since.min(now))))
     }
 
     /// The cache of downloaded blobs, shared by releases with common layers.
@@ -240,6 +266,10 @@ impl Store {
         }
         Ok(())
     }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Generations that the options let go; never the current one.

@@ -8,9 +8,9 @@ use crate::base::secret::{IdKey, KEY_LENGTH};
 impl Store {
     /// Stores a key for its owner only. Storing it again is fine.
     pub(super) fn keep_key(&self, key: &IdKey) -> Result<()> {
-        let path = self.part("keys").join(key.id().to_string());
-        if !fs::exists(&path)? {
-            fs::replace(&path, key.reveal(), 0o600)?;
+        // A damaged file is replaced: it would make every secret object look damaged.
+        if self.key(key.id()).unwrap_or(None).is_none() {
+            fs::replace(&self.part("keys").join(key.id().to_string()), key.reveal(), 0o600)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod gc;
 mod keys;
 mod objects;
 mod realisations;
+mod records;
 mod roots;
 mod scan;
 mod session;
@@ -22,7 +23,7 @@ pub(crate) use roots::{Generation, Named, Record, Roots};
 pub(crate) use scan::{Encoding, KnownSecret, Scan, ScanPaths};
 pub use session::Session;
 pub(crate) use session::{DrvLock, Staged, Using};
-pub(crate) use verify::Verification;
+pub(crate) use verify::{FindingKind, Verification};
 
 use crate::base::digest::{DrvId, ObjectId, ParseError};
 use crate::base::fs;
@@ -75,6 +76,9 @@ pub enum StoreError {
     /// A realisation, generation or record is unreadable.
     #[error("cannot parse `{}`", path.display())]
     Unreadable { path: PathBuf, source: serde_json::Error },
+    /// An object that is about to be used is not what its listing says.
+    #[error("`{}` in the store was modified: {detail}", path.display())]
+    Modified { path: PathBuf, detail: String },
     #[error("there is no generation {number}")]
     NoSuchGeneration { number: u64, known: Vec<u64> },
     /// A write to a read-only store.
@@ -103,6 +107,9 @@ impl Hint for StoreError {
                 "run `tinderbox store verify` to see what else is wrong, then `tinderbox store repair`"
                     .into(),
             ),
+            Self::Modified { .. } => {
+                Some("`tinderbox store repair` removes what was modified, and builds it again".into())
+            }
             Self::NoSuchGeneration { known, .. } => Some(match known.as_slice() {
                 [] => "there are none yet: `tinderbox build` creates the first".into(),
                 known => {

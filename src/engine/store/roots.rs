@@ -79,15 +79,39 @@ impl Store {
         let mut all = Vec::new();
         for name in fs::list(&self.part("roots"))? {
             let dir = self.part("roots").join(name);
-            if let Some(directory) = fs::optional(fs::read_text(&dir.join("directory")))? {
-                all.push(Roots { dir, directory: PathBuf::from(directory.trim_end_matches('\n')) });
-            }
+            // Without a readable name, what it keeps is kept all the same.
+            let directory = fs::read_text(&dir.join("directory")).unwrap_or_default();
+            all.push(Roots { dir, directory: PathBuf::from(directory.trim_end_matches('\n')) });
         }
         Ok(all)
     }
 }
 
 impl Roots {
+    /// Where its files are.
+    pub(super) fn place(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether the name of the cluster directory is readable.
+    pub(super) fn is_known(&self) -> bool {
+        self.directory.is_absolute()
+    }
+
+    /// Since when the cluster directory is away, in seconds since the epoch, if gc has noticed.
+    pub(super) fn missing_since(&self) -> Option<u64> {
+        fs::read_text(&self.dir.join("missing")).ok()?.trim().parse().ok()
+    }
+
+    /// Notes that the cluster directory is away, or that it is back.
+    pub(super) fn note_missing(&self, session: &Session, since: Option<u64>) -> Result<()> {
+        let path = self.dir.join("missing");
+        match since {
+            Some(since) => session.put(&path, format!("{since}\n").as_bytes()),
+            None => Ok(fs::optional(fs::remove_file(&path)).map(Option::unwrap_or_default)?),
+        }
+    }
+
     /// Number of the current generation.
     pub fn current(&self) -> Result<Option<u64>> {
         Ok(self.current_object()?.map(|(number, _)| number))
@@ -131,6 +155,9 @@ impl Roots {
 
     /// Whether the record was written for exactly this state; `state` is a digest chosen by the writer.
     pub fn is_recorded(&self, state: Digest) -> Result<bool> {
+        if !self.is_named()? {
+            return Ok(false); // damaged: it is written again
+        }
         let text = fs::optional(fs::read_text(&self.dir.join("state")))?;
         Ok(text.is_some_and(|text| text.trim() == state.to_string()))
     }
@@ -197,8 +224,14 @@ impl Roots {
         self.dir.join("generations").join(format!("{number}.json"))
     }
 
+    /// Whether `directory` names the cluster directory.
+    fn is_named(&self) -> Result<bool> {
+        let text = fs::optional(fs::read(&self.dir.join("directory")))?.unwrap_or_default();
+        Ok(text == format!("{}\n", self.directory.display()).as_bytes())
+    }
+
     fn prepare(&self, session: &Session) -> Result<()> {
-        if !fs::exists(&self.dir.join("directory"))? {
+        if !self.is_named()? {
             fs::create_dirs(&self.dir.join("generations"))?;
             let text = format!("{}\n", self.directory.display());
             session.put(&self.dir.join("directory"), text.as_bytes())?;

@@ -1,13 +1,15 @@
 //! A session: one process working in a store. It writes below its own directory in `tmp/`, claims what it uses, and
 //! publishes its outputs. The next session cleans up after one that died.
 
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use super::{ObjectName, Output, Realisation, Result, Store, StoreError, Trace};
+use super::{Object, ObjectName, Output, Realisation, Result, Store, StoreError, Trace};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs::{self, At};
 use crate::base::secret::IdKey;
@@ -20,6 +22,8 @@ pub struct Session {
     work: Option<Work>,
     key: Option<IdKey>,
     next: AtomicU64,
+    /// Objects, and parts of objects, that were hashed in this session.
+    verified: Mutex<BTreeSet<(ObjectId, String)>>,
 }
 
 /// The writable part of a session.
@@ -80,12 +84,18 @@ impl Session {
         fs::create_dir(&dir, 0o700)?;
         let claims = fs::open_lock(&dir.join("lock"))?;
         claims.lock().at("lock", &dir)?;
-        Ok(Self { store: store.clone(), work: Some(Work { dir, claims }), key, next: AtomicU64::new(0) })
+        Ok(Self {
+            store: store.clone(),
+            work: Some(Work { dir, claims }),
+            key,
+            next: AtomicU64::new(0),
+            verified: Mutex::default(),
+        })
     }
 
     /// Starts a read-only session: writes nothing, so it claims nothing either.
     pub fn reading(store: &Store, key: Option<IdKey>) -> Self {
-        Self { store: store.clone(), work: None, key, next: AtomicU64::new(0) }
+        Self { store: store.clone(), work: None, key, next: AtomicU64::new(0), verified: Mutex::default() }
     }
 
     pub fn is_reading(&self) -> bool {
@@ -180,6 +190,18 @@ impl Session {
         Ok(fs::sync_file_system(self.dir()?)?)
     }
 
+    /// Hashes a part of an object (`""`: all of it) that is about to be used, once per session: what somebody changed in
+    /// the store must not become part of anything. Outputs of this session were hashed as they were written.
+    pub fn verify_use(&self, object: &Object, path: &str) -> Result<()> {
+        let seen = || self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if ["", path].iter().any(|part| seen().contains(&(object.id, (*part).to_owned()))) {
+            return Ok(());
+        }
+        self.store.verify_part(object, path)?;
+        seen().insert((object.id, path.to_owned()));
+        Ok(())
+    }
+
     /// Puts a finished, durable output into the store. If the object exists, it keeps its name.
     pub fn publish(&self, staged: &Staged) -> Result<Output> {
         let using = self.using()?;
@@ -203,6 +225,7 @@ impl Session {
             fs::rename(&path, &staged.dir.join("stray"))?;
             fs::rename(&tree, &path)?;
         }
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner).insert((id, String::new()));
         // The empty staging directory stays until the session ends, for the reason given at `DrvLock`.
         self.store.add_manifest(&staged.dir.join("manifest"), &staged.name, staged.mode)?;
         Ok(Output { object: id, name: staged.name.name.clone() })
@@ -237,7 +260,9 @@ impl Session {
         fs::create_dir(&dir, 0o700)?;
         fs::optional(fs::rename(&self.store.manifest_path(name.id), &dir.join("manifest")))?;
         let path = self.store.path_of(name);
-        fs::set_mode(&path, 0o700)?; // moving a directory writes its `..`
+        if fs::metadata(&path)?.is_dir() {
+            fs::set_mode(&path, 0o700)?; // moving a directory writes its `..`
+        }
         Ok(fs::rename(&path, &dir.join("tree"))?)
     }
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::objects::parse_listing;
-use super::{ObjectName, Result, Store, StoreError};
+use super::{Object, ObjectName, Result, Store, StoreError};
 use crate::base::digest::{Digest, ObjectId};
 use crate::base::fs;
 use crate::base::secret::IdKey;
@@ -47,6 +47,8 @@ pub enum FindingKind {
     Key,
     /// A manifest or realisation without its object.
     Dangling,
+    /// A record of the store itself (a key, a realisation, a root) cannot be read.
+    Record,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -89,6 +91,7 @@ impl Store {
             .collect();
         findings.extend(self.dangling(&names)?);
         findings.extend(self.bad_links(&seen)?);
+        findings.extend(self.bad_records()?);
         findings.sort();
         findings.dedup();
         let seen = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -123,8 +126,9 @@ impl Store {
             }
             Some(Err(error)) => return finding(FindingKind::Key, describe(&error)),
         };
-        let mut check = Check { path: &path, id: name.id, key: key.as_ref(), seen, findings: Vec::new() };
-        check.tree(&listing);
+        let (id, findings) = (name.id, Vec::new());
+        let mut check = Check { path: &path, id, key: key.as_ref(), seen, modes: true, findings };
+        check.tree(&listing, "");
         check.findings
     }
 
@@ -139,6 +143,11 @@ impl Store {
         for name in fs::list(&self.part("links"))? {
             let path = self.part("links").join(&name);
             let Some(found) = fs::optional(fs::metadata(&path))? else { continue }; // just collected
+            if !found.is_file() {
+                let detail = "it is not a regular file".to_owned();
+                findings.push(Finding { path, kind: FindingKind::Altered, detail, object: None });
+                continue;
+            }
             let wanted = name
                 .to_str()
                 .map(|name| name.trim_end_matches(".x"))
@@ -169,8 +178,29 @@ impl Store {
         Ok(findings)
     }
 
-    /// Removes bad objects and file contents from the store, so that they are rebuilt.
-    pub fn remove_bad(&self, found: &Verification) -> Result<()> {
+    /// Hashes a part of an object (`""`: all of it). Fails with the first path that is not what the listing says; modes
+    /// do not count.
+    pub fn verify_part(&self, object: &Object, part: &str) -> Result<()> {
+        let key = object.listing.key.map(|id| self.key(id)).transpose()?.flatten();
+        let seen = Seen::default();
+        let mut check = Check {
+            path: &object.path,
+            id: object.id,
+            key: key.as_ref(),
+            seen: &seen,
+            modes: false,
+            findings: Vec::new(),
+        };
+        check.tree(&object.listing, part);
+        match check.findings.into_iter().next() {
+            None => Ok(()),
+            Some(Finding { path, detail, .. }) => Err(StoreError::Modified { path, detail }),
+        }
+    }
+
+    /// Removes bad objects, file contents and records from the store, so that they are written again; returns what is
+    /// lost.
+    pub fn remove_bad(&self, found: &Verification) -> Result<Vec<String>> {
         let session = super::Session::open(self, None)?;
         let _exclusive = self.lock_gc()?;
         let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
@@ -181,8 +211,9 @@ impl Store {
             fs::optional(fs::remove_file(&self.manifest_path(id)))?;
         }
         for finding in found.findings.iter().filter(|finding| finding.path.starts_with(self.part("links"))) {
-            fs::optional(fs::remove_file(&finding.path))?;
+            fs::remove_all(&finding.path)?;
         }
+        let lost = self.repair_records(&session, &found.findings)?;
         for drv in self.realised()? {
             let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
             if !outputs
@@ -192,7 +223,7 @@ impl Store {
                 fs::remove_file(&self.realisation_path(drv))?;
             }
         }
-        Ok(())
+        Ok(lost)
     }
 
     fn dangling(&self, names: &[ObjectName]) -> Result<Vec<Finding>> {
@@ -226,12 +257,19 @@ struct Check<'a> {
     id: ObjectId,
     key: Option<&'a IdKey>,
     seen: &'a Seen,
+    /// Whether permission bits count.
+    modes: bool,
     findings: Vec<Finding>,
 }
 
 impl Check<'_> {
-    fn tree(&mut self, listing: &Listing) {
-        for (path, entry) in listing.entries() {
+    /// Checks everything at or below `part`.
+    fn tree(&mut self, listing: &Listing, part: &str) {
+        let inside = |path: &str| {
+            part.is_empty()
+                || path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        for (path, entry) in listing.entries().filter(|(path, _)| inside(path)) {
             let full = self.path.join(path);
             match fs::optional(fs::metadata(&full)) {
                 Ok(Some(found)) => self.entry(&full, entry, &found),
@@ -262,7 +300,7 @@ impl Check<'_> {
             return self.found(full, FindingKind::Altered, "its type differs from the listing".into());
         }
         let mode = found.mode() & 0o7777;
-        if !kind.is_symlink() && mode != entry.mode() {
+        if self.modes && !kind.is_symlink() && mode != entry.mode() {
             self.found(
                 full,
                 FindingKind::Altered,

@@ -174,7 +174,7 @@ const PROXY: &[Row] = &[
         .seen_as("proxy.httpsProxy"),
     nullable(
         "noProxy",
-        Kind::Text(&syntax::OPTIONAL_TEXT),
+        Kind::Text(&syntax::NO_PROXY),
         "Comma-separated domains and networks that need no proxy.",
     )
     .seen_as("proxy.noProxy"),

@@ -32,8 +32,6 @@ fn text_if(valid: bool, text: &str) -> Option<Scalar> {
 
 /// Any text that is not empty.
 pub(super) const TEXT: Syntax = syntax("a text", "some text", |text| text_if(!text.is_empty(), text));
-/// Any text at all.
-pub(super) const OPTIONAL_TEXT: Syntax = syntax("a text", "some text", |text| text_if(true, text));
 /// A name of one DNS label.
 pub(super) const NAME: Syntax =
     syntax("a DNS label (lower-case letters, digits and `-`, at most 63)", "master-0", |text| {
@@ -58,6 +56,14 @@ pub(super) const MAC: Syntax = syntax("a MAC address of one interface", "52:54:0
 pub(super) const PROXY: Syntax =
     syntax("a proxy URL", "http://proxy.example.com:3128", |text| text_if(is_proxy(text), text))
         .pattern("^https?://[^/ ]+/?$");
+/// Hosts that need no proxy. Programs write it into units and shell scripts, where a quote or a line break would begin
+/// something else.
+pub(super) const NO_PROXY: Syntax =
+    syntax("domains, addresses and networks, separated by commas", ".example.com,10.0.0.0/8", |text| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/*,[] ".contains(c);
+        text_if(text.chars().all(plain), text)
+    })
+    .pattern(r"^[-A-Za-z0-9_.:/*,\[\] ]*$");
 /// Public SSH keys, one per line; blank lines are ignored.
 pub(super) const SSH_KEYS: Syntax =
     syntax("a public SSH key", "ssh-ed25519 AAAA… you@example.com (one key a line)", |text| {
@@ -160,7 +166,10 @@ fn is_proxy(text: &str) -> bool {
     };
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     let host = authority.rsplit('@').next().unwrap_or_default();
-    !host.is_empty() && !host.starts_with(':') && !authority.contains(['/', '?', '#', ' ', '\n'])
+    !host.is_empty()
+        && !host.starts_with(':')
+        && !authority.contains(['/', '?', '#', '"', '\'', '\\', '$', '`'])
+        && !authority.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
 fn is_ssh_key(line: &str) -> bool {

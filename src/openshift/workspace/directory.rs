@@ -78,6 +78,12 @@ fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Probl
             continue;
         }
         let path = format!("{prefix}{name}");
+        if fs::is_link_to_private(&full)? {
+            let message = "it is a link to a file that not everybody may read, and recipes are public";
+            let hint = "if it is meant to be public, copy it, or give others permission to read it";
+            problems.push(Problem::new(Place::file(shown), message).hint(Some(hint.to_owned())));
+            continue;
+        }
         if is_dir {
             collect(&full, &format!("{path}/"), sources, problems)?;
             continue;

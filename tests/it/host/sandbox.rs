@@ -61,7 +61,7 @@ impl Room {
 
     fn run_until(&self, sandbox: &Sandbox, argv: &[&str], cancel: &AtomicBool) -> Result<Ran, SandboxError> {
         for part in ["out", "scratch"] {
-            let _ = std::fs::remove_dir_all(self.path(part));
+            tinderbox::internals::fs::remove_all(&self.path(part)).unwrap();
             std::fs::create_dir(self.path(part)).unwrap();
         }
         let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();

@@ -1,5 +1,6 @@
 //! Bad days of a store: damage is named, the next build or `repair` heals it, and errors say what to do.
 
+mod records;
 mod refused;
 
 use std::fs;
@@ -245,7 +246,7 @@ fn damaged_roots_are_named() {
     ");
     let output = ws.output(&["store", "gc"]);
     assert_eq!(output.status.code(), Some(1), "gc removes nothing when it cannot know what is needed");
-    ws.assert_sound();
+    assert_eq!(findings(&ws).len(), 1);
     assert_eq!(ws.build(&[]), [""; 0]);
 }
 

@@ -242,3 +242,21 @@ fn networks_share_no_address() {
       hint: use a larger clusterNetwork or a larger hostPrefix
     ");
 }
+
+/// Programs write these values into units and scripts.
+#[test]
+fn a_proxy_value_begins_nothing_else() {
+    for bad in [
+        r#"proxy: {httpProxy: "http://p:1", noProxy: "x\"\nLD_PRELOAD=/tmp/x.so"}"#,
+        r#"proxy: {httpProxy: "http://p:1", noProxy: "x\ny"}"#,
+        r#"proxy: {httpProxy: "http://p:1", noProxy: "$(id)"}"#,
+        r#"proxy: {httpProxy: "http://p\"x:1"}"#,
+        r#"proxy: {httpProxy: "http://p:1\tx"}"#,
+    ] {
+        let said = report(&[("# Who may log in", &format!("{bad}\n# Who may log in"))]);
+        assert!(said.contains("proxy."), "{bad}: {said}");
+    }
+    let good =
+        r#"proxy: {httpProxy: "http://me:pa-ss@p:1", noProxy: "*.example.com, 10.0.0.0/8,[fd00::1],host_1"}"#;
+    assert_eq!(report(&[("# Who may log in", &format!("{good}\n# Who may log in"))]), "no problems");
+}

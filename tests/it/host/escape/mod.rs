@@ -64,10 +64,10 @@ struct Host {
 impl Host {
     fn new() -> Self {
         let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let name = format!("tinderbox-escape-{}", std::process::id());
+        let marker = tempfile::NamedTempFile::new().unwrap();
+        let name = format!("tinderbox-escape-{}", marker.path().file_name().unwrap().to_string_lossy());
         let abstract_socket =
             UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        let marker = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(marker.path(), "of the host").unwrap();
         set_mode(marker.path(), 0o644);
         Self {
@@ -167,6 +167,10 @@ fn as_a_plain_user_too() {
     }
 }
 
+/// What a program can use up.
+const USES: [&str; 8] =
+    ["processes", "descriptors", "shared", "together", "deleted", "unreadable", "deep", "sparse"];
+
 /// What a program uses up, and how it ends for that.
 #[test]
 fn limits_hold() {
@@ -178,6 +182,7 @@ fn limits_hold() {
         room.limits.processes = 100;
         room.limits.time = Duration::from_secs(60);
         let run = |what: &str| {
+            assert!(USES.contains(&what), "{what}");
             let ran = room.try_run(sandbox, &["/bin/attempts", "use", what]).unwrap();
             println!("{isolation:?}: {what}: {:?} {}", ran.ended, ran.log.text().trim());
             (ran.ended, ran.log.text())
@@ -197,4 +202,17 @@ fn limits_hold() {
         let (ended, _) = run("sparse"); // a signal, which bwrap reports as an exit code
         assert!(ended != Ended::Exited(0), "{isolation:?}: {ended:?}");
     });
+}
+
+/// docs/security.md counts what is tried here.
+#[test]
+fn the_document_has_these_numbers() {
+    let text = std::fs::read_to_string(crate::harness::source("docs/security.md")).unwrap();
+    let [(_, files), (_, mounts), (_, processes), (_, network), (_, kernel)] = CLASSES;
+    let total = files + mounts + processes + network + kernel;
+    let said = format!(
+        "- {total} attempts to escape: {files} on files, {mounts} on mounts, {processes} on processes and privileges, {network} on the network, {kernel} on the kernel."
+    );
+    assert!(text.replace('\n', " ").contains(&said), "{said}");
+    assert!(text.contains(&format!("- {} ways to use up a machine", USES.len())));
 }
