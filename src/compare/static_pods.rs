@@ -156,7 +156,7 @@ fn compare(
     let mut found =
         ProgramComparison { program: row.name.clone(), equal: BTreeSet::new(), different: Vec::new() };
     for setting in names {
-        let is_unordered = row.unordered.iter().any(|name| *name == setting);
+        let is_unordered = row.unordered.contains(&setting);
         let value = |side: &Settings| {
             let mut values = side.get(&setting)?.clone();
             if is_unordered {

@@ -204,12 +204,12 @@ impl RenderDifferences {
     }
 
     /// Reasons for settings that this release has, and that explain nothing of what was found.
-    pub(crate) fn stale_settings<'a>(&self, used: &[&'a Reason], release: Option<Release>) -> Vec<String> {
+    pub(crate) fn stale_settings(&self, used: &[&Reason], release: Option<Release>) -> Vec<String> {
         stale(self.settings.select(release).map(|row| row.id.as_str()), used)
     }
 
     /// The same for objects.
-    pub(crate) fn stale_objects<'a>(&self, used: &[&'a Reason], release: Option<Release>) -> Vec<String> {
+    pub(crate) fn stale_objects(&self, used: &[&Reason], release: Option<Release>) -> Vec<String> {
         stale(self.objects.select(release).map(|row| row.id.as_str()), used)
     }
 }
