@@ -39,14 +39,19 @@ address=$(sed -n 's#^address1=\([^/]*\)/.*#\1#p' "$keyfile" | head -1)
 # What a container cannot do as RHCOS does, on nodes that MCO rendered.
 if [ -e "$node/etc/mcs-machine-config-content.json" ]; then
   units=$node/etc/systemd/system
-  # No podman, no Open vSwitch, no ostree.
+  # No podman, no Open vSwitch, no ostree. By drop-in: the machine-config daemon compares the units themselves.
   for unit in NetworkManager-clean-initrd-state ipsec kubelet-cleanup machine-config-daemon-firstboot machine-config-daemon-pull \
     nmstate nmstate-configuration openvswitch ovs-configuration ovs-vswitchd ovsdb-server wait-for-ipsec-connect wait-for-primary-ip; do
-    ln -sf /dev/null "$units/$unit.service"
+    mkdir -p "$units/$unit.service.d"
+    printf '[Unit]\nConditionPathExists=!/\n' >"$units/$unit.service.d/99-lab.conf"
+    # Those of the OS that this one lacks: others require them.
+    [ -e "$units/$unit.service" ] || [ -e "$node/usr/lib/systemd/system/$unit.service" ] ||
+      printf '[Service]\nType=oneshot\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n' \
+        >"$node/usr/lib/systemd/system/$unit.service"
   done
   # Plays nodeip-configuration, which runs a program of an image with podman.
-  printf '[Unit]\nBefore=kubelet-dependencies.target\n[Service]\nType=oneshot\nExecStart=/bin/true\n[Install]\nRequiredBy=kubelet-dependencies.target\n' \
-    >"$units/nodeip-configuration.service"
+  mkdir -p "$units/nodeip-configuration.service.d"
+  printf '[Service]\nExecStart=\nExecStart=/bin/true\n' >"$units/nodeip-configuration.service.d/99-lab.conf"
   printf '[Service]\nEnvironment="KUBELET_NODE_IP=%s" "KUBELET_NODE_IPS=%s"\n' "$address" "$address" \
     >"$units/kubelet.service.d/20-nodenet.conf"
   # The limit on connections is the kernel's, and no namespace's.
