@@ -52,6 +52,9 @@ pub(crate) enum RealizeError {
         missing: Vec<String>,
         seconds: u64,
     },
+    /// What the user chose does not ask, or not for what it may have.
+    #[error("no request that may be approved asks for `{node}` with the key `{key}`")]
+    NoSuchKey { node: String, key: String },
     #[error("timed out after {} waiting for {what}; last seen: {seen}", minutes(*limit))]
     TimedOut {
         what: String,
@@ -99,6 +102,9 @@ impl Hint for RealizeError {
             Self::Provider(error) => return error.hint(),
             Self::Absent { .. } => {
                 "`tinderbox realize logs NODE` shows a node's console; run this again to continue".into()
+            }
+            Self::NoSuchKey { .. } => {
+                "`tinderbox realize approve` lists all requests, and why each is left alone".into()
             }
             Self::TimedOut { look, .. } => format!(
                 "look with `{look}`, or collect everything with `tinderbox realize gather`; `tinderbox realize apply` \

@@ -1,9 +1,12 @@
 //! What prevents a plan, all of it at once, before anything is changed.
 
 use serde::Serialize;
+use time::OffsetDateTime;
 
+use super::approve::NodeIdentity;
 use super::desired::DesiredMachine;
 use super::{Host, RealizePlan, Realizer, ResourceKind, provider};
+use crate::base::time::rfc3339;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
@@ -21,6 +24,7 @@ pub(super) fn obstacle(kind: &'static str, message: String, hint: impl Into<Stri
 pub(super) fn find(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Vec<Obstacle> {
     let mut all = provider::obstacles(realizer.desired, &host.inventory, plan, realizer.no_image);
     all.extend(expiry(realizer, host, plan));
+    all.extend(credentials(realizer, host, plan));
     all.extend(programs(realizer, plan));
     all.extend(ports(host));
     all.extend(quorum(realizer, host, plan));
@@ -36,6 +40,30 @@ fn expiry(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Option<Ob
             format!("the first certificate expires before a boot can finish: this set boots until {until}");
         obstacle("expiry", message, "`tinderbox renew` issues new certificates with the same keys")
     })
+}
+
+/// Machines that join a running cluster with a credential that has ended. Before the pivot, [`expiry`] says so.
+fn credentials(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Vec<Obstacle> {
+    let Some(cluster) = realizer.cluster.filter(|_| plan.pivoted) else { return Vec::new() };
+    let machines = realizer.desired.machines.iter();
+    let booting = machines.filter(|machine| provider::replaces_disk(machine, &host.inventory));
+    ended(&cluster.nodes, booting.map(|machine| machine.node.as_str()), (cluster.now)())
+}
+
+/// Those of these nodes whose credential has ended.
+fn ended<'a>(
+    nodes: &[NodeIdentity],
+    booting: impl Iterator<Item = &'a str>,
+    now: OffsetDateTime,
+) -> Vec<Obstacle> {
+    let found = booting.filter_map(|name| nodes.iter().find(|node| node.node == name));
+    let late = found.filter_map(|node| Some((&node.node, node.credential_ends.filter(|ends| *ends <= now)?)));
+    late.map(|(node, ends)| {
+        let message = format!("the credential that `{node}` joins with ended {}", rfc3339(ends));
+        let hint = format!("`tinderbox renew kubelet-bootstrap-{node}` issues a new one with the same key");
+        obstacle("expiry", message, hint)
+    })
+    .collect()
 }
 
 /// The load balancer's program, if we have to start it.
@@ -72,4 +100,34 @@ fn quorum(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Option<Ob
         let hint = "change fewer masters at once; or give the cluster up with `tinderbox realize destroy`, and start over";
         obstacle("quorum", message, hint)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_boots_late_needs_a_new_credential() {
+        let at = |day: i64| OffsetDateTime::UNIX_EPOCH + time::Duration::days(day);
+        let node = |node: &str, ends: Option<i64>| NodeIdentity {
+            node: node.to_owned(),
+            name: node.to_owned(),
+            names: Vec::new(),
+            ips: Vec::new(),
+            bootstrapper: ends.map(|_| format!("system:bootstrapper:{node}")),
+            credential_ends: ends.map(at),
+        };
+        let nodes = [node("bootstrap", None), node("worker-0", Some(14)), node("worker-1", Some(30))];
+        let said = |day: i64| -> Vec<String> {
+            let all = ended(&nodes, ["bootstrap", "worker-0", "worker-1"].into_iter(), at(day));
+            all.into_iter().map(|one| format!("{}; {}", one.message, one.hint)).collect()
+        };
+        assert_eq!(said(13), [""; 0]);
+        assert_eq!(
+            said(15),
+            ["the credential that `worker-0` joins with ended 1970-01-15T00:00:00Z; \
+              `tinderbox renew kubelet-bootstrap-worker-0` issues a new one with the same key"]
+        );
+        assert_eq!(said(30).len(), 2);
+    }
 }

@@ -76,7 +76,7 @@ fn an_edit_is_told_once_with_its_cause() {
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.120");
     insta::assert_snapshot!(ws.run(&["-q", "diff", "result", "cluster"]), @r#"
     result → cluster
-    artifacts: 7 changed, 173 the same
+    artifacts: 7 changed, 185 the same
     running nodes
       worker-0: re-install (/etc/NetworkManager/system-connections/tinderbox.nmconnection)
     causes
@@ -222,7 +222,7 @@ fn the_page_of_a_release() {
     let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--release", "demo:4.18", "demo:4.19", "--summary"]), @r#"
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
-    artifacts: 51 changed, 3 added, 129 the same
+    artifacts: 51 changed, 3 added, 141 the same
     running nodes
       bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml, /etc/kubernetes/images.env and 31 more)
       master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)

@@ -318,7 +318,7 @@ fn each_authority_is_swapped() {
     hand-over-admin-kubeconfig-client-ca.yaml:10: data[ca-bundle.crt]: it has not the issuer of `admin.crt`, `CN=kubernetes-ca`: the admin kubeconfig dies with the bootstrap node [hand-over-trust]
 
     kubelet-bootstrap-kubeconfig: kubelet-ca for kubernetes-ca
-    hand-over-kubelet-bootstrap-kubeconfig.yaml:10: data[ca-bundle.crt]: it has not the issuer of `kubelet-bootstrap.crt`, `CN=kubernetes-ca`: kubelets that want to join are refused by the masters [hand-over-trust]
+    hand-over-kubelet-bootstrap-kubeconfig.yaml:10: data[ca-bundle.crt]: it has not `kubernetes-ca.crt`: kubelets that want to join are refused by the masters [hand-over-trust]
 
     csr-controller-ca: kubelet-ca for kubernetes-ca
     hand-over-csr-controller-ca.yaml:10: data[ca-bundle.crt]: it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]

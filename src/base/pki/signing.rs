@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use const_oid::AssociatedOid as _;
 use der::asn1::ObjectIdentifier;
-use der::{Any, Decode as _, Tag, Tagged as _};
+use der::{Any, Decode as _, Encode as _, Tag, Tagged as _};
+use sha2::Digest as _;
 use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
@@ -36,6 +37,8 @@ pub(crate) struct SigningRequest {
     pub extras: Vec<String>,
     /// `ecdsa-p256`, `rsa-2048`, or an object identifier.
     pub key_algorithm: String,
+    /// SHA-256 of the public key (SubjectPublicKeyInfo), in hexadecimal.
+    pub key_fingerprint: String,
     /// Whether the request is signed with its own key, which proves possession of it.
     pub is_signed: bool,
 }
@@ -97,6 +100,7 @@ fn read(der: &[u8]) -> der::Result<SigningRequest> {
         others: Vec::new(),
         extras: Vec::new(),
         key_algorithm,
+        key_fingerprint: name::hex(&sha2::Sha256::digest(info.public_key.to_der()?)),
         is_signed,
     };
     let mut asked: Vec<Extension> = Vec::new();

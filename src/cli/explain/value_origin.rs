@@ -111,8 +111,6 @@ pub(super) fn maker(graph: &Graph, on_node: &str) -> Option<String> {
         }
         ("/etc/kubernetes/bootstrap-secrets", _) => vec![format!("key/{stem}"), format!("pki/{stem}")],
         ("/etc/kubernetes/kubeconfigs", _) => vec![format!("kubeconfig/{stem}")],
-        // On masters: the kubelet joins with it.
-        ("/etc/kubernetes", "") if file == "kubeconfig" => vec!["kubeconfig/kubelet-bootstrap".to_owned()],
         _ => Vec::new(),
     };
     names.into_iter().find(|name| graph.find(name).is_some())

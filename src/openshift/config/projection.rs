@@ -134,7 +134,7 @@ impl Cluster {
     }
 
     /// `nodes`, `masters`, `workers` and `bootstrap`: the first owns its elements, the others are views.
-    fn node_fields(&self, domain: &Origins) -> [(&'static str, Field); 4] {
+    fn node_fields(&self, domain: &Origins) -> [(&'static str, Field); 5] {
         let files = &*self.files;
         // The same for every node: looked up once.
         let machine = files.origin(Install, files.either(MACHINE));
@@ -167,7 +167,10 @@ impl Cluster {
             same.push(shared.clone());
             shared
         });
-        let all = Field::List(all.collect());
+        let all: Vec<Field> = all.collect();
+        let joining = self.nodes.iter().zip(&all).filter(|(node, _)| node.role != Role::Bootstrap);
+        let joining = Field::List(joining.map(|(_, field)| field.clone()).collect());
+        let all = Field::List(all);
         let mut take = |role| by_role.remove(&role).unwrap_or_default();
         let list = |nodes: Vec<Field>, replicas| {
             if nodes.is_empty() { Field::empty_list(files.origins(&[replicas])) } else { Field::List(nodes) }
@@ -176,6 +179,7 @@ impl Cluster {
             ("masters", list(take(Role::Master), MASTERS)),
             ("workers", list(take(Role::Worker), WORKERS)),
             ("bootstrap", take(Role::Bootstrap).pop().unwrap_or_else(|| Field::map([]))),
+            ("joining", joining),
             ("nodes", all),
         ]
     }

@@ -11,6 +11,7 @@ use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilde
 use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use time::OffsetDateTime;
 use tower_service::Service;
 use zeroize::Zeroizing;
 
@@ -63,11 +64,12 @@ pub(super) fn connector(text: &str) -> Result<Connector, ApiError> {
     Ok(Connector(builder.with_server_name_resolver(name).enable_http1().wrap_connector(tcp)))
 }
 
-/// The user that an API server derives from a kubeconfig's client certificate.
-pub(crate) fn user_of(kubeconfig: &str) -> Result<String, ApiError> {
+/// The user that an API server derives from a kubeconfig's client certificate, and when that ends.
+pub(crate) fn client_of(kubeconfig: &str) -> Result<(String, OffsetDateTime), ApiError> {
     let chain = certificates("client-certificate-data", Some(&Current::read(kubeconfig)?.certificate))?;
-    let name = chain.first().and_then(|one| one.common_name()).unwrap_or_default();
-    Ok(name.to_owned())
+    let first =
+        chain.first().ok_or_else(|| ApiError::Kubeconfig { problem: "it has no certificate".into() })?;
+    Ok((first.common_name().unwrap_or_default().to_owned(), first.not_after()))
 }
 
 /// The cluster and the user of the current context.

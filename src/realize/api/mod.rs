@@ -30,7 +30,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy;
 
 pub(crate) use certificates::{ApiNode, Approval, CertificateRequest, Stage};
-pub(crate) use config::user_of;
+pub(crate) use config::client_of;
 pub(crate) use endpoint::Endpoint;
 pub use error::ApiError;
 pub use objects::Gvr;

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use time::OffsetDateTime;
+
 use crate::base::fs;
 use crate::openshift::config::{Cluster, Node, Role};
 use crate::openshift::ignition::{Config, Contents};
@@ -18,8 +20,10 @@ pub(crate) struct NodeIdentity {
     pub names: Vec<String>,
     /// Its addresses, the primary one first.
     pub ips: Vec<IpAddr>,
-    /// The user of its bootstrap kubeconfig, with which it asks for its first certificate. None if it never joins.
+    /// The user of its own bootstrap kubeconfig, with which it asks for its first certificate. None if it never joins.
     pub bootstrapper: Option<String>,
+    /// When the credential of that user ends.
+    pub credential_ends: Option<OffsetDateTime>,
 }
 
 impl NodeIdentity {
@@ -49,11 +53,13 @@ fn one(closure: &Path, cluster: &Cluster, node: &Node) -> Result<NodeIdentity> {
         _ => {
             let kubeconfig = written("/etc/kubernetes/kubeconfig");
             let kubeconfig = kubeconfig.ok_or_else(|| missing("`/etc/kubernetes/kubeconfig`"))?;
-            Some(api::user_of(&kubeconfig)?)
+            Some(api::client_of(&kubeconfig)?)
         }
     };
     let mut names = vec![name.clone(), node.name.clone(), cluster.fqdn(node)];
     names.sort();
     names.dedup();
-    Ok(NodeIdentity { node: node.name.clone(), name, names, ips: node.ips.clone(), bootstrapper })
+    let (bootstrapper, credential_ends) = bootstrapper.unzip();
+    let (node, ips) = (node.name.clone(), node.ips.clone());
+    Ok(NodeIdentity { node, name, names, ips, bootstrapper, credential_ends })
 }

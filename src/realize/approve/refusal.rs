@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use crate::base::hint::Hint;
 use crate::base::pki::PkiError;
 use crate::base::redact;
+use crate::realize::api::Stage;
 
 /// The first rule that a request breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,8 +42,8 @@ pub(crate) enum Refusal {
     /// Left to the cluster's own approver.
     #[error("spec.username is `{name}` itself: this is a renewal, which the cluster's own approver decides")]
     Renewal { name: String },
-    #[error("spec.groups is {}, without `system:nodes`", List(.found))]
-    Groups { found: Vec<String> },
+    #[error("spec.groups is {}, without `{expected}`", List(.found))]
+    Groups { found: Vec<String>, expected: &'static str },
     #[error("spec.usages is {}, not `digital signature`, `{expected}` and at most `key encipherment`", List(.found))]
     Usages {
         found: Vec<String>,
@@ -64,9 +65,35 @@ pub(crate) enum Refusal {
     /// A node needs its first certificate only once.
     #[error("`{name}` is already in the API: this may be a replay of its request")]
     Up { name: String },
+    /// Another key asks for the same node, or was approved for it.
+    #[error(
+        "its key is `{key}`, but {rival}; only `tinderbox realize approve {node} --key {key}` approves this one"
+    )]
+    Rival { node: String, key: String, rival: Rival },
+    /// A kubelet gives up after a quarter of an hour, and asks with another key.
+    #[error("its kubelet has given up: `{later}` asks for `{node}` a quarter of an hour later or more")]
+    Abandoned { node: String, later: String },
     /// A node joins before it asks for a serving certificate.
     #[error("`{name}` is not in the API yet")]
     Down { name: String },
+}
+
+/// The other request for a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rival {
+    pub request: String,
+    pub key: String,
+    pub stage: Stage,
+}
+
+impl fmt::Display for Rival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { request, key, stage } = self;
+        match stage {
+            Stage::Pending => write!(f, "`{request}`, with `{key}`, asks for the same node"),
+            _ => write!(f, "`{request}`, with `{key}`, was approved"),
+        }
+    }
 }
 
 impl Hint for Refusal {
@@ -75,6 +102,10 @@ impl Hint for Refusal {
             Self::Up { name } => {
                 Some(format!("if the machine was reinstalled, `oc delete node {name}` lets it join again"))
             }
+            Self::Rival { node, .. } => Some(format!(
+                "a kubelet that restarts asks with a new key: `systemctl restart kubelet` on `{node}` shows which request is \
+                 its own, the one that appears then; if there is another, somebody else has the node's credential"
+            )),
             Self::Unreadable(error) => error.hint(),
             _ => None,
         }

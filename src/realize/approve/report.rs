@@ -19,6 +19,12 @@ pub(crate) struct Approved {
 pub(crate) struct LeftAlone {
     pub request: String,
     pub requestor: String,
+    /// The node whose first certificate it asks for with that node's credential, by its name in cluster.yaml.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The fingerprint of the key that it does so with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,

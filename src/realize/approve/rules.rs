@@ -12,6 +12,8 @@ const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
 const USER: &str = "system:node:";
 const GROUP: &str = "system:nodes";
+/// The group of the credentials that nodes join with.
+const JOINING: &str = "system:bootstrappers";
 
 /// The certificates of a kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -54,6 +56,8 @@ pub(crate) enum Verdict {
         /// Its name in cluster.yaml.
         node: String,
         certificate: KubeletCertificate,
+        /// The fingerprint of its key.
+        key: String,
     },
     Settled(Stage),
     /// Not ours to decide.
@@ -69,11 +73,17 @@ pub(crate) fn judge(
     if request.stage != Stage::Pending {
         return Verdict::Settled(request.stage);
     }
-    let asked = SigningRequest::from_pem(&request.pem).map_err(Refusal::Unreadable);
-    match asked.and_then(|asked| decide(request, &asked, nodes, present)) {
-        Ok((node, certificate)) => Verdict::Approve { node: node.node.clone(), certificate },
+    match parse(request).and_then(|asked| {
+        let (node, certificate) = decide(request, &asked, nodes, present)?;
+        Ok(Verdict::Approve { node: node.node.clone(), certificate, key: asked.key_fingerprint })
+    }) {
+        Ok(verdict) => verdict,
         Err(refusal) => Verdict::Leave(refusal),
     }
+}
+
+pub(super) fn parse(request: &CertificateRequest) -> Result<SigningRequest, Refusal> {
+    SigningRequest::from_pem(&request.pem).map_err(Refusal::Unreadable)
 }
 
 /// The same for a parsed request.
@@ -167,8 +177,12 @@ fn client_requestor(
     bootstrapper: &str,
 ) -> Result<(), Refusal> {
     let own = format!("{USER}{}", node.name);
+    let is_joining = || request.groups.iter().any(|group| group == JOINING);
     match request.username.as_str() {
-        found if found == bootstrapper => Ok(()),
+        found if found == bootstrapper && is_joining() => Ok(()),
+        found if found == bootstrapper => {
+            Err(Refusal::Groups { found: request.groups.clone(), expected: JOINING })
+        }
         found if found == own => Err(Refusal::Renewal { name: own }),
         found => Err(Refusal::Requestor { found: found.to_owned(), expected: bootstrapper.to_owned() }),
     }
@@ -181,7 +195,7 @@ fn serving_requestor(request: &CertificateRequest, node: &NodeIdentity) -> Resul
     }
     match request.groups.iter().any(|group| group == GROUP) {
         true => Ok(()),
-        false => Err(Refusal::Groups { found: request.groups.clone() }),
+        false => Err(Refusal::Groups { found: request.groups.clone(), expected: GROUP }),
     }
 }
 

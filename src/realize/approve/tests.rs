@@ -6,12 +6,13 @@ use serde_json::json;
 
 use super::rules::decide;
 use super::rules::{Verdict, judge};
-use super::{KubeletCertificate, NodeIdentity, Refusal};
+use super::{Claim, KubeletCertificate, NodeIdentity, Refusal};
 use crate::base::hint::Hint as _;
 use crate::base::pki::SigningRequest;
 use crate::realize::api::{CertificateRequest, Stage};
 
 const NAME: &str = "worker-0.ocp4.example.com";
+const USER: &str = "system:bootstrapper:worker-0.ocp4.example.com";
 
 fn nodes() -> Vec<NodeIdentity> {
     let one = |node: &str, ips: &[&str], bootstrapper: Option<&str>| NodeIdentity {
@@ -20,23 +21,22 @@ fn nodes() -> Vec<NodeIdentity> {
         names: vec![node.to_owned(), format!("{node}.ocp4.example.com")],
         ips: ips.iter().map(|ip| ip.parse().unwrap()).collect(),
         bootstrapper: bootstrapper.map(str::to_owned),
+        credential_ends: None,
     };
     vec![
         one("bootstrap", &["192.168.126.100"], None),
-        one("worker-0", &["192.168.126.110", "fd00::110"], Some("system:bootstrapper")),
+        one("worker-0", &["192.168.126.110", "fd00::110"], Some(USER)),
     ]
 }
 
 fn request(certificate: KubeletCertificate) -> CertificateRequest {
     let (signer, usage, user) = match certificate {
-        KubeletCertificate::Client => {
-            ("kube-apiserver-client-kubelet", "client auth", "system:bootstrapper".to_owned())
-        }
+        KubeletCertificate::Client => ("kube-apiserver-client-kubelet", "client auth", USER.to_owned()),
         KubeletCertificate::Serving => ("kubelet-serving", "server auth", format!("system:node:{NAME}")),
     };
     CertificateRequest::read(json!({"metadata": {"name": "csr-1", "uid": "1"}, "spec": {
         "signerName": format!("kubernetes.io/{signer}"), "usages": ["digital signature", usage],
-        "username": user, "groups": ["system:nodes", "system:authenticated"], "request": "",
+        "username": user, "groups": ["system:nodes", "system:bootstrappers", "system:authenticated"], "request": "",
     }}))
     .unwrap()
 }
@@ -52,6 +52,7 @@ fn asked(certificate: KubeletCertificate) -> SigningRequest {
         others: Vec::new(),
         extras: Vec::new(),
         key_algorithm: "ecdsa-p256".to_owned(),
+        key_fingerprint: String::new(),
         is_signed: true,
     }
 }
@@ -153,6 +154,60 @@ fn decided_requests_are_settled_whatever_they_ask() {
     decided.stage = Stage::Pending;
     let verdict = judge(&decided, &nodes(), &BTreeSet::new());
     assert!(matches!(verdict, Verdict::Leave(Refusal::Unreadable(_))), "{verdict:?}");
+}
+
+#[test]
+fn only_the_nodes_own_credential_gets_its_certificate() {
+    let user = |name: &str| said(KubeletCertificate::Client, |request, _| request.username = name.into());
+    let other = "system:bootstrapper:worker-1.ocp4.example.com";
+    assert_eq!(user(other), format!("spec.username is `{other}`, not `{USER}`"));
+    let alone =
+        said(KubeletCertificate::Client, |request, _| request.groups = vec!["system:authenticated".into()]);
+    assert_eq!(alone, "spec.groups is `system:authenticated`, without `system:bootstrappers`");
+}
+
+/// Minutes apart, stage of the other; what is said of the later one, and of the earlier one.
+#[test]
+fn two_keys_for_one_node() {
+    let claim = |key: char, minute: i64, stage: Stage| Claim {
+        node: "worker-0".into(),
+        request: format!("csr-{key}"),
+        key: key.to_string().repeat(64),
+        stage,
+        created: time::OffsetDateTime::UNIX_EPOCH.checked_add(time::Duration::minutes(minute)),
+    };
+    let said =
+        |one: &Claim, all: &[Claim]| one.refused(all).map(|refusal| refusal.to_string()).unwrap_or_default();
+    let rival = |own: char, rival: &str| {
+        let own = own.to_string().repeat(16);
+        format!(
+            "its key is `{own}`, but {rival}; only `tinderbox realize approve worker-0 --key {own}` approves this one"
+        )
+    };
+    let asks = "`csr-a`, with `aaaaaaaaaaaaaaaa`, asks for the same node";
+    let approved = "`csr-a`, with `aaaaaaaaaaaaaaaa`, was approved";
+    let given_up = "its kubelet has given up: `csr-b` asks for `worker-0` a quarter of an hour later or more";
+    let back = rival('a', "`csr-b`, with `bbbbbbbbbbbbbbbb`, asks for the same node");
+    for (minutes, stage, later, earlier) in [
+        (0, Stage::Pending, rival('b', asks), back.clone()),
+        (14, Stage::Pending, rival('b', asks), back.clone()),
+        (15, Stage::Pending, String::new(), given_up.to_owned()),
+        (14, Stage::Approved, rival('b', approved), back.clone()),
+        (15, Stage::Approved, String::new(), given_up.to_owned()),
+        (600, Stage::Issued, rival('b', approved), given_up.to_owned()),
+        (1, Stage::Denied, String::new(), back.clone()),
+        (1, Stage::Failed, String::new(), back.clone()),
+    ] {
+        let all = [claim('a', 0, stage), claim('b', minutes, Stage::Pending)];
+        assert_eq!((said(&all[1], &all), said(&all[0], &all)), (later, earlier), "{minutes} {stage:?}");
+    }
+    // The same key twice is one machine; another node's is none of its business; a request without a date is not given up.
+    let all = [claim('a', 0, Stage::Issued), claim('a', 1, Stage::Pending)];
+    assert_eq!(said(&all[1], &all), "");
+    let other = Claim { node: "worker-1".into(), ..claim('a', 0, Stage::Pending) };
+    assert_eq!(said(&claim('b', 0, Stage::Pending), &[other]), "");
+    let dateless = Claim { created: None, ..claim('a', 0, Stage::Pending) };
+    assert_eq!(said(&claim('b', 60, Stage::Pending), &[dateless]), rival('b', asks));
 }
 
 #[test]

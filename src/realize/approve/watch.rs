@@ -9,7 +9,7 @@ use std::time::Duration;
 use time::OffsetDateTime;
 
 use super::rules::{KubeletCertificate, Verdict, judge};
-use super::{ApprovalReport, Approved, LeftAlone, Member, NodeIdentity, Refusal};
+use super::{ApprovalReport, Approved, Claim, LeftAlone, Member, NodeIdentity, Refusal};
 use crate::base::event::{Event, Events};
 use crate::base::hint::Hint as _;
 use crate::base::pki::SigningRequest;
@@ -30,6 +30,23 @@ pub(crate) struct Approver<'a> {
     pub nodes: &'a [NodeIdentity],
     pub events: &'a dyn Events,
     pub now: fn() -> OffsetDateTime,
+    /// The only request to approve, whatever other keys ask for the same node.
+    pub choice: Option<&'a Choice>,
+}
+
+/// A node, and a key that the user chose for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    /// Its name in cluster.yaml.
+    pub node: String,
+    /// What the fingerprint begins with.
+    pub key: String,
+}
+
+impl Choice {
+    fn names(&self, node: &str, key: &str) -> bool {
+        self.node == node && key.starts_with(&self.key)
+    }
 }
 
 impl Approver<'_> {
@@ -64,6 +81,11 @@ impl Approver<'_> {
         }
     }
 
+    /// The requests for first certificates of our nodes, by their own credentials.
+    pub(crate) fn claims(&self, requests: &[CertificateRequest]) -> Vec<Claim> {
+        requests.iter().filter_map(|request| Claim::of(request, self.nodes)).collect()
+    }
+
     /// How far the nodes are. Approves nothing.
     pub(crate) fn read(&self) -> Result<Vec<Member>, ApiError> {
         let (requests, nodes) = (self.client.requests()?, self.client.nodes()?);
@@ -78,12 +100,19 @@ impl Approver<'_> {
         requests.sort_by(|one, two| (one.created, &one.name).cmp(&(two.created, &two.name)));
         report.trouble = None;
         report.left.clear();
+        let claims = self.claims(&requests);
         for request in &mut requests {
+            let claim = claims.iter().find(|claim| claim.request == request.name);
             match judge(request, self.nodes, &present) {
                 Verdict::Settled(_) => {}
-                Verdict::Leave(refusal) => self.leave(report, request, &refusal),
-                Verdict::Approve { node, certificate } => {
-                    request.stage = self.approve(report, request, node, certificate)?;
+                Verdict::Leave(refusal) => self.leave(report, request, &refusal, claim),
+                Verdict::Approve { node, certificate, key } => {
+                    let is_chosen = self.choice.is_some_and(|choice| choice.names(&node, &key));
+                    match claim.filter(|_| !is_chosen).and_then(|claim| claim.refused(&claims)) {
+                        Some(refusal) => self.leave(report, request, &refusal, claim),
+                        None if self.choice.is_some() && !is_chosen => {}
+                        None => request.stage = self.approve(report, request, node, certificate)?,
+                    }
                 }
             }
         }
@@ -99,7 +128,13 @@ impl Approver<'_> {
         Ok(())
     }
 
-    fn leave(&self, report: &mut ApprovalReport, request: &CertificateRequest, refusal: &Refusal) {
+    fn leave(
+        &self,
+        report: &mut ApprovalReport,
+        request: &CertificateRequest,
+        refusal: &Refusal,
+        claim: Option<&Claim>,
+    ) {
         let reason = refusal.to_string();
         if report.is_news(format!("request {}", request.uid), &reason) {
             self.events.emit(Event::LeftAlone { request: request.name.clone(), reason: reason.clone() });
@@ -107,6 +142,8 @@ impl Approver<'_> {
         report.left.push(LeftAlone {
             request: request.name.clone(),
             requestor: request.username.clone(),
+            node: claim.map(|claim| claim.node.clone()),
+            key: claim.map(|claim| claim.key.clone()),
             reason,
             hint: refusal.hint(),
         });

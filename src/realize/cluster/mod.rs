@@ -50,7 +50,7 @@ impl ClusterAccess {
     }
 
     pub(super) fn approver<'a>(&'a self, client: &'a Client<'a>, events: &'a dyn Events) -> Approver<'a> {
-        Approver { client, nodes: &self.nodes, events, now: self.now }
+        Approver { client, nodes: &self.nodes, events, now: self.now, choice: None }
     }
 
     /// Whether the API server on a node answers, bypassing the load balancer; none if the node has no address.

@@ -11,6 +11,7 @@ use crate::realize::wait::Poll;
 use crate::realize::{ClusterAccess, Realizer, Result};
 
 const NODES: Gvr = Gvr::new("", "v1", "nodes");
+const REQUESTS: Gvr = Gvr::new("certificates.k8s.io", "v1", "certificatesigningrequests");
 /// Nodes boot or install themselves, and ask for two certificates.
 pub(super) const LIMIT: Duration = Duration::from_secs(40 * 60);
 
@@ -32,21 +33,32 @@ pub(super) fn wait(
     })
 }
 
-/// Deletes the node of a machine that is reinstalled: while the cluster still has it, the first certificate request of the
-/// new machine looks like a replay. If the API cannot be reached the node stays, and the approver says so.
+/// Deletes the node of a machine that is reinstalled, and the requests that it made with its bootstrap credential: while the
+/// cluster still has them, the first certificate request of the new machine looks like a replay, or like a second machine.
+/// If the API cannot be reached they stay, and the approver says so.
 pub(crate) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine) -> Result<()> {
     let Some(cluster) = realizer.cluster else { return Ok(()) };
     let Some(node) = cluster.nodes.iter().find(|one| one.node == machine.node) else { return Ok(()) };
-    match cluster.client(realizer.runner.cancel)?.delete(NODES, None, &node.name) {
+    let client = cluster.client(realizer.runner.cancel)?;
+    let delete = |what: &str, gvr: Gvr, name: &str| match client.delete(gvr, None, name) {
         Ok(_) => {
-            let text = format!("deleted the node `{}`: its machine is reinstalled", node.name);
+            let text = format!("deleted the {what} `{name}`: its machine is reinstalled");
             realizer.events.emit(Event::Notice { text });
+            Ok(())
         }
-        Err(ApiError::NotFound { .. }) => {}
-        Err(error) if error.is_transient() => {}
-        Err(error) => return Err(error.into()),
+        Err(ApiError::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error),
+    };
+    let forget = || {
+        delete("node", NODES, &node.name)?;
+        let claims = cluster.approver(&client, realizer.events).claims(&client.requests()?);
+        let its = claims.iter().filter(|claim| claim.node == node.node);
+        its.map(|claim| delete("certificate request", REQUESTS, &claim.request)).collect()
+    };
+    match forget() {
+        Err(error) if error.is_transient() => Ok(()),
+        done => Ok(done?),
     }
-    Ok(())
 }
 
 /// The masters, or the workers, of a report.

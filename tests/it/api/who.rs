@@ -35,7 +35,8 @@ fn curl(secrets: &Path, user: &str, args: &[&str], url: &str) -> Option<(bool, S
 #[test]
 fn only_our_own_get_in() {
     let ws = Workspace::example().prebuilt();
-    let users = ["pki/admin", "key/admin", "pki/kubelet-bootstrap", "key/kubelet-bootstrap"];
+    let users =
+        ["pki/admin", "key/admin", "pki/kubelet-bootstrap-master-0", "key/kubelet-bootstrap-master-0"];
     let others = ["pki/etcd-client", "key/etcd-client"];
     let secrets = secrets(&ws, &[&SERVER[..], &users, &others].concat());
     let api = Api::start(&Tls::api_server(&secrets));
@@ -62,15 +63,16 @@ fn only_our_own_get_in() {
     let request = r#"{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"name":"csr-1"},"spec":{},"status":{"certificate":"none"}}"#;
     let post = ["--header", "Content-Type: application/json", "--data", request];
     let url = format!("{}{requests}", api.url());
-    let (_, refused) = ask("kubelet-bootstrap", &post, &url).unwrap();
+    let (_, refused) = ask("kubelet-bootstrap-master-0", &post, &url).unwrap();
     assert!(refused.ends_with(" 403"), "{refused}");
-    api.allow("system:authenticated", "POST", requests);
-    let (_, made) = ask("kubelet-bootstrap", &post, &url).unwrap();
+    api.allow("system:bootstrappers", "POST", requests);
+    let (_, made) = ask("kubelet-bootstrap-master-0", &post, &url).unwrap();
     assert!(made.ends_with(" 201"), "{made}");
     api.look(|cluster| {
         assert_eq!(cluster.get(&format!("{requests}/csr-1")).unwrap()["status"], serde_json::Value::Null)
     });
-    let (_, refused) = ask("kubelet-bootstrap", &["--request", "DELETE"], &format!("{url}/csr-1")).unwrap();
+    let (_, refused) =
+        ask("kubelet-bootstrap-master-0", &["--request", "DELETE"], &format!("{url}/csr-1")).unwrap();
     assert!(refused.ends_with(" 403"), "{refused}");
 
     let seen = api.seen();

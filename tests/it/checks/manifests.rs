@@ -73,7 +73,25 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         Patch(
             "target: {kind: ClusterRoleBinding, name: tinderbox-node-bootstrapper}\npatch: {roleRef: {name: 'system:node'}}\n",
         ),
-        "no ClusterRoleBinding gives `system:node-bootstrapper` to user `system:bootstrapper`",
+        "no ClusterRoleBinding gives `system:node-bootstrapper` to group `system:bootstrappers`",
+    ),
+    (
+        "bootstrapper-rbac",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: mine}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: 'system:certificates.k8s.io:certificatesigningrequests:nodeclient'}\nsubjects:\n- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: 'system:bootstrappers'}\n",
+        )]),
+        "mine.yaml:6: subjects: `system:certificates.k8s.io:certificatesigningrequests:nodeclient` makes the controller manager approve what `system:bootstrappers` asks for",
+    ),
+    (
+        "bootstrapper-rbac",
+        &[],
+        Manifests(&[(
+            "mine.yaml",
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: mine}\nrules:\n- {apiGroups: [certificates.k8s.io], resources: [certificatesigningrequests/nodeclient], verbs: [create]}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: mine}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: mine}\nsubjects:\n- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: 'system:authenticated'}\n",
+        )]),
+        "`mine` makes the controller manager approve what `system:authenticated` asks for",
     ),
     (
         "kubelet-access",

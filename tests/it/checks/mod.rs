@@ -72,6 +72,7 @@ const FACTS: &[&str] = &[
     "kubelet-access",
     "kubelet-ca",
     "networks-disjoint",
+    "node-credentials",
     "openshift-config",
     "operator-network",
     "pause-image",

@@ -107,7 +107,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     ("duplicate-path", &[], Files(&WORKER_TWICE), "ignition/worker-0: /etc/a: it is there twice"),
     (
         "duplicate-path",
-        &["kubelet-ca", "pause-image"],
+        &["kubelet-ca", "node-credentials", "pause-image"],
         Files(&WORKER_BELOW),
         "ignition/worker-1: /etc/a/b: `/etc/a`, which it is below, is no directory",
     ),
@@ -143,19 +143,19 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     ),
     (
         "ignition-modes",
-        &["kubelet-ca", "pause-image"],
+        &["kubelet-ca", "node-credentials", "pause-image"],
         Files(&WORKER_DECIMAL),
         "ignition/worker-0: /etc/a: its mode 1204 keeps its owner out",
     ),
     (
         "ignition-paths",
-        &["kubelet-ca", "pause-image"],
+        &["kubelet-ca", "node-credentials", "pause-image"],
         Files(&WORKER_RELATIVE),
         "ignition/worker-0: etc/a: it is not absolute",
     ),
     (
         "ignition-pinned",
-        &["kubelet-ca", "pause-image"],
+        &["kubelet-ca", "node-credentials", "pause-image"],
         Files(&WORKER_FETCHES),
         "ignition/worker-0: /etc/a: it is fetched, and has no `verification.hash`",
     ),
@@ -243,6 +243,54 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             ],
         ),
         "ignition/master-0: /etc/kubernetes/manifests/kube-proxy.yaml: no enabled unit",
+    ),
+    (
+        "node-credentials",
+        &[],
+        Recipe(
+            "65-ignition/workers.toml",
+            &[(
+                "kubeconfig/kubelet-bootstrap-{node}:kubelet-bootstrap-{node}.kubeconfig",
+                "kubeconfig/kubelet-bootstrap-worker-0:kubelet-bootstrap-worker-0.kubeconfig",
+            )],
+        ),
+        "ignition/worker-1: /etc/kubernetes/kubeconfig: it is for `O=system:bootstrappers, CN=system:bootstrapper:worker-0.ocp4.example.com`, not for `O=system:bootstrappers, CN=system:bootstrapper:worker-1.ocp4.example.com`",
+    ),
+    (
+        "node-credentials",
+        &[],
+        All(&[
+            Recipe(
+                "24-pki/kubelet-bootstrap.toml",
+                &[(
+                    "key/kubelet-bootstrap-{node}:kubelet-bootstrap-{node}.key",
+                    "key/kubelet-bootstrap-master-0:kubelet-bootstrap-master-0.key",
+                )],
+            ),
+            Recipe(
+                "26-kubeconfig/kubelet-bootstrap.toml",
+                &[(
+                    "key/kubelet-bootstrap-{node}:kubelet-bootstrap-{node}.key",
+                    "key/kubelet-bootstrap-master-0:kubelet-bootstrap-master-0.key",
+                )],
+            ),
+        ]),
+        "ignition/master-1: /etc/kubernetes/kubeconfig: `master-0` has the same key",
+    ),
+    (
+        "node-credentials",
+        &[],
+        Recipe("24-pki/kubelet-bootstrap.toml", &[("most_hours = 336", "most_hours = 8760")]),
+        "ignition/master-0: /etc/kubernetes/kubeconfig: it is valid for 365 days, not for 14",
+    ),
+    (
+        "node-credentials",
+        &[],
+        Recipe(
+            "24-pki/kubelet-bootstrap.toml",
+            &[("organizations = [\"system:bootstrappers\"]", "organizations = [\"system:masters\"]")],
+        ),
+        "it is for `O=system:masters, CN=system:bootstrapper:master-0.ocp4.example.com`, not for",
     ),
     (
         "kubelet-ca",

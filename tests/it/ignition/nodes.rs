@@ -290,6 +290,7 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
     assembled
     bootstrap-config/authentication
     check/bootkube
+    check/certificates
     check/crds
     check/hand-over
     check/ignition
@@ -298,6 +299,7 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
     check/references
     check/render
     check/schemas
+    check/secrets
     check/static-pods
     cluster
     identity/mac-worker-2
@@ -311,8 +313,11 @@ fn another_worker_adds_its_own_and_rebuilds_what_lists_workers() {
     infra/haproxy-pivoted
     infra/network
     infra/worker-2
+    key/kubelet-bootstrap-worker-2
+    kubeconfig/kubelet-bootstrap-worker-2
     manifest/cluster-config
     mco/inputs
     patched
+    pki/kubelet-bootstrap-worker-2
     ");
 }

@@ -204,7 +204,39 @@ fn extensions_are_those_of_the_facts() {
         TLS Web Client Authentication
     X509v3 Basic Constraints: critical
         CA:FALSE
-    subject=CN = system:bootstrapper
+    subject=O = system:bootstrappers, CN = system:bootstrapper:master-0.ocp4.example.com
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=O = system:bootstrappers, CN = system:bootstrapper:master-1.ocp4.example.com
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=O = system:bootstrappers, CN = system:bootstrapper:master-2.ocp4.example.com
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=O = system:bootstrappers, CN = system:bootstrapper:worker-0.ocp4.example.com
+    issuer=CN = kubernetes-ca
+    X509v3 Key Usage: critical
+        Digital Signature
+    X509v3 Extended Key Usage: 
+        TLS Web Client Authentication
+    X509v3 Basic Constraints: critical
+        CA:FALSE
+    subject=O = system:bootstrappers, CN = system:bootstrapper:worker-1.ocp4.example.com
     issuer=CN = kubernetes-ca
     X509v3 Key Usage: critical
         Digital Signature

@@ -14,7 +14,7 @@ use std::process::Command;
 use crate::harness::{Workspace, left_out};
 
 /// Leaves of the example and the authority of each.
-const LEAVES: [(&str, &str); 15] = [
+const LEAVES: [(&str, &str); 19] = [
     ("admin", "kubernetes-ca"),
     ("etcd-client", "etcd-ca"),
     ("etcd-peer-bootstrap", "etcd-ca"),
@@ -28,7 +28,11 @@ const LEAVES: [(&str, &str); 15] = [
     ("kube-controller-manager", "kubernetes-ca"),
     ("kube-proxy", "kubernetes-ca"),
     ("kube-scheduler", "kubernetes-ca"),
-    ("kubelet-bootstrap", "kubernetes-ca"),
+    ("kubelet-bootstrap-master-0", "kubernetes-ca"),
+    ("kubelet-bootstrap-master-1", "kubernetes-ca"),
+    ("kubelet-bootstrap-master-2", "kubernetes-ca"),
+    ("kubelet-bootstrap-worker-0", "kubernetes-ca"),
+    ("kubelet-bootstrap-worker-1", "kubernetes-ca"),
     ("machine-config-server", "root-ca"),
 ];
 

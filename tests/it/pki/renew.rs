@@ -112,7 +112,12 @@ fn expiry_lists_every_certificate() {
     ws.build(&[]);
     let found = ws.json(&["expiry"]);
     let rows = found["certificates"].as_array().unwrap();
-    assert_eq!(rows.len(), 20);
+    assert_eq!(rows.len(), 24);
+    let joining: Vec<&str> = rows[..6].iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        (joining[0], joining[1], joining[5]),
+        ("kube-proxy", "kubelet-bootstrap-master-0", "kubelet-bootstrap-worker-1")
+    );
     let ends: Vec<&str> = rows.iter().map(|row| row["not_after"].as_str().unwrap()).collect();
     assert!(ends.is_sorted());
     let authorities =

@@ -22,9 +22,9 @@ fn two_machines_make_the_same_files() {
     let (one, other) = (Workspace::example(), Workspace::example().prebuilt());
     let files = result(&one);
     assert!(files == result(&other), "every byte, private keys included");
-    assert_eq!(keys(&files).len(), 22);
+    assert_eq!(keys(&files).len(), 26);
     let distinct: BTreeSet<&[u8]> = keys(&files).into_values().collect();
-    assert_eq!(distinct.len(), 22, "no key twice");
+    assert_eq!(distinct.len(), 26, "no key twice");
 }
 
 #[test]

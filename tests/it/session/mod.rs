@@ -326,7 +326,7 @@ fn checks() {
     passed  bootkube-path                 bootkube.sh is in /usr/local/bin, can be executed, and is what bootkube.service starts
     passed  bootstrap-complete            bootkube creates ConfigMap kube-system/bootstrap with `status: complete`
     passed  bootstrap-kubelet-standalone  the bootstrap kubelet has neither `--kubeconfig` nor `--bootstrap-kubeconfig`; it only runs static pods
-    passed  bootstrapper-rbac             User system:bootstrapper is bound to ClusterRole system:node-bootstrapper
+    passed  bootstrapper-rbac             Group system:bootstrappers is bound to ClusterRole system:node-bootstrapper, and to nothing that makes the controller manager approve its requests
     passed  ca-path-length                kubernetes-ca leaves room for kubelet-ca below it, no authority has more below it than it allows, and bundles hold the chain up to the root
     passed  cel-bounds                    lists, maps and strings that a CRD's CEL rules go over have a bound: maxItems, maxProperties, maxLength (a warning)
     passed  cluster-config-v1             ConfigMap kube-system/cluster-config-v1 holds the install-config, without the pull secret
@@ -371,6 +371,7 @@ fn checks() {
     passed  network-cidrs                 every CIDR of both Networks is an address with a prefix, and no address inside of that
     passed  network-status                config.openshift.io/v1 Network has a service network in its spec, and the same in its status
     passed  networks-disjoint             machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
+    passed  node-credentials              every node joins with a client certificate and a key of its own: CN=system:bootstrapper:<its name>, O=system:bootstrappers, valid for at most 14 days
     passed  openshift-config              the API server has `--openshift-config`, SecurityContextConstraint among its plug-ins and SystemMasters among its authorization modes; the file has the service network of Network `cluster`, and no flag says what the file overrules
     passed  operator-network              both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
     passed  pause-image                   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file

@@ -50,7 +50,10 @@ fn each_entry_is_taken_away() {
             for (place, (name, less)) in without_each(text).into_iter().enumerate() {
                 let mut changed = machines.clone();
                 changed[at].files.insert(path.clone(), less);
-                let key = (machine.pool != Pool::Bootstrap, path.clone(), place, name);
+                // Each node joins as itself.
+                let on_node = machine.pool != Pool::Bootstrap;
+                let name = if on_node { name.replace(&machine.name, "NODE") } else { name };
+                let key = (on_node, path.clone(), place, name);
                 let refused = verified(&changed).refused();
                 found.entry(key).or_default().entry(refused).or_default().push(machine.name.clone());
             }
@@ -211,7 +214,7 @@ fn each_entry_is_taken_away() {
       api-servers-to-pods after
     nodes /etc/kubernetes/kubeconfig 0 CN=kubernetes-ca
       api-servers-to-kubelets before
-    nodes /etc/kubernetes/kubeconfig 2 CN=system:bootstrapper
+    nodes /etc/kubernetes/kubeconfig 2 O=system:bootstrappers, CN=system:bootstrapper:NODE.ocp4.example.com
       joining-kubelets-to-api-servers before
       joining-kubelets-to-api-servers after
     nodes /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig 0 CN=kubernetes-ca

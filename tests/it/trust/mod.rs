@@ -369,7 +369,7 @@ fn each_other_reason_is_said() {
       components-to-api-servers before: /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig: `CN=system:kube-controller-manager` is signed by `CN=kubernetes-ca`, which is not in it
       masters-to-bootstrap-api-server after: `CN=kubernetes-ca`, which signs it, is not vouched for
       administrators-to-api-servers before: /etc/kubernetes/kubeconfigs/admin.kubeconfig: `O=system:masters, CN=system:admin` is signed by `CN=kubernetes-ca`, which is not in it
-      joining-kubelets-to-api-servers before: /etc/kubernetes/kubeconfig on master-0: `CN=system:bootstrapper` is signed by `CN=kubernetes-ca`, which is not in it
+      joining-kubelets-to-api-servers before: /etc/kubernetes/kubeconfig on master-0: `O=system:bootstrappers, CN=system:bootstrapper:master-0.ocp4.example.com` is signed by `CN=kubernetes-ca`, which is not in it
       kube-proxy-to-api-servers before: /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig on master-0: `CN=system:kube-proxy` is signed by `CN=kubernetes-ca`, which is not in it
       kubelets-to-api-servers before: `CN=kubernetes-ca`, which signs it, is not vouched for
     no kubelet authority
@@ -442,7 +442,7 @@ fn a_patch_is_followed() {
     insta::assert_snapshot!(bad.join("\n"), @r#"
     before8 -. "kube-controller-manager, kube-scheduler (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfigs/kube-controller-manager.kubeconfig: 'CN=system:kube-controller-manager' is signed by 'CN=kubernetes-ca', which is not in it<br/>the API refuses the controller manager and the scheduler" .-> before3
     before5 -. "admin (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfigs/admin.kubeconfig: 'O=system:masters, CN=system:admin' is signed by 'CN=kubernetes-ca', which is not in it<br/>the admin kubeconfig dies with the bootstrap node" .-> before3
-    before12 -. "kubelet-bootstrap (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfig on master-0: 'CN=system:bootstrapper' is signed by 'CN=kubernetes-ca', which is not in it<br/>kubelets that want to join are refused by the masters" .-> before3
+    before12 -. "kubelet-bootstrap (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfig on master-0: 'O=system:bootstrappers, CN=system:bootstrapper:master-0.ocp4.example.com' is signed by 'CN=kubernetes-ca', which is not in it<br/>kubelets that want to join are refused by the masters" .-> before3
     before10 -. "kube-proxy (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: /etc/kubernetes/kubeconfigs/kube-proxy.kubeconfig on master-0: 'CN=system:kube-proxy' is signed by 'CN=kubernetes-ca', which is not in it<br/>kube-proxy is refused, and service addresses do not work on masters before OVN" .-> before3
     before9 -. "signed by kubernetes-ca (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: 'CN=kubernetes-ca', which signs it, is not vouched for<br/>kubelet certificates issued during bootstrap are refused" .-> before3
     after11 -. "signed by kube-control-plane-signer (client)<br/>kube-apiserver --client-ca-file etcd-ca.crt<br/>REFUSED: 'CN=kubernetes-ca', which signs it, is not vouched for<br/>the masters' components are refused wherever the load balancer leads them to the bootstrap node" .-> after12

@@ -172,14 +172,53 @@ pub(super) const CLUSTER_CONFIG: Check = Check {
 pub(super) const BOOTSTRAPPER_RBAC: Check = Check {
     name: "bootstrapper-rbac",
     config: &[],
-    run: |artifacts, report| bound(artifacts, report, "system:bootstrapper", "system:node-bootstrapper"),
+    run: |artifacts, report| {
+        bound(artifacts, report, ("Group", BOOTSTRAPPERS), "system:node-bootstrapper");
+        for (binding, role) in bindings(artifacts) {
+            let subject = binding.list("subjects").iter().find(|subject| joins(subject));
+            if let Some(subject) = subject.filter(|_| approves(artifacts, role)) {
+                let name = subject.get("name").and_then(YamlNode::text).unwrap_or_default();
+                let message = format!("`{role}` makes the controller manager approve what `{name}` asks for");
+                report.at(binding, subject.line, "subjects", message);
+            }
+        }
+    },
 };
+
+/// The group of credentials that nodes join with.
+const BOOTSTRAPPERS: &str = "system:bootstrappers";
+/// Whoever may create this gets a client certificate for any node, with no further question.
+const NODE_CLIENT: &str = "certificatesigningrequests/nodeclient";
+
+/// Whether a subject includes a credential that a node joins with.
+fn joins(subject: &YamlNode) -> bool {
+    let word = |key: &str| subject.get(key).and_then(YamlNode::text).unwrap_or_default();
+    match word("kind") {
+        "Group" => [BOOTSTRAPPERS, "system:authenticated"].contains(&word("name")),
+        _ => word("name").starts_with("system:bootstrapper:"),
+    }
+}
+
+/// Whether a role lets the controller manager approve client certificates of nodes: the API server's own, or one of
+/// these manifests.
+fn approves(artifacts: &Artifacts<'_>, role: &str) -> bool {
+    let has = |rule: &YamlNode, key: &str, wanted: &str| {
+        let values = rule.get(key).map(YamlNode::items).unwrap_or_default().iter();
+        values.filter_map(YamlNode::text).any(|value| value == wanted || value == "*")
+    };
+    let may = |rule: &YamlNode| has(rule, "resources", NODE_CLIENT) && has(rule, "verbs", "create");
+    let mut roles = artifacts.kind(RBAC, "ClusterRole");
+    role == "system:certificates.k8s.io:certificatesigningrequests:nodeclient"
+        || roles.any(|one| one.text("metadata.name") == Some(role) && one.list("rules").iter().any(may))
+}
 
 /// The API server may contact kubelets.
 pub(super) const KUBELET_ACCESS: Check = Check {
     name: "kubelet-access",
     config: &[],
-    run: |artifacts, report| bound(artifacts, report, "system:kube-apiserver", "system:kubelet-api-admin"),
+    run: |artifacts, report| {
+        bound(artifacts, report, ("User", "system:kube-apiserver"), "system:kubelet-api-admin");
+    },
 };
 
 /// Checks the only object of a kind, which must exist.
@@ -197,19 +236,27 @@ pub(super) fn one(
     found.for_each(|document| look(document, report));
 }
 
-/// Checks that a ClusterRoleBinding grants `role` to `user`.
-pub(super) fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, user: &str, role: &str) {
-    let mut bindings = artifacts.kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
-    let given = bindings.any(|binding| {
-        binding.text("roleRef.kind") == Some("ClusterRole")
-            && binding.text("roleRef.name") == Some(role)
-            && binding.list("subjects").iter().any(|subject| {
-                subject.get("kind").and_then(YamlNode::text) == Some("User")
-                    && subject.get("name").and_then(YamlNode::text) == Some(user)
-            })
-    });
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
+/// Every ClusterRoleBinding, with the name of its ClusterRole.
+fn bindings<'a>(artifacts: &'a Artifacts<'_>) -> impl Iterator<Item = (&'a Document, &'a str)> {
+    let bindings = artifacts.kind(RBAC, "ClusterRoleBinding");
+    bindings
+        .filter(|binding| binding.text("roleRef.kind") == Some("ClusterRole"))
+        .filter_map(|binding| Some((binding, binding.text("roleRef.name")?)))
+}
+
+/// Checks that a ClusterRoleBinding grants `role` to a user or group.
+fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, (kind, name): (&str, &str), role: &str) {
+    let is = |subject: &YamlNode| {
+        subject.get("kind").and_then(YamlNode::text) == Some(kind)
+            && subject.get("name").and_then(YamlNode::text) == Some(name)
+    };
+    let given =
+        bindings(artifacts).any(|(binding, of)| of == role && binding.list("subjects").iter().any(is));
     if !given {
-        report.add("manifests", None, "", format!("no ClusterRoleBinding gives `{role}` to user `{user}`"));
+        let to = format!("{} `{name}`", kind.to_lowercase());
+        report.add("manifests", None, "", format!("no ClusterRoleBinding gives `{role}` to {to}"));
     }
 }
 

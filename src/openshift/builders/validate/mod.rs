@@ -103,6 +103,7 @@ pub(crate) const CHECKS: &[Check] = &[
     references::NAMESPACES,
     manifests::NETWORK_CIDRS,
     manifests::NETWORK_STATUS,
+    ignition::CREDENTIALS,
     ignition::NODE_IMAGE,
     admission::OPENSHIFT_CONFIG,
     manifests::OPERATOR_NETWORK,

@@ -182,7 +182,7 @@ fn recipes_are_made_for_lists_whose_elements_have_names() {
     assert_eq!(fields.elements("bootstrap").unwrap(), ["bootstrap"]);
     assert_eq!(fields.elements("cluster"), None, "a map, and not an element of a list");
     assert_eq!(fields.elements("networks"), None);
-    assert_eq!(fields.lists(), ["bootstrap", "masters", "nodes", "workers"]);
+    assert_eq!(fields.lists(), ["bootstrap", "joining", "masters", "nodes", "workers"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn tls(secrets: &Path) -> Tls {
 impl Stage {
     fn new(ws: Workspace) -> Self {
         ws.build(&["cluster"]);
-        let users = ["key/kubernetes-ca", "kubeconfig/kubelet-bootstrap", "kubeconfig/admin"];
+        let users = ["key/kubernetes-ca"];
         let secrets = secrets(&ws, &[&SERVER[..], &users].concat());
         let api = Api::start(&tls(&secrets));
         api.allow("system:authenticated", "POST", PATH);
@@ -52,8 +52,9 @@ impl Stage {
     /// The kubeconfig of a user: one of ours by name, else one that kubernetes-ca vouches for, as for a node that has
     /// its client certificate.
     fn kubeconfig(&self, user: &str, groups: &[&str]) -> String {
-        if let "kubelet-bootstrap" | "admin" = user {
-            return self.read(&format!("{user}.kubeconfig"));
+        if user == "admin" || user.starts_with("kubelet-bootstrap-") {
+            let path = self.ws.dir.join(format!("result/kubeconfigs/{user}.kubeconfig"));
+            return std::fs::read_to_string(path).unwrap();
         }
         let ca = Certificate::from_pem(&self.read("kubernetes-ca.crt")).unwrap();
         let ca_key = PrivateKey::from_pem(&self.read("kubernetes-ca.key")).unwrap();
@@ -127,7 +128,7 @@ const S: &[&str] = &["digital signature", "server auth"];
 /// Who asks: a user and its groups, as their certificate says it.
 type By = (&'static str, &'static [&'static str]);
 
-const BOOT: By = ("kubelet-bootstrap", &[]);
+const BOOT: By = ("kubelet-bootstrap-master-0", &[]);
 const NODE: By = ("system:node:worker-0.ocp4.example.com", &["system:nodes"]);
 
 /// Up is worker-0, with 192.168.126.110; nobody else is.
@@ -159,8 +160,8 @@ fn clients() -> Vec<Case> {
         client("c01", good(), ""),
         usages("c02", &["digital signature", "key encipherment", "client auth"], ""),
         usages("c03", &["client auth", "key encipherment", "digital signature"], ""),
-        client("c04", Csr::of("master-2.ocp4.example.com"), ""),
-        client("c05", Csr::of("worker-1.ocp4.example.com"), ""),
+        ("c04", ("kubelet-bootstrap-master-2", &[]), CLIENT, C.to_vec(), Csr::of("master-2.ocp4.example.com").pem(), ""),
+        ("c05", ("kubelet-bootstrap-worker-1", &[]), CLIENT, C.to_vec(), Csr::of("worker-1.ocp4.example.com").pem(), ""),
         client("c06", Csr { password: true, ..good() }, "spec.request asks for more than names: `attribute 1.2.840.113549.1.9.7`"),
         client("c07", Csr::of("worker-9.ocp4.example.com"), "the subject's CN names `worker-9.ocp4.example.com`, which is not a node of this cluster"),
         client("c08", Csr::of("master-0"), "the subject's CN names `master-0`, which is not a node of this cluster"),
@@ -180,17 +181,20 @@ fn clients() -> Vec<Case> {
         client("c22", good().name(URI, b"spiffe://x"), "the subject alternative names have the URI `spiffe://x`, but a client certificate has none"),
         client("c23", Csr { extension: Some((vec![0x55, 29, 19], vec![0x30, 3, 1, 1, 0xff])), ..good() }, "spec.request asks for more than names: `extension basicConstraints`"),
         client("c24", Csr { forged: true, ..good() }, "spec.request is not signed with its own key"),
-        client("c25", Csr::of(UP), "`worker-0.ocp4.example.com` is already in the API: this may be a replay of its request"),
+        ("c25", ("kubelet-bootstrap-worker-0", &[]), CLIENT, C.to_vec(), Csr::of(UP).pem(), "`worker-0.ocp4.example.com` is already in the API: this may be a replay of its request"),
         usages("c26", &["digital signature"], "spec.usages is `digital signature`, not `digital signature`, `client auth` and at most `key encipherment`"),
         usages("c27", &["digital signature", "client auth", "server auth"], "spec.usages is `digital signature`, `client auth`, `server auth`, not `digital signature`, `client auth` and at most `key encipherment`"),
         usages("c28", S, "spec.usages is `digital signature`, `server auth`, not `digital signature`, `client auth` and at most `key encipherment`"),
         usages("c29", &["digital signature", "client auth", "cert sign"], "spec.usages is `digital signature`, `client auth`, `cert sign`, not `digital signature`, `client auth` and at most `key encipherment`"),
-        by("c30", ("mallory", &[]), "spec.username is `mallory`, not `system:bootstrapper`"),
-        by("c31", ("system:serviceaccount:kube-system:bootstrapper", &["system:bootstrappers"]), "spec.username is `system:serviceaccount:kube-system:bootstrapper`, not `system:bootstrapper`"),
-        by("c32", NODE, "spec.username is `system:node:worker-0.ocp4.example.com`, not `system:bootstrapper`"),
+        by("c30", ("mallory", &[]), "spec.username is `mallory`, not `system:bootstrapper:master-0.ocp4.example.com`"),
+        by("c31", ("system:serviceaccount:kube-system:bootstrapper", &["system:bootstrappers"]), "spec.username is `system:serviceaccount:kube-system:bootstrapper`, not `system:bootstrapper:master-0.ocp4.example.com`"),
+        by("c32", NODE, "spec.username is `system:node:worker-0.ocp4.example.com`, not `system:bootstrapper:master-0.ocp4.example.com`"),
         by("c33", ("system:node:master-0.ocp4.example.com", &["system:nodes"]), "spec.username is `system:node:master-0.ocp4.example.com` itself: this is a renewal, which the cluster's own approver decides"),
-        by("c34", ("admin", &[]), "spec.username is `system:admin`, not `system:bootstrapper`"),
+        by("c34", ("admin", &[]), "spec.username is `system:admin`, not `system:bootstrapper:master-0.ocp4.example.com`"),
         ("c35", BOOT, "kubernetes.io/kube-apiserver-client", C.to_vec(), good().pem(), "spec.signerName is `kubernetes.io/kube-apiserver-client`, which signs nothing that a node asks for"),
+        client("c37", Csr::of("master-2.ocp4.example.com"), "spec.username is `system:bootstrapper:master-0.ocp4.example.com`, not `system:bootstrapper:master-2.ocp4.example.com`"),
+        by("c38", ("system:bootstrapper:master-0.ocp4.example.com", &[]), "spec.groups is `system:authenticated`, without `system:bootstrappers`"),
+        by("c39", ("system:bootstrapper", &["system:bootstrappers"]), "spec.username is `system:bootstrapper`, not `system:bootstrapper:master-0.ocp4.example.com`"),
         ("c36", BOOT, "example.com/mine", C.to_vec(), good().pem(), "spec.signerName is `example.com/mine`, which signs nothing that a node asks for"),
     ]
 }
@@ -223,7 +227,7 @@ fn servings() -> Vec<Case> {
         serving("s21", Csr { forged: true, ..own() }, "spec.request is not signed with its own key"),
         usages("s22", C, "spec.usages is `digital signature`, `client auth`, not `digital signature`, `server auth` and at most `key encipherment`"),
         usages("s23", &["digital signature", "server auth", "client auth"], "spec.usages is `digital signature`, `server auth`, `client auth`, not `digital signature`, `server auth` and at most `key encipherment`"),
-        by("s24", BOOT, "spec.username is `system:bootstrapper`, not `system:node:worker-0.ocp4.example.com`"),
+        by("s24", BOOT, "spec.username is `system:bootstrapper:master-0.ocp4.example.com`, not `system:node:worker-0.ocp4.example.com`"),
         by("s25", ("system:node:worker-0.ocp4.example.com", &[]), "spec.groups is `system:authenticated`, without `system:nodes`"),
         ("s26", ("system:node:master-0.ocp4.example.com", &["system:nodes"]), SERVING, S.to_vec(), Csr::serving(DOWN, [192, 168, 126, 101]).pem(), "`master-0.ocp4.example.com` is not in the API yet"),
         ("s27", ("system:node:bootstrap.ocp4.example.com", &["system:nodes"]), SERVING, S.to_vec(), Csr::serving("bootstrap.ocp4.example.com", [192, 168, 126, 100]).pem(), "the subject's CN names `bootstrap.ocp4.example.com`, the bootstrap machine, which never joins"),
@@ -256,14 +260,14 @@ fn the_right_requests_are_approved_and_no_others() {
         let kubeconfig = kubeconfigs.entry((user, groups)).or_insert_with(|| stage.kubeconfig(user, groups));
         // Who asks is written by the server, whatever is sent.
         let mut sent = request(name, signer, usages, pem);
-        sent["spec"]["username"] = json!("system:bootstrapper");
-        sent["spec"]["groups"] = json!(["system:nodes"]);
+        sent["spec"]["username"] = json!("system:bootstrapper:master-0.ocp4.example.com");
+        sent["spec"]["groups"] = json!(["system:nodes", "system:bootstrappers"]);
         stage.send(kubeconfig, &sent);
     }
     // Others have decided about these.
     for (name, decision) in [("d01", "Approved"), ("d02", "Denied"), ("d03", "Failed")] {
         let mut decided = request(name, CLIENT, C, &Csr::of(DOWN).pem());
-        decided["spec"]["username"] = json!("system:bootstrapper");
+        decided["spec"]["username"] = json!("system:bootstrapper:master-0.ocp4.example.com");
         decided["status"]["conditions"] = json!([{"type": decision, "status": "True", "reason": "Other"}]);
         stage.api.look(|cluster| cluster.put(decided));
     }
@@ -308,6 +312,97 @@ fn the_right_requests_are_approved_and_no_others() {
     let again = stage.approve();
     assert_eq!(again["approved"], json!([]));
     assert_eq!(again["left"], report["left"]);
+}
+
+/// Two keys ask for one node: neither gets its certificate, until the user says which.
+#[test]
+fn two_keys_for_one_node_are_left_to_the_user() {
+    let stage = single();
+    let (boot, at) = (stage.kubeconfig(BOOT.0, BOOT.1), stage.at());
+    let text = |args: &[&str]| {
+        let all = [&["realize", "approve", "--server", &at], args].concat();
+        stage.ws.run(&all).replace(&at, "[API]")
+    };
+    for (name, key) in [("one", 0), ("two", 1)] {
+        stage.send(&boot, &request(name, CLIENT, C, &Csr { key, ..Csr::of(DOWN) }.pem()));
+    }
+    insta::assert_snapshot!(text(&[]), @r"
+    left      one  its key is `ce97ec20d43661a1`, but `two`, with `40f5ccec4350fd37`, asks for the same node; only `tinderbox realize approve master-0 --key ce97ec20d43661a1` approves this one
+              a kubelet that restarts asks with a new key: `systemctl restart kubelet` on `master-0` shows which request is its own, the one that appears then; if there is another, somebody else has the node's credential
+    left      two  its key is `40f5ccec4350fd37`, but `one`, with `ce97ec20d43661a1`, asks for the same node; only `tinderbox realize approve master-0 --key 40f5ccec4350fd37` approves this one
+              a kubelet that restarts asks with a new key: `systemctl restart kubelet` on `master-0` shows which request is its own, the one that appears then; if there is another, somebody else has the node's credential
+    NODE      IN THE API  CLIENT   SERVING  NAME
+    master-0  missing     pending           master-0.ocp4.example.com
+    [stderr]
+    left alone one: its key is `ce97ec20d43661a1`, but `two`, with `40f5ccec4350fd37`, asks for the same node; only `tinderbox realize approve master-0 --key ce97ec20d43661a1` approves this one
+    left alone two: its key is `40f5ccec4350fd37`, but `one`, with `ce97ec20d43661a1`, asks for the same node; only `tinderbox realize approve master-0 --key 40f5ccec4350fd37` approves this one
+    [exit 0]
+    ");
+    let left = stage.approve()["left"].clone();
+    let key = |at: usize| left[at]["key"].as_str().unwrap().to_owned();
+    assert_eq!((key(0).len(), left[0]["node"].as_str()), (64, Some("master-0")));
+    assert_ne!(key(0), key(1));
+    // What is not among them is not approved; nor is what the node's credential has not asked for.
+    insta::assert_snapshot!(text(&["master-0", "--key", &"ab".repeat(8)]), @r"
+    [stderr]
+    left alone one: its key is `ce97ec20d43661a1`, but `two`, with `40f5ccec4350fd37`, asks for the same node; only `tinderbox realize approve master-0 --key ce97ec20d43661a1` approves this one
+    left alone two: its key is `40f5ccec4350fd37`, but `one`, with `ce97ec20d43661a1`, asks for the same node; only `tinderbox realize approve master-0 --key 40f5ccec4350fd37` approves this one
+    error: no request that may be approved asks for `master-0` with the key `abababababababab`
+    hint: `tinderbox realize approve` lists all requests, and why each is left alone
+    [exit 1]
+    ");
+    insta::assert_snapshot!(text(&["master-9", "--key", &key(1)]), @r"
+    [stderr]
+    error: `master-9` is not a master or worker of cluster.yaml
+    hint: did you mean `master-0`?
+    [exit 2]
+    ");
+    insta::assert_snapshot!(text(&["master-0", "--key", "ab"]), @r"
+    [stderr]
+    error: invalid value 'ab' for '--key <FINGERPRINT>': it has 16 to 64 hexadecimal digits
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+    assert!(stage.conditions("one").is_null() && stage.conditions("two").is_null());
+
+    let prefix = key(1)[..20].to_uppercase();
+    let done = stage.ws.json(&["realize", "approve", "--server", &at, "master-0", "--key", &prefix]);
+    assert_eq!(done["approved"], json!([{"request": "two", "node": "master-0", "certificate": "client"}]));
+    assert!(stage.conditions("one").is_null());
+    // From now on the other one is known to be late.
+    insta::assert_snapshot!(text(&[]), @r"
+    left      one  its key is `ce97ec20d43661a1`, but `two`, with `40f5ccec4350fd37`, was approved; only `tinderbox realize approve master-0 --key ce97ec20d43661a1` approves this one
+              a kubelet that restarts asks with a new key: `systemctl restart kubelet` on `master-0` shows which request is its own, the one that appears then; if there is another, somebody else has the node's credential
+    NODE      IN THE API  CLIENT    SERVING  NAME
+    master-0  missing     approved           master-0.ocp4.example.com
+    [stderr]
+    left alone one: its key is `ce97ec20d43661a1`, but `two`, with `40f5ccec4350fd37`, was approved; only `tinderbox realize approve master-0 --key ce97ec20d43661a1` approves this one
+    [exit 0]
+    ");
+    sign(&stage, "two");
+    assert_eq!(stage.approve()["approved"], json!([]));
+}
+
+/// A kubelet that waited in vain for a quarter of an hour asks with another key, and gets its certificate.
+#[test]
+fn a_request_that_was_given_up_does_not_count() {
+    let stage = single();
+    let boot = stage.kubeconfig(BOOT.0, BOOT.1);
+    for (name, key, when) in [("one", 0, "2026-01-01T00:00:00Z"), ("two", 1, "2026-01-01T00:15:02Z")] {
+        stage.send(&boot, &request(name, CLIENT, C, &Csr { key, ..Csr::of(DOWN) }.pem()));
+        stage.api.look(|cluster| {
+            let mut object = cluster.get(&format!("{PATH}/{name}")).unwrap().clone();
+            object["metadata"]["creationTimestamp"] = json!(when);
+            cluster.put(object);
+        });
+    }
+    let report = stage.approve();
+    assert_eq!(report["approved"], json!([{"request": "two", "node": "master-0", "certificate": "client"}]));
+    assert_eq!(
+        report["left"][0]["reason"],
+        "its kubelet has given up: `two` asks for `master-0` a quarter of an hour later or more"
+    );
 }
 
 /// Between our look and our approval, everything may change.
@@ -531,7 +626,7 @@ fn the_client_says_who_refused_what() {
     let forbidden = ask(&stage.kubeconfig(BOOT.0, BOOT.1)).nodes().unwrap_err();
     assert_eq!(
         shown(forbidden),
-        "the API at `[API]` forbids it: User \"system:bootstrapper\" cannot GET path \"/api/v1/nodes\""
+        "the API at `[API]` forbids it: User \"system:bootstrapper:master-0.ocp4.example.com\" cannot GET path \"/api/v1/nodes\""
     );
     // Another cluster's: neither side trusts the other.
     let other = Workspace::example().prebuilt();

@@ -77,7 +77,8 @@ fn kubelet(cluster: &mut Cluster, node: &str, ip: [u8; 4]) -> bool {
     if !has(cluster, &client) {
         let signer = "kubernetes.io/kube-apiserver-client-kubelet";
         let groups = ["system:bootstrappers", "system:authenticated"];
-        cluster.put(request(&client, signer, "client auth", "system:bootstrapper", &groups, &Csr::of(&name)));
+        let user = format!("system:bootstrapper:{name}");
+        cluster.put(request(&client, signer, "client auth", &user, &groups, &Csr::of(&name)));
     }
     if !signed(cluster, &client) {
         return false;

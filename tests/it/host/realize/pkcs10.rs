@@ -32,6 +32,8 @@ pub(crate) struct Csr {
     pub(crate) teletex: bool,
     /// Signed by somebody else.
     pub(crate) forged: bool,
+    /// Which key; the same one for all by default.
+    pub(crate) key: u8,
 }
 
 fn tlv(tag: u8, parts: &[Vec<u8>]) -> Vec<u8> {
@@ -102,7 +104,7 @@ impl Csr {
     /// In PEM.
     pub(crate) fn pem(&self) -> String {
         let key = |byte: u8| SigningKey::from_slice(&[byte; 32]).unwrap();
-        let (own, signer) = (key(7), key(if self.forged { 8 } else { 7 }));
+        let (own, signer) = (key(7 + self.key), key(if self.forged { 99 } else { 7 + self.key }));
         let text = if self.teletex { TELETEX } else { UTF8 };
         let subject: Vec<Vec<u8>> = self
             .subject

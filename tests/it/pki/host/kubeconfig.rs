@@ -10,12 +10,36 @@ use tinderbox::internals::pki::{Certificate, PrivateKey};
 use crate::harness::{Workspace, left_out, list, mode};
 
 /// Name, user, server: the table of the facts.
-const TABLE: [(&str, &str, &str); 9] = [
+const TABLE: [(&str, &str, &str); 13] = [
     ("admin", "system:admin", "https://api.ocp4.example.com:6443"),
     ("kube-controller-manager", "system:kube-controller-manager", "https://api-int.ocp4.example.com:6443"),
     ("kube-proxy", "system:kube-proxy", "https://api-int.ocp4.example.com:6443"),
     ("kube-scheduler", "system:kube-scheduler", "https://api-int.ocp4.example.com:6443"),
-    ("kubelet-bootstrap", "system:bootstrapper", "https://api-int.ocp4.example.com:6443"),
+    (
+        "kubelet-bootstrap-master-0",
+        "system:bootstrapper:master-0.ocp4.example.com",
+        "https://api-int.ocp4.example.com:6443",
+    ),
+    (
+        "kubelet-bootstrap-master-1",
+        "system:bootstrapper:master-1.ocp4.example.com",
+        "https://api-int.ocp4.example.com:6443",
+    ),
+    (
+        "kubelet-bootstrap-master-2",
+        "system:bootstrapper:master-2.ocp4.example.com",
+        "https://api-int.ocp4.example.com:6443",
+    ),
+    (
+        "kubelet-bootstrap-worker-0",
+        "system:bootstrapper:worker-0.ocp4.example.com",
+        "https://api-int.ocp4.example.com:6443",
+    ),
+    (
+        "kubelet-bootstrap-worker-1",
+        "system:bootstrapper:worker-1.ocp4.example.com",
+        "https://api-int.ocp4.example.com:6443",
+    ),
     ("lb-ext", "system:admin", "https://api.ocp4.example.com:6443"),
     ("lb-int", "system:admin", "https://api-int.ocp4.example.com:6443"),
     ("localhost", "system:admin", "https://localhost:6443"),

@@ -3,6 +3,7 @@
 //! Messages contain paths, names and lines, but no file content: configs are secret.
 
 mod boot;
+mod credentials;
 mod kube_proxy;
 mod node_image;
 mod programs;
@@ -10,6 +11,7 @@ mod storage;
 mod units;
 
 pub(super) use boot::{APISERVER_URL, BOOTKUBE, KUBELET_CA, MASTER_LABEL, PAUSE_IMAGE, STANDALONE};
+pub(super) use credentials::CREDENTIALS;
 pub(super) use kube_proxy::{CLEANUP, kube_proxy};
 pub(super) use node_image::NODE_IMAGE;
 pub(super) use programs::{audit_log, flag_files};
