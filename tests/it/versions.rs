@@ -249,3 +249,12 @@ fn a_proxy_is_played_too() {
     let said = ws.run(&["build", "mco"]);
     assert!(said.contains("can stand in for one with `http://` only") && !said.contains("hunter2"), "{said}");
 }
+
+/// Releases of OpenShift list OKD's feature set too, and their installer refuses it.
+#[test]
+fn the_feature_set_of_okd_is_for_okd() {
+    let ws = on("4.22");
+    ws.edit("install-config.yaml", "baseDomain:", "featureSet: OKD\nbaseDomain:");
+    let said = ws.run(&["build", "-q", "release/featuregate"]);
+    assert!(said.contains("is release `4.22.0-demo`, and feature set OKD is for OKD only"), "{said}");
+}

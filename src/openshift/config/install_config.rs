@@ -68,7 +68,7 @@ pub(super) const FIELDS: &[Row] = &[
     field(
         "featureSet",
         Kind::Choice {
-            values: &["", "Default", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade"],
+            values: &["", "Default", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade", "OKD"],
             refused: &[],
             read: |text| Some(Scalar::Text(if text.is_empty() { "Default" } else { text }.to_owned())),
         },

@@ -17,6 +17,7 @@ use super::select::{Manifest, documents};
 use crate::base::hint::Problems;
 use crate::base::value::Value;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
+use crate::openshift::knowledge::Flavor;
 
 /// The profile of all our clusters, single-node included.
 const PROFILE: &str = "self-managed-high-availability";
@@ -24,6 +25,9 @@ const PROFILE: &str = "self-managed-high-availability";
 /// The set without a FeatureGate in the payload, and the one that it starts from.
 const CUSTOM: &str = "CustomNoUpgrade";
 const DEFAULT: &str = "Default";
+
+/// The set that only OKD's releases may have, although others list it from 4.22 on.
+const COMMUNITY: &str = "OKD";
 
 /// What install-config says about features.
 pub(super) struct Features<'a> {
@@ -53,6 +57,11 @@ impl<'a> Features<'a> {
         })?;
         let config = job.config();
         let set = config.get("feature_set").and_then(|value| value.as_text()).filter(|set| !set.is_empty());
+        if set == Some(COMMUNITY) && Flavor::of(version.trim()) != Flavor::Okd {
+            let problem =
+                format!("is release `{}`, and feature set {COMMUNITY} is for OKD only", version.trim());
+            return Err(wrong(problem));
+        }
         let gates = match config.get("feature_gates") {
             Some(Value::List(gates)) => gates.as_slice(),
             _ => &[],
