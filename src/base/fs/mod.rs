@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the one module that wraps std::fs")]
 
 mod dir;
+pub(crate) mod fault;
 mod remove;
 
 use std::fs::{File, OpenOptions, Permissions};
@@ -142,6 +143,7 @@ pub(crate) fn create_or_truncate(path: &Path) -> Result<File> {
 /// Creates a file that must not exist yet, with exactly this mode regardless of the umask. The handle can also read.
 pub(crate) fn create_new(path: &Path, mode: u32) -> Result<File> {
     let mut options = OpenOptions::new();
+    fault::point().at("create", path)?;
     let file =
         options.read(true).write(true).create_new(true).mode(mode & 0o700).open(path).at("create", path)?;
     file.set_permissions(Permissions::from_mode(mode)).at("set the mode of", path)?;
@@ -150,17 +152,28 @@ pub(crate) fn create_new(path: &Path, mode: u32) -> Result<File> {
 
 /// Opens (or creates) a file to lock or to append to, for its owner only.
 pub(crate) fn open_lock(path: &Path) -> Result<File> {
+    fault::point().at("open", path)?;
     OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).at("open", path)
 }
 
 /// Writes a new file; fails if it exists.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    create_new(path, mode)?.write_all(bytes).at("write", path)
+    let mut file = create_new(path, mode)?;
+    write_bytes(&mut file, bytes).at("write", path)
+}
+
+/// Writes everything; a test's fault leaves half of it.
+fn write_bytes(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    if let Err(error) = fault::point() {
+        file.write_all(&bytes[..bytes.len() / 2])?;
+        return Err(error);
+    }
+    file.write_all(bytes)
 }
 
 /// Writes a new file atomically: readers see the whole file or none. Fails if it exists.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-    write_whole_with(path, mode, |file| file.write_all(bytes).at("write", path))
+    write_whole_with(path, mode, |file| write_bytes(file, bytes).at("write", path))
 }
 
 /// [`write_whole`] for content that is written in pieces.
@@ -216,8 +229,8 @@ pub(crate) fn reflink(from: &File, to: &File) -> bool {
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     with_sibling(path, |sibling| {
         let mut file = create_new(sibling, mode)?;
-        file.write_all(bytes).at("write", path)?;
-        file.sync_all().at("sync", path)?;
+        write_bytes(&mut file, bytes).at("write", path)?;
+        fault::point().and_then(|()| file.sync_all()).at("sync", path)?;
         rename(sibling, path)
     })
 }
@@ -253,7 +266,7 @@ fn with_sibling(path: &Path, work: impl FnOnce(&Path) -> Result<()>) -> Result<(
         if error.path == sibling { Error { path: path.to_owned(), ..error } } else { error }
     });
     if done.is_err() {
-        let _ = std::fs::remove_file(&sibling); // the first error is reported
+        let _ = remove_file(&sibling); // the first error is reported
     }
     done
 }
@@ -270,26 +283,26 @@ pub(crate) fn random_name() -> String {
 
 /// Creates one directory with exactly this mode; fails if it exists.
 pub(crate) fn create_dir(path: &Path, mode: u32) -> Result<()> {
-    std::fs::DirBuilder::new().mode(mode).create(path).at("create", path)
+    fault::point().and_then(|()| std::fs::DirBuilder::new().mode(mode).create(path)).at("create", path)
 }
 
 /// Creates a directory and its parents; an existing directory is fine.
 pub fn create_dirs(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path).at("create", path)
+    fault::point().and_then(|()| std::fs::create_dir_all(path)).at("create", path)
 }
 
 /// Renames, replacing an existing file.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
-    std::fs::rename(from, to).at("rename", from)
+    fault::point().and_then(|()| std::fs::rename(from, to)).at("rename", from)
 }
 
 pub(crate) fn hard_link(from: &Path, to: &Path) -> Result<()> {
-    std::fs::hard_link(from, to).at("link", to)
+    fault::point().and_then(|()| std::fs::hard_link(from, to)).at("link", to)
 }
 
 /// Creates a symbolic link at `path` to `target`.
 pub(crate) fn symlink(target: &Path, path: &Path) -> Result<()> {
-    std::os::unix::fs::symlink(target, path).at("create", path)
+    fault::point().and_then(|()| std::os::unix::fs::symlink(target, path)).at("create", path)
 }
 
 /// The target of a symbolic link.
@@ -352,6 +365,7 @@ pub(crate) fn list_kinds(path: &Path) -> Result<Vec<(std::ffi::OsString, bool)>>
 /// Sets the mode of a file or directory; of a link, it fails.
 pub(crate) fn set_mode(path: &Path, mode: u32) -> Result<()> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fault::point().at("set the mode of", path)?;
     let fd = rustix::fs::openat(CWD, path, flags, Mode::empty()).at("open", path)?;
     dir::set_mode_of(&fd, path, mode)
 }
@@ -373,7 +387,7 @@ const CANONICAL: Timestamps = Timestamps {
 
 /// Removes a file or link.
 pub(crate) fn remove_file(path: &Path) -> Result<()> {
-    std::fs::remove_file(path).at("remove", path)
+    fault::point().and_then(|()| std::fs::remove_file(path)).at("remove", path)
 }
 
 /// Makes the entries of a directory durable: files created, renamed or removed in it.
@@ -383,6 +397,7 @@ pub(crate) fn sync_dir(path: &Path) -> Result<()> {
 
 /// Makes all writes to the file system of `path` durable, in one system call.
 pub fn sync_file_system(path: &Path) -> Result<()> {
+    fault::point().at("sync", path)?;
     rustix::fs::syncfs(open(path)?).at("sync", path)
 }
 

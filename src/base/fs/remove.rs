@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use super::{Dir, Error, Result, metadata, optional, random_name, remove_file, set_mode};
+use super::{At as _, Dir, Error, Result, fault, metadata, optional, random_name, remove_file, set_mode};
 
 /// Levels that are removed from the inside out. What is deeper is moved up first, so that few descriptors are open.
 const LEVELS: usize = 32;
@@ -12,6 +12,7 @@ const LEVELS: usize = 32;
 /// Removes a path recursively, including read-only directories; a missing path is fine.
 pub fn remove_all(path: &Path) -> Result<()> {
     let Some(found) = optional(metadata(path))? else { return Ok(()) };
+    fault::point().at("remove", path)?;
     if !found.is_dir() {
         return optional(remove_file(path)).map(Option::unwrap_or_default);
     }

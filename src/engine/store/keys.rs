@@ -10,7 +10,12 @@ impl Store {
     pub(super) fn keep_key(&self, key: &IdKey) -> Result<()> {
         // A damaged file is replaced: it would make every secret object look damaged.
         if self.key(key.id()).unwrap_or(None).is_none() {
-            fs::replace(&self.part("keys").join(key.id().to_string()), key.reveal(), 0o600)?;
+            let path = self.part("keys").join(key.id().to_string());
+            fs::remove_all(&path)?;
+            match fs::write_whole(&path, key.reveal(), 0o600) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {} // another process was faster
+                done => done?,
+            }
         }
         Ok(())
     }

@@ -4,6 +4,8 @@
 //! published before it; users claim an object before they use it ([`Session::claim`]), and gc never removes a claimed
 //! object.
 
+#[cfg(test)]
+mod faults;
 mod gc;
 mod keys;
 mod objects;
@@ -140,20 +142,22 @@ impl Store {
     /// Opens a store, creating it if necessary.
     pub fn open_or_create(root: &Path) -> Result<Self> {
         let inner = root.join(".tinderbox");
-        if !fs::exists(&inner.join("roots"))? {
+        let begun = fs::exists(&inner.join("format"))?;
+        if begun {
+            Self::open(root)?; // before writing into a store of another format
+        }
+        if !begun || !fs::exists(&inner.join("roots"))? {
             fs::create_dirs(&inner)?;
             if !fs::exists(&root.join("README.md"))? {
                 fs::replace(&root.join("README.md"), README.as_bytes(), 0o644)?;
             }
-            if !fs::exists(&inner.join("format"))? {
-                fs::replace(&inner.join("format"), format!("{FORMAT}\n").as_bytes(), 0o644)?;
-            }
-            let store = Self::open(root)?; // before writing into a store of another format
             for part in PARTS {
-                fs::create_dirs(&store.part(part))?;
+                fs::create_dirs(&inner.join(part))?;
             }
-            fs::set_mode(&store.part("keys"), 0o700)?;
-            fs::set_mode(&store.part("tmp"), 0o700)?;
+            fs::set_mode(&inner.join("keys"), 0o700)?;
+            fs::set_mode(&inner.join("tmp"), 0o700)?;
+            // Last: what has a format is complete.
+            fs::replace(&inner.join("format"), format!("{FORMAT}\n").as_bytes(), 0o644)?;
         }
         Self::open(root)
     }

@@ -84,7 +84,9 @@ impl Roots {
     /// Files of this root that cannot be used.
     fn damage(&self) -> Result<Vec<(PathBuf, &'static str)>> {
         let mut bad = Vec::new();
-        if !self.is_known() {
+        // One that was only begun keeps nothing yet.
+        let keeps = !self.numbers()?.is_empty() || fs::exists(&self.place().join("last.json"))?;
+        if keeps && !self.is_known() {
             bad.push((self.place().join("directory"), "it does not name the cluster directory"));
         }
         let mut generations = Vec::new();
@@ -118,7 +120,7 @@ impl Roots {
     fn heal(&self, session: &Session) -> Result<()> {
         let named = self.current_object().ok().flatten();
         let readable = |number: &u64| self.generation(*number).ok();
-        if !named.is_some_and(|(number, _)| readable(&number).is_some()) {
+        if named.is_none_or(|(number, _)| readable(&number).is_none()) {
             match self.numbers()?.iter().rev().find_map(readable) {
                 Some(newest) => self.set_current(session, newest.number, newest.object)?,
                 None => drop(fs::optional(fs::remove_file(&self.place().join("current")))?),

@@ -227,7 +227,11 @@ impl Session {
         }
         self.verified.lock().unwrap_or_else(PoisonError::into_inner).insert((id, String::new()));
         // The empty staging directory stays until the session ends, for the reason given at `DrvLock`.
-        self.store.add_manifest(&staged.dir.join("manifest"), &staged.name, staged.mode)?;
+        if let Err(error) = self.store.add_manifest(&staged.dir.join("manifest"), &staged.name, staged.mode) {
+            // Nothing vouches for it: take it back, so that it goes with the session.
+            let _ = fs::set_mode(&path, 0o700).and_then(|()| fs::rename(&path, &tree));
+            return Err(error);
+        }
         Ok(Output { object: id, name: staged.name.name.clone() })
     }
 
@@ -258,21 +262,30 @@ impl Session {
     pub(super) fn retire(&self, name: &ObjectName) -> Result<()> {
         let dir = self.fresh("gone-")?;
         fs::create_dir(&dir, 0o700)?;
-        fs::optional(fs::rename(&self.store.manifest_path(name.id), &dir.join("manifest")))?;
-        let path = self.store.path_of(name);
-        if fs::metadata(&path)?.is_dir() {
-            fs::set_mode(&path, 0o700)?; // moving a directory writes its `..`
+        let (manifest, away) = (self.store.manifest_path(name.id), dir.join("manifest"));
+        fs::optional(fs::rename(&manifest, &away))?;
+        let moved = self.move_away(&self.store.path_of(name), &dir.join("tree"));
+        if moved.is_err() {
+            let _ = fs::optional(fs::rename(&away, &manifest)); // it stays, so it stays complete
         }
-        Ok(fs::rename(&path, &dir.join("tree"))?)
+        moved
+    }
+
+    fn move_away(&self, path: &Path, to: &Path) -> Result<()> {
+        let found = fs::metadata(path)?;
+        if found.is_dir() {
+            fs::set_mode(path, 0o700)?; // moving a directory writes its `..`
+        }
+        let moved = fs::rename(path, to);
+        if moved.is_err() && found.is_dir() {
+            let _ = fs::set_mode(path, found.mode() & 0o7777); // the first error is reported
+        }
+        Ok(moved?)
     }
 
     /// Moves something away, to be removed when the session ends or is cleaned up.
     pub(super) fn discard(&self, path: &Path) -> Result<()> {
-        if fs::metadata(path)?.is_dir() {
-            fs::set_mode(path, 0o700)?; // moving a directory writes its `..`
-        }
-        let away = self.fresh("gone-")?;
-        Ok(fs::rename(path, &away)?)
+        self.move_away(path, &self.fresh("gone-")?)
     }
 }
 

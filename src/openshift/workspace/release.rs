@@ -166,8 +166,13 @@ pub(crate) fn read_release_image(
         return Err(RegistryError::Architecture { image, wanted, found }.into());
     }
     let labels = config.config.labels.as_ref();
-    if labels.and_then(|labels| labels.get(RELEASE_LABEL)).is_none_or(String::is_empty) {
+    let Some(version) = labels.and_then(|labels| labels.get(RELEASE_LABEL)).filter(|text| !text.is_empty())
+    else {
         return Err(malformed(format!("it is not a release image: it has no label {RELEASE_LABEL}")).into());
+    };
+    // It is shown, and becomes part of names.
+    if !version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+_".contains(c)) {
+        return Err(malformed(format!("its version `{}` is not a version", version.escape_debug())).into());
     }
     Ok((manifest, config))
 }

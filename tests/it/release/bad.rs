@@ -241,6 +241,9 @@ fn what_is_no_release() {
     made.pack.plain(vec![Layer::new().file("a", "x")], Some("made"));
     let text = made.ws.run(&["lock", "--update", "release"]);
     assert!(text.contains("it is not a release image: it has no label io.openshift.release"), "{text}");
+    Release { version: "4.18.0\nhint: \u{1b}[2J".into(), ..Release::default() }.put(&made.pack, "made");
+    let text = made.ws.run(&["lock", "--update", "release"]);
+    assert!(text.contains("its version `4.18.0\\nhint: \\u{1b}[2J` is not a version"), "{text}");
     Release { version: "4.18.0".into(), ..Release::default() }.put(&made.pack, "made");
     made.ws.edit("cluster.yaml", "release: oci:layout:made", "release: oci:layout:mad\narchitecture: arm64");
     let text = made.ws.run(&["lock", "--update", "release"]);

@@ -59,6 +59,11 @@ impl Builder for Payload {
                 wrong(format!("has a release-metadata of the unknown kind `{}`", metadata.kind)).into()
             );
         }
+        // It is shown, and becomes part of names.
+        if !metadata.version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+_".contains(c)) {
+            let version = metadata.version.escape_debug();
+            return Err(wrong(format!("has the version `{version}`, which is not a version")).into());
+        }
         Ok(out.write("version", metadata.version.as_bytes(), false)?)
     }
 }

@@ -120,7 +120,7 @@ fn no_attempt_succeeds() {
         assert_eq!(std::fs::read_to_string(host.marker.path()).unwrap(), "of the host");
         said.push(format!("{}: {} attempts refused", isolation.as_str(), results.len()));
     });
-    println!("{} (as {})", said.join("; "), if is_root() { "root" } else { "a plain user" });
+    eprintln!("{} (as {})", said.join("; "), if is_root() { "root" } else { "a plain user" });
 }
 
 /// The same attempts succeed where there is no sandbox.
@@ -163,7 +163,7 @@ fn as_a_plain_user_too() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{test}: {text}{}", String::from_utf8_lossy(&output.stderr));
         assert!(text.contains("1 passed"), "{text}");
-        print!("{text}");
+        eprint!("{text}{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
@@ -184,7 +184,7 @@ fn limits_hold() {
         let run = |what: &str| {
             assert!(USES.contains(&what), "{what}");
             let ran = room.try_run(sandbox, &["/bin/attempts", "use", what]).unwrap();
-            println!("{isolation:?}: {what}: {:?} {}", ran.ended, ran.log.text().trim());
+            eprintln!("{isolation:?}: {what}: {:?} {}", ran.ended, ran.log.text().trim());
             (ran.ended, ran.log.text())
         };
         let count = |text: &str| text.split(' ').next().unwrap().parse::<u64>().unwrap();
