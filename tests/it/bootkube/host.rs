@@ -66,10 +66,14 @@ fn the_artifacts_of_the_example() {
     /api/v1/namespaces/openshift-config-managed/configmaps/sa-token-signing-certs
     /api/v1/namespaces/openshift-config/configmaps/admin-kubeconfig-client-ca
     /api/v1/namespaces/openshift-config/configmaps/initial-kube-apiserver-server-ca
+    /api/v1/namespaces/openshift-config/configmaps/openshift-install-manifests
     /api/v1/namespaces/openshift-config/secrets/initial-service-account-private-key
     /api/v1/namespaces/openshift-config/secrets/pull-secret
+    /api/v1/namespaces/openshift-etcd-operator/configmaps/etcd-ca-bundle
+    /api/v1/namespaces/openshift-etcd-operator/secrets/etcd-client
     /api/v1/namespaces/openshift-etcd/configmaps/etcd-ca-bundle
     /api/v1/namespaces/openshift-etcd/configmaps/etcd-endpoints
+    /api/v1/namespaces/openshift-etcd/secrets/etcd-client
     /api/v1/namespaces/openshift-etcd/secrets/etcd-signer
     /api/v1/namespaces/openshift-kube-apiserver-operator/configmaps/kube-apiserver-to-kubelet-client-ca
     /api/v1/namespaces/openshift-kube-apiserver-operator/configmaps/kube-control-plane-signer-ca

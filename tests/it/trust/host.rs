@@ -235,6 +235,7 @@ fn each_entry_is_taken_away() {
     bootstrap /etc/kubernetes/kubeconfigs/localhost-recovery.kubeconfig 1 CN=root-ca
     bootstrap /etc/kubernetes/kubeconfigs/localhost.kubeconfig 1 CN=root-ca
     bootstrap /opt/openshift/manifests/hand-over-csr-controller-signer-ca.yaml 0 CN=kubernetes-ca
+    bootstrap /opt/openshift/manifests/hand-over-etcd-operator-ca-bundle.yaml 0 CN=etcd-ca
     bootstrap /opt/openshift/manifests/hand-over-initial-kube-apiserver-server-ca.yaml 1 CN=kubelet-ca
     bootstrap /opt/openshift/manifests/hand-over-initial-kube-apiserver-server-ca.yaml 2 CN=root-ca
     bootstrap /opt/openshift/manifests/hand-over-kube-apiserver-aggregator-client-ca.yaml 0 CN=front-proxy-ca
@@ -242,6 +243,10 @@ fn each_entry_is_taken_away() {
     bootstrap /opt/openshift/manifests/hand-over-kube-control-plane-signer-ca.yaml 0 CN=kubernetes-ca
     bootstrap /opt/openshift/manifests/hand-over-loadbalancer-serving-ca.yaml 0 CN=kubernetes-ca
     bootstrap /opt/openshift/manifests/hand-over-localhost-serving-ca.yaml 0 CN=kubernetes-ca
+    bootstrap /opt/openshift/manifests/hand-over-openshift-etcd-client.yaml 0 CN=system:etcd-client
+    bootstrap /opt/openshift/manifests/hand-over-openshift-etcd-client.yaml 1 CN=etcd-ca
+    bootstrap /opt/openshift/manifests/hand-over-openshift-etcd-operator-client.yaml 0 CN=system:etcd-client
+    bootstrap /opt/openshift/manifests/hand-over-openshift-etcd-operator-client.yaml 1 CN=etcd-ca
     bootstrap /opt/openshift/manifests/hand-over-service-network-serving-ca.yaml 0 CN=kubernetes-ca
     nodes /etc/kubernetes/ca.crt 0 CN=kubernetes-ca
     nodes /etc/kubernetes/ca.crt 1 CN=root-ca
