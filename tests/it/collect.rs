@@ -162,7 +162,7 @@ fn shared_bytes_are_not_freed() {
     ws.assert_sound();
 }
 
-/// A cluster directory that was removed keeps nothing any more.
+/// A cluster directory that is away keeps its generations for a while; once it is forgotten it keeps nothing any more.
 #[test]
 fn a_removed_cluster_directory() {
     let ws = three_generations();
@@ -171,8 +171,16 @@ fn a_removed_cluster_directory() {
     let elsewhere = ws.command(&["store", "gc", "--dry-run"]).current_dir(ws.temp()).output().unwrap();
     assert!(ws.text(&elsewhere).contains("would free 0 B"), "an empty directory of that name is still there");
     fs::remove_dir(&ws.dir).unwrap();
-    let gc = ws.command(&["store", "gc", "-q"]).current_dir(ws.temp()).output().unwrap();
-    assert!(gc.status.success(), "{}", ws.text(&gc));
+    let before = objects(&ws);
+    let gc = |args: &[&str]| {
+        let gc = ws.command(&[&["store", "gc"], args].concat()).current_dir(ws.temp()).output().unwrap();
+        assert!(gc.status.success(), "{}", ws.text(&gc));
+        ws.text(&gc)
+    };
+    let said = gc(&[]);
+    assert!(said.contains("its generations are kept for 30 more days"), "{said}");
+    assert_eq!(objects(&ws), before, "it may only be unmounted");
+    gc(&["--forget-missing"]);
     assert_eq!(objects(&ws), [].into());
     for part in ["realisations", "manifests", "links", "roots", "tmp"] {
         assert_eq!(list(&ws.part(part)), [].into(), "{part}");

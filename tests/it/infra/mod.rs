@@ -70,6 +70,8 @@ fn a_machine_boots_from_its_iso_or_from_the_image() {
     "#);
     let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
     let sha256 = "ab".repeat(32);
+    let cluster = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
+    ws.write("cluster.yaml", &(cluster + "rhcos: {qcow2: rhcos.qcow2}\n"));
     ws.write(
         "cluster.lock",
         &format!("{lock}[rhcos.qcow2]\nlocation = \"rhcos.qcow2\"\nsha256 = \"{sha256}\"\n"),

@@ -37,7 +37,7 @@ fn all_problems_of_both_files_at_once() {
       hint: DHCP may give it to another machine: move it or shrink the range
     cluster.yaml:31: nodes.worker-1.mac: `01:00:00:00:00:00` is not a MAC address of one interface
       hint: for example: 52:54:00:12:34:56
-    cluster.yaml:31: nodes.worker-1.memory: `lots` is not a whole number of MiB or a text such as `16GiB`
+    cluster.yaml:31: nodes.worker-1.memory: `lots` is not an amount with its unit, such as `16GiB`
     install-config.yaml:3: apiVersion: `v2` is not `v1`
     install-config.yaml:8: metadata.name: `OCP4` is not a DNS label (lower-case letters, digits and `-`, at most 63)
       hint: for example: master-0
@@ -219,7 +219,7 @@ fn a_disabled_check_is_not_run() {
 #[test]
 fn the_checks_have_names_and_reasons() {
     let names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
-    assert_eq!(names, ["addresses", "families", "networks-disjoint", "replicas"]);
+    assert_eq!(names, ["addresses", "families", "machine-size", "networks-disjoint", "replicas"]);
 }
 
 #[test]
