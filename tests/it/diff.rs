@@ -244,7 +244,7 @@ fn the_page_of_a_release() {
       ~ cluster-kube-scheduler-operator 1216465f2c63 → e1c15d4ebc4b
       and 19 more
     flags
-      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:8f068e03ccac8c934aac9ef80f5f8938cf5aac511ba8a5e43d28dbba94dcd96b → demo.invalid/openshift/release@sha256:bbc0c3b15efa85842928e3cdb787cbfc56640df62c6b08033a847d6ac00217f0
+      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:ac821023777bdbd7fbc3546170c04e97cdea53d9e4ec056e3ff48f4a50374d76 → demo.invalid/openshift/release@sha256:d81dadc5f6043870488cb66ebb01c95013771424a69c1e0daa044c4e7fb3a650
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates AdditionalRoutingCapabilities false → true
       + Pod kube-system/kube-apiserver kube-apiserver: --feature-gates HighlyAvailableArbiter false
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates MachineConfigNodes false → true

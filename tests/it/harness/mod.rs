@@ -210,7 +210,9 @@ impl Workspace {
     /// What a finished process said, as one text.
     pub(crate) fn text(&self, output: &Output) -> String {
         let mut text = self.filter(&String::from_utf8_lossy(&output.stdout));
+        // Machines that tests boot are too small for OpenShift, and every verb says so.
         let stderr = self.filter(&String::from_utf8_lossy(&output.stderr));
+        let stderr = stderr.replace("warning: the check `machine-size` is turned off in cluster.yaml\n", "");
         if !stderr.is_empty() {
             text.push_str("[stderr]\n");
             text.push_str(&stderr);

@@ -94,14 +94,14 @@ fn blame_goes_back_to_lines_of_files() {
       origin    `domain` = cluster.domain ← install-config.yaml:8: metadata.name; install-config.yaml:9: baseDomain
     [exit 0]
     ");
-    insta::assert_snapshot!(ws.run(&["blame", "ignition/master-0:/var/lib/kubelet/config.json"]), @r"
+    insta::assert_snapshot!(ws.run(&["blame", "ignition/master-0:/var/lib/kubelet/config.json"]), @"
     ignition/master-0:/var/lib/kubelet/config.json
       what      file, 0600, secret
       why       the machine-config operator's rendered master config
       from      ignition/master-0:tree/var/lib/kubelet/config.json  (ignition, built-in recipes/65-ignition/masters.toml)
       from      mco/master:config.ign  (machineconfig, built-in recipes/60-mco/pools.toml)
       origin    `rendered` = mco/rendered:machine-configs
-      image     sha256:8f068e03ccac8c934aac9ef80f5f8938cf5aac511ba8a5e43d28dbba94dcd96b  (release/image)
+      image     sha256:ac821023777bdbd7fbc3546170c04e97cdea53d9e4ec056e3ff48f4a50374d76  (release/image)
       image     demo.invalid/openshift/components@sha256:9c644f1b350beac727dec66db01f60779d44a363ed13d26b0fcf92ae02cf04cc  (mco/image)
     [exit 0]
     ");

@@ -23,7 +23,8 @@ fn variants() -> Vec<(&'static str, Workspace)> {
                 "cluster.lock",
                 &format!("{lock}[rhcos.qcow2]\nlocation = \"rhcos.qcow2\"\nsha256 = \"{sha256}\"\n"),
             );
-            let libvirt = "\nlibvirt: {uri: 'qemu:///session', path: /home/core/ocp4, domainType: qemu}\n";
+            let libvirt = "\nlibvirt: {uri: 'qemu:///session', path: /home/core/ocp4, domainType: qemu}\n\
+                           rhcos: {qcow2: rhcos.qcow2}\n";
             let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
             let disk = text.replace("192.168.126.110}", "192.168.126.110, installDevice: /dev/sda}");
             ws.write("cluster.yaml", &(disk + libvirt));
