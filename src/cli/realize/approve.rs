@@ -126,7 +126,7 @@ fn known(nodes: &[NodeIdentity], name: &str) -> Result<()> {
         true => Ok(()),
         false => Err(Error::Usage {
             message: format!("`{name}` is not a master or worker of cluster.yaml"),
-            advice: near(name, names.into_iter()).map(|near| format!("did you mean `{near}`?")),
+            advice: near(name, names).map(|near| format!("did you mean `{near}`?")),
         }),
     }
 }

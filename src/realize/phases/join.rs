@@ -52,8 +52,8 @@ pub(crate) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine) -> 
     let forget = || {
         delete("node", NODES, &node.name)?;
         let claims = cluster.approver(&client, realizer.events).claims(&client.requests()?);
-        let its = claims.iter().filter(|claim| claim.node == node.node);
-        its.map(|claim| delete("certificate request", REQUESTS, &claim.request)).collect()
+        let mut its = claims.iter().filter(|claim| claim.node == node.node);
+        its.try_for_each(|claim| delete("certificate request", REQUESTS, &claim.request))
     };
     match forget() {
         Err(error) if error.is_transient() => Ok(()),
