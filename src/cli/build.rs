@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::arguments::Jobs;
 use super::error::explain;
+use super::expiry::Ended;
 use super::output::{Colour, exit_code, line, stdout_paint};
 use super::{Error, Printer, Result, generations};
 use crate::base::digest::{DrvId, ObjectId};
@@ -108,9 +109,9 @@ pub(super) struct BuildReport {
     /// Checks that the user disabled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disabled_checks: Vec<String>,
-    /// Until when this set could finish a boot, if that is past.
+    /// What has ended in this set.
     #[serde(skip)]
-    pub expired: Option<String>,
+    pub ended: Ended,
     /// The errors themselves, for printing.
     #[serde(skip)]
     pub errors: Vec<Arc<ExecError>>,
@@ -187,9 +188,9 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
         }
         kept => kept?,
     };
-    let expired = super::expiry::warn(env, &workspace, session.store(), &outcome.done)?;
+    let ended = super::expiry::warn(env, &workspace, session.store(), &outcome.done)?;
     let disabled_checks = workspace.cluster.disabled_checks.clone();
-    Ok(BuildReport { generation, check, disabled_checks, expired, ..report(context, &targets, outcome) })
+    Ok(BuildReport { generation, check, disabled_checks, ended, ..report(context, &targets, outcome) })
 }
 
 fn report(context: BuildContext<'_>, targets: &[NodeIndex], outcome: Outcome) -> BuildReport {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::arguments::Jobs;
 use super::build::{self, BuildReport, BuildRequest, Failure};
 use super::error::explain;
+use super::expiry::Ended;
 use super::output::{Colour, exit_code, line, stdout_paint, table};
 use super::{Printer, Result};
 use crate::base::event::Event;
@@ -46,15 +47,16 @@ impl Args {
             let rows = rows.map(|one| vec![one.status.clone(), one.name.clone(), one.rule.clone()]);
             table(&["", "CHECK", "RULE"], &rows.collect::<Vec<_>>());
             show_not_evaluated(&checked);
-            if let Some(until) = &checked.expired {
+            if let Some(until) = &checked.booted_until {
+                let colour = if checked.ended { Colour::Red } else { Colour::Yellow };
                 let text =
                     format!("these artifacts could boot until {until}; `tinderbox renew` moves the dates");
-                line(stdout_paint(&text, Colour::Red));
+                line(stdout_paint(&text, colour));
             }
             show_warnings(&checked);
         });
         checked.errors.iter().for_each(|error| explain(error, error.hint()));
-        Ok(exit_code(checked.failed.is_empty() && checked.expired.is_none()))
+        Ok(exit_code(checked.failed.is_empty() && !checked.ended))
     }
 }
 
@@ -140,7 +142,9 @@ struct Checked {
     failed: Vec<Failure>,
     /// Until when these artifacts could finish a boot, if that is past.
     #[serde(skip_serializing_if = "Option::is_none")]
-    expired: Option<String>,
+    booted_until: Option<String>,
+    /// Whether they are of no use to a running cluster either.
+    ended: bool,
     /// The errors themselves, for printing.
     #[serde(skip)]
     errors: Vec<Arc<ExecError>>,
@@ -218,8 +222,8 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
         not_evaluated: Vec::new(),
         warnings: Vec::new(),
     }));
-    let BuildReport { failed, errors, expired, .. } = report;
-    Ok(Checked { checks: once(checks), findings, failed, expired, errors })
+    let BuildReport { failed, errors, ended: Ended { booted_until, beyond_joining: ended }, .. } = report;
+    Ok(Checked { checks: once(checks), findings, failed, booted_until, ended, errors })
 }
 
 /// Whether anybody will be able to log in to the nodes.

@@ -27,6 +27,8 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace, this_second};
 const BOOT: Duration = Duration::hours(2);
 /// `build` warns if less than this is left.
 const SOON: Duration = Duration::hours(24);
+/// What is valid for less is for joining only: a running cluster does without it.
+const JOINING: Duration = Duration::days(30);
 /// Builders whose outputs are certificates.
 const BUILDERS: [&str; 2] = ["authority", "certificate"];
 
@@ -174,21 +176,29 @@ fn outputs<'a>(workspace: &'a Workspace, done: &BTreeMap<NodeIndex, Done>) -> Ve
     done.iter().map(output).collect()
 }
 
-/// Warns if a set that was just built or found is about to expire or not valid yet. Returns the time until which it
-/// could finish a boot, if that is past.
+/// What has ended in a set.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// The time until which it could finish a boot, if that is past.
+    pub booted_until: Option<String>,
+    /// Whether a certificate has ended that a running cluster has too, and not only those that nodes join with.
+    pub beyond_joining: bool,
+}
+
+/// Warns if a set that was just built or found is about to expire or not valid yet.
 pub(super) fn warn(
     env: Env<'_>,
     workspace: &Workspace,
     store: &Store,
     done: &BTreeMap<NodeIndex, Done>,
-) -> Result<Option<String>> {
+) -> Result<Ended> {
     let now = this_second();
     let outputs = outputs(workspace, done);
     warn_of_age(env, &adoptions(store, &outputs, workspace.hand_over()?, now)?, now);
     let rows = rows(store, &outputs, now)?;
-    let Some(first) = rows.first() else { return Ok(None) };
+    let Some(first) = rows.first() else { return Ok(Ended::default()) };
     let until = boots_until(first);
-    let expired = (until < now).then(|| rfc3339(until));
+    let booted_until = (until < now).then(|| rfc3339(until));
     let warn = |text| env.events.emit(Event::Warning { text });
     // Those for joining end first, and nodes that have joined need none: they must not hide the end of another.
     let (ended, valid): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.ends <= now);
@@ -204,7 +214,8 @@ pub(super) fn warn(
         let (name, at) = (&early.name, &early.not_before);
         warn(format!("the certificate `{name}` is not valid before {at}: is the clock right?"));
     }
-    Ok(expired)
+    let beyond_joining = ended.iter().any(|row| row.ends - row.begins > JOINING);
+    Ok(Ended { booted_until, beyond_joining })
 }
 
 /// The first of these certificates, and how many more there are.

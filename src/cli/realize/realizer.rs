@@ -94,7 +94,7 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
         desired: Desired::read(closure, &nodes, &images)?,
         cluster: cluster(workspace, closure, path(IMAGES)?)?,
         no_image: no_image(workspace),
-        expired: report.expired.clone(),
+        expired: report.ended.booted_until.clone(),
     })
 }
 

@@ -1,5 +1,7 @@
 //! Mistakes that nobody would notice before the boot: each is said.
 
+use time::{Duration, OffsetDateTime};
+
 use crate::harness::{Workspace, epoch};
 
 /// 16 of what? A node of 16 MiB never boots.
@@ -58,7 +60,12 @@ fn an_image_of_the_node_os_that_is_not_pinned() {
 fn artifacts_that_have_ended() {
     let ws = Workspace::example();
     assert!(ws.run(&["check"]).contains("warning: install-config.yaml has no sshKey"));
-    ws.edit("cluster.lock", epoch(), "2019-03-01T00:00:00Z");
+    // Nodes can no longer join, and a cluster that runs does not mind.
+    let days_ago = (OffsetDateTime::now_utc() - Duration::days(20)).date();
+    ws.edit("cluster.lock", epoch(), &format!("{days_ago}T00:00:00Z"));
+    let said = ws.run(&["check"]);
+    assert!(said.contains("these artifacts could boot until [TIME]") && said.contains("[exit 0]"), "{said}");
+    ws.edit("cluster.lock", &format!("{days_ago}T00:00:00Z"), "2019-03-01T00:00:00Z");
     let said = ws.run(&["check"]);
     assert!(
         said.contains("these artifacts could boot until [TIME]; `tinderbox renew` moves the dates")
