@@ -5,17 +5,21 @@
 //! earlier state if there is none. Where kube-cel knows that it cannot follow the API server, it says so, and the rule
 //! is reported as not evaluated; only a rule that evaluates to false is a fault.
 
+use data_encoding::BASE64;
 use kube_cel::ErrorKind;
 use serde_json::{Map, Value, json};
 
 use super::tree::{Json, Tree};
-use super::{Additional, Fault, How, Id, Kind, Outcome, ROOT, Schema, Skipped};
+use super::{Additional, Fault, Format, How, Id, Kind, Outcome, ROOT, Schema, Skipped};
 
 pub(super) fn check(schema: &Schema, object: &Tree, how: How, outcome: &mut Outcome) {
     let Some(narrowed) = narrow(schema, ROOT, Some(object)) else { return };
-    for error in kube_cel::validate(&narrowed, &json(object), None) {
+    let mut opaque = false;
+    let value = typed(schema, Some(ROOT), object, &mut opaque);
+    for error in kube_cel::validate(&narrowed, &value, None) {
         let path = error.field_path.trim_start_matches('.').to_owned();
         let why = match error.kind {
+            ErrorKind::ValidationFailure if opaque => "CEL about an object with bytes that are no text",
             ErrorKind::ValidationFailure => {
                 let line = line(object, &path);
                 // A message can contain values.
@@ -107,6 +111,37 @@ fn name(kind: Kind) -> Option<&'static str> {
         Kind::Boolean => "boolean",
         Kind::IntOrString | Kind::Quantity => return None,
     })
+}
+
+/// A value as CEL sees it: to the API server, fields of format `byte` are bytes and not their base64. kube-cel has no such
+/// type. As text, ASCII has the same size and the same `string(self)`; other bytes stay base64, and are `opaque`.
+fn typed(schema: &Schema, id: Option<Id>, tree: &Tree, opaque: &mut bool) -> Value {
+    let Some(rules) = id.map(|id| schema.get(id)) else { return json(tree) };
+    match &tree.json {
+        Json::Text(text) if rules.format == Some(Format::Byte) => {
+            let bytes = BASE64.decode(text.as_bytes()).unwrap_or_default();
+            match String::from_utf8(bytes).ok().filter(|text| text.is_ascii()) {
+                Some(text) => text.into(),
+                None => {
+                    *opaque = true;
+                    text.as_str().into()
+                }
+            }
+        }
+        Json::List(items) => items.iter().map(|item| typed(schema, rules.items, item, opaque)).collect(),
+        Json::Map(map) => {
+            let each = match rules.additional {
+                Additional::Each(below) => Some(below),
+                _ => None,
+            };
+            let member = |(name, value): (&String, &Tree)| {
+                let below = rules.properties.get(name).copied().or(each);
+                (name.clone(), typed(schema, below, value, opaque))
+            };
+            Value::Object(map.iter().map(member).collect())
+        }
+        _ => json(tree),
+    }
 }
 
 fn json(tree: &Tree) -> Value {

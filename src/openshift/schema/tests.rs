@@ -337,3 +337,17 @@ fn rules_in_cel() {
     let found = Schema::compile(&schema).check(&node("{apiVersion: a/v1, kind: K, x: {}}"), How::default());
     assert_eq!((found.faults.len(), found.skipped.len()), (0, 1), "{found:?}");
 }
+
+/// A field of format `byte` is bytes to CEL: rules see what is encoded, and not its base64.
+#[test]
+fn rules_about_bytes() {
+    let schema = "{type: object, properties: {key: {type: string, format: byte, x-kubernetes-validations: \
+                  [{rule: 'string(self).startsWith(\"-----BEGIN\")', message: it must be PEM}]}}, \
+                  x-kubernetes-validations: [{rule: 'size(self.key) < 20', message: it is long}]}";
+    let key = |bytes: &[u8]| format!("{{key: {}}}", data_encoding::BASE64.encode(bytes));
+    assert_eq!(faults(schema, &key(b"-----BEGIN KEY-----")), [""; 0]);
+    assert_eq!(faults(schema, &key(b"key")), ["x.key: it must be PEM"]);
+    assert_eq!(faults(schema, &key(b"-----BEGIN A LONG KEY-----")), ["x: it is long"]);
+    // What is no text is for the API server to judge.
+    assert_eq!(faults(schema, &key(&[0xff; 30])), [""; 0]);
+}

@@ -66,6 +66,26 @@ impl Made {
     }
 }
 
+/// A manifest of the payload that is among ours, as 4.20 and later have one: it is written so that everybody reads it.
+#[test]
+fn a_manifest_that_only_go_reads_is_among_ours() {
+    const FILE: &str = "0000_20_kube-apiserver-operator_00_scc-nested-container.yaml";
+    let mut made = Made::new();
+    let constraints = made.release.payload.iter().find(|(name, _)| name.ends_with("_scc-restricted.yaml"));
+    let nested = constraints.unwrap().1.replace("name: restricted", "name: nested-container");
+    let annotation = "example.com/odd: 'goes on\n    where its key stands: \"yes\"'";
+    let nested = nested.replacen("annotations:\n", &format!("annotations:\n    {annotation}\n"), 1);
+    assert!(nested.contains(annotation), "{nested}");
+    made.release.payload.push((FILE.into(), nested));
+    made.pack();
+    let said = made.ws.run(&["build", "-q", "check/manifests"]);
+    assert!(said.contains("[exit 0]"), "{said}");
+    let text = std::fs::read_to_string(made.ws.path_of("manifest/scc").join(FILE)).unwrap();
+    assert!(text.contains("goes on where its key stands: "), "{text}");
+    let ours = made.ws.path_of("patched").join("manifests").join(FILE);
+    assert_eq!(std::fs::read_to_string(ours).unwrap(), text);
+}
+
 #[test]
 fn a_release_that_only_go_reads_is_built_and_checked() {
     let mut made = Made::new();

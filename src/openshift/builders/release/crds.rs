@@ -9,14 +9,16 @@
 //! `select = "kinds"`: input `payload`; the objects of `kinds` (`Kind.group`: a list, or the keys of a map), each in one
 //! variant. Those of `optional` (`Kind.group/name`) are left out if the config value of that name is false.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::super::ignition::params::fits;
 use super::super::{BuildError, Builder, Job, JobError};
 use super::feature_gate::Features;
 use super::select::documents;
+use crate::base::hint::Problems;
 use crate::base::value::Value;
-use crate::base::yaml;
+use crate::base::yaml::{self, Source};
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::{TreeWriter, leaf};
 
@@ -151,7 +153,7 @@ fn by_name(job: &Job<'_>, features: &Features<'_>, out: &TreeWriter<'_>) -> Resu
         let mut documents = documents(file, text).map_err(wrong)?;
         documents.retain(|one| features.select(one, &gates));
         if !documents.is_empty() {
-            let texts: Vec<&str> = documents.iter().map(|one| one.text).collect();
+            let texts: Vec<Cow<'_, str>> = documents.iter().map(|one| strict(file, one.text)).collect();
             out.write(file, texts.join("---\n").as_bytes(), false)?;
         }
     }
@@ -187,11 +189,25 @@ fn by_kind(job: &Job<'_>, features: &Features<'_>, out: &TreeWriter<'_>) -> Resu
             }
         }
         if !documents.is_empty() {
-            let texts: Vec<&str> = documents.iter().map(|one| one.text).collect();
+            let texts: Vec<Cow<'_, str>> = documents.iter().map(|one| strict(file, one.text)).collect();
             out.write(file, texts.join("---\n").as_bytes(), false)?;
         }
     }
     Ok(())
+}
+
+/// A manifest that only Go's reader takes, in YAML that every reader takes: the checks, patches and renders of these
+/// manifests read them as strictly as the user's own. Others stay as they are.
+fn strict<'t>(file: &str, text: &'t str) -> Cow<'t, str> {
+    let source = Source { name: file, text };
+    let mut problems = Problems::default();
+    yaml::documents(source, &mut problems);
+    if problems.0.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let documents = yaml::go_documents(source, &mut Problems::default());
+    let texts: Vec<String> = documents.iter().map(|document| yaml::block(document, 0) + "\n").collect();
+    Cow::Owned(texts.join("---\n"))
 }
 
 /// The parameter `kinds`.
