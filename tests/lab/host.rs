@@ -11,7 +11,7 @@ use super::node::Node;
 use super::programs::Programs;
 use crate::harness::{Workspace, left_out, list, source};
 use crate::release::data;
-use crate::release::pack::Pack;
+use crate::release::pack::{Pack, Release};
 
 /// A workload of the user's own that may not run as root: only a constraint gives it a user.
 const WORKLOAD: &str = "\
@@ -121,13 +121,19 @@ fn a_release_is_accepted() {
     pods_are_constrained(&mut node);
 }
 
-/// The real CRDs of 4.18 in the place of the demo's. Without the cluster-version operator, which would bring those again.
+/// The real CRDs of 4.18 and 4.19 in the place of the demo's. Without the cluster-version operator, which would bring those again.
 #[test]
 fn real_crds_are_accepted() {
     let Some(programs) = Programs::find() else { return };
-    let Some(release) = data::release("4.18") else { return };
+    for version in ["4.18", "4.19"] {
+        let Some(release) = data::release(version) else { return };
+        crds_are_accepted(&programs, &release);
+    }
+}
+
+fn crds_are_accepted(programs: &Programs, release: &Release) {
     let ws = Workspace::on_disk().filled();
-    let node = Node::install(&ws, &programs);
+    let node = Node::install(&ws, programs);
     release.put(&Pack::create(&ws.dir.join("layout")), "real");
     ws.edit("cluster.yaml", "release: demo:4.18", "release: oci:layout:real");
     ws.relock();
