@@ -14,14 +14,14 @@ use crate::openshift::config::Release;
 use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
 use crate::openshift::workspace::{
     ClusterDir, Env, LOCK, parse_lock, parse_release, pin_boot_images, pin_release, read_cluster, seed,
-    this_second,
+    this_second, write_release,
 };
 
 /// Pin what the outside world says into cluster.lock
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox lock                               fills in what is missing
-  tinderbox lock --update release=demo:4.19    the next build is of that release
+  tinderbox lock --update release=demo:4.19    writes it into cluster.yaml too; the next build is of that release
   tinderbox lock --update epoch=2026-11-16T00:00:00Z
   tinderbox lock --update seed                 accepts another seed: the next build is another cluster")]
 pub(super) struct Args {
@@ -34,11 +34,14 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let done = lock(env, &self.update)?;
         Ok(printer.answer(&done, || {
+            if let Some(Renamed { from, to }) = &done.cluster_yaml {
+                line(format!("cluster.yaml: release: {from} → {to}"));
+            }
             show_moved(&done.moved);
             if done.seed_made {
                 line("cluster.seed: created; back it up, and never commit it");
             }
-            if done.moved.is_empty() && !done.seed_made {
+            if done.moved.is_empty() && !done.seed_made && done.cluster_yaml.is_none() {
                 line("everything is pinned");
             }
         }))
@@ -49,6 +52,15 @@ impl Args {
 struct Locked {
     moved: Vec<Moved>,
     seed_made: bool,
+    /// `release` of cluster.yaml, if it was edited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster_yaml: Option<Renamed>,
+}
+
+#[derive(Debug, Serialize)]
+struct Renamed {
+    from: String,
+    to: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -78,18 +90,21 @@ enum Update {
 fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
     let directory = ClusterDir::open(env.directory)?;
     let updates = updates.iter().map(|update| parse_update(update)).collect::<Result<Vec<_>>>()?;
-    let cluster = read_cluster(&directory)?;
+    let mut cluster = read_cluster(&directory)?;
     let before = parse_lock(&directory)?;
     let new_seed = updates.iter().any(|update| matches!(update, Update::Seed));
     let seed_made = ensure_seed(env, &directory, before.as_ref())?;
     let mut after = before.clone().unwrap_or_else(|| Lock::new(this_second()));
     let wants_rhcos = updates.iter().any(|update| matches!(update, Update::Rhcos));
+    let in_file = cluster.release.to_string();
     for update in updates {
         match update {
             Update::Epoch(epoch) => after.epoch = epoch,
             Update::Release(release) => {
-                let release = release.unwrap_or_else(|| cluster.release.clone());
-                after.release = Some(pin_release(env, &directory, &cluster, release)?);
+                if let Some(release) = release {
+                    cluster.release = release;
+                }
+                after.release = Some(pin_release(env, &directory, &cluster, cluster.release.clone())?);
             }
             Update::Rhcos | Update::Seed => {}
         }
@@ -106,10 +121,16 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
     if let Some(seed) = seed::read_if_open(env, directory.path(), before.as_ref().filter(|_| !new_seed))? {
         after.seed = Some(seed.fingerprint());
     }
+    // First: if we are interrupted before the lock is written, the next build says that it is behind.
+    let to = cluster.release.to_string();
+    let cluster_yaml = (in_file != to).then_some(Renamed { from: in_file, to });
+    if cluster_yaml.is_some() {
+        write_release(&directory, &cluster.release)?;
+    }
     if before.as_ref() != Some(&after) {
         fs::replace(&directory.file(LOCK), after.encode().as_bytes(), 0o644)?;
     }
-    Ok(Locked { moved: moved(before.as_ref(), &after), seed_made })
+    Ok(Locked { moved: moved(before.as_ref(), &after), seed_made, cluster_yaml })
 }
 
 /// Makes the first seed of a directory. Whether it did.
@@ -128,7 +149,7 @@ pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
     fn fields(lock: &Lock) -> Vec<(String, String)> {
         let mut fields = vec![("epoch".to_owned(), rfc3339(lock.epoch))];
         fields.extend(lock.seed.map(|seed| ("seed".to_owned(), seed.to_string())));
-        if let Some(LockedRelease { asked: _, reference, image, version, architecture }) = &lock.release {
+        if let Some(LockedRelease { reference, image, version, architecture }) = &lock.release {
             fields.push(("release.reference".to_owned(), reference.clone()));
             fields.push(("release.version".to_owned(), version.clone()));
             fields.push(("release.image".to_owned(), image.clone()));

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::emit::scalar;
 use super::read::{Source, YamlData, YamlEntry, YamlNode, documents};
 use super::write::{block, flow, inline, json};
 use crate::base::hint::Problems;
@@ -42,6 +43,33 @@ pub(crate) fn edit(name: &str, text: &str, old: &[YamlNode], at: usize, new: &Ya
     }
     let all: Vec<String> = wanted.iter().map(|node| block(node, 0)).collect();
     format!("{ANEW}{}\n", all.join("\n---\n"))
+}
+
+/// The text with one scalar of the root mapping replaced, and every other byte as it was. None if there is no such
+/// scalar, or if it cannot be replaced in place: an alias.
+pub(crate) fn replace_scalar(name: &str, text: &str, key: &str, value: &str) -> Option<String> {
+    let read = |text: &str| {
+        let mut problems = Problems::default();
+        let mut found = documents(Source { name, text }, &mut problems);
+        (problems.0.is_empty() && found.len() == 1).then(|| found.remove(0))
+    };
+    let mut wanted = read(text)?;
+    let YamlData::Map(entries) = &mut wanted.data else { return None };
+    let old = &mut entries.iter_mut().find(|entry| entry.key == key)?.value;
+    let written = text.get(old.span.clone()).filter(|written| !written.starts_with(['*', '&']))?;
+    let quoted = match written.chars().next()? {
+        quote @ ('"' | '\'') if !value.contains(['"', '\'', '\\']) => format!("{quote}{value}{quote}"),
+        '"' | '\'' => scalar(value),
+        _ => value.to_owned(),
+    };
+    let span = old.span.clone();
+    match &mut old.data {
+        YamlData::Scalar { text, plain } => (value.clone_into(text), *plain = false),
+        _ => return None,
+    };
+    let with = |new: &str| [&text[..span.start], new, &text[span.end..]].concat();
+    let mut edits = [with(&quoted), with(&scalar(value))].into_iter();
+    edits.find(|edited| read(edited).is_some_and(|found| found.means(&wanted)))
 }
 
 struct Editor<'a> {

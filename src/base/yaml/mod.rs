@@ -11,7 +11,7 @@ mod scalar;
 mod tests;
 mod write;
 
-pub(crate) use edit::edit;
+pub(crate) use edit::{edit, replace_scalar};
 pub(crate) use emit::{emit, scalar};
 pub use read::{Source, documents, go_documents, parse};
 pub(crate) use read::{TOO_LARGE, YamlData, YamlEntry, YamlNode};

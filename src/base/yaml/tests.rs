@@ -2,7 +2,7 @@
 
 use super::read::{Source, YamlNode, documents};
 use super::write::block;
-use super::{edit, parse};
+use super::{edit, parse, replace_scalar};
 use crate::base::hint::Problems;
 
 fn read(text: &str) -> Vec<YamlNode> {
@@ -174,5 +174,20 @@ fn blocks_say_what_they_were_made_of() {
     ] {
         let node = read(text).remove(0);
         assert!(read(&block(&node, 0)).remove(0).means(&node), "{}", block(&node, 0));
+    }
+}
+
+#[test]
+fn one_scalar_is_replaced_and_no_other_byte() {
+    let set = |text: &str, value: &str| replace_scalar("x.yaml", text, "release", value);
+    assert_eq!(
+        set("a: 1 # x\r\nrelease:  b:1  # c\r\n", "b:2").as_deref(),
+        Some("a: 1 # x\r\nrelease:  b:2  # c\r\n")
+    );
+    assert_eq!(set("{release: \"b:1\", a: [1]}", "b:2").as_deref(), Some("{release: \"b:2\", a: [1]}"));
+    assert_eq!(set("release: b:1\n", "# or: what").as_deref(), Some("release: \"# or: what\"\n"));
+    assert_eq!(set("release: >-\n  b:1\n", "b:2").as_deref(), Some("release: >-\n  b:2\n"));
+    for text in ["a: 1\n", "a: &x b:1\nrelease: *x\n", "release: [b]\n", "release: b:1\n---\na: 1\n"] {
+        assert_eq!(set(text, "b:2"), None, "{text}");
     }
 }

@@ -5,8 +5,7 @@
 //! | `version` | the format of this file |
 //! | `epoch` | the only time that a derivation may see |
 //! | `seed` | the fingerprint of the seed: a build with another seed would be another cluster |
-//! | `release.asked` | the release in cluster.yaml when this was pinned: a build notices when it changes |
-//! | `release.reference` | where the release comes from; the same, unless `lock --update release=…` changed it |
+//! | `release.reference` | `release` of cluster.yaml when this was pinned: a build notices when it changes |
 //! | `release.image` | the release image by digest |
 //! | `release.version`, `release.architecture` | what that image declares |
 //! | `rhcos.iso`, `rhcos.qcow2` | the matching node OS: its location and sha256 |
@@ -16,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use toml::Spanned;
@@ -83,12 +83,9 @@ impl Artifact {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LockedRelease {
     /// The release in cluster.yaml when this was pinned.
-    pub asked: String,
-    /// Where the release comes from.
     pub reference: String,
     /// By digest.
     pub image: String,
@@ -100,11 +97,29 @@ pub(crate) struct LockedRelease {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawRelease {
+    /// In locks of an earlier tinderbox; `reference` says the same.
+    #[serde(default, rename = "asked")]
+    _asked: Option<IgnoredAny>,
+    reference: String,
+    image: String,
+    version: String,
+    architecture: String,
+}
+
+impl From<RawRelease> for LockedRelease {
+    fn from(RawRelease { _asked, reference, image, version, architecture }: RawRelease) -> Self {
+        Self { reference, image, version, architecture }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Raw {
     version: Spanned<i64>,
     epoch: Spanned<String>,
     seed: Option<KeyId>,
-    release: Option<LockedRelease>,
+    release: Option<RawRelease>,
     #[serde(default)]
     rhcos: Rhcos,
     #[serde(default)]
@@ -152,7 +167,8 @@ impl Lock {
             certificates.insert(name, Renewed { epoch, generation });
         }
         let epoch = time(&raw.epoch, "epoch")?;
-        Ok(Self { epoch, seed: raw.seed, release: raw.release, rhcos: raw.rhcos, certificates })
+        let release = raw.release.map(LockedRelease::from);
+        Ok(Self { epoch, seed: raw.seed, release, rhcos: raw.rhcos, certificates })
     }
 
     pub(crate) fn encode(&self) -> String {
@@ -172,10 +188,9 @@ impl Lock {
                 "\n# The fingerprint of this cluster's seed. It says nothing about the seed itself.\nseed = \"{seed}\"\n"
             );
         }
-        if let Some(LockedRelease { asked, reference, image, version, architecture }) = release {
+        if let Some(LockedRelease { reference, image, version, architecture }) = release {
             text.push_str("\n# What `release` in cluster.yaml meant.\n[release]\n");
             for (field, value) in [
-                ("asked", asked),
                 ("reference", reference),
                 ("image", image),
                 ("version", version),
@@ -270,7 +285,6 @@ mod tests {
         let mut lock = Lock::new(datetime!(2026-11-16 02:03:04 UTC));
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
         lock.release = Some(LockedRelease {
-            asked: "demo:4.18".into(),
             reference: "oci:dir with \"quotes\":1".into(),
             image: "quay.io/a/b@sha256:0".into(),
             version: "4.18.1".into(),

@@ -43,7 +43,6 @@ pub(crate) enum WorkspaceError {
     Moved {
         /// The release in cluster.yaml now.
         asked: String,
-        /// The release in cluster.yaml when it was pinned.
         pinned: String,
     },
     /// The lock is about the same release in another repository.
@@ -52,6 +51,8 @@ pub(crate) enum WorkspaceError {
     /// The lock pins another image of the node OS than cluster.yaml.
     #[error("`{field}` of cluster.yaml names `{named}`, and cluster.lock pins `{pinned}`")]
     NodeOs { field: &'static str, named: String, pinned: String },
+    #[error("`release` in cluster.yaml cannot be edited in place")]
+    Uneditable { wanted: String },
     #[error("cluster.lock pins no release, and cluster.yaml asks for `{asked}`")]
     Unpinned { asked: String },
     #[error("the release's {file} cannot be read: {problem}")]
@@ -98,7 +99,14 @@ impl Hint for WorkspaceError {
                 "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into()
             }
             Self::NoStore => "name one with `--store DIR` or TINDERBOX_STORE".into(),
-            Self::Moved { .. } | Self::Repository { .. } => "`tinderbox lock --update release` pins what cluster.yaml asks for".into(),
+            Self::Moved { pinned, .. } => format!(
+                "`tinderbox lock --update release` pins what cluster.yaml asks for; `tinderbox lock --update \
+                 release={pinned}` writes the other into cluster.yaml"
+            ),
+            Self::Repository { .. } => "`tinderbox lock --update release` pins what cluster.yaml asks for".into(),
+            Self::Uneditable { wanted } => {
+                format!("write `release: {wanted}` on a line of its own, then run `tinderbox lock --update release`")
+            }
             Self::NodeOs { .. } => "`tinderbox lock --update rhcos` pins what cluster.yaml names".into(),
             Self::Unpinned { .. } => "`tinderbox lock` fills in what is missing".into(),
             Self::BootImages { .. } => "name your own files with `rhcos` in cluster.yaml".into(),

@@ -1,12 +1,15 @@
 //! Reads cluster.lock, or writes it for the first time; pins releases by digest.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::{
-    ClusterDir, Env, LOCK, Missing, ReleaseSource, Result, WorkspaceError, boot_images, parse_release,
-    read_cluster, this_second,
+    CLUSTER, ClusterDir, Env, LOCK, Missing, ReleaseSource, Result, WorkspaceError, boot_images,
+    parse_release, read_cluster, this_second,
 };
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::secret::Seed;
+use crate::base::yaml;
 use crate::openshift::config::{Cluster, Release};
 use crate::openshift::lock::{Artifact, Lock, LockedRelease};
 
@@ -17,8 +20,8 @@ pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missi
     match &lock.release {
         _ if missing != Missing::Make => {}
         None => return Err(WorkspaceError::Unpinned { asked }),
-        Some(release) if release.asked != asked => {
-            return Err(WorkspaceError::Moved { asked, pinned: release.asked.clone() });
+        Some(release) if release.reference != asked => {
+            return Err(WorkspaceError::Moved { asked, pinned: release.reference.clone() });
         }
         Some(LockedRelease { image, .. }) => match &cluster.release_repository {
             Some(asked) if !image.starts_with(&format!("{asked}@")) => {
@@ -81,6 +84,18 @@ fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock
     let release = pin_release(env, directory, cluster, cluster.release.clone())?;
     let rhcos = boot_images::pin(env, &release)?;
     Ok(Lock { release: Some(release), rhcos, ..Lock::new(this_second()) })
+}
+
+/// Writes a release into cluster.yaml, which alone says what is wanted: one value changes, and no other byte.
+pub(crate) fn write_release(directory: &ClusterDir, release: &Release) -> Result<()> {
+    // A link stays one: what it points to is edited.
+    let path = fs::canonical(&directory.file(CLUSTER))?;
+    let (text, wanted) = (fs::read_text(&path)?, release.to_string());
+    let Some(edited) = yaml::replace_scalar(CLUSTER, &text, "release", &wanted) else {
+        return Err(WorkspaceError::Uneditable { wanted });
+    };
+    let mode = fs::metadata(&path)?.permissions().mode() & 0o7777;
+    Ok(fs::replace(&path, edited.as_bytes(), mode)?)
 }
 
 /// Resolves a reference to its current digest.

@@ -12,7 +12,8 @@
 //! targets        the derivations that a name on the command line selects
 //! ```
 //!
-//! The user's files are read and never changed; only a missing lock or seed is written.
+//! The user's files are read and never changed; only a missing lock or seed is written, and `lock --update release=…`
+//! edits one value of cluster.yaml.
 
 mod authorities;
 mod boot_images;
@@ -51,7 +52,7 @@ use crate::openshift::lock::{Lock, LockedRelease};
 pub(crate) use boot_images::pin as pin_boot_images;
 pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
 pub(crate) use error::{Result, WorkspaceError};
-pub(crate) use lock::{parsed as parse_lock, pin_release, release_named};
+pub(crate) use lock::{parsed as parse_lock, pin_release, release_named, write_release};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
 pub(crate) use seed::GivenSeed;
 pub(crate) use store::{StoreChoice, open_store, open_store_if_there};
@@ -169,8 +170,7 @@ impl Workspace {
 
     /// The image source of the pinned release.
     pub(crate) fn opened(&self) -> Result<&Opened> {
-        let nothing =
-            || WorkspaceError::Moved { asked: self.cluster.release.to_string(), pinned: "no release".into() };
+        let nothing = || WorkspaceError::Unpinned { asked: self.cluster.release.to_string() };
         Ok(self.images.as_ref().ok_or_else(nothing)?.get()?)
     }
 

@@ -131,7 +131,6 @@ impl ReleaseSource {
         let digest = opened.images.resolve(&opened.name)?;
         let (_, config) = read_release_image(&opened, &digest, architecture)?;
         Ok(LockedRelease {
-            asked: cluster.release.to_string(),
             reference: self.release.to_string(),
             image: match self.repository(cluster, &digest)? {
                 Some(repository) => format!("{repository}@{digest}"),

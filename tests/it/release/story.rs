@@ -3,7 +3,7 @@
 use tinderbox::internals::demo;
 use tinderbox::internals::registry::Directory;
 
-use crate::harness::{Workspace, names, source};
+use crate::harness::{Workspace, mode, names, set_mode, source};
 
 /// A version bump: what moved is said, what the move reaches is built, and going back builds nothing.
 #[test]
@@ -14,6 +14,7 @@ fn moving_to_the_next_version_and_back() {
     let said = String::from_utf8_lossy(&moved.stderr).into_owned();
     assert!(!said.contains("boot image"), "the node image brings what it lacks: {said}");
     let moved: serde_json::Value = serde_json::from_slice(&moved.stdout).unwrap();
+    assert_eq!(moved["cluster_yaml"], serde_json::json!({"from": "demo:4.18", "to": "demo:4.19"}));
     let fields: Vec<&str> =
         moved["moved"].as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap()).collect();
     // The lock of a prebuilt workspace has no fingerprint of its seed yet.
@@ -30,10 +31,50 @@ fn moving_to_the_next_version_and_back() {
     assert_eq!(ws.json(&["generations"]).as_array().unwrap().len(), 2);
     let why = ws.json(&["why", "release/payload"]);
     assert_eq!(why["causes"][0]["what"], "lock.release.digest", "{why}");
-    ws.json(&["lock", "--update", "release"]);
+    ws.json(&["lock", "--update", "release=demo:4.18"]);
     // The lock names the node OS now, which machines carry; everything else is still in the store.
     let built = ws.build(&[]);
     assert!(built.iter().all(|name| name == "cluster" || around.contains(name)), "{built:?}");
+}
+
+/// cluster.yaml says which release is wanted, and nothing else does: an update edits it, and no other byte of it.
+#[test]
+fn an_update_edits_cluster_yaml() {
+    let ws = Workspace::example();
+    let path = ws.dir.join("elsewhere.yaml");
+    std::fs::rename(ws.dir.join("cluster.yaml"), &path).unwrap();
+    std::os::unix::fs::symlink("elsewhere.yaml", ws.dir.join("cluster.yaml")).unwrap();
+    let before = std::fs::read_to_string(&path).unwrap().replace('\n', "\r\n");
+    let before = before.replace("release: demo:4.18", "release: 'demo:4.18'   # the next one is due");
+    std::fs::write(&path, &before).unwrap();
+    set_mode(&path, 0o640);
+    let said = ws.run(&["lock", "--update", "release=demo:4.19"]);
+    assert!(said.starts_with("cluster.yaml: release: demo:4.18 → demo:4.19\n"), "{said}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), before.replace("'demo:4.18'", "'demo:4.19'"));
+    assert_eq!(mode(&path), 0o640);
+    assert!(std::fs::read_link(ws.dir.join("cluster.yaml")).is_ok(), "the link stays");
+    ws.json(&["build", "--dry-run"]);
+
+    // An alias is the user's to edit.
+    let alias = before
+        .replace("\r\nrelease:", "\r\nchannel: &name demo:4.18\r\nrelease:")
+        .replace("'demo:4.18'", "*name");
+    std::fs::write(&path, alias).unwrap();
+    insta::assert_snapshot!(ws.run(&["-q", "lock", "--update", "release=demo:4.20"]), @"
+    [stderr]
+    error: `release` in cluster.yaml cannot be edited in place
+    hint: write `release: demo:4.20` on a line of its own, then run `tinderbox lock --update release`
+    [exit 1]
+    ");
+    // A lock of an earlier tinderbox that moved on alone.
+    let ws = Workspace::example();
+    ws.edit("cluster.lock", "reference = \"demo:4.18\"", "reference = \"demo:4.19\"");
+    insta::assert_snapshot!(ws.run(&["build"]), @"
+    [stderr]
+    error: cluster.yaml asks for release `demo:4.18`, and cluster.lock pins `demo:4.19`
+    hint: `tinderbox lock --update release` pins what cluster.yaml asks for; `tinderbox lock --update release=demo:4.19` writes the other into cluster.yaml
+    [exit 1]
+    ");
 }
 
 /// A boot image without a kubelet, and nothing that brings one.
@@ -58,7 +99,7 @@ fn the_lock_decides() {
     insta::assert_snapshot!(ws.run(&["build"]), @"
     [stderr]
     error: cluster.yaml asks for release `demo:4.19`, and cluster.lock pins `demo:4.18`
-    hint: `tinderbox lock --update release` pins what cluster.yaml asks for
+    hint: `tinderbox lock --update release` pins what cluster.yaml asks for; `tinderbox lock --update release=demo:4.18` writes the other into cluster.yaml
     [exit 1]
     ");
     ws.edit("cluster.yaml", "release: demo:4.19", "release: demo:4.18");
