@@ -36,18 +36,33 @@ impl Objects {
         let mut objects = Self::default();
         for (path, _, entry) in input.leaves().filter(|(path, ..)| yaml::is_manifest(path)) {
             if matches!(entry.kind, EntryKind::File { .. }) {
-                objects.add(path, input.text(alias, path)?, entry.secret);
+                objects.add(alias, path, input.text(alias, path)?, entry.secret)?;
             }
         }
         Ok(objects)
     }
 
-    pub(super) fn add(&mut self, path: &str, text: String, secret: bool) {
+    /// Adds the objects of a file of an input. One that cannot be read is an error: left out, its objects would be
+    /// missing from every check and patch, and nobody would know.
+    pub(super) fn add(
+        &mut self,
+        alias: &str,
+        path: &str,
+        text: String,
+        secret: bool,
+    ) -> Result<(), JobError> {
         let mut problems = Problems::default();
         let documents = yaml::documents(Source { name: path, text: &text }, &mut problems);
-        if problems.0.is_empty() {
-            self.files.insert(path.to_owned(), File { text, documents, secret });
+        match problems.0.into_iter().min() {
+            None => drop(self.files.insert(path.to_owned(), File { text, documents, secret })),
+            Some(problem) => {
+                // A message may quote the file.
+                let problem = if secret { problem.place.to_string() } else { problem.to_string() };
+                let problem = format!("has a file that cannot be read: {problem}");
+                return Err(JobError::Input { alias: alias.to_owned(), problem });
+            }
         }
+        Ok(())
     }
 
     /// Every document, by file.
@@ -69,11 +84,19 @@ impl Objects {
     }
 
     /// Replaces one document, and returns the new text of its file.
-    pub(super) fn replace(&mut self, path: &str, at: usize, new: &YamlNode) -> String {
-        let Some(File { text, documents, secret }) = self.files.remove(path) else { return String::new() };
+    pub(super) fn replace(
+        &mut self,
+        alias: &str,
+        path: &str,
+        at: usize,
+        new: &YamlNode,
+    ) -> Result<String, JobError> {
+        let Some(File { text, documents, secret }) = self.files.remove(path) else {
+            return Ok(String::new());
+        };
         let text = yaml::edit(path, &text, &documents, at, new);
-        self.add(path, text.clone(), secret);
-        text
+        self.add(alias, path, text.clone(), secret)?;
+        Ok(text)
     }
 }
 
@@ -81,5 +104,28 @@ impl Objects {
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.identity, self.file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let mut objects = Objects::default();
+        objects.add("tree", "good.yaml", "kind: A\n".into(), false).unwrap();
+        let add = |objects: &mut Objects, secret| {
+            let text = "kind: A\ndata: {password: hunter2\n".to_owned();
+            objects.add("tree", "manifests/bad.yaml", text, secret).unwrap_err().to_string()
+        };
+        let public = add(&mut objects, false);
+        assert!(
+            public.starts_with("input `tree` has a file that cannot be read: manifests/bad.yaml:"),
+            "{public}"
+        );
+        let secret = add(&mut objects, true);
+        assert!(secret.contains("manifests/bad.yaml") && !secret.contains("hunter2"), "{secret}");
+        assert_eq!(objects.files().collect::<Vec<_>>(), ["good.yaml"]);
     }
 }

@@ -50,7 +50,7 @@ impl Builder for Patches {
             for patch in patches {
                 let new = run(&objects, &patch).map_err(|fault| in_file(file, fault))?;
                 for (path, at, document) in new {
-                    changed.insert(path.clone(), objects.replace(&path, at, &document));
+                    changed.insert(path.clone(), objects.replace("tree", &path, at, &document)?);
                 }
             }
         }

@@ -90,7 +90,7 @@ impl Builder for Tree {
                     out.share(&to, &full, entry)?;
                     let inside = |dir: &&str| to.strip_prefix(*dir).is_some_and(|rest| rest.starts_with('/'));
                     if yaml::is_manifest(&to) && once.iter().any(inside) {
-                        objects.add(&to, input.text(alias, found)?, entry.secret);
+                        objects.add(alias, &to, input.text(alias, found)?, entry.secret)?;
                     }
                 }
             }

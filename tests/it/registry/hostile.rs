@@ -72,3 +72,45 @@ fn a_manifest_has_a_deadline() {
     );
     drop(keep);
 }
+
+/// Reads a blob of a registry that sends it in this way; what it lacks, or the error.
+fn slow_blob(answer: impl Fn(&Answer, usize) -> Answer + Send + Sync + 'static) -> Result<u64, String> {
+    let sample = Sample::new();
+    let (blob, bytes) = sample.blobs.iter().max_by_key(|(blob, _)| blob.size).unwrap().clone();
+    let content = bytes.clone();
+    let server = Server::with(&sample, move |request, _| {
+        request.line.contains("blobs/").then(|| {
+            let range = request.header("range").unwrap_or("bytes=0-");
+            let from: usize = range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap();
+            let range = format!("bytes {from}-{}/{}", content.len() - 1, content.len());
+            let whole = Answer { body: content[from..].to_vec(), ..Answer::status(206) };
+            answer(&whole.with("Content-Range", range), from)
+        })
+    });
+    // A thousand bytes per second, over a tenth of a second.
+    let patience = Patience { lowest_pace: 1000, pace_window: Duration::from_millis(100), ..hasty() };
+    let remote = Remote::new(Access { patience, ..server.access() }).unwrap();
+    let mut reader = remote.blob(&server.name(), &blob).unwrap();
+    let mut read = Vec::new();
+    match std::io::Read::read_to_end(&mut reader, &mut read) {
+        Ok(count) => Ok(blob.size - count as u64),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// One byte every few milliseconds never runs into the timeout between two bytes.
+#[test]
+fn a_blob_has_a_lowest_speed() {
+    let drip = |answer: &Answer, _| Answer { drip: Some(Duration::from_millis(20)), ..answer.clone() };
+    let error = slow_blob(drip).unwrap_err();
+    assert!(error.contains("too slow") && error.contains("broke off after"), "{error}");
+    // Nor does a connection that breaks after each byte, although there is always progress.
+    let error = slow_blob(|answer, _| Answer { stop: Some(1), ..answer.clone() }).unwrap_err();
+    assert!(error.contains("broke off after"), "{error}");
+    // One bad moment is forgiven.
+    let once = |answer: &Answer, from| match from {
+        0 => Answer { drip: Some(Duration::from_millis(20)), ..answer.clone() },
+        _ => answer.clone(),
+    };
+    assert_eq!(slow_blob(once), Ok(0));
+}

@@ -31,6 +31,8 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     /// Hangs up after so many bytes of the body.
     pub(crate) stop: Option<usize>,
+    /// Sends the body byte by byte, with this delay between two.
+    pub(crate) drip: Option<Duration>,
 }
 
 impl Answer {
@@ -170,7 +172,14 @@ fn serve(
     }
     head += &format!("Content-Length: {}\r\n\r\n", answer.body.len());
     let body = &answer.body[..answer.stop.unwrap_or(answer.body.len()).min(answer.body.len())];
-    let _ = out.write_all(head.as_bytes()).and_then(|()| out.write_all(body)); // the client may have gone
+    let sent = out.write_all(head.as_bytes()).and_then(|()| match answer.drip {
+        None => out.write_all(body),
+        Some(delay) => body.iter().try_for_each(|byte| {
+            std::thread::sleep(delay);
+            out.write_all(&[*byte])
+        }),
+    });
+    drop(sent); // the client may have gone
     let _ = out.shutdown(Shutdown::Both);
 }
 

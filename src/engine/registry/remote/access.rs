@@ -68,6 +68,9 @@ pub struct Patience {
     pub idle: Duration,
     /// For a whole manifest, with all attempts.
     pub whole: Duration,
+    /// Bytes per second that a download must have, on average over `pace_window` of waiting for it.
+    pub lowest_pace: u64,
+    pub pace_window: Duration,
 }
 
 impl Default for Patience {
@@ -78,6 +81,8 @@ impl Default for Patience {
             connect: Duration::from_secs(15),
             idle: Duration::from_secs(60),
             whole: Duration::from_secs(120),
+            lowest_pace: 1024,
+            pace_window: Duration::from_secs(60),
         }
     }
 }

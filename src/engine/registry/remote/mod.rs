@@ -11,7 +11,7 @@
 //! | which place | for a digest: its mirrors in order, then its source unless the policy forbids it; for a tag: its source |
 //! | what is retried | 5xx, 429 and 408, failed or broken connections; never a wrong certificate |
 //! | plain http | only for the registries that [`Access::plain_http`] lists, loopback included; not by a redirect, and not for a token |
-//! | how much, how long | manifests, lists of lists and tokens have a size, a depth and a total time |
+//! | how much, how long | manifests, lists of lists and tokens have a size, a depth and a total time; blobs a size and a lowest speed ([`pace`]) |
 //! | environment | never read: proxies are values in [`Access`] |
 
 mod access;
@@ -22,6 +22,7 @@ mod credentials;
 mod failure;
 mod http;
 mod mirrors;
+mod pace;
 mod push;
 mod stream;
 

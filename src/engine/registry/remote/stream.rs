@@ -1,7 +1,7 @@
 //! Streams a blob from the runtime to a synchronous reader, through a bounded channel.
 //!
 //! A broken connection is resumed where it broke (Range). If the registry ignores Range and sends the whole blob again,
-//! the part that was already read is skipped.
+//! the part that was already read is skipped. A registry that is too slow ([`super::pace`]) counts as broken.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::super::{Descriptor, RegistryError, Result};
 use super::http::{Ask, Http};
 use super::mirrors::Place;
+use super::pace::{Pace, TooSlow};
 use super::{Refusals, failure};
 
 /// Chunks between the network and a slow reader.
@@ -58,61 +59,88 @@ impl Download {
         let (mut place, mut response) = first;
         let mut offset = 0;
         let mut tries = 0;
+        let mut pace = Pace::new(&self.http.access.patience);
         loop {
             let before = offset;
-            let Some(error) = self.pour(response, &mut offset, to).await else { return Ok(()) };
-            if offset > before {
+            let Some(error) = self.pour(response, &mut offset, &mut pace, to).await else { return Ok(()) };
+            if offset > before && pace.slow() == 0 {
                 tries = 0; // there is progress
             } else {
                 self.places.sort_by_key(|other| *other == place); // the others first
             }
-            let Some(delay) = self.http.access.patience.delays.get(tries).copied() else {
-                let what = format!("blob {}", self.blob.digest);
-                let ask = Ask::get(&self.image, &what, String::new());
-                return Err(match failure::transport(&ask, &place, error).0 {
-                    RegistryError::Unreachable { image, place, reason, advice } => {
-                        let reason =
-                            format!("{what} broke off after {offset} of {} bytes: {reason}", self.blob.size);
-                        RegistryError::Unreachable { image, place, reason, advice }
-                    }
-                    other => other,
-                });
+            let tried = tries.max(pace.slow());
+            let Some(delay) = self.http.access.patience.delays.get(tried).copied() else {
+                return Err(self.failed(&place, offset, error));
             };
             tries += 1;
+            let begin = std::time::Instant::now();
             tokio::time::sleep(delay).await;
             (place, response) = self.open(offset).await?;
+            pace.waited(begin.elapsed());
         }
     }
 
-    /// Forwards a response from `offset`; returns the error that interrupted it, none if it is complete or nobody
-    /// listens.
+    fn failed(&self, place: &Place, offset: u64, error: Interruption) -> RegistryError {
+        let what = format!("blob {}", self.blob.digest);
+        let ask = Ask::get(&self.image, &what, String::new());
+        let error = match error {
+            Interruption::Broken(error) => failure::transport(&ask, place, error).0,
+            Interruption::Slow(slow) => RegistryError::Unreachable {
+                image: self.image.clone(),
+                place: place.registry.clone(),
+                reason: slow.to_string(),
+                advice: Some("try again later, or use a mirror".to_owned()),
+            },
+        };
+        match error {
+            RegistryError::Unreachable { image, place, reason, advice } => {
+                let reason = format!("{what} broke off after {offset} of {} bytes: {reason}", self.blob.size);
+                RegistryError::Unreachable { image, place, reason, advice }
+            }
+            other => other,
+        }
+    }
+
+    /// Forwards a response from `offset`; returns what interrupted it, none if it is complete or nobody listens.
     async fn pour(
         &self,
-        mut response: Response,
+        response: Response,
         offset: &mut u64,
+        pace: &mut Pace,
         to: &Sender<Result<Bytes>>,
-    ) -> Option<reqwest::Error> {
+    ) -> Option<Interruption> {
         let mut at = match response.status() {
             StatusCode::PARTIAL_CONTENT => begin(&response).unwrap_or(*offset),
             _ => 0,
         };
+        let response = tokio::sync::Mutex::new(response); // each attempt of `wait` borrows it
         loop {
-            match response.chunk().await {
-                Ok(None) => return None,
-                Err(_) if *offset >= self.blob.size => return None,
-                Err(error) => return Some(error),
-                Ok(Some(mut chunk)) => {
-                    let known = offset.saturating_sub(at).min(chunk.len() as u64);
-                    at += chunk.len() as u64;
-                    chunk.advance(known as usize);
-                    *offset += chunk.len() as u64;
-                    if !chunk.is_empty() && to.send(Ok(chunk)).await.is_err() {
-                        return None;
-                    }
-                }
+            let next = pace.wait(|| async { response.lock().await.chunk().await }).await;
+            let mut chunk = match next {
+                Ok(Ok(None)) => return None,
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Err(_)) if *offset >= self.blob.size => return None,
+                Ok(Err(error)) => return Some(Interruption::Broken(error)),
+                Err(slow) => return Some(Interruption::Slow(slow)),
+            };
+            let known = offset.saturating_sub(at).min(chunk.len() as u64);
+            at += chunk.len() as u64;
+            chunk.advance(known as usize);
+            *offset += chunk.len() as u64;
+            let judged = pace.received(chunk.len() as u64);
+            if !chunk.is_empty() && to.send(Ok(chunk)).await.is_err() {
+                return None;
+            }
+            if let (Err(slow), true) = (judged, *offset < self.blob.size) {
+                return Some(Interruption::Slow(slow));
             }
         }
     }
+}
+
+enum Interruption {
+    Broken(reqwest::Error),
+    Slow(TooSlow),
 }
 
 /// The offset of a partial response.
