@@ -6,6 +6,7 @@
 pub(crate) mod digest;
 pub(crate) mod event;
 pub(crate) mod fs;
+pub(crate) mod git_index;
 pub(crate) mod hint;
 pub(crate) mod pki;
 pub(crate) mod process;

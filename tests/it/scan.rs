@@ -94,13 +94,13 @@ fn what_is_planted_is_found_and_not_shown() {
     set_mode(&ws.part("roots").join("copy"), 0o600);
 
     let output = ws.output(&["store", "scan", "events.jsonl"]);
-    insta::assert_snapshot!(without_counts(&ws.text(&output)), @r"
-    secret [DIR]/cluster.yaml: byte [AT]: pullSecret of install-config.yaml, URL-encoded
-    secret [STORE]/.tinderbox/logs/bootstrap.log: byte [AT]: pullSecret of install-config.yaml
+    insta::assert_snapshot!(without_counts(&ws.text(&output)), @"
+    secret [DIR]/cluster.yaml: byte [AT]: the pull secret, URL-encoded
+    secret [STORE]/.tinderbox/logs/bootstrap.log: byte [AT]: the pull secret
     secret [STORE]/.tinderbox/realisations/[ID]: byte [AT]: the cluster's seed, in hex
     secret [STORE]/.tinderbox/roots/copy: byte [AT]: keys/[ID]
-    secret [STORE]/[ID]-notes.txt/notes.txt: byte [AT]: pullSecret of install-config.yaml, in base64
-    secret events.jsonl: byte [AT]: pullSecret of install-config.yaml
+    secret [STORE]/[ID]-notes.txt/notes.txt: byte [AT]: the pull secret, in base64
+    secret events.jsonl: byte [AT]: the pull secret
     [N] files, [SIZE], searched for [N] secrets: 6 leaks
     [exit 1]
     ");

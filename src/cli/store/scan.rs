@@ -97,11 +97,7 @@ fn scan(env: Env<'_>, more: &[PathBuf]) -> Result<Scan> {
 /// The secrets of a cluster directory: its pull secret and its seed.
 pub(in crate::cli) fn known(env: Env<'_>, directory: &ClusterDir) -> Result<Vec<KnownSecret>> {
     let pull_secret = read_cluster(directory)?.pull_secret;
-    let mut known = vec![KnownSecret {
-        name: "pullSecret of install-config.yaml".into(),
-        value: pull_secret,
-        whole: false,
-    }];
+    let mut known = vec![KnownSecret { name: "the pull secret".into(), value: pull_secret, whole: false }];
     if let Some(seed) = seed::read(env, directory.path(), None)? {
         let value = Secret::new(seed.reveal().to_vec());
         known.push(KnownSecret { name: "the cluster's seed".into(), value, whole: true });

@@ -6,8 +6,8 @@
 use super::files::{File, Files};
 use super::given::{GB, Given, MIB, Quantity, Scalar};
 use super::spec::{Kind, Row, choice, field, nullable};
-use super::syntax;
 use super::words::{Architecture, Role};
+use super::{pull_secret, syntax};
 use crate::base::pki::Algorithm;
 
 /// Key algorithms of certificates.
@@ -34,6 +34,11 @@ pub(super) const FIELDS: &[Row] = &[
         Kind::Bool,
         "`false` if nodes shall not enforce the release's own image policy (from 4.21 on), for test releases that nobody \
          signed: no ClusterImagePolicy `openshift`, and an override for good, with which the cluster cannot be updated.",
+    ),
+    field(
+        pull_secret::FILE,
+        Kind::Text(&syntax::TEXT),
+        "File with the pull secret, which install-config.yaml then leaves out; relative to this file. Keep it out of git.",
     ),
     field(
         "architecture",

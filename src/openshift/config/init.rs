@@ -47,7 +47,7 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>) -> Result<String, Pro
     };
     let text = write(&networks, &plan, masters, workers);
     // Reports what is wrong with the install-config; the generated file is always valid.
-    load(install_config, Source { name: "cluster.yaml", text: &text })?;
+    load(install_config, Source { name: "cluster.yaml", text: &text }, &|_| Err("not read here".into()))?;
     Ok(text)
 }
 

@@ -3,11 +3,11 @@
 //! Supported fields reach recipes: as written below `installConfig`, and under the path in their row. Fields that the
 //! installer accepts but tinderbox does not support are rejected with a reason. Nothing is silently ignored.
 
+use super::files::File;
 use super::given::Scalar;
-use super::platform;
 use super::spec::{Kind, Row, choice, field, nullable, refused, supported};
-use super::syntax;
 use super::words::{Architecture, SourcePolicy};
+use super::{platform, pull_secret, syntax};
 
 const CLOUD: &str = "it concerns cloud platforms; tinderbox builds clusters for `platform: {none: {}}`";
 const OS: &str = "the operating system is the one of the release, or `rhcos` in cluster.yaml";
@@ -25,7 +25,7 @@ pub(super) const FIELDS: &[Row] = &[
     refused("arbiter", "arbiter nodes are not supported: use 1, 3, 4 or 5 masters"),
     field("platform", Kind::Map(platform::FIELDS), "Where the cluster runs: `none`.").required(),
     field("pullSecret", Kind::Text(&syntax::PULL_SECRET), "Credentials of the registries.")
-        .required()
+        .default_from(&[(File::Cluster, pull_secret::FILE)], |_, _| None)
         .secret()
         .seen_as("pullSecret"),
     field("sshKey", Kind::Lines(&syntax::SSH_KEYS), "Public keys of the user `core`, one a line.")

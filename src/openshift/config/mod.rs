@@ -5,7 +5,7 @@
 //! | step | type | what happens | files |
 //! |---|---|---|---|
 //! | fragments | `Fragment` | one file by its field table: values parsed and typed, unknown fields, lines | `spec`, `syntax`, `words`, `given`, `fragment`, `install_config`, `platform`, `cluster_file`, `schema` |
-//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `inputs`, `rules`, `checks`, `machines` |
+//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `pull_secret`, `inputs`, `rules`, `checks`, `machines` |
 //! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `derived`, `release` |
 //!
 //! Recipes see the result as [`Fields`](crate::engine::fields::Fields): a tree of leaves, each with the lines that set
@@ -27,6 +27,7 @@ mod machines;
 mod model;
 mod platform;
 mod projection;
+mod pull_secret;
 mod release;
 mod rules;
 mod schema;
@@ -39,6 +40,7 @@ mod words;
 pub(crate) use checks::CHECKS;
 pub(crate) use init::{cluster_yaml, cluster_yaml_for, install_config_yaml};
 pub(crate) use model::{AuthorityFiles, Cluster, Node};
+pub(crate) use pull_secret::{ReadFile, is_placeholder};
 pub use release::Release;
 pub(crate) use release::{Reference, ReleaseError};
 pub(crate) use schema::schema;
@@ -54,15 +56,21 @@ use inputs::Inputs;
 
 use crate::base::hint::{Place, Problem, Problems};
 
-/// Reads both files. Reports all problems of both, in the order of file and line.
-pub(crate) fn load(install_config: Source<'_>, cluster: Source<'_>) -> Result<Cluster, Problems> {
+/// Reads both files, and with `read` what they name. Reports all problems, in the order of file and line.
+pub(crate) fn load(
+    install_config: Source<'_>,
+    cluster: Source<'_>,
+    read: ReadFile<'_>,
+) -> Result<Cluster, Problems> {
     let mut problems = Problems::default();
     let install = Fragment::read(install_config, File::Install.table(), &mut problems);
     let cluster = Fragment::read(cluster, File::Cluster.table(), &mut problems);
     if !(install.readable && cluster.readable) {
         return Err(in_order(problems));
     }
-    let files = Arc::new(Files { install, cluster });
+    let mut files = Files { install, cluster };
+    pull_secret::resolve(&mut files, read, &mut problems);
+    let files = Arc::new(files);
     let inputs = Inputs::merge(&files, &mut problems);
     rules::run(&inputs, &mut problems);
     checks::run(&inputs, &files.cluster.given.all("checks.disabled"), &mut problems);

@@ -14,6 +14,7 @@ use super::files::{File, Files};
 use super::given::Given;
 use super::inputs::{At, Inputs};
 use super::platform::Platform;
+use super::pull_secret;
 use super::release::Release;
 use super::words::{Architecture, Role, SourcePolicy};
 use crate::base::secret::Secret;
@@ -41,6 +42,8 @@ pub(crate) struct Cluster {
     pub mirrors: Vec<Mirror>,
     /// Registry credentials, JSON.
     pub pull_secret: Secret,
+    /// The file that they are in, if not install-config.
+    pub pull_secret_file: Option<String>,
     /// The connection URI.
     pub libvirt_uri: String,
     /// The user's own authorities, by name.
@@ -129,6 +132,7 @@ impl Cluster {
             trust_bundle: install.text("additionalTrustBundle").map(str::to_owned),
             mirrors: mirrors.map(mirror).collect::<Option<_>>()?,
             pull_secret: install.secrets.get("pullSecret")?.clone(),
+            pull_secret_file: text(pull_secret::FILE),
             libvirt_uri: files.value(File::Cluster, "libvirt.uri")?,
             authorities,
             rhcos: Rhcos { iso: text("rhcos.iso"), qcow2: text("rhcos.qcow2") },

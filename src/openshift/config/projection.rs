@@ -251,7 +251,14 @@ impl Rows<'_> {
                 Field::List(items.map(|(index, item)| element(rows, item, &path(index, item))).collect())
             }
             _ if row.secret => match self.files.of(self.file).secrets.get(at) {
-                Some(secret) => Field::Secret { value: secret.clone(), origins: origins() },
+                Some(secret) => {
+                    let wrote = self.files.of(self.file).wrote(at);
+                    let origins = match row.fallback {
+                        Fallback::From(fields, _) if !wrote => self.files.origins(fields),
+                        _ => origins(),
+                    };
+                    Field::Secret { value: secret.clone(), origins }
+                }
                 None => Field::leaf(Value::Null, origins()),
             },
             (_, Some(Given::Leaf { scalar, .. })) => leaf(Some(scalar), origins()),
@@ -318,7 +325,7 @@ mod tests {
             include_str!("../../../examples/ocp4/cluster.yaml"),
         ];
         let [install, cluster] = [install, cluster].map(|text| Source { name: "x", text });
-        let files = load(install, cluster).unwrap().files;
+        let files = load(install, cluster, &|_| Err(String::new())).unwrap().files;
         let rows = [field("m", Kind::Map(rows), "")];
         let within = Given::Map(BTreeMap::new());
         let mut tree = Tree::new();

@@ -4,6 +4,7 @@
 //! directory      the files of a cluster directory; the user's own recipes
 //! user_files     manifests/ and patches/, which become derivations
 //! authorities    the user's own certificates and keys
+//! exposed        warnings about secrets that git tracks or others can read
 //! lock           cluster.lock, read or written for the first time; pins releases
 //! release        the source of a release, and how to reach it
 //! boot_images    the node OS of a release, pinned
@@ -19,6 +20,7 @@ mod authorities;
 mod boot_images;
 mod directory;
 mod error;
+mod exposed;
 mod lock;
 mod release;
 pub(crate) mod seed;
@@ -122,7 +124,11 @@ impl Workspace {
         let cluster = read_cluster(&directory)?;
         check_names(env, &cluster)?;
         let (lock, seed) = pins(env, &directory, &cluster, missing)?;
-        Self::assemble(env, directory, cluster, &lock, seed)
+        let workspace = Self::assemble(env, directory, cluster, &lock, seed)?;
+        if missing == Missing::Make {
+            exposed::warn(env, &workspace)?;
+        }
+        Ok(workspace)
     }
 
     /// The objects of the user's manifests that a program's output names, each with its file and line.
@@ -267,9 +273,11 @@ fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
 pub(crate) fn read_cluster(directory: &ClusterDir) -> Result<Cluster> {
     let install_config = fs::read_text(&directory.file(INSTALL_CONFIG))?;
     let cluster = fs::read_text(&directory.file(CLUSTER))?;
+    let read = |file: &str| fs::read_text(&directory.file(file)).map_err(|error| error.source.to_string());
     Ok(config::load(
         Source { name: INSTALL_CONFIG, text: &install_config },
         Source { name: CLUSTER, text: &cluster },
+        &read,
     )?)
 }
 

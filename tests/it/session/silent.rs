@@ -74,3 +74,58 @@ fn artifacts_that_have_ended() {
     );
     assert_eq!(ws.output(&["check", "--json"]).status.code(), Some(1));
 }
+
+/// Makes the temporary directory a git repository that tracks these files of the cluster directory: its index, version 2.
+fn track(ws: &Workspace, files: &[&str]) {
+    let mut index = [b"DIRC".as_slice(), &2_u32.to_be_bytes(), &(files.len() as u32).to_be_bytes()].concat();
+    for file in files {
+        let name = format!("ocp4/{file}\0");
+        index.extend(vec![0; 62]);
+        index.extend(name.as_bytes());
+        index.resize(index.len() + (62 + name.len()).next_multiple_of(8) - 62 - name.len(), 0);
+    }
+    std::fs::create_dir_all(ws.temp().join(".git")).unwrap();
+    std::fs::write(ws.temp().join(".git/index"), index).unwrap();
+}
+
+/// A secret that git tracks is one that everybody will have.
+#[test]
+fn secrets_that_git_tracks() {
+    let ws = Workspace::example().prebuilt();
+    track(&ws, &["cluster.yaml", "install-config.yaml"]);
+    let dns = ["-q", "build", "manifest/cluster-dns-02-config"];
+    assert_eq!(ws.output(&dns).stderr, b"", "a placeholder is no secret");
+    let real = |name: &str| name.replace("ZGVtbzpkZW1v", "cmVhbDpzZWNyZXQ=");
+    let install = real(&std::fs::read_to_string(ws.dir.join("install-config.yaml")).unwrap());
+    ws.write("install-config.yaml", &install);
+    track(&ws, &["cluster.lock", "cluster.seed", "cluster.yaml", "install-config.yaml", "manifests/s.yaml"]);
+    ws.write("manifests/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: default}\n");
+    insta::assert_snapshot!(ws.run(&["build", "manifest/cluster-dns-02-config"]), @"
+    [STORE]/[ID]-manifest-cluster-dns-02-config
+    [stderr]
+    warning: git tracks `cluster.seed`, which holds the cluster's identity and all of its keys: run `git rm --cached cluster.seed`; `tinderbox seed encrypt` makes one that can be committed
+    warning: git tracks `install-config.yaml`, which holds the pull secret: move it to a file that git ignores, and name that with `pullSecretFile` in cluster.yaml
+    warning: git tracks `manifests/s.yaml`, which holds a Secret: run `git rm --cached manifests/s.yaml`, and replace it if others have seen the repository
+    [exit 0]
+    ");
+
+    // With a file of its own, the secret is out of the way, and every id is the same.
+    let ids = ws.json(&["build", "cluster"])["targets"].clone();
+    let start = install.find("pullSecret: '").unwrap();
+    let line = &install[start..start + install[start..].find('\n').unwrap() + 1];
+    ws.write("install-config.yaml", &install.replace(line, ""));
+    ws.write("pull-secret.json", &format!("{}\n", line["pullSecret: '".len()..].trim_end_matches("'\n")));
+    let cluster = std::fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
+    ws.write("cluster.yaml", &format!("{cluster}pullSecretFile: pull-secret.json\n"));
+    track(&ws, &["cluster.yaml", "install-config.yaml"]);
+    let report = ws.json(&["build", "cluster"]);
+    assert_eq!((&report["built"], &report["targets"]), (&serde_json::json!([]), &ids));
+    assert_eq!(ws.output(&dns).stderr, b"");
+    track(&ws, &["pull-secret.json"]);
+    insta::assert_snapshot!(ws.run(&dns), @"
+    [STORE]/[ID]-manifest-cluster-dns-02-config
+    [stderr]
+    warning: git tracks `pull-secret.json`, which holds the pull secret: run `git rm --cached pull-secret.json`, and replace it if others have seen the repository
+    [exit 0]
+    ");
+}

@@ -14,10 +14,17 @@ use crate::engine::fields::Projected;
 const INSTALL: &str = include_str!("../../../../examples/ocp4/install-config.yaml");
 const CLUSTER: &str = include_str!("../../../../examples/ocp4/cluster.yaml");
 
+/// That of the example, as the content of `pull-secret.json`.
+const PULL_SECRET: &str = r#"{"auths":{"example.invalid":{"auth":"ZGVtbzpkZW1v"}}}"#;
+
 fn try_load(install: &str, cluster: &str) -> Result<Cluster, Problems> {
     load(
         Source { name: "install-config.yaml", text: install },
         Source { name: "cluster.yaml", text: cluster },
+        &|file| match file {
+            "pull-secret.json" => Ok(format!("{PULL_SECRET}\n")),
+            _ => Err("no such file".to_owned()),
+        },
     )
 }
 

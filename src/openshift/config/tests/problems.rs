@@ -260,3 +260,36 @@ fn a_proxy_value_begins_nothing_else() {
         r#"proxy: {httpProxy: "http://me:pa-ss@p:1", noProxy: "*.example.com, 10.0.0.0/8,[fd00::1],host_1"}"#;
     assert_eq!(report(&[("# Who may log in", &format!("{good}\n# Who may log in"))]), "no problems");
 }
+
+#[test]
+fn the_pull_secret_is_in_one_place() {
+    let inline = format!("pullSecret: '{PULL_SECRET}'\n");
+    let none = INSTALL.replace(&inline, "");
+    let named = |file: &str| format!("pullSecretFile: {file}\n{CLUSTER}");
+    let said = |install: &str, cluster: &str| try_load(install, cluster).unwrap_err().to_string();
+    insta::assert_snapshot!(said(&none, CLUSTER), @r#"
+    install-config.yaml: pullSecret: required, and not given
+      hint: for example: {"auths":{"registry.example.com":{"auth":"…"}}}; or name a file that has it, with `pullSecretFile` in cluster.yaml
+    "#);
+    insta::assert_snapshot!(said(INSTALL, &named("pull-secret.json")), @"
+    cluster.yaml:1: pullSecretFile: install-config.yaml has a `pullSecret` too
+      hint: remove one of the two
+    ");
+    insta::assert_snapshot!(said(&none, &named("~/pull-secret.json")), @"
+    cluster.yaml:1: pullSecretFile: `~/pull-secret.json` cannot be read: no such file
+      hint: `~` is not expanded: write the whole path
+    ");
+    insta::assert_snapshot!(said(&none, &named("''")), @"
+    cluster.yaml:1: pullSecretFile: `` is not a text
+      hint: for example: some text
+    ");
+
+    // The same secret, wherever it is; and `why` names the place.
+    let (here, there) = (example(), try_load(&none, &named("pull-secret.json")).unwrap());
+    assert!(is_placeholder(&here.pull_secret) && is_placeholder(&there.pull_secret));
+    assert_eq!(here.pull_secret.reveal(), there.pull_secret.reveal());
+    let leaves = there.fields();
+    let (_, origins) = leaves.leaves().find(|(path, _)| path == "pullSecret").unwrap();
+    assert_eq!(origins[0].to_string(), "cluster.yaml:1: pullSecretFile");
+    assert_eq!(value(&here, "installConfig"), value(&there, "installConfig"));
+}

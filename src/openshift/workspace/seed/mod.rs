@@ -30,8 +30,9 @@ pub(crate) use given::GivenSeed;
 /// The advice for a damaged seed.
 const RESTORE: &str = "restore it from your backup: a new seed is a new cluster";
 
-/// Hidden files that interrupted writes of either form leave behind.
-const LEFTOVERS: &str = ".cluster.seed.*";
+/// What git must not see: the seed, hidden files that interrupted writes of it leave behind, the pull secret, keys of the
+/// user's own authorities; and the link to the last build.
+const IGNORED: [&str; 5] = ["/cluster.seed", "/.cluster.seed.*", "/pull-secret*", "*.key", "/result"];
 
 /// The form of a cluster directory's seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,12 +166,16 @@ pub(crate) fn ignore(directory: &Path) -> Result<()> {
     let path = directory.join(".gitignore");
     let text = fs::optional(fs::read_text(&path))?.unwrap_or_default();
     let lines: Vec<&str> = text.lines().map(|line| line.trim().trim_start_matches('/')).collect();
-    let wanted = [SEED, LEFTOVERS, "result"];
-    let missing: Vec<&str> = wanted.into_iter().filter(|name| !lines.contains(name)).collect();
+    let missing: Vec<&str> =
+        IGNORED.into_iter().filter(|line| !lines.contains(&line.trim_start_matches('/'))).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let added: String = missing.iter().map(|name| format!("/{name}\n")).collect();
-    Ok(fs::replace(&path, format!("{text}{newline}{added}").as_bytes(), 0o644)?)
+    let header = if text.is_empty() {
+        "# Secrets, and what only this machine has. Commit everything else.\n"
+    } else {
+        ""
+    };
+    Ok(fs::replace(&path, format!("{text}{newline}{header}{}\n", missing.join("\n")).as_bytes(), 0o644)?)
 }
