@@ -68,7 +68,7 @@ fn show(why: &Why) {
 fn show_cause(cause: &Cause) -> String {
     let kind = match cause.kind {
         CauseKind::Seed => "seed",
-        CauseKind::Release | CauseKind::Config | CauseKind::Epoch => "config field",
+        CauseKind::Release | CauseKind::Component | CauseKind::Config | CauseKind::Epoch => "config field",
         CauseKind::File => "file",
         CauseKind::Parameter | CauseKind::Versioned => "parameter",
         CauseKind::Inputs => "input",
@@ -131,7 +131,7 @@ fn causes<S: Serializer>(causes: &[Cause], to: S) -> std::result::Result<S::Ok, 
 fn word(kind: CauseKind) -> (u8, &'static str) {
     match kind {
         CauseKind::Seed => (0, "seed"),
-        CauseKind::Release | CauseKind::Config | CauseKind::Epoch => (1, "config"),
+        CauseKind::Release | CauseKind::Component | CauseKind::Config | CauseKind::Epoch => (1, "config"),
         CauseKind::File => (2, "file"),
         CauseKind::Parameter | CauseKind::Versioned => (3, "parameter"),
         CauseKind::Inputs => (4, "inputs"),

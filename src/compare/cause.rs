@@ -10,6 +10,7 @@ use crate::engine::drv::{Change, Fact};
 use crate::engine::exec::SEED;
 use crate::engine::fields::Fields;
 use crate::engine::recipe::GraphNode;
+use crate::openshift::workspace::PREVIEW;
 
 /// A root cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,6 +35,8 @@ pub struct Cause {
 pub enum CauseKind {
     /// The release, or its node OS.
     Release,
+    /// An image of one component in place of the release's own, for a preview.
+    Component,
     /// A field of the configuration or the lock.
     Config,
     /// The start of certificate validity.
@@ -61,6 +64,7 @@ impl CauseKind {
     pub(crate) fn of_field(path: &str) -> Self {
         match path {
             _ if path.starts_with("lock.release") || path.starts_with("lock.rhcos") => Self::Release,
+            _ if path.split('.').next() == Some(PREVIEW) => Self::Component,
             _ if path.starts_with("lock.epoch") => Self::Epoch,
             _ => Self::Config,
         }
@@ -117,7 +121,15 @@ impl Cause {
             path.strip_prefix("params.config.").or_else(|| path.strip_prefix("secrets."))
         {
             let (what, places) = field(fields, node, rest);
-            (CauseKind::of_field(&what), what, places)
+            let kind = CauseKind::of_field(&what);
+            let what = match kind {
+                CauseKind::Component => {
+                    cause.from = cause.from.or(Some("the payload's own".to_owned()));
+                    last(&what).to_owned()
+                }
+                _ => what,
+            };
+            (kind, what, places)
         } else if let Some(alias) = path.strip_prefix("params.files.").map(unquoted) {
             (cause.from, cause.to) = first_difference(cause.from, cause.to);
             (CauseKind::File, node.files.get(alias).map_or(alias, String::as_str).to_owned(), vec![])
@@ -146,6 +158,11 @@ impl Cause {
         }
         self
     }
+}
+
+/// The last name of a field's path.
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
 }
 
 /// Whether a path is another one, or leads into it.

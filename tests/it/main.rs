@@ -74,6 +74,7 @@ mod mco;
 mod parity;
 mod patches;
 mod pki;
+mod preview;
 mod recipes;
 mod registry;
 mod release;

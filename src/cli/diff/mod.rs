@@ -15,7 +15,7 @@ use super::output::{self, Colour, exit_code};
 use super::{Error, Printer, Result};
 use crate::base::redact::controls_terminal;
 use crate::compare::report::{self, Mark, Row};
-use crate::openshift::workspace::Env;
+use crate::openshift::workspace::{Env, Replacement};
 use sides::Request;
 
 /// Say what differs between two builds, configs, releases, artifacts or files, by meaning, and why
@@ -25,6 +25,8 @@ use sides::Request;
   tinderbox diff result cluster                what a build would change now
   tinderbox diff gen:3 gen:5 --only ignition/master-0
   tinderbox diff --release demo:4.18 demo:4.19 the upgrade, on this cluster
+  tinderbox diff --component machine-config-operator=./root
+                                               what your build of a component changes on every node
   tinderbox diff . ../other-cluster --format markdown
   tinderbox diff --format html > diff.html     one file, for a browser
   tinderbox diff ./old.ign ./new.ign
@@ -43,6 +45,12 @@ pub(super) struct Args {
     /// Build this cluster on two releases, and compare
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with = "sides")]
     release: Option<Vec<String>>,
+    /// Compare this cluster with a preview of it, in which a component has another image
+    ///
+    /// REF is a directory that is an image's root (`/DIR`, `./DIR`), `oci:DIR[:TAG]`, or an image of a registry. May be
+    /// repeated. Only an image of a registry changes pull specs; it is nothing that could be booted, and `result` stays.
+    #[arg(long, value_name = "NAME=REF", conflicts_with_all = ["sides", "release"])]
+    component: Vec<Replacement>,
     /// Only these derivations, or folders of them
     #[arg(long, value_name = "TARGET")]
     only: Vec<String>,
@@ -90,7 +98,10 @@ impl Args {
             renders.answer(&found, || static_pods::show(&found));
             return Ok(exit_code(found.is_sound()));
         }
-        let found = sides::diff(env, &Request { sides: self.sides, releases, only: self.only, jobs })?;
+        let found = sides::diff(
+            env,
+            &Request { sides: self.sides, releases, components: self.component, only: self.only, jobs },
+        )?;
         env.events.settle();
         match format {
             Format::Json => output::json(&found),

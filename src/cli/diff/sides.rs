@@ -21,7 +21,7 @@ use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Generation, Roots, Store};
 use crate::openshift::knowledge::Knowledge;
 use crate::openshift::workspace::{
-    self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Workspace, WorkspaceError,
+    self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Replacement, Workspace, WorkspaceError,
 };
 
 /// The target that includes everything.
@@ -33,13 +33,54 @@ pub(super) struct Request {
     pub sides: Vec<String>,
     /// Two releases: the same cluster on both.
     pub releases: Option<[String; 2]>,
+    /// Other images for components: the same cluster without and with them.
+    pub components: Vec<Replacement>,
     /// Only these derivations, or folders of them.
     pub only: Vec<String>,
     pub jobs: usize,
 }
 
+impl Request {
+    /// What to build: everything, or what is asked for.
+    fn targets(&self) -> Vec<String> {
+        if self.only.is_empty() { vec![EVERYTHING.to_owned()] } else { self.only.clone() }
+    }
+}
+
 pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
+    if !request.components.is_empty() {
+        return preview(env, request);
+    }
     let (old, new) = sides(env, request)?;
+    // Without a cluster's files, causes have the names in their recipes.
+    let workspace = directories(env, request)
+        .into_iter()
+        .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Unneeded).ok());
+    compare(request, &old, &new, workspace.as_ref(), &|_| false)
+}
+
+/// This cluster as it is, and with other images for some components. The images themselves are left out unless asked
+/// for: what differs in them, the user knows.
+fn preview(env: Env<'_>, request: &Request) -> Result<Diff> {
+    let preview = Workspace::preview(env, &request.components)?;
+    let targets = request.targets();
+    preview.check_used(&preview.workspace.select(&targets)?)?;
+    let workspace = Workspace::load(env, Missing::Make)?;
+    let old = build(env, &workspace, &targets, "the payload's own".into(), request.jobs, true)?;
+    let names: Vec<String> = request.components.iter().map(ToString::to_string).collect();
+    let title = format!("preview of {}", names.join(", "));
+    let new = build(env, &preview.workspace, &targets, title, request.jobs, true)?;
+    let hidden = |name: &str| request.only.is_empty() && preview.is_replaced(name);
+    compare(request, &old, &new, Some(&preview.workspace), &hidden)
+}
+
+fn compare(
+    request: &Request,
+    old: &Side,
+    new: &Side,
+    workspace: Option<&Workspace>,
+    hidden: &dyn Fn(&str) -> bool,
+) -> Result<Diff> {
     for only in &request.only {
         let known = || old.parts.keys().chain(new.parts.keys()).map(String::as_str);
         if !known().any(|name| is_below(name, only)) {
@@ -48,15 +89,12 @@ pub(super) fn diff(env: Env<'_>, request: &Request) -> Result<Diff> {
             return Err(WorkspaceError::NoTarget { target: only.clone(), near }.into());
         }
     }
-    let only = |name: &str| request.only.is_empty() || request.only.iter().any(|only| is_below(name, only));
-    // Without a cluster's files, causes have the names in their recipes.
-    let workspace = directories(env, request)
-        .into_iter()
-        .find_map(|directory| Workspace::load(Env { directory: &directory, ..env }, Missing::Unneeded).ok());
-    let naming = |artifact: &str, change: Option<&drv::Change>| name(workspace.as_ref(), artifact, change);
+    let asked = |name: &str| request.only.is_empty() || request.only.iter().any(|only| is_below(name, only));
+    let only = |name: &str| asked(name) && !hidden(name);
+    let naming = |artifact: &str, change: Option<&drv::Change>| name(workspace, artifact, change);
     let built_in = Knowledge::built_in()?;
-    let knowledge = workspace.as_ref().map_or(&built_in, |workspace| &workspace.knowledge);
-    Ok(diff::compare(&old, &new, &only, &naming, knowledge.disruption.get()?)?)
+    let knowledge = workspace.map_or(&built_in, |workspace| &workspace.knowledge);
+    Ok(diff::compare(old, new, &only, &naming, knowledge.disruption.get()?)?)
 }
 
 /// Cluster directories that can name causes: the newer side's first.
@@ -219,9 +257,7 @@ fn of_release(env: Env<'_>, reference: &str, request: &Request) -> Result<Side> 
         "" => reference.to_owned(),
         version => format!("{reference} ({version})"),
     };
-    let (whole, jobs) = ([EVERYTHING.to_owned()], request.jobs);
-    let targets = if request.only.is_empty() { &whole[..] } else { &request.only };
-    build(env, &workspace, targets, title, jobs, true)
+    build(env, &workspace, &request.targets(), title, request.jobs, true)
 }
 
 /// A cluster directory, an object, or files.

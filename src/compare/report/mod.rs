@@ -86,6 +86,7 @@ fn effect(effect: Option<Effect>) -> &'static str {
 fn cause(cause: &Cause) -> String {
     let kind = match cause.kind {
         CauseKind::Release => "release image",
+        CauseKind::Component => "component",
         CauseKind::Config => "config field",
         CauseKind::Epoch => "epoch",
         CauseKind::Seed => "seed",

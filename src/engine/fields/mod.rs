@@ -6,7 +6,7 @@ mod project;
 
 #[cfg(test)]
 pub(crate) use project::Projection;
-pub(crate) use project::{Projected, Read};
+pub(crate) use project::{FieldError, Projected, Read};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use super::index::{NodeIndex, NodeMap};
 use crate::base::hint::{Place, Problem, Problems};
 use crate::base::secret::Secret;
 use crate::base::value::Value;
-use crate::engine::fields::Read;
+use crate::engine::fields::{FieldError, Fields, Projected, Read};
 
 /// One derivation of the graph, before its inputs are built.
 #[derive(Debug, Clone)]
@@ -140,6 +140,30 @@ impl Graph {
             }
         }
         Self { nodes: sorted, index, absent }
+    }
+
+    /// Gives a derivation one more config field, as if its recipe named it.
+    pub(crate) fn add_config(
+        &mut self,
+        at: NodeIndex,
+        alias: &str,
+        path: &str,
+        fields: &Fields,
+    ) -> Result<(), FieldError> {
+        let found = fields.project(path)?;
+        let node = &mut self.nodes[at];
+        match found.value {
+            Projected::Plain(value) => {
+                let config =
+                    node.params.entry("config".to_owned()).or_insert_with(|| Value::Map(BTreeMap::new()));
+                if let Value::Map(config) = config {
+                    config.insert(alias.to_owned(), value);
+                }
+            }
+            Projected::Secret(secret) => drop(node.secrets.insert(alias.to_owned(), secret)),
+        }
+        node.reads.push((alias.to_owned(), path.to_owned(), found.reads));
+        Ok(())
     }
 
     /// All derivations, inputs first.

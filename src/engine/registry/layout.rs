@@ -103,6 +103,30 @@ impl Layout {
         }))
     }
 
+    /// The image of a layout that has just one; else the names to choose from.
+    pub(crate) fn only_image(&self) -> Result<Sha256> {
+        let index = self.small("index.json")?.unwrap_or_default();
+        let index: RawIndex = serde_json::from_slice(&index)
+            .map_err(|error| self.malformed(format!("index.json is not an image index: {error}")))?;
+        match index.manifests.as_slice() {
+            [one] => one
+                .digest
+                .parse()
+                .map_err(|_| self.malformed(format!("`{}` in index.json is not a digest", one.digest))),
+            [] => Err(self.malformed("it has no image".into())),
+            several => {
+                let names = self.names()?;
+                let names: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
+                let problem = format!(
+                    "it has {} images; name one of them with `:TAG`: {}",
+                    several.len(),
+                    names.join(", ")
+                );
+                Err(self.malformed(problem))
+            }
+        }
+    }
+
     /// Every named image, as (name, digest), in index order.
     fn names(&self) -> Result<Vec<(String, String)>> {
         let entries = self.entries()?.into_iter();

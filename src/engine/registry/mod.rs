@@ -12,6 +12,8 @@ mod image;
 mod layout;
 mod name;
 pub(crate) mod remote;
+mod replaced;
+mod root_dir;
 mod source;
 mod verify;
 
@@ -26,6 +28,8 @@ pub use layout::Layout;
 pub(crate) use name::{DEMO, LAYOUT, NameError};
 pub use name::{ImageName, Reference, Sha256};
 pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
+pub(crate) use replaced::Replaced;
+pub(crate) use root_dir::RootDir;
 pub use source::{Deferred, Opened};
 pub(crate) use verify::Verified;
 

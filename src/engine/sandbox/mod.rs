@@ -68,6 +68,7 @@ use std::time::Duration;
 
 pub(crate) use interpreter::INTERPRETER;
 pub(crate) use log::Log;
+pub(crate) use program::machine_of;
 pub(crate) use registry::{addresses as registry_addresses, run as run_with_registry};
 
 use crate::base::fs;

@@ -88,12 +88,31 @@ pub(super) fn not_executed(program: &Program<'_>, errno: Errno) -> SandboxError 
     SandboxError::Unusable { path, problem }
 }
 
+/// Architectures: the number in an ELF program, uname's name, and OCI's.
+const MACHINES: [(u16, &str, &str); 5] = [
+    (62, "x86_64", "amd64"),
+    (183, "aarch64", "arm64"),
+    (21, "ppc64le", "ppc64le"),
+    (22, "s390x", "s390x"),
+    (0x1600, "s390x", "s390x"),
+];
+
+/// The number of the architecture in the head of an ELF program.
+fn elf_machine(head: &[u8]) -> Option<u16> {
+    Some(u16::from_le_bytes(*head.strip_prefix(b"\x7fELF")?.get(14..16)?.first_chunk()?))
+}
+
+/// The architecture of an ELF program as OCI names it; none for other files and architectures without images.
+pub(crate) fn machine_of(head: &[u8]) -> Option<&'static str> {
+    let machine = elf_machine(head)?;
+    MACHINES.iter().find(|(number, ..)| *number == machine).map(|(_, _, name)| *name)
+}
+
 /// The architecture of an ELF program, if it differs from this machine's.
 fn foreign(head: &[u8]) -> Option<&'static str> {
-    let machine = u16::from_le_bytes(*head.strip_prefix(b"\x7fELF")?.get(14..16)?.first_chunk()?);
-    let names = [(62, "x86_64"), (183, "aarch64"), (21, "ppc64le"), (22, "s390x"), (0x1600, "s390x")];
-    let name =
-        names.iter().find(|(number, _)| *number == machine).map_or("another architecture", |(_, name)| name);
+    let machine = elf_machine(head)?;
+    let found = MACHINES.iter().find(|(number, ..)| *number == machine);
+    let name = found.map_or("another architecture", |(_, name, _)| name);
     (name != std::env::consts::ARCH).then_some(name)
 }
 
@@ -133,6 +152,10 @@ mod tests {
         };
         assert_eq!(foreign(&elf(21)), Some("ppc64le"));
         assert_eq!(foreign(b"text"), None);
+        assert_eq!(
+            (machine_of(&elf(183)), machine_of(&elf(62)), machine_of(b"#!/")),
+            (Some("arm64"), Some("amd64"), None)
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems};
 use crate::engine::exec::ExecError;
+use crate::engine::fields::FieldError;
 use crate::engine::registry::RegistryError;
 use crate::engine::store::StoreError;
 use crate::openshift::config::ReleaseError;
@@ -71,6 +72,27 @@ pub(crate) enum WorkspaceError {
         /// A suggestion.
         near: Option<String>,
     },
+    #[error("the release has no component `{component}`")]
+    NoComponent {
+        component: String,
+        /// A suggestion.
+        near: Option<String>,
+    },
+    #[error("component `{component}` is replaced twice")]
+    ComponentTwice { component: String },
+    #[error("`{reference}` does not name an image for a component")]
+    ComponentReference { reference: String },
+    #[error("`{program}` is a program for {found}, and the release is for {wanted}")]
+    ComponentArchitecture { program: String, wanted: String, found: &'static str },
+    /// No program of it runs in what is compared.
+    #[error("nothing that is compared reads the image of `{component}`")]
+    ComponentUnused {
+        component: String,
+        /// The derivations that do.
+        readers: Vec<String>,
+    },
+    #[error(transparent)]
+    Field(#[from] FieldError),
     /// A target that does not apply to this cluster.
     #[error("there is no `{target}` here: {why}")]
     Absent { target: String, why: String, advice: Option<String> },
@@ -123,6 +145,20 @@ impl Hint for WorkspaceError {
             }
             Self::NoTarget { near: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTarget { near: None, .. } => "`tinderbox graph --format json` lists all derivations".into(),
+            Self::NoComponent { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::NoComponent { near: None, .. } => "`tinderbox release info` lists the components".into(),
+            Self::ComponentTwice { .. } => "name a component once".into(),
+            Self::ComponentReference { .. } => {
+                "write a directory that is an image's root (/DIR or ./DIR), oci:DIR:TAG, or registry/repository:tag"
+                    .into()
+            }
+            Self::ComponentArchitecture { wanted, .. } => format!("build the component for linux/{wanted}"),
+            Self::ComponentUnused { readers, .. } => match readers.as_slice() {
+                [] => "a build runs no program of it; name an image of a registry to see where its pull spec goes"
+                    .into(),
+                readers => format!("compare what does: `--only {}`", readers.join(" --only ")),
+            },
+            Self::Field(error) => return error.hint(),
             Self::Absent { advice, .. } => return advice.clone(),
         })
     }

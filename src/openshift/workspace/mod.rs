@@ -7,6 +7,7 @@
 //! exposed        warnings about secrets that git tracks or others can read
 //! lock           cluster.lock, read or written for the first time; pins releases
 //! release        the source of a release, and how to reach it
+//! preview        the cluster with other images for some components
 //! boot_images    the node OS of a release, pinned
 //! seed           cluster.seed and cluster.seed.age
 //! store          the store that a directory builds into
@@ -22,6 +23,7 @@ mod directory;
 mod error;
 mod exposed;
 mod lock;
+mod preview;
 mod release;
 pub(crate) mod seed;
 mod store;
@@ -55,6 +57,7 @@ pub(crate) use boot_images::pin as pin_boot_images;
 pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
 pub(crate) use error::{Result, WorkspaceError};
 pub(crate) use lock::{parsed as parse_lock, pin_release, release_named, write_release};
+pub(crate) use preview::{PREVIEW, Replacement};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
 pub(crate) use seed::GivenSeed;
 pub(crate) use store::{StoreChoice, open_store, open_store_if_there};

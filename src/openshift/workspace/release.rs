@@ -142,8 +142,8 @@ impl ReleaseSource {
     }
 }
 
-/// The release image's manifest and configuration; fails if it is not a release for this architecture.
-pub(crate) fn read_release_image(
+/// An image's manifest and configuration; fails if it is not for this architecture.
+pub(super) fn read_image(
     opened: &Opened,
     digest: &Sha256,
     architecture: &str,
@@ -164,6 +164,17 @@ pub(crate) fn read_release_image(
         let found = vec![format!("linux/{}", config.architecture)];
         return Err(RegistryError::Architecture { image, wanted, found }.into());
     }
+    Ok((manifest, config))
+}
+
+/// The release image's manifest and configuration; fails if it is not a release for this architecture.
+pub(crate) fn read_release_image(
+    opened: &Opened,
+    digest: &Sha256,
+    architecture: &str,
+) -> Result<(Manifest, ImageConfig)> {
+    let (manifest, config) = read_image(opened, digest, architecture)?;
+    let malformed = |problem: String| RegistryError::Malformed { image: opened.name.to_string(), problem };
     let labels = config.config.labels.as_ref();
     let Some(version) = labels.and_then(|labels| labels.get(RELEASE_LABEL)).filter(|text| !text.is_empty())
     else {

@@ -115,6 +115,7 @@ fn the_same_ids_from_layout_registry_and_mirror() {
     let alone = on_registry(&second, "mirror/ocp", &format!("{}/mirror/ocp", second.address));
     alone.relock();
     assert_eq!(ids(&alone), from_layout);
+    a_component_of_a_registry_brings_its_pull_spec(&alone, &second);
 
     // And one in a layout.
     both.write("cluster.yaml", &std::fs::read_to_string(alone.dir.join("cluster.yaml")).unwrap());
@@ -125,4 +126,22 @@ fn the_same_ids_from_layout_registry_and_mirror() {
     offline.edit("cluster.yaml", "release: demo:4.18", &format!("release: oci:{}:copied", layout.display()));
     offline.relock();
     assert_eq!(ids(&offline), from_layout);
+}
+
+/// The payload's own image under another name: nothing changes but the name, and that wherever nodes see it.
+fn a_component_of_a_registry_brings_its_pull_spec(ws: &Workspace, registry: &Registry) {
+    let images = ws.path_of("release/images").join("components/machine-config-operator");
+    let own = std::fs::read_to_string(images).unwrap();
+    let (_, digest) = own.split_once('@').unwrap();
+    let other = format!("{}/mirror/ocp@{digest}", registry.address);
+    let component = format!("machine-config-operator={other}");
+    let only = ["--only", "release/images", "--only", "mco/rendered"];
+    let output = ws.output(&[&["diff", "--json", "--component", &component], &only[..]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", ws.text(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let artifacts = found["artifacts"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap());
+    assert_eq!(artifacts.collect::<Vec<_>>(), ["mco/rendered", "release/images"], "{found}");
+    let text = found.to_string();
+    assert!(text.contains(own.trim()) && text.contains(&other), "{text}");
+    assert_eq!(found["causes"][0]["kind"], "component", "{found}");
 }

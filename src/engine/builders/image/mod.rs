@@ -7,7 +7,8 @@
 //!
 //! Parameters: `paths` (absolute; `/` for all). The image is either the input `reference`, a file with a pull spec by
 //! digest, or the config value `digest`, an image in the release's own repository, wherever that currently is. Config
-//! value `architecture` selects from a manifest list.
+//! value `architecture` selects from a manifest list. With config value `content`, a digest, the files are those of that
+//! image, whatever image the pull spec names: for previews.
 
 mod budget;
 mod layer;
@@ -45,7 +46,7 @@ impl Builder for Image {
             );
         }
         let config = job.config();
-        let known = ["architecture", "digest", "reference"];
+        let known = ["architecture", "content", "digest", "reference"];
         if let Some(name) = config.keys().chain(&job.aliases()).find(|name| !known.contains(*name)) {
             return Err(JobError::Unused { name: (*name).to_owned(), used_in: "an image".into() }.into());
         }
@@ -89,6 +90,11 @@ fn wanted_image(job: &Job<'_>) -> Result<(ImageName, Sha256), BuildError> {
     if let Some(input) = job.inputs.get("reference") {
         let text = input.text("reference", "")?;
         let name: ImageName = text.trim().parse().map_err(|error| wrong("reference", error))?;
+        if let Some(content) = job.config().get("content") {
+            let digest = content.as_text().unwrap_or_default().parse();
+            let digest = digest.map_err(|error| wrong("content", error))?;
+            return Ok((name.at(digest), digest));
+        }
         return match name.reference {
             Reference::Digest(digest) => Ok((name, digest)),
             Reference::Tag(_) => {
