@@ -49,7 +49,7 @@ fn demo(version: &str) -> Result<Opened> {
         return Err(RegistryError::NotFound {
             image: format!("{DEMO}:{version}"),
             what: "demo release".into(),
-            place: format!("this build has {}", demo::versions().join(", ")),
+            place: format!("this build has {}, each also with `-multi`", demo::versions().join(", ")),
         });
     };
     let (name, digest) = demo.release();

@@ -11,7 +11,7 @@ use crate::base::time::rfc3339;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Obstacle {
-    /// `foreign`, `kvm`, `image`, `address`, `space`, `expiry`, `program`, `port` or `quorum`.
+    /// `foreign`, `kvm`, `emulator`, `firmware`, `image`, `address`, `space`, `expiry`, `program`, `port` or `quorum`.
     pub kind: &'static str,
     pub message: String,
     pub hint: String,

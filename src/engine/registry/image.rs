@@ -1,5 +1,7 @@
 //! Image manifests.
 
+use std::io::Read as _;
+
 use serde::Deserialize;
 
 use super::{ImageName, Images, RegistryError, Result, Sha256};
@@ -12,6 +14,9 @@ pub(crate) type Architecture = str;
 
 /// Maximum size of a manifest: registries reject larger ones, and so do we before they fill the memory.
 pub(super) const MANIFEST_LIMIT: u64 = 8 << 20;
+
+/// Maximum size of an image configuration.
+const CONFIG_LIMIT: u64 = 8 << 20;
 
 /// Media types of manifests and manifest lists, Docker's and OCI's.
 pub(super) const MANIFEST_TYPES: [&str; 4] = [
@@ -54,6 +59,49 @@ pub struct Manifest {
     pub config: Descriptor,
     /// Lowest first.
     pub layers: Vec<Descriptor>,
+}
+
+impl Manifest {
+    /// The image's configuration, JSON.
+    pub(crate) fn read_config(&self, images: &dyn Images, name: &ImageName) -> Result<Vec<u8>> {
+        let malformed = |problem: String| RegistryError::Malformed { image: name.to_string(), problem };
+        let mut bytes = Vec::new();
+        images.blob(name, &self.config)?.take(CONFIG_LIMIT).read_to_end(&mut bytes).map_err(|error| {
+            let unreadable = |error| malformed(format!("its configuration cannot be read: {error}"));
+            RegistryError::from_io(error).unwrap_or_else(unreadable)
+        })?;
+        match Sha256::of(&bytes) == self.config.digest {
+            true => Ok(bytes),
+            false => Err(malformed("its configuration is not what its digest says".into())),
+        }
+    }
+
+    /// Fails if the image declares another architecture. A manifest that is not in a list says nothing about it: only
+    /// the configuration does.
+    pub(crate) fn check_architecture(
+        &self,
+        images: &dyn Images,
+        name: &ImageName,
+        wanted: &Architecture,
+    ) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Declared {
+            #[serde(default)]
+            architecture: String,
+        }
+        let Declared { architecture } =
+            serde_json::from_slice(&self.read_config(images, name)?).map_err(|error| {
+                RegistryError::Malformed {
+                    image: name.to_string(),
+                    problem: format!("its configuration is not JSON: {error}"),
+                }
+            })?;
+        if architecture.is_empty() || architecture == wanted {
+            return Ok(());
+        }
+        let (image, wanted) = (name.to_string(), wanted.to_owned());
+        Err(RegistryError::Architecture { image, wanted, found: vec![format!("linux/{architecture}")] })
+    }
 }
 
 #[derive(Deserialize)]

@@ -7,7 +7,8 @@ use super::syntax;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// The release built from the project's own files, by minor version: `demo:4.18`.
+    /// The release built from the project's own files, by minor version: `demo:4.18`, or `demo:4.18-multi` with
+    /// images for several architectures.
     Demo { version: String },
     Registry {
         /// `host[:port]/path`.
@@ -45,7 +46,7 @@ impl FromStr for Release {
 
 fn parse(text: &str) -> Option<Release> {
     if let Some(version) = text.strip_prefix("demo:") {
-        let (major, minor) = version.split_once('.')?;
+        let (major, minor) = version.strip_suffix("-multi").unwrap_or(version).split_once('.')?;
         let number = |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         return (number(major) && number(minor)).then(|| Release::Demo { version: version.to_owned() });
     }
@@ -101,6 +102,7 @@ mod tests {
         let digest = format!("sha256:{}", "0a".repeat(32));
         for text in [
             "demo:4.18".to_owned(),
+            "demo:4.18-multi".to_owned(),
             "quay.io/openshift-release-dev/ocp-release:4.18.1-x86_64".to_owned(),
             "localhost:5000/ocp:v1".to_owned(),
             format!("quay.io/openshift-release-dev/ocp-release@{digest}"),
@@ -118,6 +120,7 @@ mod tests {
             "demo:",
             "demo:4",
             "demo:4.x",
+            "demo:4.18-many",
             "ocp:4.18",
             "quay.io/ocp",
             "quay.io/ocp@sha256:12",

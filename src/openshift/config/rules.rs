@@ -171,7 +171,8 @@ fn architecture(inputs: &Inputs<'_>, problems: &mut Problems) {
         if let Some(pool) = pool.filter(|pool| *pool != all) {
             let message =
                 format!("`{}`, but the cluster's architecture is `{}`", pool.as_str(), all.as_str());
-            let hint = "all nodes have one architecture: set it in cluster.yaml, or nowhere for amd64";
+            let hint = "on platform `none` all nodes have one architecture, in the installer too: set it in cluster.yaml, or \
+                        nowhere for amd64";
             inputs.install.report(problems, field, message, hint);
         }
     }

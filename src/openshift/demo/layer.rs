@@ -11,7 +11,8 @@ use tar::{Builder, EntryType, Header};
 
 use crate::engine::registry::Sha256;
 
-pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
@@ -32,8 +33,11 @@ pub(super) struct Image {
     pub(super) blobs: Vec<(Sha256, Blob)>,
 }
 
-/// The architecture that the images declare. They contain only text, so they are the same on every machine.
+/// The architecture that images outside of a list declare. They contain only text, so they are the same on every machine.
 pub(super) const ARCHITECTURE: &str = "amd64";
+
+/// The architectures of a list.
+pub(super) const ARCHITECTURES: [&str; 2] = [ARCHITECTURE, "arm64"];
 
 /// A layer of these files, with the directories that they need (mode 0755 unless `directories` says otherwise).
 pub(super) fn layer(entries: &BTreeMap<String, Entry>, directories: &BTreeMap<&str, u32>) -> Layer {
@@ -77,9 +81,9 @@ fn header(kind: EntryType, mode: u32) -> Header {
 }
 
 /// An image of these layers, lowest first.
-pub(super) fn image(layers: &[&Layer], labels: &BTreeMap<&str, String>) -> Image {
+pub(super) fn image(layers: &[&Layer], labels: &BTreeMap<&str, String>, architecture: &str) -> Image {
     let config = json!({
-        "architecture": ARCHITECTURE,
+        "architecture": architecture,
         "config": {"Labels": labels},
         "created": "1970-01-01T00:00:00Z",
         "history": layers.iter().map(|_| json!({"created": "1970-01-01T00:00:00Z", "created_by": "tinderbox demo release"})).collect::<Vec<_>>(),
@@ -100,4 +104,18 @@ pub(super) fn image(layers: &[&Layer], labels: &BTreeMap<&str, String>) -> Image
         manifest: manifest.to_string().into_bytes(),
         blobs: blobs.map(|bytes| (Sha256::of(&bytes), bytes)).collect(),
     }
+}
+
+/// A manifest list: digest and size of the image for each architecture.
+pub(super) fn index(images: &[(&str, (Sha256, usize))]) -> Vec<u8> {
+    let entry = |(architecture, (digest, size)): &(&str, (Sha256, usize))| {
+        json!({
+            "mediaType": MANIFEST,
+            "digest": digest.to_string(),
+            "size": size,
+            "platform": {"architecture": architecture, "os": "linux"},
+        })
+    };
+    let manifests: Vec<_> = images.iter().map(entry).collect();
+    json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests}).to_string().into_bytes()
 }

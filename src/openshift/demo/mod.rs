@@ -9,6 +9,9 @@
 //! └── machine-config-operator/       that image's templates; its programs are in mco/, with scripts in the image
 //! ```
 //!
+//! `demo:4.18` is for amd64. `demo:4.18-multi` has the same content as a manifest list for amd64 and arm64, and so have its
+//! components, as in real multi-architecture releases. The programs are text, so either runs on any machine.
+//!
 //! Assembly is deterministic: fixed times and owners, sorted entries, no compression. The digests depend only on these
 //! files, not on compiler or machine; a test pins them.
 
@@ -24,9 +27,10 @@ use std::io::Read;
 use std::sync::OnceLock;
 
 use crate::engine::registry::{
-    self, Descriptor, ImageName, Images, MediaType, Reference, RegistryError, Result, Sha256, Target,
+    Descriptor, ImageName, Images, MediaType, Platforms, Reference, RegistryError, Result, Sha256, Target,
+    copy_image, media_type_of,
 };
-use layer::{Blob, Image};
+use layer::{Blob, Layer};
 pub(crate) use mco::{Call, run};
 
 #[derive(Clone, Copy)]
@@ -36,8 +40,29 @@ pub struct Demo {
 
 /// A version, and its images once they are needed.
 struct Version {
+    /// The minor version, `4.18`.
     name: &'static str,
+    variant: Variant,
     content: OnceLock<Content>,
+}
+
+/// How a release is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    /// For amd64.
+    Plain,
+    /// Manifest lists for amd64 and arm64.
+    Multi,
+}
+
+impl Variant {
+    /// After the version in a reference.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Multi => "-multi",
+        }
+    }
 }
 
 struct Content {
@@ -50,35 +75,54 @@ struct Content {
 
 const NAMES: [&str; 7] = ["4.18", "4.19", "4.20", "4.21", "4.22", "4.23", "5.0"];
 
-static VERSIONS: [Version; NAMES.len()] = {
-    let [a, b, c, d, e, f, g] = NAMES;
-    [version(a), version(b), version(c), version(d), version(e), version(f), version(g)]
-};
+static VERSIONS: [[Version; NAMES.len()]; 2] = [all(Variant::Plain), all(Variant::Multi)];
 
-const fn version(name: &'static str) -> Version {
-    Version { name, content: OnceLock::new() }
+const fn all(variant: Variant) -> [Version; NAMES.len()] {
+    const fn one(name: &'static str, variant: Variant) -> Version {
+        Version { name, variant, content: OnceLock::new() }
+    }
+    let [a, b, c, d, e, f, g] = NAMES;
+    [
+        one(a, variant),
+        one(b, variant),
+        one(c, variant),
+        one(d, variant),
+        one(e, variant),
+        one(f, variant),
+        one(g, variant),
+    ]
 }
 
-/// The available versions, as in `demo:VERSION`.
+/// The available versions, as in `demo:VERSION`; each also with the suffix `-multi`.
 pub fn versions() -> &'static [&'static str] {
     &NAMES
 }
 
-/// The demo release of this version (`4.18`), if it exists. Assembles nothing yet.
+/// The demo release of this version (`4.18`, `4.18-multi`), if it exists. Assembles nothing yet.
 pub fn open(version: &str) -> Option<Demo> {
-    VERSIONS.iter().find(|known| known.name == version).map(|about| Demo { about })
+    VERSIONS.iter().flatten().find(|known| known.reference() == version).map(|about| Demo { about })
 }
 
 impl Version {
-    /// The release's own name.
+    /// As in `demo:…`.
+    fn reference(&self) -> String {
+        format!("{}{}", self.name, self.variant.suffix())
+    }
+
+    /// The release's own name: that of a multi-architecture release is the same.
     fn full(&self) -> String {
         format!("{}.0-demo", self.name)
     }
 
+    /// The tag of a copy, as real registries have them.
+    fn tag(&self) -> String {
+        format!("{}{}", self.full(), self.variant.suffix())
+    }
+
     /// The one that can be updated to this one.
     fn previous(&self) -> Option<&'static Self> {
-        let at = VERSIONS.iter().position(|known| known.name == self.name)?;
-        VERSIONS.get(at.checked_sub(1)?)
+        let alike = VERSIONS.iter().flatten().filter(|known| known.variant == self.variant);
+        alike.take_while(|known| known.name != self.name).last()
     }
 
     fn content(&self) -> &Content {
@@ -133,14 +177,9 @@ impl Demo {
         // The release refers to the others, so it comes last.
         images.rotate_left(1);
         for (component, name, digest) in images {
-            let manifest = registry::image(self, &name, &digest, layer::ARCHITECTURE)?;
-            for blob in std::iter::once(&manifest.config).chain(&manifest.layers) {
-                if !target.has_blob(&name, blob)? {
-                    target.put_blob(&name, blob, &mut self.blob(&name, blob)?)?;
-                }
-            }
-            let tag = if component == "release" { self.about.full() } else { component };
-            target.put_manifest(&name, &manifest.media_type, &manifest.bytes, Some(&tag))?;
+            let tag = if component == "release" { self.about.tag() } else { component };
+            let tagged = ImageName { reference: Reference::Tag(tag), ..name.clone() };
+            copy_image(self, target, &name, &tagged, &digest, Platforms::All, &mut |_| {})?;
         }
         Ok(())
     }
@@ -159,7 +198,7 @@ impl Demo {
                 // The demo is part of the program: another version of the program may have another demo.
                 None => format!(
                     "this tinderbox has another demo release; to use it, run `tinderbox lock --update release=demo:{}`",
-                    self.about.name
+                    self.about.reference()
                 ),
             },
         }
@@ -171,7 +210,9 @@ impl Images for Demo {
         let content = self.content();
         match &image.reference {
             Reference::Digest(digest) => Ok(*digest),
-            Reference::Tag(tag) if *tag == self.about.full() || tag == self.about.name => Ok(content.release),
+            Reference::Tag(tag) if *tag == self.about.tag() || *tag == self.about.reference() => {
+                Ok(content.release)
+            }
             Reference::Tag(tag) => {
                 content.components.get(tag.as_str()).copied().ok_or_else(|| RegistryError::NotFound {
                     image: image.to_string(),
@@ -184,7 +225,7 @@ impl Images for Demo {
 
     fn manifest(&self, image: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)> {
         match self.content().manifests.get(digest) {
-            Some(bytes) => Ok((layer::MANIFEST.to_owned(), bytes.clone())),
+            Some(bytes) => Ok((media_type_of(bytes), bytes.clone())),
             None => Err(self.missing(image, digest, &format!("manifest {digest}"))),
         }
     }
@@ -199,10 +240,26 @@ impl Images for Demo {
 }
 
 impl Content {
-    fn add(&mut self, image: Image) -> Sha256 {
-        self.blobs.extend(image.blobs);
-        let digest = Sha256::of(&image.manifest);
-        self.manifests.insert(digest, image.manifest);
-        digest
+    /// Adds an image of these layers, lowest first: one, or a list of one for each architecture.
+    fn add(&mut self, variant: Variant, layers: &[&Layer], labels: &BTreeMap<&str, String>) -> Sha256 {
+        let mut one = |architecture: &str| {
+            let image = layer::image(layers, labels, architecture);
+            self.blobs.extend(image.blobs);
+            self.manifest(image.manifest)
+        };
+        match variant {
+            Variant::Plain => one(layer::ARCHITECTURE).0,
+            Variant::Multi => {
+                let list = layer::ARCHITECTURES.map(|architecture| (architecture, one(architecture)));
+                self.manifest(layer::index(&list)).0
+            }
+        }
+    }
+
+    /// Adds a manifest: its digest and size.
+    fn manifest(&mut self, bytes: Vec<u8>) -> (Sha256, usize) {
+        let added = (Sha256::of(&bytes), bytes.len());
+        self.manifests.insert(added.0, bytes);
+        added
     }
 }

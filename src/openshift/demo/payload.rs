@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::layer::{Entry, Image, Layer, image, layer};
-use super::{Content, Version, files, mco};
+use super::layer::{Entry, Layer, layer};
+use super::{Content, Variant, Version, files, mco};
 use crate::engine::registry::Sha256;
 use crate::openshift::knowledge::{Components, Release};
 
@@ -91,11 +91,11 @@ pub(super) fn assemble(version: &Version) -> Content {
         if operator {
             labels.insert("io.openshift.release.operator", "true".to_owned());
         }
-        let digest = content.add(image(&[&layers], &labels));
+        let digest = content.add(version.variant, &[&layers], &labels);
         content.components.insert(name, digest);
     }
-    for (name, image) in os_images(version) {
-        let digest = content.add(image);
+    for (name, layer, labels) in os_images(version) {
+        let digest = content.add(version.variant, &[&layer], &labels);
         content.components.insert(name, digest);
     }
     let mut labels = labels(version, "release");
@@ -103,7 +103,7 @@ pub(super) fn assemble(version: &Version) -> Content {
     let operator = content.components[named(version.name, BASE)];
     labels.insert("io.openshift.release.base-image-digest", operator.to_string());
     let payload = payload(version, &api, &content.components);
-    content.release = content.add(image(&[&base, &payload], &labels));
+    content.release = content.add(version.variant, &[&base, &payload], &labels);
     content
 }
 
@@ -117,7 +117,7 @@ fn labels(version: &Version, name: &str) -> BTreeMap<&'static str, String> {
 }
 
 /// OS images, whose labels say which stream they are of. Nothing in them boots.
-fn os_images(version: &Version) -> Vec<(&'static str, Image)> {
+fn os_images(version: &Version) -> Vec<(&'static str, Layer, BTreeMap<&'static str, String>)> {
     let (first, streams) = STREAMS;
     let parse = |text: &str| text.parse::<crate::base::version::Version>().ok();
     if parse(version.name) < parse(first) {
@@ -133,7 +133,7 @@ fn os_images(version: &Version) -> Vec<(&'static str, Image)> {
         };
         let text = format!("NAME=\"demo release of tinderbox\"\nVARIANT_ID={stream}\n");
         let entries = [("etc/os-release".to_owned(), Entry::File(text.into_bytes(), 0o644))];
-        (name, image(&[&layer(&entries.into(), &BTreeMap::new())], &labels))
+        (name, layer(&entries.into(), &BTreeMap::new()), labels)
     };
     streams.map(one).into()
 }
@@ -271,7 +271,7 @@ fn versions(version: &Version, component: &str) -> Option<(String, &'static str)
 
 fn metadata(version: &Version) -> Value {
     let previous: Vec<String> = version.previous().map(Version::full).into_iter().collect();
-    json!({
+    let mut metadata = json!({
         "kind": "cincinnati-metadata-v0",
         "version": version.full(),
         "previous": previous,
@@ -279,5 +279,9 @@ fn metadata(version: &Version) -> Value {
             "description": "demo release of tinderbox: real shapes, small content",
             "url": format!("https://demo.invalid/release/{}", version.full()),
         },
-    })
+    });
+    if version.variant == Variant::Multi {
+        metadata["metadata"]["release.openshift.io/architecture"] = "multi".into();
+    }
+    metadata
 }

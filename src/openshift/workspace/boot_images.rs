@@ -83,6 +83,13 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
         other => other,
     };
     let artifacts = stream.architectures.get(architecture).map(|known| &known.artifacts);
+    if artifacts.is_none() {
+        let known: Vec<&str> = stream.architectures.keys().map(String::as_str).collect();
+        let known = known.join(", ");
+        let text =
+            format!("the release has no boot image for {architecture}, only for {known}: nothing is pinned");
+        env.events.emit(Event::Warning { text });
+    }
     let versions =
         artifacts.into_iter().flat_map(|known| known.values()).filter_map(|one| one.release.as_deref());
     warn_of_contents(env, workspace, versions.collect())?;

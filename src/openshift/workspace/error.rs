@@ -49,6 +49,9 @@ pub(crate) enum WorkspaceError {
     /// The lock is about the same release in another repository.
     #[error("cluster.yaml says that nodes pull the release from `{asked}`, and cluster.lock pins `{pinned}`")]
     Repository { asked: String, pinned: String },
+    /// The lock is about images of another architecture.
+    #[error("the cluster's architecture is `{asked}`, and cluster.lock pins images for `{pinned}`")]
+    Architecture { asked: &'static str, pinned: String },
     /// The lock pins another image of the node OS than cluster.yaml.
     #[error("`{field}` of cluster.yaml names `{named}`, and cluster.lock pins `{pinned}`")]
     NodeOs { field: &'static str, named: String, pinned: String },
@@ -113,6 +116,10 @@ impl Hint for WorkspaceError {
             Self::Store(error) => return error.hint(),
             Self::Exec(error) => return error.hint(),
             Self::Failed(error) => return error.hint(),
+            Self::Registry(RegistryError::Architecture { wanted, .. }) => format!(
+                "ask for a release for {wanted}: tags of real ones end in its name (`-x86_64`, `-aarch64`) or in `-multi`; or \
+                 set `architecture` in cluster.yaml to one that there is"
+            ),
             Self::Registry(error) => return error.hint(),
             Self::Release(_) => {
                 "write demo:4.18, registry/repository:tag, registry/repository@sha256:…, or oci:DIR:TAG".into()
@@ -121,6 +128,11 @@ impl Hint for WorkspaceError {
                 "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into()
             }
             Self::NoStore => "name one with `--store DIR` or TINDERBOX_STORE".into(),
+            Self::Architecture { .. } => {
+                "`tinderbox lock --update release` pins the images for it, if the release has some; the architecture is that \
+                 of `controlPlane` in install-config.yaml, or `architecture` in cluster.yaml"
+                    .into()
+            }
             Self::Moved { pinned, .. } => format!(
                 "`tinderbox lock --update release` pins what cluster.yaml asks for; `tinderbox lock --update \
                  release={pinned}` writes the other into cluster.yaml"

@@ -23,6 +23,10 @@ pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missi
         Some(release) if release.reference != asked => {
             return Err(WorkspaceError::Moved { asked, pinned: release.reference.clone() });
         }
+        Some(LockedRelease { architecture, .. }) if architecture != cluster.architecture.as_str() => {
+            let (asked, pinned) = (cluster.architecture.as_str(), architecture.clone());
+            return Err(WorkspaceError::Architecture { asked, pinned });
+        }
         Some(LockedRelease { image, .. }) => match &cluster.release_repository {
             Some(asked) if !image.starts_with(&format!("{asked}@")) => {
                 return Err(WorkspaceError::Repository { asked: asked.clone(), pinned: image.clone() });

@@ -1,7 +1,6 @@
 //! The source of a release, how to reach it, and what its image declares.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,9 +17,6 @@ use crate::openshift::release;
 /// Marks an image as a release, with its version.
 const RELEASE_LABEL: &str = "io.openshift.release";
 
-/// Maximum size of an image configuration.
-const CONFIG_LIMIT: u64 = 8 << 20;
-
 /// The source of a release, and how to reach it.
 pub(crate) struct ReleaseSource {
     release: Release,
@@ -33,8 +29,6 @@ pub(crate) struct ReleaseSource {
 /// The configuration of a release image.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ImageConfig {
-    #[serde(default)]
-    architecture: String,
     #[serde(default)]
     pub created: Option<String>,
     #[serde(default)]
@@ -151,19 +145,9 @@ pub(super) fn read_image(
     let Opened { images, name } = opened;
     let manifest = registry::image(images.as_ref(), name, digest, architecture)?;
     let malformed = |problem: String| RegistryError::Malformed { image: name.to_string(), problem };
-    let mut bytes = Vec::new();
-    let mut blob = images.blob(name, &manifest.config)?.take(CONFIG_LIMIT);
-    blob.read_to_end(&mut bytes).map_err(|error| {
-        let unreadable = |error| malformed(format!("its configuration cannot be read: {error}"));
-        RegistryError::from_io(error).unwrap_or_else(unreadable)
-    })?;
-    let config: ImageConfig = serde_json::from_slice(&bytes)
+    manifest.check_architecture(images.as_ref(), name, architecture)?;
+    let config: ImageConfig = serde_json::from_slice(&manifest.read_config(images.as_ref(), name)?)
         .map_err(|error| malformed(format!("its configuration is not JSON: {error}")))?;
-    if !config.architecture.is_empty() && config.architecture != architecture {
-        let (image, wanted) = (name.to_string(), architecture.to_owned());
-        let found = vec![format!("linux/{}", config.architecture)];
-        return Err(RegistryError::Architecture { image, wanted, found }.into());
-    }
     Ok((manifest, config))
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use super::connection::{Connection, message};
+use super::capabilities::{Incapable, incapable};
+use super::connection::Connection;
 use super::marker::Marker;
 use super::volumes::{self, allocation, bytes_after};
 use super::xml::Element;
@@ -33,8 +34,8 @@ pub(crate) struct Inventory {
     pub(super) blank: BTreeSet<String>,
     /// Free bytes where the pool is or will be, if known.
     pub(super) available: Option<u64>,
-    /// Why KVM domains cannot run, if they are asked for and cannot.
-    pub(super) no_kvm: Option<String>,
+    /// Why the host cannot run the machines, if it cannot.
+    pub(super) incapable: Option<Incapable>,
     /// The network interfaces of this machine, if libvirt runs here.
     pub(super) interfaces: Vec<Interface>,
 }
@@ -78,7 +79,7 @@ impl Inventory {
             None => None,
         };
         Ok(Self {
-            no_kvm: no_kvm(connection, desired)?,
+            incapable: incapable(connection, desired)?,
             blank: blank(connection, desired, &domains, &volumes)?,
             interfaces: if connection.is_local() { interfaces(connection) } else { Vec::new() },
             networks,
@@ -167,14 +168,6 @@ fn blank(
 /// Free bytes in the file system that a directory is in, or will be.
 fn free(directory: &Path) -> Option<u64> {
     directory.ancestors().find_map(|above| fs::available(above).ok())
-}
-
-fn no_kvm(connection: Connection<'_>, desired: &Desired) -> Result<Option<String>> {
-    let mut domains = desired.machines.iter().map(|machine| &machine.domain.definition.xml);
-    let Some(kvm) = domains.find(|xml| xml.attribute("type") == "kvm") else { return Ok(None) };
-    let arch = kvm.at("os/type").map_or("x86_64", |found| found.attribute("arch"));
-    let output = connection.run(&["domcapabilities", "--virttype", "kvm", "--arch", arch])?;
-    Ok((!output.is_success()).then(|| message(&output)))
 }
 
 #[derive(Deserialize)]

@@ -18,6 +18,7 @@
 //! Invariant: objects are ours if they have the UUID that the seed gives them, and domains only with our marker besides.
 //! Nothing else is ever changed: an object that has our name but not our UUID is an obstacle.
 
+mod capabilities;
 mod connection;
 mod consoles;
 mod definitions;

@@ -1,7 +1,8 @@
-//! What in libvirt or on its host prevents a plan: objects of others, missing KVM or images, taken addresses, a full disk.
+//! What in libvirt or on its host prevents a plan: objects of others, missing emulators or images, taken addresses, a full disk.
 
 use ipnet::IpNet;
 
+use super::capabilities::Incapable;
 use super::definitions::Definition;
 use super::inventory::{Inventory, Observed};
 use super::network::bridge;
@@ -24,7 +25,7 @@ pub(crate) fn find(
     no_image: &str,
 ) -> Vec<Obstacle> {
     let mut all = foreign(desired, inventory);
-    all.extend(kvm(inventory));
+    all.extend(inventory.incapable.as_ref().map(Incapable::obstacle));
     all.extend(images(desired, plan, no_image));
     all.extend(addresses(desired, inventory));
     all.extend(space(desired, inventory, plan));
@@ -84,14 +85,6 @@ fn foreign_bridge(desired: &Desired, inventory: &Inventory) -> Option<Obstacle> 
     let user = user.or_else(|| is_stray.then(|| "exists, and libvirt did not create it".to_owned()))?;
     let message = format!("the interface `{ours}` {user}");
     Some(obstacle("address", message, "set `libvirt.bridge` in cluster.yaml to another name"))
-}
-
-fn kvm(inventory: &Inventory) -> Option<Obstacle> {
-    let error = inventory.no_kvm.as_ref()?;
-    let message = format!("the host cannot run machines of type `kvm`: {error}");
-    let hint = "enable virtualisation in the firmware and load the kvm module; or set `libvirt.domainType: qemu` in \
-                cluster.yaml, which emulates, and is slow";
-    Some(obstacle("kvm", message, hint))
 }
 
 /// The image of the node OS, where something has to be created from it.

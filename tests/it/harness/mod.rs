@@ -127,6 +127,12 @@ impl Workspace {
         set_mode(&path, 0o600);
     }
 
+    /// The same cluster for arm64, on a release that has images for it.
+    pub(crate) fn arm64(&self) {
+        self.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.18-multi");
+        self.edit("install-config.yaml", "  name: master\n", "  name: master\n  architecture: arm64\n");
+    }
+
     /// Pins the release that cluster.yaml asks for.
     pub(crate) fn relock(&self) {
         let output = self.output(&["lock", "--update", "release"]);

@@ -11,11 +11,15 @@ type Change = fn(&Workspace);
 
 /// Clusters of every kind.
 fn variants() -> Vec<(&'static str, Workspace)> {
-    let all: [(&str, Change); 5] = [
+    let all: [(&str, Change); 6] = [
         ("highly available", |_| {}),
         ("dual stack", Workspace::dual_stack),
         ("compact", |ws| ws.without_workers(3)),
         ("single node", |ws| ws.without_workers(1)),
+        ("for arm64", |ws| {
+            ws.arm64();
+            ws.relock();
+        }),
         ("from the QEMU image, in a session, on another disk", |ws| {
             let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
             let sha256 = "ab".repeat(32);

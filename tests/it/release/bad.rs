@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::harness::{Workspace, in_mount_namespace, list, mode};
 use crate::release::pack::{Layer, Pack, Release, gzip, name};
 use crate::store::script;
+use tinderbox::internals::registry::Sha256;
 
 /// A workspace on a release in a layout, and a recipe `demo/image` that unpacks `paths` of a made-up component.
 struct Made {
@@ -24,7 +25,11 @@ impl Made {
 
     /// A release whose component `made` is the image of these layers.
     fn layers(&self, layers: &[(&str, Vec<u8>)], paths: &str) -> &Workspace {
-        let made = self.pack.image(layers, &json!({}), None);
+        self.component(self.pack.image(layers, &json!({}), None), paths)
+    }
+
+    /// A release whose component `made` is this image.
+    fn component(&self, made: Sha256, paths: &str) -> &Workspace {
         let tag = |name: &str| json!({"name": name, "from": {"name": format!("registry.example.com/ocp/art@{made}")}});
         let references =
             json!({"kind": "ImageStream", "spec": {"tags": [tag("made"), tag("cluster-config-api")]}});
@@ -252,6 +257,18 @@ fn what_is_no_release() {
     let text = made.ws.run(&["lock", "--update", "release"]);
     assert!(text.contains("there is no image for linux/arm64, only for linux/amd64"), "{text}");
     assert_eq!(name("x").registry, "registry.example.com");
+}
+
+/// A release for one architecture with a component for another, which only the component's configuration says.
+#[test]
+fn a_component_for_another_architecture() {
+    let made = Made::new();
+    let layer = Layer::new().file("a", "x").gzip();
+    let layers = [("application/vnd.oci.image.layer.v1.tar+gzip", layer)];
+    let image = made.pack.image_for("arm64", &layers, &json!({}), None);
+    let text = made.component(image, "['/']").run(&["build", "-q", "demo/image"]);
+    assert!(text.contains("there is no image for linux/amd64, only for linux/arm64"), "{text}");
+    assert!(text.contains("`demo/image` cannot be built (recipes/20-demo/image.toml)"), "{text}");
 }
 
 /// A disk that fills up while a layer is unpacked: a clear error, a sound store, and a build that succeeds later.

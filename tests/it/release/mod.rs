@@ -1,5 +1,6 @@
 //! Releases: fetched, read, pinned and copied.
 
+mod architecture;
 mod bad;
 pub(crate) mod data;
 mod go_yaml;

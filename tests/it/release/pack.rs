@@ -106,7 +106,18 @@ impl Pack {
         labels: &serde_json::Value,
         tag: Option<&str>,
     ) -> Sha256 {
-        let config = json!({"architecture": "amd64", "os": "linux", "created": "2026-01-01T00:00:00Z",
+        self.image_for("amd64", layers, labels, tag)
+    }
+
+    /// The same for an architecture.
+    pub(crate) fn image_for(
+        &self,
+        architecture: &str,
+        layers: &[(&str, Vec<u8>)],
+        labels: &serde_json::Value,
+        tag: Option<&str>,
+    ) -> Sha256 {
+        let config = json!({"architecture": architecture, "os": "linux", "created": "2026-01-01T00:00:00Z",
             "config": {"Labels": labels}, "rootfs": {"type": "layers", "diff_ids": []}});
         let config = self.blob(CONFIG, config.to_string().as_bytes());
         let show = |blob: &Descriptor| json!({"mediaType": blob.media_type, "digest": blob.digest.to_string(), "size": blob.size});

@@ -7,8 +7,8 @@
 //!
 //! Parameters: `paths` (absolute; `/` for all). The image is either the input `reference`, a file with a pull spec by
 //! digest, or the config value `digest`, an image in the release's own repository, wherever that currently is. Config
-//! value `architecture` selects from a manifest list. With config value `content`, a digest, the files are those of that
-//! image, whatever image the pull spec names: for previews.
+//! value `architecture` selects from a manifest list; an image that declares another one is refused. With config value
+//! `content`, a digest, the files are those of that image, whatever image the pull spec names: for previews.
 
 mod budget;
 mod layer;
@@ -68,6 +68,7 @@ impl Builder for Image {
         let config = job.config();
         let architecture = config.get("architecture").and_then(|value| value.as_text()).unwrap_or_default();
         let manifest = registry::image(images, &name, &digest, architecture)?;
+        manifest.check_architecture(images, &name, architecture)?;
         let wanted = Wanted::new(&job.text_list("paths")?);
         let total = manifest.layers.iter().fold(0u64, |total, layer| total.saturating_add(layer.size));
         let budget = ImageBudget::new(total);

@@ -15,7 +15,6 @@
 //! A program with a proxy asks through it, so the registry stands at the proxy's address too. Fixed output: digests decide.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::net::IpAddr;
 
 use super::super::ignition::params::fits;
@@ -31,9 +30,6 @@ pub(crate) struct OsImages;
 
 /// Where the registry stands: an address of its own, as the sandbox assigns it.
 const ADDRESS: &str = "127.0.0.2:5000";
-
-/// Maximum size of an image's config.
-const CONFIG_LIMIT: u64 = 8 << 20;
 
 impl Builder for OsImages {
     fn id(&self) -> BuilderId {
@@ -170,12 +166,10 @@ fn answers(job: &Job<'_>, name: &ImageName) -> Result<Vec<(Sha256, Vec<u8>)>, Bu
     let config = job.config();
     let architecture = config.get("architecture").and_then(|value| value.as_text()).unwrap_or_default();
     let (_, list) = images.manifest(name, &digest)?;
-    let Manifest { digest: own, bytes, config, .. } = registry::image(images, name, &digest, architecture)?;
-    let mut blob = Vec::new();
-    let read = images.blob(name, &config)?.take(CONFIG_LIMIT).read_to_end(&mut blob);
-    if read.is_err() || Sha256::of(&blob) != config.digest {
-        return Err(malformed("its config cannot be read").into());
-    }
+    let manifest = registry::image(images, name, &digest, architecture)?;
+    manifest.check_architecture(images, name, architecture)?;
+    let blob = manifest.read_config(images, name)?;
+    let Manifest { digest: own, bytes, config, .. } = manifest;
     Ok(vec![(digest, list), (own, bytes), (config.digest, blob)])
 }
 

@@ -173,7 +173,7 @@ fn rules_between_fields() {
     cluster.yaml:32: nodes.etcd-1.name: `etcd-1` is a name of the cluster itself
       hint: its DNS record points elsewhere: choose another name
     install-config.yaml:15: controlPlane.architecture: `amd64`, but the cluster's architecture is `arm64`
-      hint: all nodes have one architecture: set it in cluster.yaml, or nowhere for amd64
+      hint: on platform `none` all nodes have one architecture, in the installer too: set it in cluster.yaml, or nowhere for amd64
     install-config.yaml:19: compute.worker.replicas: 2 worker replicas, but cluster.yaml lists 3 [replicas]
       hint: set replicas to 3, or list 2 worker nodes
     ");

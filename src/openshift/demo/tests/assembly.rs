@@ -65,7 +65,7 @@ const CRDS: [&str; 25] = [
 
 #[test]
 fn assembling_again_gives_the_same_bytes() {
-    for version in &VERSIONS {
+    for version in VERSIONS.iter().flatten() {
         let (first, again) = (payload::assemble(version), version.content());
         assert_eq!(first.release, again.release);
         assert_eq!(first.manifests, again.manifests);
@@ -92,6 +92,31 @@ fn the_digests_are_pinned() {
             "sha256:b9b4be82b7a009c960f5f01d2e37103e64242cc563a8c84c1808b34c5a55c95c",
         ]
     );
+}
+
+/// A list for the release and for every component, with the same content for each architecture.
+#[test]
+fn a_multi_architecture_release_is_lists_of_the_same_content() {
+    let (plain, multi) = (open("4.22").unwrap(), open("4.22-multi").unwrap());
+    let layers = |demo: &Demo, name: &ImageName, digest: &Sha256, architecture: &str| {
+        crate::engine::registry::image(demo, name, digest, architecture).map(|image| image.layers)
+    };
+    let (single, several) = (plain.images(), multi.images());
+    assert_eq!(single.len(), several.len());
+    for ((component, name, digest), (_, own, list)) in several.iter().zip(&single) {
+        let [amd64, arm64] =
+            layer::ARCHITECTURES.map(|architecture| layers(&multi, name, digest, architecture).unwrap());
+        assert_eq!(amd64, arm64, "{component}");
+        let same = layers(&plain, own, list, layer::ARCHITECTURE).unwrap() == amd64;
+        assert_eq!(same, component != "release", "{component}: the payload names the lists");
+        assert!(layers(&multi, name, digest, "s390x").is_err());
+    }
+    let metadata = &component(&multi, "release")["release-manifests/release-metadata"];
+    let metadata: Value = serde_json::from_slice(metadata).unwrap();
+    assert_eq!(metadata["metadata"]["release.openshift.io/architecture"], "multi");
+    assert_eq!(metadata["version"], "4.22.0-demo");
+    let digest = open("4.18-multi").unwrap().release().1.to_string();
+    assert_eq!(digest, "sha256:613c21458f479465449806be9c174bec58ac949212c53de7eef927be35cbc1f5");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod apply;
 mod approve;
+mod architecture;
 mod boot;
 mod dns;
 mod gather;
