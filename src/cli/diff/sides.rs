@@ -21,7 +21,7 @@ use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Generation, Roots, Store};
 use crate::openshift::knowledge::Knowledge;
 use crate::openshift::workspace::{
-    self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Replacement, Workspace, WorkspaceError,
+    self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Replacement, Workspace, WorkspaceError, seed,
 };
 
 /// The target that includes everything.
@@ -264,7 +264,9 @@ fn of_release(env: Env<'_>, reference: &str, request: &Request) -> Result<Side> 
 fn of_path(env: Env<'_>, path: &Path, jobs: usize) -> Result<Side> {
     let title = path.display().to_string();
     if is_cluster(path)? {
-        let env = Env { directory: path, seed: None, ..env };
+        // A seed that the user gave is for a directory without one of its own, such as a checkout in CI.
+        let seed = if seed::form(path)?.is_none() { env.seed } else { None };
+        let env = Env { directory: path, seed, ..env };
         let workspace = Workspace::load(env, Missing::Make)?;
         return build(env, &workspace, &[EVERYTHING.to_owned()], title, jobs, true);
     }

@@ -6,6 +6,6 @@ mod crash;
 mod escape;
 mod iso;
 mod page;
-mod realize;
+pub(crate) mod realize;
 mod render;
 mod sandbox;

@@ -1,104 +1,45 @@
 //! Documents that must stay true: their sessions are run, their links lead somewhere, and their lists are complete.
 
+mod console;
+mod how_to;
+
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::harness::{Workspace, source};
 
-/// README.md and everything in docs/, by path below the repository.
-fn documents() -> Vec<(PathBuf, String)> {
-    let docs = fs::read_dir(source("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<PathBuf> = docs.chain([source("README.md")]).collect();
+/// The pages of a folder, in the order of their names.
+fn pages(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(source(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
     paths.sort();
-    paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+    paths
 }
 
-/// Commands of a `console` block, each with the lines it is said to print.
-fn session(block: &str) -> Vec<(&str, Vec<&str>)> {
-    let mut commands: Vec<(&str, Vec<&str>)> = Vec::new();
-    for line in block.lines() {
-        match line.strip_prefix("$ ") {
-            Some(command) => commands.push((command, Vec::new())),
-            None => commands.last_mut().expect("a command comes first").1.push(line),
-        }
-    }
-    commands
+fn with_text(path: PathBuf) -> (PathBuf, String) {
+    let text = fs::read_to_string(&path).unwrap();
+    (path, text)
 }
 
-/// Whether lines are as expected: `…` alone stands for any number of lines, inside of one for any text.
-fn matches(expected: &[&str], found: &[&str]) -> bool {
-    match (expected, found) {
-        ([], []) => true,
-        (["…", rest @ ..], found) => (0..=found.len()).any(|skip| matches(rest, &found[skip..])),
-        ([one, rest @ ..], [line, others @ ..]) => line_matches(one, line) && matches(rest, others),
-        _ => false,
-    }
+/// README.md and the pages of docs/ itself.
+fn documents() -> Vec<(PathBuf, String)> {
+    pages("docs").into_iter().chain([source("README.md")]).map(with_text).collect()
 }
 
-fn line_matches(expected: &str, line: &str) -> bool {
-    let Some((start, rest)) = expected.split_once('…') else { return expected == line };
-    let Some(mut line) = line.strip_prefix(start) else { return false };
-    let mut pieces: Vec<&str> = rest.split('…').collect();
-    let end = pieces.pop().unwrap_or_default();
-    for piece in pieces {
-        let Some(at) = line.find(piece) else { return false };
-        line = &line[at + piece.len()..];
-    }
-    line.ends_with(end)
-}
-
-/// Runs the commands in one shell, in an empty directory with a store of its own; what each printed to stdout.
-fn run(commands: &[(&str, Vec<&str>)]) -> Vec<String> {
-    const MARK: &str = "\u{1}";
-    let ws = Workspace::empty();
-    let bin = ws.temp().join("bin");
-    fs::create_dir(&bin).unwrap();
-    symlink(env!("CARGO_BIN_EXE_tinderbox"), bin.join("tinderbox")).unwrap();
-    let script: String =
-        commands.iter().map(|(command, _)| format!("{command}\nprintf '{MARK}'\n")).collect();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let mut shell = ws.command_of(Path::new("bash"), &["-euc", &script]);
-    let output = shell.env("PATH", path).output().unwrap();
-    assert!(output.status.success(), "{}", ws.text(&output));
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.split_terminator(MARK).map(str::to_owned).collect()
-}
-
+/// Each block is a session of its own, in an empty directory with a store of its own.
 #[test]
 fn sessions_run_as_they_are_shown() {
     let mut blocks = 0;
     for (path, text) in documents() {
-        for block in text.split("```console\n").skip(1) {
+        for steps in console::steps(&text, &["console"]) {
             blocks += 1;
-            let commands = session(block.split_once("```").unwrap().0);
-            let printed = run(&commands);
-            assert_eq!(printed.len(), commands.len());
-            for ((command, expected), found) in commands.iter().zip(&printed) {
-                let lines: Vec<&str> = found.lines().collect();
-                assert!(
-                    matches(expected, &lines),
-                    "{}: `{command}` is said to print\n{}\nand prints\n{found}",
-                    path.display(),
-                    expected.join("\n")
-                );
-            }
+            console::run(&path, &Workspace::empty(), &steps, None);
         }
     }
     assert!(blocks >= 2);
-}
-
-#[test]
-fn wildcards() {
-    assert!(matches(&["a", "…", "b"], &["a", "x", "y", "b"]));
-    assert!(matches(&["…"], &[]));
-    assert!(!matches(&["a", "b"], &["a", "x", "b"]));
-    assert!(line_matches("…-cluster", "/store/abc-cluster"));
-    assert!(line_matches("generation 1: …-cluster", "generation 1: /store/abc-cluster"));
-    assert!(!line_matches("generation 1: …-cluster", "generation 2: /store/abc-cluster"));
-    assert!(!line_matches("abc", "abcd"));
 }
 
 /// README's two commands are those that CI and the tests run.
@@ -117,7 +58,8 @@ fn the_two_commands() {
 
 #[test]
 fn links_lead_somewhere() {
-    for (path, text) in documents() {
+    let below = ["docs/how-to"].into_iter().flat_map(pages).map(with_text);
+    for (path, text) in documents().into_iter().chain(below) {
         for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
             let target = link.split('#').next().unwrap();
             let there = target.contains("://") || path.parent().unwrap().join(target).exists();
@@ -153,7 +95,7 @@ fn verbs_are_complete() {
 fn the_recipes_graph_is_true() {
     let graph =
         String::from_utf8(Workspace::example().output(&["graph", "--format", "stages"]).stdout).unwrap();
-    let readme = include_str!("../../recipes/README.md");
+    let readme = include_str!("../../../recipes/README.md");
     let drawn = readme.split_once("```mermaid\n").unwrap().1.split_once("```").unwrap().0;
     assert_eq!(drawn, graph, "write it again with `tinderbox -C examples/ocp4 graph --format stages`");
     for entry in fs::read_dir(source("recipes")).unwrap() {

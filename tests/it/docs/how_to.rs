@@ -1,0 +1,75 @@
+//! The how-tos: the commands of each page are one session, in the example's cluster directory with a store that has
+//! everything the example builds. Those in `console libvirt` blocks run too, on a libvirt of the test's own.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::console::{self, Step};
+use super::pages;
+use crate::harness::{Workspace, source};
+
+/// Every page has a test of its name.
+macro_rules! how_tos {
+    ($($page:ident,)*) => {
+        const PAGES: &[&str] = &[$(stringify!($page)),*];
+        $(#[test]
+        fn $page() {
+            let (path, steps) = session(stringify!($page), &["console"]);
+            assert!(!steps.is_empty(), "{}", path.display());
+            console::run(&path, &Workspace::example().prebuilt(), &steps, None);
+        })*
+    };
+}
+
+how_tos! {
+    add_a_worker,
+    ci_with_a_drift_gate,
+    disconnected,
+    first_cluster,
+    preview_an_upgrade,
+    recover_a_lost_directory,
+    renew_certificates,
+    user_provisioned_and_bare_metal,
+}
+
+/// A page's path, and its blocks of these kinds as one session.
+fn session(page: &str, kinds: &[&str]) -> (PathBuf, Vec<Step>) {
+    let path = source("docs/how-to").join(format!("{}.md", page.replace('_', "-")));
+    let text = fs::read_to_string(&path).unwrap();
+    let steps = console::steps(&text, kinds).into_iter().flatten().collect();
+    (path, steps)
+}
+
+/// No page without a test, and no command that a reader would type outside of what a test runs.
+#[test]
+fn every_page_is_a_test() {
+    let names = |path: &PathBuf| path.file_stem().unwrap().to_str().unwrap().replace('-', "_");
+    let found: Vec<String> = pages("docs/how-to").iter().map(names).filter(|name| name != "README").collect();
+    assert_eq!(found, PAGES);
+    let index = fs::read_to_string(source("docs/how-to/README.md")).unwrap();
+    for page in pages("docs/how-to") {
+        let text = fs::read_to_string(&page).unwrap();
+        for info in text.lines().filter_map(|line| line.strip_prefix("```")) {
+            let known = ["", "console", "console libvirt", "yaml", "text"].contains(&info);
+            assert!(known, "{}: a block of kind `{info}`", page.display());
+        }
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(name == "README.md" || index.contains(&format!("]({name})")), "{name} is not in the index");
+    }
+}
+
+mod host {
+    use std::path::Path;
+
+    use super::*;
+    use crate::host::realize::{Libvirt, small};
+
+    /// The page's last part: machines on libvirt, up to where they would be started.
+    #[test]
+    fn first_cluster_on_libvirt() {
+        let Some(libvirt) = Libvirt::start("the how-to of the first cluster on libvirt") else { return };
+        let (path, steps) = session("first_cluster", &["console libvirt"]);
+        assert!(steps.len() >= 2);
+        console::run(&path, &small(), &steps, Some(&libvirt.enter(Path::new("env"))));
+    }
+}
