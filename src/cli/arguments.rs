@@ -28,10 +28,10 @@ pub(super) struct Global {
     /// Print one JSON document
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// Print errors only
+    /// Print errors and results only: no warnings, no progress
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more: every derivation, cached ones too
+    /// Say more: a line for every derivation, cached ones too, and how it ended
     #[arg(short, long, global = true)]
     verbose: bool,
     /// Write events as JSON lines

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -10,6 +11,7 @@ use super::arguments::Jobs;
 use super::error::explain;
 use super::expiry::Ended;
 use super::output::{Colour, exit_code, line, stdout_paint};
+use super::verdict::{self, Changes};
 use super::{Error, Printer, Result, generations};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::event::Event;
@@ -52,9 +54,11 @@ impl Args {
             let report = dry_run(env, &self.targets)?;
             return Ok(printer.answer(&report, || report.would_build.iter().flatten().for_each(line)));
         }
+        let started = Instant::now();
         let Self { targets, dry_run: _, check, jobs, keep_going, no_link } = self;
         let report = build(env, &BuildRequest { targets, jobs: jobs.count(), keep_going, check, no_link })?;
         printer.answer(&report, || show(&report));
+        printer.events.conclude(|warnings| verdict::text(env, &report, started.elapsed(), warnings));
         report.errors.iter().for_each(|error| explain(error, error.hint()));
         Ok(exit_code(report.is_success()))
     }
@@ -103,6 +107,9 @@ pub(super) struct BuildReport {
     /// The current generation, if `cluster` was built.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
+    /// What that changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
     /// The result of building everything twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Recheck>,
@@ -179,6 +186,8 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
         true => Some(exec::recheck(context, &outcome.done, request.jobs)?),
         false => None,
     };
+    let whole = workspace.graph.find("cluster").is_some_and(|at| outcome.done.contains_key(&at));
+    let changes = if whole { Changes::find(&workspace, session.store(), &outcome)? } else { None };
     let generation = match generations::keep(&workspace, context, &outcome, request.no_link) {
         // The first failure matters; this error is probably the same full disk.
         Err(error) if !outcome.failed.is_empty() => {
@@ -190,7 +199,14 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
     };
     let ended = super::expiry::warn(env, &workspace, session.store(), &outcome.done)?;
     let disabled_checks = workspace.cluster.disabled_checks.clone();
-    Ok(BuildReport { generation, check, disabled_checks, ended, ..report(context, &targets, outcome) })
+    Ok(BuildReport {
+        generation,
+        changes,
+        check,
+        disabled_checks,
+        ended,
+        ..report(context, &targets, outcome)
+    })
 }
 
 fn report(context: BuildContext<'_>, targets: &[NodeIndex], outcome: Outcome) -> BuildReport {

@@ -43,6 +43,9 @@ impl Args {
         }
         let checked = check(env, self.jobs.count())?;
         printer.answer(&checked, || {
+            if printer.events.is_quiet() {
+                return;
+            }
             let rows = checked.checks.iter();
             let rows = rows.map(|one| vec![one.status.clone(), one.name.clone(), one.rule.clone()]);
             table(&["", "CHECK", "RULE"], &rows.collect::<Vec<_>>());
@@ -54,10 +57,27 @@ impl Args {
                 line(stdout_paint(&text, colour));
             }
             show_warnings(&checked);
+            line(total(&checked));
         });
         checked.errors.iter().for_each(|error| explain(error, error.hint()));
         Ok(exit_code(checked.failed.is_empty() && !checked.ended))
     }
+}
+
+/// The verdict: how many checks, and how they ended.
+fn total(checked: &Checked) -> String {
+    let count = |status: &str| checked.checks.iter().filter(|check| check.status == status).count();
+    let warnings: usize = checked.checks.iter().map(|check| check.warnings.len()).sum();
+    let words = [
+        (count("passed"), "passed", Colour::Green),
+        (count("failed"), "failed", Colour::Red),
+        (count("disabled"), "disabled", Colour::Yellow),
+        (warnings, if warnings == 1 { "warning" } else { "warnings" }, Colour::Yellow),
+    ];
+    let words = words.iter().filter(|(count, ..)| *count > 0);
+    let words: Vec<String> =
+        words.map(|(count, word, colour)| stdout_paint(&format!("{count} {word}"), *colour)).collect();
+    format!("{} checks: {}", checked.checks.len(), words.join(", "))
 }
 
 fn show_listed(check: &Listed<'_>) {

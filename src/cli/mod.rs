@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `arguments` | arguments that several verbs take |
 //! | `environment` | the environment variables that we read, and those that programs of the host see |
-//! | `output`, `progress` | results and events |
+//! | `output`, `progress`, `verdict` | results, events, and how a build ends |
 //! | `error` | errors of verbs, for people and as an exit code |
 //! | `artifact`, `node_entries` | a built derivation, and a node's entries in it |
 //! | `adoption` | until when operators adopt the handed-over authorities |
@@ -46,6 +46,7 @@ mod schema;
 mod seed;
 mod show;
 mod store;
+mod verdict;
 mod why;
 
 use std::process::ExitCode;

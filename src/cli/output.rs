@@ -6,13 +6,15 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::base::event::Events;
+use super::progress::Progress;
+use crate::base::event::Events as _;
+use crate::openshift::workspace::Env;
 
 /// How a verb prints its result: as one JSON document, or as text for people.
 #[derive(Clone, Copy)]
 pub(super) struct Printer<'a> {
     pub(super) json: bool,
-    pub(super) events: &'a dyn Events,
+    pub(super) events: &'a Progress,
 }
 
 impl Printer<'_> {
@@ -25,6 +27,14 @@ impl Printer<'_> {
             text()
         }
         ExitCode::SUCCESS
+    }
+}
+
+/// A command for the user to run on the same directory.
+pub(super) fn command_line(env: Env<'_>, rest: &str) -> String {
+    match env.directory.to_str() {
+        Some(".") | None => format!("tinderbox {rest}"),
+        Some(directory) => format!("tinderbox -C {directory} {rest}"),
     }
 }
 

@@ -1,9 +1,10 @@
-//! Events for people: a live view on a terminal, plain lines without one, JSON lines for machines.
+//! Events for people: a live view on a terminal, problems without one, JSON lines for machines.
 
 #![expect(clippy::print_stderr, reason = "this module is the one that shows progress")]
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -14,9 +15,11 @@ use crate::base::event::{Event, Events};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
+    /// Errors only.
     Quiet,
+    /// On a terminal what is going on, else problems only.
     Normal,
-    /// Also reports cached derivations.
+    /// A line for every derivation.
     Verbose,
 }
 
@@ -28,6 +31,10 @@ const SHOWN: usize = 8;
 /// Receives events and shows them. Dropping it ends the view.
 pub(super) struct Progress {
     level: Level,
+    /// Whether somebody watches.
+    terminal: bool,
+    /// Number of warnings so far.
+    warnings: AtomicUsize,
     live: Mutex<Option<Live>>,
     log: Option<Mutex<File>>,
 }
@@ -40,13 +47,26 @@ struct Live {
 
 impl Progress {
     pub(super) fn new(level: Level, log: Option<File>) -> Self {
-        let terminal = std::io::stderr().is_terminal() && level == Level::Normal;
-        let live = terminal.then(|| {
+        let terminal = std::io::stderr().is_terminal();
+        let live = (terminal && level == Level::Normal).then(|| {
             let (sender, events) = mpsc::channel();
             let view = std::thread::spawn(move || View::default().run(&events));
             Live { events: sender, view }
         });
-        Self { level, live: Mutex::new(live), log: log.map(Mutex::new) }
+        let warnings = AtomicUsize::new(0);
+        Self { level, terminal, warnings, live: Mutex::new(live), log: log.map(Mutex::new) }
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.level == Level::Quiet
+    }
+
+    /// Shows how it ended, made from the number of warnings. A pipe gets that only if it asks for more.
+    pub(super) fn conclude(&self, text: impl FnOnce(usize) -> String) {
+        self.settle();
+        if self.level == Level::Verbose || (self.terminal && self.level == Level::Normal) {
+            eprintln!("{}", visible(&text(self.warnings.load(Ordering::Relaxed))));
+        }
     }
 }
 
@@ -57,6 +77,9 @@ impl Events for Progress {
             if let Ok(line) = serde_json::to_string(&event) {
                 let _ = writeln!(log, "{line}"); // a full disk must not stop the build
             }
+        }
+        if matches!(event, Event::Warning { .. }) {
+            self.warnings.fetch_add(1, Ordering::Relaxed);
         }
         match &*self.live.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(live) => drop(live.events.send(event)),
@@ -86,12 +109,12 @@ impl Drop for Progress {
 /// One line for an event, if this level includes it.
 fn plain(event: &Event, level: Level) -> Option<String> {
     match event {
+        _ if level == Level::Quiet => None,
         Event::Warning { text } => {
             Some(format!("{} {}", stderr_paint("warning:", Colour::Yellow), visible(text)))
         }
-        _ if level == Level::Quiet => None,
         Event::Notice { text } => Some(format!("{} {}", stderr_paint("note:", Colour::Cyan), visible(text))),
-        Event::Built { name, milliseconds, .. } => {
+        Event::Built { name, milliseconds, .. } if level == Level::Verbose => {
             Some(format!("{} {name} ({milliseconds} ms)", stderr_paint("built", Colour::Green)))
         }
         Event::Step { phase, action, resource, name, milliseconds } => {

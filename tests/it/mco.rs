@@ -237,7 +237,7 @@ fn fatal_cases_are_said_in_words() {
 fn an_ignition_spec_that_mco_cannot_read_is_said_of_the_users_file() {
     let ws = Workspace::example();
     ws.write("manifests/mine.yaml", &CONFIG.replace("3.2.0", "3.5.0"));
-    let said = ws.run(&["build", "-q", "--keep-going", "check/manifests", "mco"]);
+    let said = ws.run(&["build", "--keep-going", "check/manifests", "mco"]);
     let wanted = "mine.yaml:8: spec.config.ignition.version: this release's MCO cannot read Ignition spec `3.5.0` [machine-config-ignition]";
     assert!(
         said.contains(wanted) && said.contains("hint: write it for spec 3.4.0, or an older one"),

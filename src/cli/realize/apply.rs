@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::realizer::with_realizer;
+use super::login::{Login, WithLogin};
+use super::realizer::with_workspace;
 use super::{confirm, show_obstacles, show_operators};
 use crate::cli::arguments::{Jobs, parse_age};
 use crate::cli::output::line;
@@ -72,15 +73,17 @@ impl Args {
             show_obstacles(obstacles);
         }
         let applied = applied?;
-        Ok(printer.answer(&applied, || show(&applied)))
+        let is_up = !self.no_wait && phases.last().is_some_and(|last| *last >= Phase::Bootstrap);
+        Ok(printer.answer(&applied, || show(&applied, is_up)))
     }
 
     /// Executes these phases; `yes` permits losing disks.
-    fn apply(&self, env: Env<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
-        with_realizer(env, self.jobs.count(), |realizer| {
+    fn apply(&self, env: Env<'_>, phases: &[Phase], yes: bool) -> Result<WithLogin<Applied>> {
+        with_workspace(env, self.jobs.count(), |realizer, workspace| {
             let cluster = realizer.cluster.filter(|_| !self.no_wait);
             let realizer = Realizer { cluster, limit: self.timeout, ..realizer };
-            Ok(realize::apply(&realizer, phases, yes)?)
+            let result = realize::apply(&realizer, phases, yes)?;
+            Ok(WithLogin { login: Login::new(env, workspace, &result.closure), result })
         })
     }
 
@@ -101,7 +104,7 @@ impl Args {
     }
 }
 
-fn show(applied: &Applied) {
+fn show(WithLogin { result: applied, login }: &WithLogin<Applied>, is_up: bool) {
     show_operators(&applied.operators);
     for check in &applied.checks {
         line(format!("{}: {}", check.name, check.detail));
@@ -110,5 +113,8 @@ fn show(applied: &Applied) {
         0 => line("nothing to do"),
         1 => line("1 step taken"),
         count => line(format!("{count} steps taken")),
+    }
+    if is_up {
+        login.show();
     }
 }

@@ -4,6 +4,7 @@ mod apply;
 mod approve;
 mod destroy;
 mod gather;
+mod login;
 mod logs;
 mod plan;
 mod realizer;

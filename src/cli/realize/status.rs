@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use super::realizer::with_realizer;
+use super::login::{Login, WithLogin};
+use super::realizer::with_workspace;
 use super::{kubelet_state, request_state, show_operators};
 use crate::cli::arguments::Jobs;
 use crate::cli::output::{line, table};
@@ -23,12 +24,15 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let status = with_realizer(env, self.jobs.count(), |realizer| Ok(realize::status(&realizer)?))?;
+        let status = with_workspace(env, self.jobs.count(), |realizer, workspace| {
+            let result = realize::status(&realizer)?;
+            Ok(WithLogin { login: Login::new(env, workspace, &result.closure), result })
+        })?;
         Ok(printer.answer(&status, || show(&status)))
     }
 }
 
-fn show(status: &RealizeStatus) {
+fn show(WithLogin { result: status, login }: &WithLogin<RealizeStatus>) {
     let word = |there: bool| if there { "active" } else { "missing" };
     line(format!("network   {}", word(status.network)));
     line(format!("balancer  {}", status.balancer.as_deref().unwrap_or("does not run")));
@@ -63,6 +67,9 @@ fn show(status: &RealizeStatus) {
         &rows.collect::<Vec<_>>(),
     );
     show_operators(&status.operators);
+    if status.machines.iter().any(|machine| machine.state != "missing") {
+        login.show();
+    }
 }
 
 /// Its certificate requests, if any.

@@ -309,6 +309,18 @@ pub(crate) fn without_sizes(text: &str) -> String {
     SIZE.replace_all(text, "[SIZE]$1").into_owned()
 }
 
+/// Replaces how long a build took, and how many derivations it had.
+pub(crate) fn without_durations(text: &str) -> String {
+    static DURATION: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\b[0-9]+ (built|already in the store)|in [0-9]+\.[0-9] s").unwrap());
+    DURATION
+        .replace_all(text, |found: &regex::Captures<'_>| match found.get(1) {
+            Some(word) => format!("[N] {}", word.as_str()),
+            None => "in [TIME]".to_owned(),
+        })
+        .into_owned()
+}
+
 /// Replaces counts of objects, files and secrets, and offsets in files as well: every new recipe adds to them.
 pub(crate) fn without_counts(text: &str) -> String {
     static COUNT: LazyLock<Regex> =

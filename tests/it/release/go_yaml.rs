@@ -113,7 +113,7 @@ fn a_manifest_that_nobody_needs_stops_nothing() {
         .payload
         .push(("0000_99_broken.yaml".into(), "kind: Odd\n---\nkind: Odd\nmetadata: [\n".into()));
     made.pack();
-    let text = made.ws.run(&["build", "release/crds", "release/featuregate", "check/crds", "-q"]);
+    let text = made.ws.run(&["build", "release/crds", "release/featuregate", "check/crds"]);
     assert!(text.contains("[exit 0]"), "{text}");
     let wanted = "warning: `release/crds`: a manifest of `payload` is ignored: 0000_99_broken.yaml:";
     assert!(text.contains(wanted) && text.contains(": not valid YAML: "), "{text}");
@@ -124,7 +124,7 @@ fn a_manifest_that_is_needed_is_named_by_whoever_needs_it() {
     let mut made = Made::new();
     made.edit(DNS, |text| text.replace("metadata:", "metadata: ["));
     made.pack();
-    let text = made.ws.run(&["build", "release/crds", "-q"]);
+    let text = made.ws.run(&["build", "release/crds"]);
     assert!(text.contains(&format!("a manifest of `api` is ignored: {DNS}:")), "{text}");
     let text = made.ws.run(&["build", "check/crds", "-q"]);
     assert!(text.contains("no CRD of this release has config.openshift.io DNS"), "{text}");

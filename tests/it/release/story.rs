@@ -84,7 +84,7 @@ fn a_boot_image_without_programs_is_a_warning() {
     let overlay = "recipes/64-bootstrap-config/node-image.toml";
     let recipe = std::fs::read_to_string(source(overlay)).unwrap();
     ws.write(overlay, &recipe.replace("release >= 4.19", "release >= 4.99"));
-    let said = ws.output(&["-q", "lock", "--update", "release=demo:4.19"]);
+    let said = ws.output(&["lock", "--update", "release=demo:4.19"]);
     insta::assert_snapshot!(String::from_utf8(said.stderr).unwrap(), @"
     warning: the boot image 9.6.20250501-0 has no kubelet, crio, oc: a bootstrap node never starts its kubelet
     ");

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::harness::{Workspace, left_out, mode, names, tree, without_sizes};
+use crate::harness::{Workspace, left_out, mode, names, tree, without_durations, without_sizes};
 
 /// The first steps of the README, from nothing to a second build that builds nothing.
 #[test]
@@ -27,12 +27,17 @@ fn init_build_build_again() {
     hint: `tinderbox init --from install-config.yaml` makes the cluster.yaml for an install-config
     [exit 1]
     ");
-    let text = ws.run(&["build"]);
-    let (built, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("built "));
+    let text = without_durations(&ws.run(&["build", "-v"]));
+    let is_told = |line: &&str| ["built ", "building ", "cached "].iter().any(|word| line.starts_with(word));
+    let (built, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(is_told);
     insta::assert_snapshot!(rest.join("\n"), @"
     [STORE]/[ID]-cluster
     [stderr]
     note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
+    [N] built, [N] already in the store in [TIME]; generation 1
+    next:
+      tinderbox report --open  what was built, as a page
+      tinderbox realize plan   what libvirt would be asked to make
     [exit 0]
     ");
     let graph = ws.json(&["graph", "cluster"]);
@@ -64,11 +69,7 @@ fn build_makes_what_is_missing_once() {
     [STORE]/[ID]-infra-pool
     [stderr]
     note: wrote cluster.seed: the identity of this cluster; back it up, and never commit it
-    built release/image ([MS] ms)
-    built release/payload ([MS] ms)
     note: wrote cluster.lock: the epoch and release 4.18.0-demo are pinned; commit this file
-    built identity/uuid-pool ([MS] ms)
-    built infra/pool ([MS] ms)
     [exit 0]
     ");
     let files = || ["cluster.lock", "cluster.seed"].map(|name| fs::read(ws.dir.join(name)).unwrap());
@@ -315,7 +316,8 @@ fn export() {
 fn checks() {
     let ws = Workspace::example().prebuilt();
     insta::assert_snapshot!("checks", ws.run(&["check", "--list"]));
-    insta::assert_snapshot!(ws.run(&["check", "-q"]), @r"
+    assert_eq!(ws.run(&["check", "-q"]), "[exit 0]\n");
+    insta::assert_snapshot!(ws.run(&["check"]), @"
             CHECK                         RULE
     passed  addresses                     VIPs and node IPs are inside machineNetwork, distinct, not the gateway, outside the DHCP range
     passed  admin-group                   the admin client certificate has O=system:masters
@@ -388,6 +390,7 @@ fn checks() {
     passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
     cel-bounds: warning: 4 fields of the release's CRDs, which `--json` lists; the first: 0000_10_config-operator_01_infrastructures-Default.crd.yaml: v1 spec.platformSpec.baremetal.apiServerInternalIPs[]: no `maxLength`, and the rule `size(self) == 2 && isIP(self[0]) && isIP(self[1]) ? ip(self[…` goes over it
+    70 checks: 70 passed, 4 warnings
     [stderr]
     warning: install-config.yaml has no sshKey: nobody can log in to a node, and `realize ssh`, `logs` and `gather` cannot reach one
     [exit 0]
@@ -515,7 +518,27 @@ fn on_a_terminal_the_answer_stays() {
     };
     let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
     assert!(output.status.success(), "{text}");
-    // Nothing is cleared after the path, which is the last thing on the screen.
+    // Nothing is cleared after the path and the verdict, which are the last thing on the screen.
     let (_, shown) = text.rsplit_once("\x1b[J").unwrap_or(("", &text));
-    assert!(shown.starts_with(&*ws.store.to_string_lossy()) && shown.ends_with("-cluster\n"), "{text:?}");
+    insta::assert_snapshot!(without_durations(&ws.filter(shown)), @"
+    [STORE]/[ID]-cluster
+    [N] built in [TIME]; generation 1
+    next:
+      tinderbox report --open  what was built, as a page
+      tinderbox realize plan   what libvirt would be asked to make
+    ");
+    // The next build says what it changed for whom.
+    ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.112");
+    let text = ws.run(&["build", "-v"]);
+    let (_, verdict) = text.split_once("cached static-pod/kube-scheduler\n").unwrap();
+    insta::assert_snapshot!(without_durations(verdict), @"
+    [N] built, [N] already in the store in [TIME]; generation 2
+    changed since generation 1:
+      worker-0  ignition, infra
+      shared    3 of infra
+    next:
+      tinderbox diff          what changed, and why
+      tinderbox realize plan  what that means for the machines
+    [exit 0]
+    ");
 }

@@ -10,7 +10,7 @@ use crate::harness::{Workspace, epoch, left_out, mode};
 
 /// The errors of a plan, which must fail, without what it would do.
 fn errors(libvirt: &Libvirt, ws: &Workspace) -> String {
-    let text = libvirt.run(ws, &["realize", "plan", "-q"]);
+    let text = libvirt.run(ws, &["realize", "plan"]);
     text.split_once("[stderr]\n").map(|(_, errors)| errors.to_owned()).unwrap_or(text)
 }
 
