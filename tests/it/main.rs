@@ -70,6 +70,7 @@ mod infra;
 mod lab;
 mod layers;
 mod manifests;
+mod masking;
 mod mco;
 mod parity;
 mod patches;

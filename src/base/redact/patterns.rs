@@ -219,7 +219,8 @@ fn names(key: &str, words: &[&str]) -> bool {
 fn is_password(key: &str, value: &str) -> bool {
     (key.eq_ignore_ascii_case("auth") || names(key, &["password", "passwd", "passphrase"]))
         && (SHORTEST..=512).contains(&value.len())
-        && !value.starts_with(['/', '$', '{', '[', '<', '%'])
+        // A shell's default, as in `${AUTH:-/etc/auth}`, is judged by itself.
+        && !value.trim_start_matches('-').starts_with(['/', '$', '{', '[', '<', '%'])
         && !value.contains('\n')
 }
 
@@ -251,7 +252,17 @@ fn changes(text: &str) -> (f64, bool, usize) {
 fn is_random_text(word: &str) -> bool {
     let (changes, both, distinct) = changes(word);
     let ssh_key = word.starts_with("AAAA") && decode(word).is_some_and(|inner| inner.starts_with(&[0, 0, 0]));
-    both && changes >= 0.4 && distinct >= 8 && !ssh_key
+    both && changes >= 0.4 && distinct >= 8 && !ssh_key && !is_camel_case(word)
+}
+
+/// Whether most of a word is pronounceable runs of lower-case letters, as in `CloudDualStackNodeIPs`: the name of a gate,
+/// a kind or a field. One in a thousand random words of 16 characters is like that, and fewer of longer ones.
+fn is_camel_case(word: &str) -> bool {
+    let plain = word.bytes().filter(u8::is_ascii_alphanumeric).count();
+    let vowel = |run: &&[u8]| run.iter().any(|c| b"aeiouy".contains(c));
+    let runs = word.as_bytes().split(|c| !c.is_ascii_lowercase()).filter(|run| run.len() >= 3);
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    2 * runs.filter(vowel).map(<[u8]>::len).sum::<usize>() >= plain && 8 * digits <= plain
 }
 
 /// Whether a stand-alone word is random: it may be all one case, but not a name with a number. Base64 of something that
@@ -261,7 +272,7 @@ fn is_random_word(word: &str) -> bool {
     let uuid = word.len() == 36 && word.bytes().all(|c| c.is_ascii_hexdigit() || c == b'-');
     let inner = Zeroizing::new(decode(word).unwrap_or_default());
     let understood = is_sequence(&inner) || std::str::from_utf8(&inner).is_ok_and(is_text);
-    changes >= 0.3 && distinct >= 6 && !uuid && !understood
+    changes >= 0.3 && distinct >= 6 && !uuid && !understood && !is_camel_case(word)
 }
 
 /// Whether bytes are gzip: its magic number, its only method, and room for header and trailer. A shorter word that starts

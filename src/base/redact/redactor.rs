@@ -55,6 +55,13 @@ impl Redactor {
         String::from_utf8_lossy(&masked).into_owned()
     }
 
+    /// Whether a text contains a known secret, in any encoding.
+    pub(crate) fn knows(&self, text: &str) -> bool {
+        let mut found = false;
+        self.matcher.find(text.as_bytes(), |_, _| found = true);
+        found
+    }
+
     /// A writer that masks secrets; call `finish` to flush it.
     pub(crate) fn writer<W: Write>(&self, to: W) -> RedactingWriter<'_, W> {
         RedactingWriter { redactor: self, to, held: Zeroizing::new(Vec::new()) }

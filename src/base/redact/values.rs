@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::patterns;
+use super::{patterns, shapes};
 use crate::base::secret::MASK;
 
 /// Keys whose values are always secret.
@@ -35,7 +35,8 @@ pub(crate) fn value<'t>(key: &str, text: &'t str) -> Option<Cow<'t, str>> {
     if is_key(key) && is_value(text) {
         return None;
     }
-    if !is_suspect(key, text) {
+    let assigned = || text.contains('\n') && text.lines().any(is_assigned);
+    if !is_suspect(key, text) && !assigned() {
         return Some(Cow::Borrowed(text));
     }
     if !text.contains('\n') {
@@ -89,6 +90,9 @@ fn is_suspect(key: &str, text: &str) -> bool {
     }
     // With the key, since a single word would be judged more strictly, as a file of one word.
     if text.len() >= 8 && !patterns("", format!("{key}: {text}").as_bytes()).is_empty() {
+        return true;
+    }
+    if text.len() >= 8 && !shapes::find(text.as_bytes()).is_empty() {
         return true;
     }
     text.contains('$') && text.split(|c: char| c.is_whitespace() || ":=,\"'|;".contains(c)).any(hash)

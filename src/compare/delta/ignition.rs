@@ -107,7 +107,7 @@ fn views(files: &[(String, Vec<u8>)]) -> Vec<File<'_>> {
 
 /// A file on one side only, as it may be shown.
 fn alone(path: &str, content: &[u8], map: &Map) -> ShownValue {
-    open::shown(path, content, is_secret(path, content, map))
+    open::shown(path, content, is_secret_content(path, content, map))
 }
 
 /// Compares one file: its mode and owner, then its content.
@@ -136,7 +136,7 @@ fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
     });
     match (contents(old), contents(new)) {
         (Some(one), Some(two)) => {
-            let secret = is_secret(was, &one, old) || is_secret(is, &two, new);
+            let secret = is_secret_content(was, &one, old) || is_secret_content(is, &two, new);
             // Judged by itself: the config may be secret because of another file.
             walk.masked = secret;
             open::content(walk, is, &one, &two);
@@ -144,7 +144,9 @@ fn pair(walk: &mut Walk<'_>, was: &str, is: &str, old: &Map, new: &Map) {
         _ => walk.field("contents", |walk| {
             let shown = |map: &Map| match contents(map) {
                 Some(bytes) => Some(show::bytes(&bytes)),
-                None => map.get("contents").map(|data| show::shown("contents", data, false)),
+                None => {
+                    map.get("contents").map(|data| show::shown("contents", data, show::Audience::Careful))
+                }
             };
             if let Some(edit) = walk::edit(shown(old), shown(new)) {
                 walk.push(ChangeKind::File, edit);
@@ -166,8 +168,14 @@ fn contents(map: &Map) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// Whether a file of a config is secret: readable by its owner only, or containing a secret.
-fn is_secret(path: &str, content: &[u8], map: &Map) -> bool {
+/// Whether a file of a config is secret.
+pub(super) fn is_secret(file: &Map) -> bool {
+    let path = file.get("path").and_then(Data::text).unwrap_or_default();
+    contents(file).is_some_and(|content| is_secret_content(path, &content, file))
+}
+
+/// Whether a file is readable by its owner only, or contains a secret.
+fn is_secret_content(path: &str, content: &[u8], map: &Map) -> bool {
     let mode =
         map.get("mode").and_then(Data::word).and_then(|mode| super::data::number(mode).parse::<u32>().ok());
     let name = path.rsplit('/').next().unwrap_or(path);

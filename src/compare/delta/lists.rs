@@ -123,6 +123,7 @@ fn alike(one: &Data, two: &Data) -> Option<usize> {
 /// An item's value if it is short and public, else its index.
 fn name(walk: &Walk<'_>, data: &Data, at: usize) -> String {
     match data.word() {
+        Some(word) if walk.public && word.len() <= NAME && !word.contains('\n') => word.to_owned(),
         Some(word) if !walk.masked && word.len() <= NAME && !word.contains('\n') => {
             match redact::value(&walk.key(), word) {
                 Some(word) => word.into_owned(),

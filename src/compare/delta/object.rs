@@ -67,12 +67,14 @@ fn objects(
     {
         return renamed(walk, (&show(was), one), (&show(is), two));
     }
-    for (name, one) in &gone {
-        walk.step(StepKind::Object, &show(name), |walk| walk.edit(ChangeKind::Object, Some(one), None));
-    }
-    for (name, two) in &come {
-        walk.step(StepKind::Object, &show(name), |walk| walk.edit(ChangeKind::Object, None, Some(two)));
-    }
+    let mut lone = |name: &Identity, old: Option<&Data>, new: Option<&Data>| {
+        walk.step(StepKind::Object, &show(name), |walk| {
+            walk.public = is_public(&name.1);
+            walk.edit(ChangeKind::Object, old, new);
+        });
+    };
+    gone.iter().for_each(|(name, one)| lone(name, Some(one), None));
+    come.iter().for_each(|(name, two)| lone(name, None, Some(two)));
 }
 
 /// The only object of its kind, renamed: other changes are reported under the new name.
@@ -94,12 +96,19 @@ fn renamed(walk: &mut Walk<'_>, (was, one): (&str, &Data), (is, two): (&str, &Da
 
 fn object(walk: &mut Walk<'_>, old: &Data, new: &Data) {
     walk.kind = ChangeKind::Object;
-    match old.get("kind").and_then(Data::text) {
+    let kind = old.get("kind").and_then(Data::text);
+    walk.public = kind.is_some_and(is_public);
+    match kind {
         Some("CustomResourceDefinition") => schema::definition(walk, old, new),
         Some("FeatureGate") => gate::compare(walk, old, new),
         Some("MachineConfig") => ignition::machine_config(walk, old, new),
         _ => fields::compare(walk, Some(old), Some(new)),
     }
+}
+
+/// Whether objects of a kind have words of the release, and no values of anybody.
+pub(super) fn is_public(kind: &str) -> bool {
+    matches!(kind, "CustomResourceDefinition" | "FeatureGate")
 }
 
 /// A document that is not an object.

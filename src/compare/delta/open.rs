@@ -7,8 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 
+use super::show::Audience;
 use super::walk::Walk;
-use super::{ChangeKind, Edit, ShownValue, environment, image, object, pem, read, show, text, unit};
+use super::{
+    ChangeKind, Edit, ShownValue, environment, image, object, pem, read, secret_fields, show, text, unit,
+};
 use crate::openshift::ignition;
 
 /// Maximum size of decompressed content.
@@ -166,12 +169,36 @@ pub(super) fn shown(path: &str, content: &[u8], secret: bool) -> ShownValue {
         return ShownValue::Secret;
     }
     match plain(content) {
-        Some(text) if text::has_secret(text) => ShownValue::Secret,
-        Some(text) if text.len() <= show::MOST => show::text_of(path, text),
-        Some(_) => show::bytes(content),
+        Some(text) if text.len() > show::MOST => match text::has_secret(text) {
+            true => ShownValue::Secret,
+            false => show::bytes(content),
+        },
+        Some(text) => match documents(path, text) {
+            Some(shown) => shown,
+            None if text::has_secret(text) => ShownValue::Secret,
+            None => show::text_of(path, text, Audience::Careful),
+        },
         None if is_key(content) => ShownValue::Secret,
         None => show::bytes(content),
     }
+}
+
+/// A file of YAML or JSON, each document as it may be shown; none if it is neither.
+fn documents(path: &str, text: &str) -> Option<ShownValue> {
+    let is_data = is_named(path) || text.trim_start().starts_with('{');
+    let documents = if is_data { read::all_of(text)? } else { return None };
+    let mut shown = Vec::new();
+    for mut document in documents.into_iter().filter(|document| !document.is_scalar()) {
+        secret_fields::hide_secrets(&mut document, false);
+        let kind = object::identity(&document).map(|(_, kind, ..)| kind);
+        let is_public = kind.is_some_and(|kind| object::is_public(&kind));
+        let audience = if is_public { Audience::Everybody } else { Audience::Careful };
+        match show::shown("", &document, audience) {
+            ShownValue::Text(text) => shown.push(text),
+            _ => return None,
+        }
+    }
+    (!shown.is_empty()).then(|| ShownValue::Text(shown.join("\n---\n") + "\n"))
 }
 
 /// Reports a change of something secret.

@@ -70,6 +70,11 @@ pub(super) fn documents(old: &str, new: &str) -> Result<[Vec<Data>; 2], String> 
     }
 }
 
+/// All documents of a text, if it is valid.
+pub(super) fn all_of(text: &str) -> Option<Vec<Data>> {
+    all(&split(text)).ok()
+}
+
 /// The only value of a JSON text.
 pub(super) fn json(text: &str) -> Result<Data, Refused> {
     if text.len() > MOST {

@@ -1,9 +1,12 @@
 //! Hides the secret values of an object as [`Data::Hidden`], which nothing can show.
 
 use super::data::{Data, Map};
+use super::ignition;
 
 /// This annotation may contain a copy of the whole object.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The machine-config operator's objects: public but for the contents of files, which are judged one by one.
+const MCO: &str = "machineconfiguration.openshift.io/";
 /// Fields of a kubeconfig's user that are not secret.
 const USER: [&str; 7] = [
     "client-certificate",
@@ -18,17 +21,24 @@ const USER: [&str; 7] = [
 /// Hides secrets. `masked`: everything that is not known to be public.
 pub(super) fn hide_secrets(data: &mut Data, masked: bool) {
     if is_ignition(data) {
-        return;
+        return files(data);
     }
     if is_kubeconfig(data) {
         return kubeconfig(data);
     }
     let kind = data.get("kind").and_then(Data::text).unwrap_or_default().to_owned();
-    if masked {
+    let group = data.get("apiVersion").and_then(Data::text).unwrap_or_default();
+    if masked && !group.starts_with(MCO) {
         return object(data, &kind);
     }
     if kind == "Secret" {
         secret(data);
+    }
+    if kind == "MachineConfig" {
+        at_mut(data, &["spec", "config"]).into_iter().for_each(files);
+    }
+    if masked {
+        annotations(data);
     }
     auths(data);
 }
@@ -50,14 +60,37 @@ fn secret(data: &mut Data) {
     for key in ["data", "stringData"] {
         map.get_mut(key).into_iter().for_each(hide);
     }
-    if let Some(Data::Map(metadata)) = map.get_mut("metadata")
+    annotations(data);
+}
+
+/// Hides the contents of a config's secret files.
+fn files(config: &mut Data) {
+    let Some(Data::List(files)) = at_mut(config, &["storage", "files"]) else { return };
+    for file in files {
+        if file.map().is_some_and(ignition::is_secret) {
+            at_mut(file, &["contents", "source"]).into_iter().for_each(hide);
+        }
+    }
+}
+
+fn at_mut<'d>(data: &'d mut Data, way: &[&str]) -> Option<&'d mut Data> {
+    way.iter().try_fold(data, |data, key| match data {
+        Data::Map(map) => map.get_mut(*key),
+        _ => None,
+    })
+}
+
+/// Hides the annotation that repeats the object.
+fn annotations(data: &mut Data) {
+    if let Data::Map(map) = data
+        && let Some(Data::Map(metadata)) = map.get_mut("metadata")
         && let Some(Data::Map(annotations)) = metadata.get_mut("annotations")
     {
         annotations.get_mut(APPLIED).into_iter().for_each(hide);
     }
 }
 
-/// Handles an object in a secret file: its identity stays, and a MachineConfig's files are judged one by one.
+/// Handles an object in a secret file: only its identity stays.
 fn object(data: &mut Data, kind: &str) {
     let Data::Map(map) = data else { return hide(data) };
     let is_object = map.contains_key("apiVersion") && !kind.is_empty();
@@ -66,7 +99,6 @@ fn object(data: &mut Data, kind: &str) {
             "apiVersion" | "kind" if is_object => {}
             "type" if kind == "Secret" => {}
             "metadata" if is_object => metadata(value),
-            "spec" if kind == "MachineConfig" => machine_config(value),
             _ => hide(value),
         }
     }
@@ -83,11 +115,6 @@ fn metadata(data: &mut Data) {
             (_, value) => hide(value),
         }
     }
-}
-
-fn machine_config(data: &mut Data) {
-    let Data::Map(map) = data else { return hide(data) };
-    map.iter_mut().filter(|(key, _)| *key != "config").for_each(|(_, value)| hide(value));
 }
 
 fn kubeconfig(data: &mut Data) {

@@ -1,5 +1,6 @@
 //! Data as text that may be shown: the only place that creates a [`ShownValue`] from a value.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::ShownValue;
@@ -11,15 +12,40 @@ use crate::base::yaml;
 /// Larger values are shown by size and hash.
 pub(super) const MOST: usize = 16 << 10;
 
-/// A value under its key. `masked`: all of it is secret.
-pub(super) fn shown(key: &str, data: &Data, masked: bool) -> ShownValue {
+/// How much of a value may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// Nothing: all of it is secret.
+    Nobody,
+    /// What neither is named nor looks like a credential.
+    Careful,
+    /// Everything but private keys: an API type or a list of gates has words, not values.
+    Everybody,
+}
+
+impl Audience {
+    fn text<'t>(self, key: &str, text: &'t str) -> Option<Cow<'t, str>> {
+        match self {
+            Self::Nobody => None,
+            Self::Everybody if !text.contains("PRIVATE KEY-----") => Some(text.into()),
+            _ => redact::value(key, text),
+        }
+    }
+
+    fn name(self, name: &str) -> Cow<'_, str> {
+        if self == Self::Everybody { name.into() } else { redact::name(name) }
+    }
+}
+
+/// A value under its key.
+pub(super) fn shown(key: &str, data: &Data, audience: Audience) -> ShownValue {
     match data {
         Data::Hidden(_) => ShownValue::Secret,
-        _ if masked => ShownValue::Secret,
-        Data::Text(text) => text_of(key, text),
+        _ if audience == Audience::Nobody => ShownValue::Secret,
+        Data::Text(text) => text_of(key, text, audience),
         Data::List(_) | Data::Map(_) => {
             let mut to = String::new();
-            write(key, data, 0, &mut to);
+            write(key, data, audience, 0, &mut to);
             bounded(to.trim_start().to_owned())
         }
         Data::Null => ShownValue::Text("null".into()),
@@ -28,8 +54,8 @@ pub(super) fn shown(key: &str, data: &Data, masked: bool) -> ShownValue {
 }
 
 /// A text under its key.
-pub(super) fn text_of(key: &str, text: &str) -> ShownValue {
-    redact::value(key, text).map_or(ShownValue::Secret, |text| bounded(text.into_owned()))
+pub(super) fn text_of(key: &str, text: &str, audience: Audience) -> ShownValue {
+    audience.text(key, text).map_or(ShownValue::Secret, |text| bounded(text.into_owned()))
 }
 
 /// Bytes that are not secret.
@@ -41,7 +67,7 @@ fn bounded(text: String) -> ShownValue {
     if text.len() > MOST { bytes(text.as_bytes()) } else { ShownValue::Text(text) }
 }
 
-fn write(key: &str, data: &Data, indent: usize, to: &mut String) {
+fn write(key: &str, data: &Data, audience: Audience, indent: usize, to: &mut String) {
     match data {
         Data::List(items) if items.is_empty() => to.push_str("[]"),
         Data::Map(map) if map.is_empty() => to.push_str("{}"),
@@ -49,23 +75,23 @@ fn write(key: &str, data: &Data, indent: usize, to: &mut String) {
             for item in items {
                 let _ = write!(to, "\n{:indent$}- ", "");
                 let mut nested = String::new();
-                write(key, item, indent + 2, &mut nested);
+                write(key, item, audience, indent + 2, &mut nested);
                 to.push_str(nested.trim_start());
             }
         }
         Data::Map(map) => {
             for (key, item) in map {
                 let deeper = indent + if matches!(item, Data::Map(_)) { 2 } else { 0 };
-                let _ = write!(to, "\n{:indent$}{}:", "", yaml::scalar(&redact::name(key)));
+                let _ = write!(to, "\n{:indent$}{}:", "", yaml::scalar(&audience.name(key)));
                 let nested = item.is_scalar() || matches!(item, Data::List(list) if list.is_empty());
                 if nested || matches!(item, Data::Map(map) if map.is_empty()) {
                     to.push(' ');
                 }
-                write(key, item, deeper, to);
+                write(key, item, audience, deeper, to);
             }
         }
         Data::Hidden(_) => to.push_str(MASK),
-        Data::Text(text) => match redact::value(key, text) {
+        Data::Text(text) => match audience.text(key, text) {
             None => to.push_str(MASK),
             Some(text) if is_block(&text) => block(&text, indent + 2, to),
             Some(text) => to.push_str(&yaml::scalar(&text)),

@@ -63,8 +63,11 @@ pub(super) fn has_secret(text: &str) -> bool {
         let value = value.and_then(|value| value.trim_start_matches(['"', '\'']).strip_prefix("Secret"));
         value.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-'))
     };
-    text.contains("\"auths\"")
-        || text.match_indices("kind").any(|(at, kind)| is_secret(&text[at + kind.len()..]))
+    // Scripts and descriptions may talk about Secrets and logins; values make them secret.
+    let has = |key: &str| text.contains(key);
+    (has("\"auths\"") && (has("\"auth\"") || has("\"password\"") || has("oken\"")))
+        || ((has("data") || has("stringData"))
+            && text.match_indices("kind").any(|(at, kind)| is_secret(&text[at + kind.len()..])))
 }
 
 /// A position at the start of a line.

@@ -1,6 +1,7 @@
 //! The position of a comparison, and its findings so far.
 
 use super::data::Data;
+use super::show::Audience;
 use super::{CHANGES, Change, ChangeKind, DeltaContext, Edit, PlaceStep, ShownValue, StepKind, Tone, show};
 use crate::base::redact;
 
@@ -12,6 +13,8 @@ pub(super) struct Walk<'c> {
     pub(super) context: &'c DeltaContext,
     /// Only show what is known to be public.
     pub(super) masked: bool,
+    /// Show everything but private keys: words of an API type.
+    pub(super) public: bool,
     /// The change kind of plain fields here.
     pub(super) kind: ChangeKind,
     /// Nesting of files.
@@ -26,6 +29,7 @@ impl<'c> Walk<'c> {
         Self {
             context,
             masked: false,
+            public: false,
             kind: ChangeKind::Data,
             depth: 0,
             place: Vec::new(),
@@ -36,10 +40,11 @@ impl<'c> Walk<'c> {
 
     /// Goes one step down and back.
     pub(super) fn step<R>(&mut self, into: StepKind, name: &str, inside: impl FnOnce(&mut Self) -> R) -> R {
-        self.place.push(PlaceStep { into, name: redact::name(name).into_owned() });
-        let (masked, kind, depth) = (self.masked, self.kind, self.depth);
+        let shown = if self.public { name.into() } else { redact::name(name) };
+        self.place.push(PlaceStep { into, name: shown.into_owned() });
+        let (masked, public, kind, depth) = (self.masked, self.public, self.kind, self.depth);
         let result = inside(self);
-        (self.masked, self.kind, self.depth) = (masked, kind, depth);
+        (self.masked, self.public, self.kind, self.depth) = (masked, public, kind, depth);
         self.place.pop();
         result
     }
@@ -107,7 +112,12 @@ impl<'c> Walk<'c> {
 
     pub(super) fn shown(&self, data: &Data) -> ShownValue {
         let key = self.place.iter().rev().find(|step| step.into != StepKind::Item);
-        show::shown(key.map(|step| step.name.as_str()).unwrap_or_default(), data, self.masked)
+        let audience = match (self.masked, self.public) {
+            (true, _) => Audience::Nobody,
+            (_, true) => Audience::Everybody,
+            _ => Audience::Careful,
+        };
+        show::shown(key.map(|step| step.name.as_str()).unwrap_or_default(), data, audience)
     }
 
     /// All findings. The last one says how many were omitted.

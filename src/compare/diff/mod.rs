@@ -11,6 +11,7 @@
 
 mod causes;
 mod fields;
+mod known_secrets;
 mod nodes;
 mod side;
 mod summary;

@@ -74,6 +74,18 @@ fn list(leaves: &Leaves) -> Result<Option<Manifest>> {
     }
 }
 
+/// Whether a MachineConfig makes a file readable by its owner only. Of our own files, we know which are secret.
+pub(super) fn is_private(list: &Option<Manifest>, path: &str) -> bool {
+    let file = list.iter().flat_map(|list| &list.files).find(|file| file.path == path && is_pools(file));
+    let mode = file.and_then(|file| u32::from_str_radix(file.mode.as_deref()?, 8).ok());
+    mode.is_some_and(|mode| mode & 0o077 == 0)
+}
+
+/// Whether an entry comes from a pool's rendered config.
+fn is_pools(entry: &Written) -> bool {
+    entry.from.iter().any(|origin| matches!(origin.kind, OriginKind::Base | OriginKind::MachineConfig))
+}
+
 /// Differences on a node besides file contents: modes, owners, unit states; users and kernel arguments.
 pub(super) fn attributes(
     lists: &Lists,
@@ -202,8 +214,7 @@ fn effect(path: &str, entry: &Written, policy: &[&Disruption]) -> Effect {
     if let Some(row) = policy.iter().find(|row| row.covers(path)) {
         return row.effect;
     }
-    let is_pools = |kind: OriginKind| matches!(kind, OriginKind::Base | OriginKind::MachineConfig);
-    match entry.from.iter().any(|origin| is_pools(origin.kind)) {
+    match is_pools(entry) {
         true => Effect::Reboot,
         false => Effect::Reinstall,
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::causes::{self, Naming};
+use super::known_secrets::KnownSecrets;
 use super::side::Leaves;
 use super::summary::{self, weigh};
 use super::{Artifact, ArtifactState, Diff, Difference, Part, Result, SHAPE, Same, Side, nodes};
@@ -30,6 +31,7 @@ pub fn compare(
         works.push(Work::new([old, new], paired[name], name, &mut seen)?);
     }
     let context = DeltaContext { components: summary::components(old, new)?, limit: 0 };
+    let known = KnownSecrets::of([old, new])?;
     let read: Vec<Vec<Vec<Change>>> = works
         .par_iter()
         .map(|work| {
@@ -39,7 +41,7 @@ pub fn compare(
                 .map(|pair| work.differences(pair, &context))
                 .collect::<Result<Vec<_>>>()?;
             read.push(nodes::attributes(&work.lists, &work.old, &work.new, &context)?);
-            Ok(read)
+            Ok(read.into_iter().map(|changes| known.mask(changes)).collect())
         })
         .collect::<Result<_>>()?;
     let mut reported = Reported::default();
@@ -200,10 +202,13 @@ impl<'a> Work<'a> {
 
     /// What differs between two files.
     fn differences(&self, (old, new): &Paths, context: &DeltaContext) -> Result<Vec<Change>> {
-        let read = |leaves: &Leaves, path: &Option<String>| {
-            path.as_ref().map(|path| Loaded::read(leaves, path)).transpose()
+        let read = |leaves: &Leaves, at: usize, path: &Option<String>| -> Result<Option<Loaded>> {
+            let Some(path) = path else { return Ok(None) };
+            let mut loaded = Loaded::read(leaves, path)?;
+            loaded.secret |= nodes::is_private(&self.lists[at], &loaded.path);
+            Ok(Some(loaded))
         };
-        let (old, new) = (read(&self.old, old)?, read(&self.new, new)?);
+        let (old, new) = (read(&self.old, 0, old)?, read(&self.new, 1, new)?);
         Ok(delta::files(old.as_ref().map(Loaded::file), new.as_ref().map(Loaded::file), context))
     }
 }

@@ -155,3 +155,23 @@ fn binaries() {
     assert!(patterns("disk", &noise("disk", 100_000)).is_empty());
     assert!(patterns("zeros", &[255; 4096]).is_empty());
 }
+
+/// Gates, kinds and fields are words, however many capitals they have; passwords of 16 characters are not.
+#[test]
+fn names_in_camel_case_are_not_random() {
+    for name in [
+        "apiIntLoadBalancerIPs",
+        "MatchRepoDigestOrExact",
+        "CloudDualStackNodeIPs",
+        "OpenShiftMachineV1Beta1Machine",
+        "maxSizeOfBackupsGb",
+        "ImageTagMirrorSetList",
+        "VSphereStaticIPs",
+    ] {
+        assert!(is_camel_case(name) || !is_random_text(name), "{name}");
+        assert_eq!(found("gates.yaml", &format!("gate: {name}\n")), [""; 0]);
+    }
+    for word in ["H4saB1cdEF2345gH", "AbCdE-fGhIj-kLmNo-pQrSt", "kJ8dkfUeL2mnPQrsT9vw"] {
+        assert!(!is_camel_case(word), "{word}");
+    }
+}
