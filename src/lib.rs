@@ -134,7 +134,7 @@ pub mod internals {
     }
     pub mod sandbox {
         pub use crate::engine::sandbox::{
-            Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError,
+            Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError, Variation, Walls,
         };
     }
     pub mod secret {

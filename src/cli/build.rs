@@ -35,7 +35,8 @@ pub(super) struct Args {
     /// Only say what would be built
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
-    /// Build everything a second time and compare byte by byte
+    /// Build everything a second time and compare byte by byte; programs run with other CPUs, another user id, and
+    /// directories in another order
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -71,6 +72,9 @@ fn show(report: &BuildReport) {
         line(format!("  before {}\n  now    {}", difference.before, difference.now));
         for (path, what) in &difference.paths {
             line(format!("  {what} {path}"));
+        }
+        for what in &difference.depends_on {
+            line(format!("  its program depends on {what}"));
         }
     }
 }

@@ -342,11 +342,7 @@ pub(crate) fn canonical(path: &Path) -> Result<PathBuf> {
 
 /// Names in a directory, sorted.
 pub(crate) fn list(path: &Path) -> Result<Vec<std::ffi::OsString>> {
-    let mut names = std::fs::read_dir(path)
-        .at("list", path)?
-        .map(|entry| entry.map(|entry| entry.file_name()))
-        .collect::<io::Result<Vec<_>>>()
-        .at("list", path)?;
+    let mut names = list_unsorted(path)?;
     names.sort_unstable();
     Ok(names)
 }
@@ -384,6 +380,24 @@ const CANONICAL: Timestamps = Timestamps {
     last_access: Timespec { tv_sec: 1, tv_nsec: 0 },
     last_modification: Timespec { tv_sec: 1, tv_nsec: 0 },
 };
+
+/// Names in a directory, in the order in which the file system lists them.
+pub(crate) fn list_unsorted(path: &Path) -> Result<Vec<std::ffi::OsString>> {
+    let entries = std::fs::read_dir(path).at("list", path)?;
+    entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<_>>().at("list", path)
+}
+
+/// Writes to a file of the kernel, which must exist.
+pub(crate) fn write_setting(path: &Path, text: &str) -> Result<()> {
+    use std::io::Write as _;
+    let file = std::fs::OpenOptions::new().write(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).at("write", path)
+}
+
+/// Removes a directory that is empty.
+pub(crate) fn remove_empty_dir(path: &Path) -> Result<()> {
+    std::fs::remove_dir(path).at("remove", path)
+}
 
 /// Removes a file or link.
 pub(crate) fn remove_file(path: &Path) -> Result<()> {

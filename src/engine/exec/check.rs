@@ -1,4 +1,7 @@
 //! `build --check`: builds everything a second time and reports every difference. Both outputs are kept.
+//!
+//! Programs run under other conditions the second time ([`Variation`]). If that makes a difference, further runs find out
+//! which condition it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -10,7 +13,8 @@ use super::resolve::derivation;
 use super::work::stage;
 use super::{BuildContext, Done, ExecError, in_store};
 use crate::base::event::Event;
-use crate::engine::recipe::NodeIndex;
+use crate::engine::recipe::{GraphNode, NodeIndex};
+use crate::engine::sandbox::Variation;
 use crate::engine::store::{Output, Trace};
 use crate::engine::tree::Listing;
 
@@ -22,6 +26,9 @@ pub(crate) struct Nondeterminism {
     pub now: String,
     /// Every path that differs, and how.
     pub paths: Vec<(String, &'static str)>,
+    /// What the output depends on; empty if no program ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -36,6 +43,8 @@ pub(crate) fn recheck(
     done: &BTreeMap<NodeIndex, Done>,
     jobs: usize,
 ) -> Result<Recheck, ExecError> {
+    let sandbox = context.sandbox.varied(Variation::ALL);
+    let context = BuildContext { sandbox: &sandbox, ..context };
     let again = || {
         done.par_iter()
             .filter(|_| !context.cancel.load(Ordering::Relaxed))
@@ -82,6 +91,10 @@ fn rebuild(
     context.session.sync().map_err(in_store(node))?;
     let output = context.session.publish(&staged).map_err(in_store(node))?;
     let now = store.object(output.object).map_err(in_store(node))?;
+    let depends_on = match said.programs {
+        Some(_) => find_cause(context, node, &inputs, known)?,
+        None => Vec::new(),
+    };
     let identity = derivation(context, node, |at| done.get(&at))?.explain();
     let trace = Trace {
         label: node.name.clone(),
@@ -89,7 +102,7 @@ fn rebuild(
         identity,
         time: super::work::now(),
         milliseconds,
-        isolation: said.programs.map(|note| note.isolation.to_owned()),
+        isolation: said.programs.as_ref().map(|note| note.isolation.to_owned()),
     };
     context.session.record(known.drv, &output, &trace).map_err(in_store(node))?;
     Ok(Some(Nondeterminism {
@@ -97,7 +110,33 @@ fn rebuild(
         before: before.path.display().to_string(),
         now: now.path.display().to_string(),
         paths: compare(&before.listing, &now.listing),
+        depends_on,
     }))
+}
+
+/// Runs it again under each condition alone. A program that gives other bytes without any depends on something else.
+fn find_cause(
+    context: BuildContext<'_>,
+    node: &GraphNode,
+    inputs: &BTreeMap<String, Output>,
+    known: &Done,
+) -> Result<Vec<String>, ExecError> {
+    let differs = |variation: Variation| {
+        let sandbox = context.sandbox.varied(variation);
+        let (staged, _) = stage(BuildContext { sandbox: &sandbox, ..context }, node, inputs)?;
+        Ok::<_, ExecError>(staged.id() != known.output.object)
+    };
+    if differs(Variation::default())? {
+        return Ok(vec!["something that differs from run to run, such as the time or random numbers".into()]);
+    }
+    let mut causes = Vec::new();
+    for variation in Variation::each() {
+        if differs(variation)? {
+            causes.extend(variation.describe());
+        }
+    }
+    // Only all of them together make a difference.
+    Ok(if causes.is_empty() { Variation::ALL.describe() } else { causes })
 }
 
 /// Files and links that differ between two listings.

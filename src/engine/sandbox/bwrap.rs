@@ -3,16 +3,16 @@
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-use super::layout::{Access, Layout, Step};
+use super::layout::{Access, Step};
 use super::watch::StartedProcess;
-use super::{Ended, HOST, Isolation, Program, Ran, SandboxError, USER, enter, filter, obstacle, user};
+use super::{Ended, HOST, Program, Ran, SandboxError, Setup, enter, filter, obstacle, user};
 use crate::base::fs;
 
 /// Where distributions install it.
 const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 
 /// Starts a program through `bwrap`.
-pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<StartedProcess, SandboxError> {
+pub(super) fn start(setup: &Setup<'_>, program: &Program<'_>) -> Result<StartedProcess, SandboxError> {
     let found = PLACES.into_iter().find(|path| fs::exists(Path::new(path)).unwrap_or(false));
     let Some(bwrap) = found else {
         return Err(obstacle::forbidden("bwrap is not installed either", None));
@@ -22,7 +22,7 @@ pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<StartedPro
             "bwrap cannot assign the addresses that the program needs, and creating namespaces is forbidden";
         return Err(obstacle::forbidden(what, None));
     }
-    if user::unprivileged().is_some() {
+    if user::unprivileged(setup.variation).is_some() {
         let what = "as root, bwrap would run programs as root, and creating namespaces is forbidden";
         return Err(obstacle::forbidden(what, None));
     }
@@ -30,7 +30,7 @@ pub(super) fn start(program: &Program<'_>, layout: &Layout) -> Result<StartedPro
         what: "cannot pass the system-call filter to bwrap".into(),
         source: errno.into(),
     })?;
-    enter::start_bare(Isolation::Bubblewrap, program, arguments(bwrap, program, layout, &filter), &filter)
+    enter::start_bare(setup, program, arguments(bwrap, setup, program, &filter), &filter)
 }
 
 /// The system-call filter, as a file in memory.
@@ -52,38 +52,28 @@ pub(super) fn refused(ran: Ran) -> Result<Ran, SandboxError> {
     }
 }
 
-/// What bwrap's `/proc` shows of the machine, and ours does not.
-const HIDDEN: [(&str, bool); 19] = [
-    ("acpi", true),
-    ("bus", true),
-    ("driver", true),
-    ("fs", true),
-    ("irq", true),
-    ("scsi", true),
-    ("sys", true),
-    ("sysvipc", true),
-    ("tty", true),
-    ("cmdline", false),
-    ("cpuinfo", false),
-    ("kallsyms", false),
-    ("kcore", false),
-    ("key-users", false),
-    ("keys", false),
-    ("meminfo", false),
-    ("sysrq-trigger", false),
-    ("timer_list", false),
-    ("version", false),
-];
+/// What bwrap's `/proc` shows of the machine, and ours does not: everything but processes. Each with whether it is a
+/// directory.
+fn hidden() -> Vec<(String, bool)> {
+    let of_processes =
+        |name: &str| ["self", "thread-self", "mounts", "net"].contains(&name) || name.parse::<u32>().is_ok();
+    let names = fs::list_kinds(Path::new("/proc")).unwrap_or_default().into_iter();
+    let names = names.filter_map(|(name, directory)| Some((name.into_string().ok()?, directory)));
+    names
+        .filter(|(name, _)| !of_processes(name))
+        .map(|(name, directory)| (format!("/proc/{name}"), directory))
+        .collect()
+}
 
-fn arguments(bwrap: &str, program: &Program<'_>, layout: &Layout, filter: &OwnedFd) -> Vec<String> {
-    let user = USER.to_string();
+fn arguments(bwrap: &str, setup: &Setup<'_>, program: &Program<'_>, filter: &OwnedFd) -> Vec<String> {
+    let user = setup.variation.user_id().to_string();
     let mut list: Vec<String> = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
         .into_iter()
         .chain(["--uid", &user, "--gid", &user, "--hostname", HOST, "--cap-drop", "ALL"])
         .map(str::to_owned)
         .collect();
     let mut add = |words: &[&str]| list.extend(words.iter().map(|word| (*word).to_owned()));
-    for step in &layout.steps {
+    for step in &setup.layout.steps {
         let (at, from);
         match step {
             Step::Dir { at: dir } => {
@@ -114,18 +104,20 @@ fn arguments(bwrap: &str, program: &Program<'_>, layout: &Layout, filter: &Owned
             Step::Proc { at: mount } => {
                 at = path(mount);
                 add(&["--proc", &at]);
-                for (name, directory) in HIDDEN {
-                    let place = format!("/proc/{name}");
-                    match fs::exists(Path::new(&place)).unwrap_or(false) {
-                        true if directory => add(&["--tmpfs", &place, "--remount-ro", &place]),
-                        true => add(&["--ro-bind", "/dev/null", &place]),
-                        false => {}
+                for (place, directory) in hidden() {
+                    match directory {
+                        true => add(&["--tmpfs", &place, "--remount-ro", &place]),
+                        false => add(&["--ro-bind", "/dev/null", &place]),
                     }
                 }
                 add(&["--remount-ro", &at]);
             }
-            // Only for programs of another user, whom bwrap does not offer.
-            Step::Copy { .. } => {}
+            // A copy is only needed for the order of entries: mounts on a tmpfs have one too.
+            Step::Copy { at: copy, source, .. } => {
+                (at, from) = (path(copy), source.to_string_lossy());
+                add(&["--ro-bind", &from, &at]);
+            }
+            Step::Finish { .. } => {}
         }
     }
     add(&["--remount-ro", "/", "--chdir", program.directory, "--seccomp", &filter.as_raw_fd().to_string()]);

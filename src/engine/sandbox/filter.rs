@@ -108,6 +108,7 @@ const FORBIDDEN: &[libc::c_long] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     libc::SYS_migrate_pages,
+    libc::SYS_sched_setaffinity, // to see one CPU only, as on every machine
     libc::SYS_move_pages,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,

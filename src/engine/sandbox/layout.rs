@@ -20,6 +20,9 @@ const LINKS: [(&str, &str); 4] = [
     ("stderr", "/proc/self/fd/2"),
 ];
 
+/// Files up to this size are copied to list them in another order, larger ones are mounted.
+const SMALL: u64 = 64 << 10;
+
 /// The steps that build the new root.
 #[derive(Debug)]
 pub(super) struct Layout {
@@ -28,6 +31,8 @@ pub(super) struct Layout {
     pub(super) copied: u64,
     /// Whether programs run as a user who cannot read what is for its owner only: that is copied.
     foreign: bool,
+    /// How many more entries may be listed in another order than their file system's; none if no order changes.
+    reordered: Option<u64>,
 }
 
 /// One step. Paths are below the new root, without a leading slash.
@@ -50,10 +55,16 @@ pub(super) enum Step {
         source: CString,
         access: Access,
     },
-    /// A copy of a file that only its owner can read, in memory that nobody else sees.
+    /// A copy of a file, in memory that nobody else sees: one that only its owner can read, or one in a directory whose
+    /// order changes.
     Copy {
         at: CString,
         source: CString,
+        mode: u32,
+    },
+    /// The end of a directory whose order changes: its mode, and the time that every entry in the store has.
+    Finish {
+        at: CString,
         mode: u32,
     },
     /// A tmpfs.
@@ -91,8 +102,13 @@ enum Content {
 }
 
 impl Layout {
-    /// With `foreign`, programs run as another user than tinderbox.
-    pub(super) fn of(program: &Program<'_>, foreign: bool) -> Result<Self, SandboxError> {
+    /// With `foreign`, programs run as another user than tinderbox. With `reordered`, directories of the image and of
+    /// inputs list their entries in the opposite order, as long as there are no more than so many.
+    pub(super) fn of(
+        program: &Program<'_>,
+        foreign: bool,
+        reordered: Option<u64>,
+    ) -> Result<Self, SandboxError> {
         let mut root = Place::default();
         for mount in program.inputs {
             root.put(&mount.target, Content::Bound(mount.source.clone(), Access::Read))?;
@@ -108,7 +124,7 @@ impl Layout {
         for (name, target) in LINKS {
             root.put(&format!("/dev/{name}"), Content::Link(target))?;
         }
-        let mut layout = Self { steps: Vec::new(), copied: 0, foreign };
+        let mut layout = Self { steps: Vec::new(), copied: 0, foreign, reordered };
         layout.open(&root, Some(program.root), "")?;
         Ok(layout)
     }
@@ -120,7 +136,10 @@ impl Layout {
         }
         // The image's /dev is ignored: the sandbox defines it.
         let image = image.filter(|dir| at != "dev" && fs::metadata(dir).is_ok_and(|found| found.is_dir()));
-        let names = image.map(fs::list).transpose()?.unwrap_or_default();
+        let mut names = image.map(fs::list).transpose()?.unwrap_or_default();
+        if self.reordered.is_some() {
+            names.reverse();
+        }
         for name in names.iter().filter_map(|name| name.to_str()) {
             if let (false, Some(image)) = (place.below.contains_key(name), image) {
                 self.bind(&image.join(name), &below(at, name), Access::Read)?;
@@ -161,6 +180,12 @@ impl Layout {
         if self.foreign && access == Access::Read && !user::is_open(found.mode(), kind.is_dir()) {
             return self.copy(source, &found, at);
         }
+        if access == Access::Read && kind.is_dir() && self.may_reorder(source)? {
+            return self.reorder(source, at);
+        }
+        if access == Access::Read && kind.is_file() && self.reordered.is_some() && found.len() <= SMALL {
+            return self.copy(source, &found, at);
+        }
         let at = text(at)?;
         self.steps.push(if kind.is_dir() {
             Step::Dir { at: at.clone() }
@@ -168,6 +193,41 @@ impl Layout {
             Step::File { at: at.clone() }
         });
         self.push(Step::Bind { at, source: bytes(source)?, access })
+    }
+
+    /// Whether a directory, with everything below it, can be made anew.
+    fn may_reorder(&mut self, source: &Path) -> Result<bool, SandboxError> {
+        let Some(left) = self.reordered else { return Ok(false) };
+        let mut entries = 0;
+        let mut open = vec![source.to_owned()];
+        while let Some(dir) = open.pop() {
+            for (name, directory) in fs::list_kinds(&dir)? {
+                entries += 1;
+                if directory {
+                    open.push(dir.join(name));
+                }
+            }
+            if entries > left {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes a directory in memory, which lists the last entry that was made first.
+    fn reorder(&mut self, source: &Path, at: &str) -> Result<(), SandboxError> {
+        self.steps.push(Step::Dir { at: text(at)? });
+        for name in fs::list_unsorted(source)? {
+            self.reordered = self.reordered.map(|left| left.saturating_sub(1));
+            let Some(name) = name.to_str() else { continue };
+            let (source, at) = (source.join(name), below(at, name));
+            match fs::metadata(&source)?.is_dir() {
+                true => self.reorder(&source, &at)?,
+                false => self.bind(&source, &at, Access::Read)?,
+            }
+        }
+        let mode = fs::metadata(source)?.mode() & 0o777;
+        self.push(Step::Finish { at: text(at)?, mode })
     }
 
     /// Copies what is for its owner only. In such a directory, the directories that everybody may read are mounted.
@@ -184,7 +244,7 @@ impl Layout {
             }
             return Ok(());
         }
-        self.copied += found.len();
+        self.copied += found.len().next_multiple_of(4096); // in pages
         let mode = if found.mode() & 0o100 != 0 { 0o555 } else { 0o444 };
         self.push(Step::Copy { at: text(at)?, source: bytes(source)?, mode })
     }
@@ -250,6 +310,7 @@ impl Step {
                 format!("copy `{}` to {}", source.to_string_lossy(), show(at))
             }
             Self::Memory { at, .. } | Self::Proc { at } => format!("mount {}", show(at)),
+            Self::Finish { at, .. } => format!("set the mode and time of {}", show(at)),
         }
     }
 }

@@ -11,7 +11,7 @@
 //! └── …        the inputs, read-only, where the recipe mounts them; for our scripts, `/.tinderbox` (see `interpreter`)
 //! ```
 //!
-//! It runs as user 1000 on host `tinderbox`, with `umask 022`, in its own session, without a way to gain privileges,
+//! It runs as user 1000 on one CPU of host `tinderbox`, with `umask 022`, in its own session, without a way to gain privileges,
 //! without network except loopback addresses that the recipe asks for, and a registry there of pinned images ([`registry`]), with `LC_ALL=C` and the recipe's environment.
 //! Its time, memory, processes, file size and output are limited. When it or tinderbox ends, everything that it
 //! started is killed, because it lives in a PID namespace whose first process is ours.
@@ -23,19 +23,21 @@
 //!
 //! | it may not | because |
 //! |---|---|
-//! | read or write a file of the host | it sees mounts of the image, its inputs (read-only) and its output, and nothing else; what is for tinderbox's user only is copied into its memory, if it is another user |
+//! | read or write a file of the host | it sees mounts of the image, its inputs (read-only) and its output, and nothing else; what is for tinderbox's user only is copied into its memory, if it is another user; Landlock, where the kernel has it, allows writing below `/out`, `/tmp` and `/dev/shm` only |
 //! | make tinderbox read or write one | what it left is opened below the output, name by name, without following links ([`fs::Dir`]) |
 //! | be root anywhere | root's programs get a user id that no account has (`user`); no new namespaces, no set-id bits, `no_new_privs` |
 //! | reach a process, a key, a socket | own PID, IPC and network namespaces, own session keyring; sockets of four families only |
 //! | use the kernel's corners | `filter` refuses about eighty system calls, all that are newer than it, and those of other ABIs |
 //! | change the machine | `/proc` has no `sys`, and is read-only |
-//! | exhaust the machine | time, memory, processes, open files, bytes, entries and depth have limits (`enter`, `usage`) |
+//! | exhaust the machine | time, memory, processes, open files, bytes, entries and depth have limits (`cgroup`, `enter`, `usage`) |
 //! | outlive tinderbox | it dies with the first process of its namespace, which dies with tinderbox |
 //!
-//! What it can still see of the machine: the kernel's version (`uname`), the number of CPUs and the memory
-//! (`sched_getaffinity`, `sysinfo`), the clock, and in `/proc/self/mountinfo` where the store is; under `bwrap`, also
-//! bwrap's memory, with its command line. What it can still use up for a moment: what it writes between two looks, 50 ms apart, and the
-//! kernel's buffers of its pipes and sockets.
+//! What it can still see of the machine: the kernel's version (`uname`), the size of the memory and the uptime
+//! (`sysinfo`, which the C library needs), the model and number of the CPU that it runs on (`cpuid`, `getcpu`), the
+//! clock, and in `/proc/self/mountinfo` where the store is (a mount always tells its source); under `bwrap`, also
+//! bwrap's memory, with its command line. `build --check` finds programs whose output depends on what can be varied
+//! ([`Variation`]). What it can still use up for a moment: the disk that it writes to between two looks, 50 ms apart;
+//! without control groups (`cgroup`), also memory.
 //!
 //! # Alternatives
 //!
@@ -47,6 +49,8 @@
 //! was prepared; `watch` reads, waits and kills. Where user namespaces are forbidden, `bwrap` replaces `enter`.
 
 mod bwrap;
+mod cgroup;
+mod conditions;
 mod enter;
 mod filter;
 mod interpreter;
@@ -66,6 +70,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub use conditions::Variation;
 pub(crate) use interpreter::INTERPRETER;
 pub(crate) use log::Log;
 pub(crate) use program::machine_of;
@@ -103,6 +108,15 @@ impl Isolation {
             Self::Bubblewrap => "bwrap",
         }
     }
+
+    /// How many entries of the image and the inputs can be made anew, to list them in another order: the kernel makes
+    /// many files quickly, and bwrap has its arguments on one command line.
+    fn most_reordered(self) -> u64 {
+        match self {
+            Self::User | Self::Root => 50_000,
+            Self::Bubblewrap => 2000,
+        }
+    }
 }
 
 /// Runs programs. Used for a whole build: it remembers which isolation works on this machine.
@@ -113,6 +127,17 @@ pub struct Sandbox {
     works: OnceLock<Isolation>,
     /// The tinderbox that runs scripts; none in a process that is something else.
     executable: Option<PathBuf>,
+    variation: Variation,
+    /// Where control groups can be made.
+    hierarchies: OnceLock<cgroup::Hierarchies>,
+}
+
+/// How one program is started.
+struct Setup<'a> {
+    isolation: Isolation,
+    layout: &'a layout::Layout,
+    variation: Variation,
+    group: &'a cgroup::Group,
 }
 
 #[derive(Debug, Clone)]
@@ -196,7 +221,30 @@ pub struct Ran {
     pub isolation: Isolation,
     /// Whether it had its own `/proc`.
     pub proc: bool,
+    pub walls: Walls,
     pub milliseconds: u64,
+}
+
+/// What this machine adds to the isolation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Walls {
+    /// A control group limited the memory of all processes together.
+    pub memory_group: bool,
+    /// A control group limited the number of processes.
+    pub process_group: bool,
+    /// The version of Landlock; 0 without.
+    pub landlock: u32,
+}
+
+impl std::fmt::Display for Walls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let by = |group| if group { "control group" } else { "rlimit" };
+        write!(f, "memory by {}, processes by {}, ", by(self.memory_group), by(self.process_group))?;
+        match self.landlock {
+            0 => f.write_str("no Landlock"),
+            version => write!(f, "Landlock {version}"),
+        }
+    }
 }
 
 /// Why a program could not be run at all.
@@ -253,6 +301,19 @@ impl Sandbox {
         Self { executable, ..self }
     }
 
+    /// One that runs programs under other conditions, which must not change what they write.
+    #[must_use]
+    pub fn varied(&self, variation: Variation) -> Self {
+        let Self { only, works, executable, variation: _, hierarchies } = self;
+        let (works, hierarchies) = (works.clone(), hierarchies.clone());
+        Self { only: *only, works, executable: executable.clone(), variation, hierarchies }
+    }
+
+    /// What this sandbox changes.
+    pub fn variation(&self) -> Variation {
+        self.variation
+    }
+
     /// Runs a program until it ends. With `cancel` set, it is killed.
     pub fn run(&self, program: &Program<'_>, cancel: &AtomicBool) -> Result<Ran, SandboxError> {
         let found = program::find(program)?;
@@ -276,17 +337,24 @@ impl Sandbox {
             Some(served) => Program { argv: &served.argv, inputs: &served.inputs, ..program.clone() },
             None => program.clone(),
         };
-        let unprivileged = user::unprivileged();
+        let unprivileged = user::unprivileged(self.variation);
         if let Some(user) = unprivileged {
             user::give(program.output, user)?;
         }
-        let layout = layout::Layout::of(program, unprivileged.is_some())?;
+        let hierarchies = self.hierarchies.get_or_init(cgroup::Hierarchies::find);
+        let group = cgroup::Group::make(hierarchies, &program.limits);
+        let run = |isolation: Isolation| {
+            let reordered = self.variation.order.then(|| isolation.most_reordered());
+            let layout = layout::Layout::of(program, unprivileged.is_some(), reordered)?;
+            let setup = Setup { isolation, layout: &layout, variation: self.variation, group: &group };
+            run_with(&setup, program, cancel)
+        };
         if let Some(known) = self.only.or_else(|| self.works.get().copied()) {
-            return run_with(known, program, &layout, cancel);
+            return run(known);
         }
         let mut refused = None;
         for isolation in [Isolation::User, Isolation::Root, Isolation::Bubblewrap] {
-            match run_with(isolation, program, &layout, cancel) {
+            match run(isolation) {
                 Err(error @ SandboxError::Forbidden { .. }) => drop(refused.get_or_insert(error)),
                 done => {
                     let _ = self.works.set(isolation); // another thread may have set the same
@@ -298,19 +366,14 @@ impl Sandbox {
     }
 }
 
-fn run_with(
-    isolation: Isolation,
-    program: &Program<'_>,
-    layout: &layout::Layout,
-    cancel: &AtomicBool,
-) -> Result<Ran, SandboxError> {
+fn run_with(setup: &Setup<'_>, program: &Program<'_>, cancel: &AtomicBool) -> Result<Ran, SandboxError> {
     let start = std::time::Instant::now();
-    let started = match isolation {
-        Isolation::User | Isolation::Root => enter::start(isolation, program, layout)?,
-        Isolation::Bubblewrap => bwrap::start(program, layout)?,
+    let started = match setup.isolation {
+        Isolation::User | Isolation::Root => enter::start(setup, program)?,
+        Isolation::Bubblewrap => bwrap::start(setup, program)?,
     };
-    let ran = watch::run_to_end(started, isolation, program, layout, start, cancel)?;
-    match isolation {
+    let ran = watch::run_to_end(started, setup, program, start, cancel)?;
+    match setup.isolation {
         Isolation::Bubblewrap => bwrap::refused(ran),
         Isolation::User | Isolation::Root => Ok(ran),
     }

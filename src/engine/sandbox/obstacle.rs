@@ -93,7 +93,7 @@ fn what(layout: &Layout, word: u32) -> String {
         (ChildMessage::Fork, "start a process"),
         (ChildMessage::Limits, "set limits"),
         (ChildMessage::User, "become an unprivileged user"),
-        (ChildMessage::Filter, "install the system-call filter"),
+        (ChildMessage::Filter, "install the system-call filter or Landlock"),
         (ChildMessage::Directory, "enter the working directory"),
     ];
     let found = stages.iter().find(|(stage, _)| *stage as u32 == word);

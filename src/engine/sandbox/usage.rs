@@ -1,8 +1,9 @@
 //! What a program uses, from outside: its output, files that it deleted and still holds, and the memory of all its
 //! processes.
 //!
-//! The kernel's limits are per process (memory, open files) or per file (size). These are sums, looked at a few times a
-//! second. Where the kernel lists no children of a process, only the kernel's own limits hold.
+//! The kernel's limits are per process (memory, open files) or per file (size), unless there are control groups (`cgroup`).
+//! These are sums, looked at a few times a second. Where the kernel lists no children of a process, only the kernel's own
+//! limits hold.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,12 +24,13 @@ pub(super) fn reserve(program: &Program<'_>) -> u64 {
     fs::available(program.output).map_or(0, |free| (free / 4).min(RESERVE))
 }
 
-/// Whether a program exceeds a limit.
-pub(super) fn too_much(program: &Program<'_>, first: Pid, reserve: u64) -> Option<Ended> {
+/// Whether a program exceeds a limit. Memory is not counted where a control group limits it: here, memory that processes
+/// share counts once for each of them.
+pub(super) fn too_much(program: &Program<'_>, first: Pid, reserve: u64, count_memory: bool) -> Option<Ended> {
     let memory = program.limits.memory;
     let (mut used, mut hidden) = (0, BTreeMap::new());
     for process in processes(first.as_raw_nonzero().get().unsigned_abs()) {
-        used += memory_of(process);
+        used += if count_memory { memory_of(process) } else { 0 };
         deleted_files(process, &mut hidden);
     }
     if used > memory {

@@ -9,20 +9,23 @@ use std::path::Path;
 
 use rustix::fs::FileType;
 
+use super::Variation;
 use crate::base::fs;
 
 /// Ids to take, in order: beyond every account, or, in a container that has few ids, the last of them.
 const CANDIDATES: [u32; 3] = [2_000_001_000, 65_534, 1000];
 
 /// The id for programs that root runs. None for other users, and for a root that has only one id: its programs run as
-/// the user that it is on the host.
-pub(super) fn unprivileged() -> Option<u32> {
+/// the user that it is on the host. With a variation of the user, the next one, if there is one.
+pub(super) fn unprivileged(variation: Variation) -> Option<u32> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
     let maps = ["/proc/self/uid_map", "/proc/self/gid_map"]
         .map(|map| fs::read_text(Path::new(map)).unwrap_or_default());
-    CANDIDATES.into_iter().find(|id| maps.iter().all(|map| covers(map, *id)))
+    let mapped = |id: &u32| maps.iter().all(|map| covers(map, *id));
+    let id = CANDIDATES.into_iter().find(mapped)?;
+    Some(if variation.user && mapped(&(id + 1)) { id + 1 } else { id })
 }
 
 /// Whether a map of ids (inside, outside, count) has this one.

@@ -8,8 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use super::enter::{ChildMessage, MESSAGE};
-use super::layout::Layout;
-use super::{Ended, Isolation, Log, Program, Ran, SandboxError, obstacle, program, usage};
+use super::{Ended, Isolation, Log, Program, Ran, SandboxError, Setup, Walls, obstacle, program, usage};
 
 /// How often to check the clock, cancellation, memory and the output.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -25,6 +24,8 @@ pub(super) struct StartedProcess {
     pub(super) printed: OwnedFd,
     /// While this is open, the process knows that we are alive.
     pub(super) leash: OwnedFd,
+    /// Whether the system could create it in its control group.
+    pub(super) born_in_group: bool,
 }
 
 impl StartedProcess {
@@ -44,38 +45,53 @@ struct Messages {
 /// Watches until no process is left.
 pub(super) fn run_to_end(
     started: StartedProcess,
-    isolation: Isolation,
+    setup: &Setup<'_>,
     program: &Program<'_>,
-    layout: &Layout,
     start: Instant,
     cancel: &AtomicBool,
 ) -> Result<Ran, SandboxError> {
     let (mut log, mut messages) = (Log::default(), Messages::default());
-    let killed = watch(&started, program, start, cancel, &mut log, &mut messages);
+    let killed = watch(&started, setup, program, start, cancel, &mut log, &mut messages);
     if !matches!(killed, Ok(None)) {
         let _ = kill_process(started.pid, Signal::KILL); // not reaped yet, so the pid cannot be reused
     }
     // Returns when the last process of its namespace is gone.
     while let Err(rustix::io::Errno::INTR) = waitpid(Some(started.pid), WaitOptions::empty()) {}
-    if isolation == Isolation::Bubblewrap {
+    if setup.isolation == Isolation::Bubblewrap {
         drain(&started.printed);
     }
     let killed = killed?;
     let proc = !messages.iter().any(|(word, _)| word == ChildMessage::NoProc as u32);
     let milliseconds = start.elapsed().as_millis() as u64;
+    let walls = walls(setup, &started, &messages);
     let ended = match killed {
         Some(ended) => ended,
         None => {
-            let ended = end(&messages, isolation, program, layout)?;
-            usage::left_too_much(program).unwrap_or(ended)
+            let ended = end(&messages, setup, program)?;
+            match setup.group.ran_out_of_memory() {
+                true => Ended::MemoryLimit(program.limits.memory),
+                false => usage::left_too_much(program).unwrap_or(ended),
+            }
         }
     };
-    Ok(Ran { ended, log, isolation, proc, milliseconds })
+    Ok(Ran { ended, log, isolation: setup.isolation, proc, walls, milliseconds })
+}
+
+/// What holds, according to the first process.
+fn walls(setup: &Setup<'_>, started: &StartedProcess, messages: &Messages) -> Walls {
+    let note = |note: ChildMessage| messages.iter().find(|(word, _)| *word == note as u32);
+    let grouped = started.born_in_group && note(ChildMessage::NoGroup).is_none();
+    Walls {
+        memory_group: grouped && setup.group.limits_memory(),
+        process_group: grouped && setup.group.limits_processes(),
+        landlock: note(ChildMessage::Landlock).map_or(0, |(_, version)| version.unsigned_abs()),
+    }
 }
 
 /// Reads until both pipes are closed; returns why it must be killed, if so.
 fn watch(
     started: &StartedProcess,
+    setup: &Setup<'_>,
     program: &Program<'_>,
     start: Instant,
     cancel: &AtomicBool,
@@ -119,7 +135,11 @@ fn watch(
             return Ok(Some(Ended::TimeLimit(program.limits.time)));
         }
         if looked.elapsed() > POLL_INTERVAL {
-            if let Some(over) = usage::too_much(program, started.pid, reserve) {
+            if setup.group.ran_out_of_memory() {
+                return Ok(Some(Ended::MemoryLimit(program.limits.memory)));
+            }
+            let count_memory = !walls(setup, started, messages).memory_group;
+            if let Some(over) = usage::too_much(program, started.pid, reserve, count_memory) {
                 return Ok(Some(over));
             }
             looked = Instant::now();
@@ -157,18 +177,13 @@ fn failed(what: &str, errno: rustix::io::Errno) -> SandboxError {
 }
 
 /// How it ended by itself, from the first process's messages.
-fn end(
-    messages: &Messages,
-    isolation: Isolation,
-    program: &Program<'_>,
-    layout: &Layout,
-) -> Result<Ended, SandboxError> {
-    let failed = messages.iter().find(|(word, _)| *word > ChildMessage::NoProc as u32);
+fn end(messages: &Messages, setup: &Setup<'_>, program: &Program<'_>) -> Result<Ended, SandboxError> {
+    let failed = messages.iter().find(|(word, _)| *word > ChildMessage::LAST_NOTE);
     if let Some((word, errno)) = failed {
         let errno = rustix::io::Errno::from_raw_os_error(errno);
         return Err(match word == ChildMessage::Execute as u32 {
             true => program::not_executed(program, errno),
-            false => obstacle::of_child(isolation, layout, word, errno),
+            false => obstacle::of_child(setup.isolation, setup.layout, word, errno),
         });
     }
     let status =

@@ -2,6 +2,7 @@
 //! with a real part are in a module `host` of that theme.
 
 mod browser;
+mod check;
 mod crash;
 mod escape;
 mod iso;

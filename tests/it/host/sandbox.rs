@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tinderbox::internals::hint::Hint;
-use tinderbox::internals::sandbox::{Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError};
+use tinderbox::internals::sandbox::{
+    Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError, Variation,
+};
 
 use crate::harness::{is_root, left_out, list, set_mode};
 
@@ -351,6 +353,78 @@ fn memory_and_processes_have_a_limit() {
         let (ended, said) = room.shell(sandbox, "dd if=/dev/zero of=/dev/null bs=200M count=1");
         assert_eq!(ended, Ended::Exited(1), "{isolation:?}: {said}");
         assert!(said.contains("out of memory"), "{isolation:?}: {said}");
+    });
+}
+
+/// Where this process could make a control group for memory, programs are in one; it is gone afterwards, and the kernel
+/// ends a program that nobody looked at.
+#[test]
+fn control_groups_hold_where_there_are_any() {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own = groups
+        .lines()
+        .find_map(|line| line.split_once(":memory:"))
+        .map(|(_, group)| Path::new("/sys/fs/cgroup/memory").join(group.trim_start_matches('/')));
+    let own = own.filter(|own| {
+        let probe = own.join(format!("tinderbox-test-{}", std::process::id()));
+        std::fs::create_dir(&probe).and_then(|()| std::fs::remove_dir(&probe)).is_ok()
+    });
+    everywhere(|room, sandbox, isolation| {
+        let mut room = room.another("/");
+        room.limits.memory = 96 << 20;
+        let ran = room.try_run(sandbox, &["/bin/true"]).unwrap();
+        eprintln!("{isolation:?}: {}", ran.walls);
+        let Some(own) = &own else { return };
+        assert!(ran.walls.memory_group, "{isolation:?}: {}", ran.walls);
+        // Each of them within its own limit, for a few milliseconds only, and in `/tmp`, which no rlimit counts.
+        let script =
+            "for n in 1 2 3 4; do dd if=/dev/zero of=/tmp/$n bs=32M count=1 2>/dev/null & done; wait";
+        let (ended, said) = room.shell(sandbox, script);
+        assert_eq!(ended, Ended::MemoryLimit(96 << 20), "{isolation:?}: {said}");
+        let ours = format!("tinderbox-{}-", std::process::id());
+        let left = || list(own).into_iter().filter(|name| name.starts_with(&ours)).count();
+        let start = Instant::now();
+        while left() > 8 && start.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(10)); // other tests have theirs at the same time
+        }
+        assert!(left() <= 8, "{isolation:?}: {} groups are left", left());
+    });
+}
+
+/// One CPU and one user id, whatever the machine has; a variation shows others, and directories in another order.
+#[test]
+fn the_machine_looks_the_same_unless_it_is_varied() {
+    everywhere(|room, sandbox, isolation| {
+        let mut room = room.another("/");
+        std::fs::create_dir_all(room.path("given/deep")).unwrap();
+        for name in ["a", "b", "c", "d", "deep/e", "deep/f", "deep/g"] {
+            std::fs::write(room.path("given").join(name), name).unwrap();
+        }
+        std::fs::write(room.path("given/large"), vec![b'x'; 100_000]).unwrap();
+        room.inputs = vec![Mount { source: room.path("given"), target: "/in".into() }];
+        let look = |sandbox: &Sandbox| {
+            let script = "busybox nproc; busybox id -u; busybox find /in; busybox find /in -type f | busybox sort | busybox xargs busybox md5sum";
+            let (ended, said) = room.shell(sandbox, script);
+            assert_eq!(ended, Ended::Exited(0), "{isolation:?}: {said}");
+            let lines: Vec<String> = said.lines().map(str::to_owned).collect();
+            assert_eq!(lines.len(), 2 + 10 + 8, "{isolation:?}: {said}");
+            (lines[0].clone(), lines[1].clone(), lines[2..12].to_vec(), lines[12..].to_vec())
+        };
+        let (cpus, user, order, content) = look(sandbox);
+        let (more, other, reordered, same) = look(&sandbox.varied(Variation::ALL));
+        assert_eq!(cpus, "1", "{isolation:?}");
+        assert_eq!(more, std::thread::available_parallelism().unwrap().to_string(), "{isolation:?}");
+        assert_ne!(user, other, "{isolation:?}");
+        assert_ne!(order, reordered, "{isolation:?}");
+        let sorted = |mut list: Vec<String>| {
+            list.sort();
+            list
+        };
+        assert_eq!(sorted(order), sorted(reordered), "{isolation:?}");
+        assert_eq!(content, same, "{isolation:?}");
+        // The program cannot take the others.
+        let all = room.shell(sandbox, "busybox taskset 3 busybox nproc 2>&1");
+        assert!(all.1 != "2\n", "{isolation:?}: {}", all.1);
     });
 }
 

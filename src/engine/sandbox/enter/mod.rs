@@ -15,6 +15,7 @@
 
 #![expect(unsafe_code, reason = "the child of a clone; see the module docs")]
 
+mod landlock;
 mod loaded;
 mod network;
 mod program;
@@ -33,7 +34,7 @@ pub(super) use loaded::{Object, loaded};
 
 use super::layout::{Layout, Step, bytes};
 use super::watch::StartedProcess;
-use super::{HOST, Isolation, Limits, Program, SandboxError, USER, filter, obstacle, user};
+use super::{HOST, Isolation, Limits, Program, SandboxError, Setup, filter, obstacle, user};
 use crate::base::fs;
 
 /// Messages from the child, each with a number: a failed step, a note, or the end.
@@ -44,6 +45,10 @@ pub(super) enum ChildMessage {
     Ended,
     /// `/proc` could not be mounted.
     NoProc,
+    /// The control group could not be entered.
+    NoGroup,
+    /// The version of Landlock in force.
+    Landlock,
     Leash,
     /// User mapping.
     Users,
@@ -68,6 +73,11 @@ pub(super) enum ChildMessage {
     Step,
 }
 
+impl ChildMessage {
+    /// Up to here, messages are about a program that runs.
+    pub(super) const LAST_NOTE: u32 = Self::Landlock as u32;
+}
+
 /// Size of a message: a word and a number.
 pub(super) const MESSAGE: usize = 8;
 
@@ -87,6 +97,10 @@ struct Ready<'a> {
     groups: CString,
     addresses: &'a [IpAddr],
     limits: Limits,
+    /// The CPU that the program may use; all if none.
+    cpus: Option<rustix::thread::CpuSet>,
+    /// Files of control groups to write to, to be in them.
+    tasks: Vec<BorrowedFd<'a>>,
     directory: CString,
     argv: Vec<*const c_char>,
     environment: Vec<*const c_char>,
@@ -103,11 +117,8 @@ struct Ready<'a> {
 type Stop = (u32, Errno);
 
 /// Starts a program in namespaces.
-pub(super) fn start(
-    isolation: Isolation,
-    program: &Program<'_>,
-    layout: &Layout,
-) -> Result<StartedProcess, SandboxError> {
+pub(super) fn start(setup: &Setup<'_>, program: &Program<'_>) -> Result<StartedProcess, SandboxError> {
+    let isolation = setup.isolation;
     if isolation == Isolation::Root && !rustix::process::geteuid().is_root() {
         return Err(obstacle::forbidden("only root can do without user namespaces", None));
     }
@@ -123,24 +134,24 @@ pub(super) fn start(
     let argv = strings(program.argv.iter().cloned())?;
     let locale = (!program.environment.contains_key("LC_ALL")).then(|| "LC_ALL=C".to_owned());
     let environment = program.environment.iter().map(|(name, value)| format!("{name}={value}")).chain(locale);
-    let begin = Begin { isolation, flags, layout: Some(layout), program, passed: None };
+    let begin = Begin { setup, flags, layout: Some(setup.layout), program, passed: None };
     begin.start(&argv, &strings(environment)?)
 }
 
 /// Starts a program of the host with nothing but limits: one that sets up a sandbox by itself. It inherits `passed`.
 pub(super) fn start_bare(
-    isolation: Isolation,
+    setup: &Setup<'_>,
     program: &Program<'_>,
     argv: Vec<String>,
     passed: &OwnedFd,
 ) -> Result<StartedProcess, SandboxError> {
     let argv = strings(argv.into_iter())?;
-    let begin = Begin { isolation, flags: libc::SIGCHLD, layout: None, program, passed: Some(passed) };
+    let begin = Begin { setup, flags: libc::SIGCHLD, layout: None, program, passed: Some(passed) };
     begin.start(&argv, &[])
 }
 
 struct Begin<'a> {
-    isolation: Isolation,
+    setup: &'a Setup<'a>,
     flags: c_int,
     /// None for a program of the host.
     layout: Option<&'a Layout>,
@@ -163,22 +174,26 @@ impl Begin<'_> {
         if !bare {
             fs::create_dirs(&base)?;
         }
-        let unprivileged = user::unprivileged().filter(|_| !bare);
-        let mapped = unprivileged.is_some() && self.isolation == Isolation::User;
+        let Setup { isolation, variation, group, .. } = *self.setup;
+        let unprivileged = user::unprivileged(variation).filter(|_| !bare);
+        let mapped = unprivileged.is_some() && isolation == Isolation::User;
+        let inner = variation.user_id();
         let copied = self.layout.map_or(0, |layout| layout.copied);
         let filter = filter::program();
         let ready = Ready {
-            isolation: self.isolation,
+            isolation,
             steps: self.layout.map_or(&[], |layout| &layout.steps),
             base: bytes(&base)?,
             options: number(format!("mode=0755,size={}", (16 << 20) + copied)),
             mapped,
-            user: if mapped { Some(USER) } else { unprivileged },
+            user: if mapped { Some(inner) } else { unprivileged },
             filter: &filter,
-            users: number(format!("{USER} {} 1\n", rustix::process::geteuid().as_raw())),
-            groups: number(format!("{USER} {} 1\n", rustix::process::getegid().as_raw())),
+            users: number(format!("{inner} {} 1\n", rustix::process::geteuid().as_raw())),
+            groups: number(format!("{inner} {} 1\n", rustix::process::getegid().as_raw())),
             addresses: self.program.addresses,
             limits: self.program.limits,
+            cpus: variation.cpu(),
+            tasks: group.tasks(),
             directory: if bare {
                 c"/".into()
             } else {
@@ -194,12 +209,17 @@ impl Begin<'_> {
             bare,
         };
         // SAFETY: the child shares no memory with us and follows the rules in the module docs.
-        let pid = unsafe { clone(self.flags) };
+        let (pid, born_in_group) =
+            match group.birthplace().map(|group| unsafe { clone_into(self.flags, group) }) {
+                None => (unsafe { clone(self.flags) }, true),
+                Some(Ok(pid)) => (Ok(pid), true),
+                Some(Err(_)) => (unsafe { clone(self.flags) }, false), // not allowed, or not known
+            };
         match pid {
             Ok(None) => first_process(&ready),
             Ok(Some(pid)) => {
-                let started = StartedProcess { pid, status, printed, leash };
-                match unprivileged.filter(|_| mapped).map(|user| map_users(&started, user)) {
+                let started = StartedProcess { pid, status, printed, leash, born_in_group };
+                match unprivileged.filter(|_| mapped).map(|user| map_users(&started, inner, user)) {
                     Some(Err(errno)) => {
                         started.discard();
                         Err(obstacle::forbidden("cannot map an unprivileged user", Some(errno)))
@@ -207,7 +227,7 @@ impl Begin<'_> {
                     Some(Ok(())) | None => Ok(started),
                 }
             }
-            Err(errno) => Err(obstacle::of_clone(self.isolation, errno)),
+            Err(errno) => Err(obstacle::of_clone(isolation, errno)),
         }
     }
 }
@@ -218,10 +238,10 @@ fn failed(what: &str, errno: Errno) -> SandboxError {
 
 /// Maps root, for the first process, and an unprivileged user for the program; then lets the child go on. Only a
 /// process outside of the new namespace may map two users.
-fn map_users(started: &StartedProcess, user: u32) -> Result<(), Errno> {
+fn map_users(started: &StartedProcess, inner: u32, user: u32) -> Result<(), Errno> {
     for map in ["gid_map", "uid_map"] {
         let path = number(format!("/proc/{}/{map}", started.pid.as_raw_nonzero()));
-        put(&path, &number(format!("0 0 1\n{USER} {user} 1\n")))?;
+        put(&path, &number(format!("0 0 1\n{inner} {user} 1\n")))?;
     }
     rustix::io::write(&started.leash, b"1").map(drop)
 }
@@ -261,6 +281,23 @@ unsafe fn clone(flags: c_int) -> Result<Option<Pid>, Errno> {
     }
 }
 
+/// [`clone`], into a control group of version 2.
+unsafe fn clone_into(flags: c_int, group: BorrowedFd<'_>) -> Result<Option<Pid>, Errno> {
+    const INTO_CGROUP: u64 = 0x2_0000_0000;
+    // SAFETY: plain data; all zeros are valid.
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = INTO_CGROUP | (flags & !libc::SIGCHLD) as u64;
+    arguments.exit_signal = libc::SIGCHLD as u64;
+    arguments.cgroup = group.as_raw_fd() as u64;
+    // SAFETY: as for `clone`; the structure outlives the call.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+    match pid {
+        -1 => Err(last_error()),
+        0 => Ok(None),
+        pid => Ok(Pid::from_raw(pid as i32)),
+    }
+}
+
 fn last_error() -> Errno {
     // SAFETY: the C library's errno is per thread.
     Errno::from_raw_os_error(unsafe { *libc::__errno_location() })
@@ -289,6 +326,11 @@ fn at<T>(word: ChildMessage, result: Result<T, Errno>) -> Result<T, Stop> {
 }
 
 fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
+    for tasks in &ready.tasks {
+        if let Err(errno) = rustix::io::write(tasks, b"0") {
+            report(ready, ChildMessage::NoGroup as u32, errno.raw_os_error());
+        }
+    }
     at(ChildMessage::Leash, leash(ready))?;
     if ready.bare {
         return Ok(());

@@ -7,7 +7,7 @@ use std::ffi::c_char;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
 
-use super::{ChildMessage, Ready, Stop, at, last_error};
+use super::{ChildMessage, Ready, Stop, at, landlock, last_error, report};
 use crate::engine::sandbox::{Isolation, Limits};
 
 /// Becomes the program. Only returns on failure.
@@ -16,6 +16,7 @@ pub(super) fn execute(ready: &Ready<'_>) -> Stop {
         .and_then(|()| at(ChildMessage::Directory, rustix::process::chdir(&*ready.directory)))
         .and_then(|()| at(ChildMessage::Execute, connect(ready)))
         .and_then(|()| at(ChildMessage::User, become_user(ready)))
+        .and_then(|()| at(ChildMessage::Filter, restrict_files(ready)))
         .and_then(|()| at(ChildMessage::Filter, filter_calls(ready)));
     if let Err(stop) = prepared {
         return stop;
@@ -26,6 +27,9 @@ pub(super) fn execute(ready: &Ready<'_>) -> Stop {
 }
 
 fn limit(ready: &Ready<'_>) -> Result<(), Errno> {
+    if let Some(cpus) = &ready.cpus {
+        rustix::thread::sched_setaffinity(None, cpus)?;
+    }
     let Limits { memory, output, processes, .. } = ready.limits;
     for (resource, most) in [
         // One byte: no core file is written, and, unlike with zero, no core handler is started.
@@ -66,6 +70,15 @@ fn become_user(ready: &Ready<'_>) -> Result<(), Errno> {
             })
     };
     if done { Ok(()) } else { Err(last_error()) }
+}
+
+/// Landlock, if there is one. `bwrap` could not mount anything with it.
+fn restrict_files(ready: &Ready<'_>) -> Result<(), Errno> {
+    if !ready.bare {
+        let version = landlock::restrict()?;
+        report(ready, ChildMessage::Landlock as u32, version);
+    }
+    Ok(())
 }
 
 /// Installs the system-call filter. A program of the host sets up its own sandbox first, and installs it then.

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
@@ -23,6 +23,10 @@ pub(super) fn make(step: &Step) -> Result<(), Errno> {
         }
         Step::Proc { at } => proc(at),
         Step::Copy { at, source, mode } => copy(at, source, *mode),
+        Step::Finish { at, mode } => {
+            rustix::fs::chmod(&**at, Mode::from_raw_mode(*mode))?;
+            rustix::fs::utimensat(rustix::fs::CWD, &**at, &CANONICAL, AtFlags::empty())
+        }
         Step::Bind { at, source, access } => bind(at, source, *access),
     }
 }
@@ -85,6 +89,12 @@ fn existing(done: Result<(), Errno>) -> Result<(), Errno> {
     }
 }
 
+/// The time of everything in the store.
+const CANONICAL: Timestamps = Timestamps {
+    last_access: Timespec { tv_sec: 1, tv_nsec: 0 },
+    last_modification: Timespec { tv_sec: 1, tv_nsec: 0 },
+};
+
 /// Copies a file.
 fn copy(at: &CStr, source: &CStr, mode: u32) -> Result<(), Errno> {
     let from = rustix::fs::open(source, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
@@ -93,7 +103,7 @@ fn copy(at: &CStr, source: &CStr, mode: u32) -> Result<(), Errno> {
     let mut chunk = [0; 16 * 1024];
     loop {
         let read = match rustix::io::read(&from, &mut chunk) {
-            Ok(0) => return Ok(()),
+            Ok(0) => return rustix::fs::futimens(&to, &CANONICAL),
             Err(Errno::INTR) => continue,
             read => read?,
         };

@@ -151,9 +151,14 @@ fn as_a_plain_user_too() {
     let home = dir.path().join("home");
     std::fs::create_dir(&home).unwrap();
     std::os::unix::fs::chown(&home, Some(65_534), Some(65_534)).unwrap();
-    for test in ["no_attempt_succeeds", "limits_hold"] {
+    for test in [
+        "escape::no_attempt_succeeds",
+        "escape::limits_hold",
+        "sandbox::the_machine_looks_the_same_unless_it_is_varied",
+        "sandbox::control_groups_hold_where_there_are_any",
+    ] {
         let output = Command::new(&tests)
-            .args(["--exact", &format!("host::escape::{test}"), "--nocapture"])
+            .args(["--exact", &format!("host::{test}"), "--nocapture"])
             .env("TMPDIR", &home)
             .current_dir(&home)
             .uid(65_534)
@@ -184,7 +189,7 @@ fn limits_hold() {
         let run = |what: &str| {
             assert!(USES.contains(&what), "{what}");
             let ran = room.try_run(sandbox, &["/bin/attempts", "use", what]).unwrap();
-            eprintln!("{isolation:?}: {what}: {:?} {}", ran.ended, ran.log.text().trim());
+            eprintln!("{isolation:?}: {what}: {:?} {} ({})", ran.ended, ran.log.text().trim(), ran.walls);
             (ran.ended, ran.log.text())
         };
         let count = |text: &str| text.split(' ').next().unwrap().parse::<u64>().unwrap();
