@@ -8,13 +8,15 @@ use time::format_description::well_known::Rfc3339;
 
 use super::output::line;
 use super::{Error, Printer, Result};
+use crate::base::event::Event;
 use crate::base::fs;
+use crate::base::hint::chain;
 use crate::base::time::rfc3339;
 use crate::openshift::config::Release;
-use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos};
+use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos, Signatures};
 use crate::openshift::workspace::{
-    ClusterDir, Env, LOCK, parse_lock, parse_release, pin_boot_images, pin_release, read_cluster, seed,
-    this_second, write_release,
+    ClusterDir, Env, LOCK, WorkspaceError, look_at_signatures, parse_lock, parse_release, pin_boot_images,
+    pin_release, read_cluster, seed, this_second, used_own_keys, write_release,
 };
 
 /// Pin what the outside world says into cluster.lock
@@ -22,10 +24,11 @@ use crate::openshift::workspace::{
 #[command(after_help = "Examples:
   tinderbox lock                               fills in what is missing
   tinderbox lock --update release=demo:4.19    writes it into cluster.yaml too; the next build is of that release
+  tinderbox lock --update signatures           looks again, for example after signing or mirroring
   tinderbox lock --update epoch=2026-11-16T00:00:00Z
   tinderbox lock --update seed                 accepts another seed: the next build is another cluster")]
 pub(super) struct Args {
-    /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE`, `rhcos` or `seed`
+    /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE`, `rhcos`, `seed` or `signatures`
     #[arg(long, value_name = "FIELD[=VALUE]")]
     update: Vec<String>,
 }
@@ -41,6 +44,9 @@ impl Args {
             if done.seed_made {
                 line("cluster.seed: created; back it up, and never commit it");
             }
+            for doubt in &done.not_verified {
+                line(doubt);
+            }
             if done.moved.is_empty() && !done.seed_made && done.cluster_yaml.is_none() {
                 line("everything is pinned");
             }
@@ -52,6 +58,12 @@ impl Args {
 struct Locked {
     moved: Vec<Moved>,
     seed_made: bool,
+    /// What was seen of the release's signatures; none for the demo release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signatures: Option<Signatures>,
+    /// What that does not prove, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_verified: Vec<String>,
     /// `release` of cluster.yaml, if it was edited.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster_yaml: Option<Renamed>,
@@ -85,6 +97,7 @@ enum Update {
     Release(Option<Release>),
     Rhcos,
     Seed,
+    Signatures,
 }
 
 fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
@@ -95,6 +108,7 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
     let new_seed = updates.iter().any(|update| matches!(update, Update::Seed));
     let seed_made = ensure_seed(env, &directory, before.as_ref())?;
     let mut after = before.clone().unwrap_or_else(|| Lock::new(this_second()));
+    let wants_signatures = updates.iter().any(|update| matches!(update, Update::Signatures));
     let wants_rhcos = updates.iter().any(|update| matches!(update, Update::Rhcos));
     let in_file = cluster.release.to_string();
     for update in updates {
@@ -106,7 +120,7 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
                 }
                 after.release = Some(pin_release(env, &directory, &cluster, cluster.release.clone())?);
             }
-            Update::Rhcos | Update::Seed => {}
+            Update::Rhcos | Update::Seed | Update::Signatures => {}
         }
     }
     let release = match after.release.take() {
@@ -114,6 +128,20 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
         None => pin_release(env, &directory, &cluster, cluster.release.clone())?,
     };
     let moved_on = before.as_ref().and_then(|before| before.release.as_ref()) != Some(&release);
+    let wants_signatures = moved_on
+        || wants_signatures
+        || !used_own_keys(&directory, &cluster, &release, after.signatures.as_ref())?;
+    if wants_signatures || after.signatures.is_none() {
+        after.signatures = match look_at_signatures(env, &directory, &cluster, &release) {
+            // A lock of an earlier tinderbox, away from the registry: nobody asked to look.
+            Err(WorkspaceError::Registry(error)) if !wants_signatures => {
+                let text = format!("its signatures were not looked at: {}", chain(&error));
+                env.events.emit(Event::Warning { text });
+                None
+            }
+            seen => seen?,
+        };
+    }
     if moved_on || wants_rhcos || after.rhcos == Rhcos::default() {
         after.rhcos = pin_boot_images(env, &release)?;
     }
@@ -130,7 +158,10 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
     if before.as_ref() != Some(&after) {
         fs::replace(&directory.file(LOCK), after.encode().as_bytes(), 0o644)?;
     }
-    Ok(Locked { moved: moved(before.as_ref(), &after), seed_made, cluster_yaml })
+    let moved = moved(before.as_ref(), &after);
+    let Lock { signatures, .. } = after;
+    let not_verified = signatures.as_ref().map(Signatures::doubts).unwrap_or_default();
+    Ok(Locked { moved, seed_made, signatures, not_verified, cluster_yaml })
 }
 
 /// Makes the first seed of a directory. Whether it did.
@@ -160,6 +191,8 @@ pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
                 fields.push((field.to_owned(), format!("{location} sha256:{sha256}")));
             }
         }
+        let signatures = lock.signatures.as_ref();
+        fields.extend(signatures.map(|seen| ("signatures".to_owned(), seen.summary())));
         for (name, Renewed { epoch, generation }) in &lock.certificates {
             let epoch = epoch.map(|epoch| ("epoch", rfc3339(epoch)));
             let generation = generation.map(|generation| ("generation", generation.to_string()));
@@ -195,9 +228,10 @@ fn parse_update(update: &str) -> Result<Update> {
         ("release", value) => Ok(Update::Release(value.map(parse_release).transpose()?)),
         ("rhcos", None) => Ok(Update::Rhcos),
         ("seed", None) => Ok(Update::Seed),
+        ("signatures", None) => Ok(Update::Signatures),
         _ => usage(
             format!("`{field}` is not in the lock"),
-            "the lock has `epoch`, `release`, `rhcos` and `seed`",
+            "the lock has `epoch`, `release`, `rhcos`, `seed` and `signatures`",
         ),
     }
 }

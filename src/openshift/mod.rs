@@ -10,6 +10,7 @@
 //! | `release`, `demo` | from `release:` to an image source; the built-in demo release |
 //! | `builders` | the OpenShift builders, and the set of all builders |
 //! | `ignition`, `iso` | node configurations, and the live ISO's reserved areas |
+//! | `image_policy` | which images nodes pull only if they are signed |
 //! | `patch` | patches of Kubernetes objects |
 //! | `pod` | a static pod's flags, and the node paths of the files that they name |
 //! | `schema` | validates objects against OpenAPI schemas and Kubernetes' types, like the API server |
@@ -20,6 +21,7 @@ pub(crate) mod builders;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod ignition;
+pub(crate) mod image_policy;
 pub(crate) mod iso;
 pub(crate) mod knowledge;
 pub(crate) mod lock;

@@ -7,7 +7,7 @@ use crate::base::hint::Hint;
 pub enum PkiError {
     #[error("it contains no {what}")]
     Missing {
-        /// `private key` or `certificate`.
+        /// `private key`, `public key` or `certificate`.
         what: &'static str,
         /// The label of the first PEM block.
         found: Option<String>,
@@ -73,6 +73,9 @@ impl Hint for PkiError {
             Self::Damaged { what: "private key", .. } => "`openssl pkey -check -noout` may say more".into(),
             Self::Damaged { what: "certificate request", .. } => {
                 "`openssl req -text -noout -verify` may say more".into()
+            }
+            Self::Damaged { what: "public key", .. } => {
+                "`openssl pkey -pubin -text -noout` may say more".into()
             }
             Self::Damaged { .. } => "`openssl x509 -text -noout` may say more".into(),
             Self::NotDns { .. } => "write internationalised names in their `xn--` form".into(),

@@ -209,7 +209,7 @@ impl PrivateKey {
 
     /// Signs a message with the hash that goes with the algorithm. Deterministic: RSA's padding is not random, and
     /// ECDSA's nonce is derived from the key and the message (RFC 6979).
-    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
         use p256::ecdsa::signature::Signer as _;
         match &self.0 {
             Kind::P256(key) => {

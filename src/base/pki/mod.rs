@@ -5,6 +5,7 @@
 //! | `key` | private keys: algorithms, PEM forms, signatures |
 //! | `rsa` | how a stream of bytes becomes an RSA key: the definition, v1 |
 //! | `prime`, `montgomery` | fast prime search |
+//! | `public_key` | public keys on their own, and what they signed |
 //! | `certificate`, `verify` | reading certificates and checking their signatures |
 //! | `issue`, `name` | issuing certificates |
 //! | `signing` | certificate signing requests of others |
@@ -30,6 +31,7 @@ mod montgomery;
 mod name;
 mod pem;
 mod prime;
+mod public_key;
 mod rsa;
 mod signing;
 #[cfg(test)]
@@ -43,4 +45,5 @@ pub(crate) use issue::{Authority, self_signed};
 pub use issue::{Issuer, Request, issue};
 pub use key::{Algorithm, Form, PrivateKey};
 pub use name::Name;
+pub(crate) use public_key::PublicKey;
 pub(crate) use signing::SigningRequest;

@@ -11,11 +11,15 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::cli::output::{line, size};
 use crate::cli::{Error, Printer, Result};
-use crate::engine::registry::{self, ImageName, Platforms, Reference, Target, copy_image};
-use crate::openshift::lock::LockedRelease;
+use crate::engine::recipe::GraphNode;
+use crate::engine::registry::{
+    self, CopiedSignatures, ImageName, Images, Opened, Platforms, Reference, RegistryError, Sha256, Target,
+    copy_image, copy_signatures, instances,
+};
+use crate::openshift::lock::{LockedRelease, RELEASE};
 use crate::openshift::workspace::{Env, Workspace, access, release_named};
 
-/// Copy a release to a registry or a layout; the copy builds with no other access
+/// Copy a release and its signatures to a registry or a layout; the copy builds with no other access
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,
@@ -44,6 +48,23 @@ impl Args {
 fn show(done: &Mirrored) {
     line(format!("{} images at {}", done.images.len(), done.destination));
     line(format!("{} blobs sent ({}), {} already there", done.blobs, size(done.bytes), done.skipped));
+    line(match done.unsigned.len() {
+        0 => format!("{} signatures, of every image", done.signatures),
+        all if all == done.images.len() => "none of these images is signed".to_owned(),
+        _ => format!("{} signatures; unsigned: {}", done.signatures, done.unsigned.join(", ")),
+    });
+    if !done.absent.is_empty() {
+        line(format!(
+            "not at the source, and missed by nodes that pull from the copy: {}",
+            done.absent.join(", ")
+        ));
+    }
+    if !done.kept.is_empty() {
+        let kept = done.kept.join(", ");
+        line(format!(
+            "other signatures at the destination were left alone, and the release's not copied: {kept}"
+        ));
+    }
     if !done.image_digest_sources.is_empty() {
         line("To build from the copy alone, put into install-config.yaml:\nimageDigestSources:");
         for (source, mirror) in &done.image_digest_sources {
@@ -61,6 +82,15 @@ struct Mirrored {
     bytes: u64,
     /// Blobs that the target already had.
     skipped: u64,
+    /// Images whose signatures are at the destination now; those of a manifest list count for themselves.
+    signatures: u64,
+    /// Images that nobody signed, by component.
+    unsigned: Vec<String>,
+    /// Images that have other signatures at the destination, which were left alone.
+    kept: Vec<String>,
+    /// Images for nodes that the source does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    absent: Vec<String>,
     /// What install-config needs to build from the copy; empty for a layout.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     image_digest_sources: Vec<(String, String)>,
@@ -72,74 +102,140 @@ fn mirror(env: Env<'_>, reference: Option<&str>, destination: &str, all: bool) -
     let workspace = Workspace::load_release(env, &release)?;
     let info = info(env, Some(&release.reference))?;
     let opened = workspace.opened()?;
-    let mut needed = needed(&workspace);
+    let images = opened.images.as_ref();
+    let mut needed = named_by(&workspace, |node| node.builder.0 == "image");
+    // No build reads it, but nodes start from it; a copy that was made for builds may lack it.
+    let overlay = workspace.knowledge.boot_images.get()?.overlay();
+    let node_os = named_by(&workspace, |node| node.name == overlay);
     let streams = os_images(env, &workspace)?;
     needed.extend(
         info.components.iter().filter(|(_, spec)| streams.contains(*spec)).map(|(name, _)| name.as_str()),
     );
-    let (target, to) = destination_of(env, &workspace, destination, &release)?;
+    let (destination, to) = destination_of(env, &workspace, destination, &release)?;
     let mut done = Mirrored {
         destination: to.to_string(),
         images: Vec::new(),
         blobs: 0,
         bytes: 0,
         skipped: 0,
+        signatures: 0,
+        unsigned: Vec::new(),
+        kept: Vec::new(),
+        absent: Vec::new(),
         image_digest_sources: Vec::new(),
     };
-    let release_digest = digest_of(&release)?;
-    // A layout keeps the repository that nodes pull the release from.
-    let named = match (&to.reference, release.image.parse::<ImageName>()) {
-        (Reference::Tag(_), Ok(name)) if to.registry == registry::LAYOUT => {
-            ImageName { reference: to.reference.clone(), ..name }
+    let mut jobs = vec![release_job(opened, &release, &to)?];
+    for (component, spec) in &info.components {
+        let is_needed = needed.contains(component.as_str());
+        if !all && !is_needed && !node_os.contains(component.as_str()) {
+            continue;
         }
-        _ => to.clone(),
-    };
-    let mut jobs = vec![("release".to_owned(), opened.name.at(release_digest), named)];
-    for (component, spec) in
-        info.components.iter().filter(|(component, _)| all || needed.contains(component.as_str()))
-    {
-        let name: ImageName = spec.parse().map_err(|error: registry::NameError| Error::Usage {
+        let from: ImageName = spec.parse().map_err(|error: registry::NameError| Error::Usage {
             message: error.to_string(),
             advice: None,
         })?;
         if to.registry != registry::LAYOUT {
             let pair = (
-                format!("{}/{}", name.registry, name.repository),
+                format!("{}/{}", from.registry, from.repository),
                 format!("{}/{}", to.registry, to.repository),
             );
             if !done.image_digest_sources.contains(&pair) {
                 done.image_digest_sources.push(pair);
             }
         }
-        let Reference::Digest(digest) = name.reference else { continue };
-        jobs.push((component.clone(), name, to.at(digest)));
-    }
-    for (component, from, to) in jobs {
         let Reference::Digest(digest) = from.reference else { continue };
-        env.events.emit(Event::Started { name: component.clone(), builder: "mirror".into() });
-        let platforms = Platforms::Only(&release.architecture);
-        let copied =
-            copy_image(opened.images.as_ref(), target.as_ref(), &from, &to, &digest, platforms, &mut |_| {})?;
+        jobs.push(CopyJob {
+            component: component.clone(),
+            from,
+            to: to.at(digest),
+            digest,
+            optional: !all && !is_needed,
+        });
+    }
+    let platforms = Platforms::Only(&release.architecture);
+    for job in jobs {
+        env.events.emit(Event::Started { name: job.component.clone(), builder: "mirror".into() });
+        job.run(images, &destination, platforms, &mut done)?;
         env.events.emit(Event::Built {
-            name: component.clone(),
-            object: digest.to_string(),
+            name: job.component,
+            object: job.digest.to_string(),
             milliseconds: 0,
         });
-        done.blobs += copied.blobs;
-        done.bytes += copied.bytes;
-        done.skipped += copied.skipped;
-        done.images.push(component);
     }
     Ok(done)
 }
 
-/// Components whose files the build of `cluster` reads.
-fn needed(workspace: &Workspace) -> BTreeSet<&str> {
+/// One image to copy, with its signatures.
+struct CopyJob {
+    component: String,
+    from: ImageName,
+    to: ImageName,
+    digest: Sha256,
+    /// Whether a source without it is good enough.
+    optional: bool,
+}
+
+fn release_job(opened: &Opened, release: &LockedRelease, to: &ImageName) -> Result<CopyJob> {
+    let digest = digest_of(release)?;
+    // A layout keeps the repository that nodes pull the release from.
+    let to = match (&to.reference, release.image.parse::<ImageName>()) {
+        (Reference::Tag(_), Ok(name)) if to.registry == registry::LAYOUT => {
+            ImageName { reference: to.reference.clone(), ..name }
+        }
+        _ => to.clone(),
+    };
+    let (component, from) = (RELEASE.to_owned(), opened.name.at(digest));
+    Ok(CopyJob { component, from, to, digest, optional: false })
+}
+
+impl CopyJob {
+    fn run(
+        &self,
+        images: &dyn Images,
+        destination: &Destination,
+        platforms: Platforms<'_>,
+        done: &mut Mirrored,
+    ) -> Result<()> {
+        let Self { component, from, to, digest, optional } = self;
+        let copied = match copy_image(images, destination.target(), from, to, digest, platforms, &mut |_| {})
+        {
+            Err(RegistryError::NotFound { .. }) if *optional => {
+                done.absent.push(component.clone());
+                return Ok(());
+            }
+            copied => copied?,
+        };
+        done.blobs += copied.blobs;
+        done.bytes += copied.bytes;
+        done.skipped += copied.skipped;
+        done.images.push(component.clone());
+        // From where it is pulled: elsewhere may be others.
+        let from = images.locate(from, digest)?.name;
+        let before = done.signatures;
+        let mut kept = false;
+        for digest in instances(images, &from, digest, platforms)? {
+            match copy_signatures(images, destination.target(), destination.images(), &from, to, &digest)? {
+                CopiedSignatures::There => done.signatures += 1,
+                CopiedSignatures::Kept => kept = true,
+                CopiedSignatures::Unsigned => {}
+            }
+        }
+        match kept {
+            true => done.kept.push(component.clone()),
+            false if done.signatures == before => done.unsigned.push(component.clone()),
+            false => {}
+        }
+        Ok(())
+    }
+}
+
+/// Components of the release that derivations of `cluster` name, if the derivation is such.
+fn named_by(workspace: &Workspace, is_such: impl Fn(&GraphNode) -> bool) -> BTreeSet<&str> {
     let nodes = workspace.graph.nodes();
     let closure = workspace.graph.closure(&workspace.graph.select("cluster"));
     closure
         .iter()
-        .filter(|at| nodes[**at].builder.0 == "image")
+        .filter(|at| is_such(&nodes[**at]))
         .flat_map(|at| nodes[*at].inputs.values())
         .filter(|edge| edge.from == "release/images")
         .filter_map(|edge| edge.path.as_deref()?.strip_prefix("components/"))
@@ -160,13 +256,36 @@ fn os_images(env: Env<'_>, workspace: &Workspace) -> Result<Vec<String>> {
 /// The derivation that asks registries about OS images.
 const OS_IMAGES: &str = "release/os-images";
 
-/// The target, and the release's name there.
+/// Where a copy goes.
+enum Destination {
+    Registry(registry::Remote),
+    Layout(registry::Directory, registry::Layout),
+}
+
+impl Destination {
+    fn target(&self) -> &dyn Target {
+        match self {
+            Self::Registry(remote) => remote,
+            Self::Layout(directory, _) => directory,
+        }
+    }
+
+    /// What is there already.
+    fn images(&self) -> &dyn Images {
+        match self {
+            Self::Registry(remote) => remote,
+            Self::Layout(_, layout) => layout,
+        }
+    }
+}
+
+/// The destination, and the release's name there.
 fn destination_of(
     env: Env<'_>,
     workspace: &Workspace,
     destination: &str,
     release: &LockedRelease,
-) -> Result<(Box<dyn Target>, ImageName)> {
+) -> Result<(Destination, ImageName)> {
     if let Some(place) = destination.strip_prefix("oci:") {
         let (path, tag) = place.rsplit_once(':').unwrap_or((place, &release.version));
         // Relative to the cluster directory, like `release: oci:DIR`.
@@ -176,7 +295,8 @@ fn destination_of(
             repository: path.to_owned(),
             reference: Reference::Tag(tag.to_owned()),
         };
-        return Ok((Box::new(target), name));
+        let images = target.images()?;
+        return Ok((Destination::Layout(target, images), name));
     }
     let tagged = match destination.rsplit_once('/').is_some_and(|(_, leaf)| leaf.contains(':')) {
         true => destination.to_owned(),
@@ -185,5 +305,5 @@ fn destination_of(
     let name: ImageName = tagged.parse().map_err(|error: registry::NameError| {
         Error::usage(error.to_string(), "write oci:DIR, or registry/repository")
     })?;
-    Ok((Box::new(registry::Remote::new(access(env, &workspace.cluster))?), name))
+    Ok((Destination::Registry(registry::Remote::new(access(env, &workspace.cluster))?), name))
 }

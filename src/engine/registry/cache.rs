@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::image::media_type_of;
-use super::{Descriptor, ImageName, Images, MediaType, Result, Sha256, Verified, verify};
+use super::{Descriptor, ImageName, Images, Located, MediaType, Result, Sha256, Verified, verify};
 use crate::base::fs;
 
 /// Images from `far`; everything with a digest is cached in `near`.
@@ -53,6 +53,10 @@ impl Images for Cached {
         let (media_type, bytes) = self.far.manifest(image, digest)?;
         fs::replace(&path, &bytes, 0o644)?;
         Ok((media_type, bytes))
+    }
+
+    fn locate(&self, image: &ImageName, digest: &Sha256) -> Result<Located> {
+        self.far.locate(image, digest)
     }
 
     fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>> {

@@ -183,7 +183,8 @@ impl Images for Layout {
         let found =
             names.iter().find(|(name, _)| name == tag).or_else(|| names.iter().find(|(name, _)| whole(name)));
         let Some((_, digest)) = found else {
-            let known: Vec<_> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let is_image = |(name, _): &&(String, String)| !name.ends_with(".sig");
+            let known: Vec<_> = names.iter().filter(is_image).map(|(name, _)| format!("`{name}`")).collect();
             let known = if known.is_empty() { "no named image".into() } else { known.join(", ") };
             return Err(RegistryError::NotFound {
                 image: image.to_string(),

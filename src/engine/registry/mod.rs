@@ -14,6 +14,7 @@ mod name;
 pub(crate) mod remote;
 mod replaced;
 mod root_dir;
+mod signature;
 mod source;
 mod verify;
 
@@ -27,9 +28,11 @@ pub use image::{Descriptor, image};
 pub use layout::Layout;
 pub(crate) use name::{DEMO, LAYOUT, NameError};
 pub use name::{ImageName, Reference, Sha256};
+pub(crate) use remote::is_below;
 pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
 pub(crate) use replaced::Replaced;
 pub(crate) use root_dir::RootDir;
+pub(crate) use signature::{CopiedSignatures, Flaw, copy_signatures, instances, signatures};
 pub use source::{Deferred, Opened};
 pub(crate) use verify::Verified;
 
@@ -44,8 +47,22 @@ pub trait Images: Send + Sync {
     /// The manifest (or manifest list) of this digest: verified bytes, and the media type from its source.
     fn manifest(&self, image: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)>;
 
+    /// Where this image comes from when it is pulled by digest: mirrors come before its source.
+    fn locate(&self, image: &ImageName, _digest: &Sha256) -> Result<Located> {
+        Ok(Located { name: image.clone(), passed_over: Vec::new() })
+    }
+
     /// The bytes of a blob, verified while they stream.
     fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>>;
+}
+
+/// The place that has an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// The image's name there.
+    pub name: ImageName,
+    /// Places that come first and could not be asked.
+    pub passed_over: Vec<String>,
 }
 
 /// A destination for images.

@@ -41,6 +41,12 @@ pub(super) const FIELDS: &[Row] = &[
         "File with the pull secret, which install-config.yaml then leaves out; relative to this file. Keep it out of git.",
     ),
     field(
+        "releaseKeys",
+        Kind::Texts(&syntax::TEXT),
+        "Files of public keys (PEM) that must have signed the release, in place of the keys that tinderbox knows; `lock` \
+         refuses a release that none of them signed. `[]` verifies nothing.",
+    ),
+    field(
         "architecture",
         Architecture::KIND,
         "Instruction set of all nodes; by default that of controlPlane, else amd64.",

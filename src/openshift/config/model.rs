@@ -35,6 +35,9 @@ pub(crate) struct Cluster {
     pub release: Release,
     /// Where nodes pull a release that is in a layout.
     pub release_repository: Option<String>,
+    /// Files of public keys that decide whether a release is authentic, relative to the cluster directory; none if
+    /// the user left that to us.
+    pub release_keys: Option<Vec<String>>,
     pub architecture: Architecture,
     pub platform: Platform,
     /// Additional CA certificates, PEM.
@@ -127,6 +130,7 @@ impl Cluster {
             nodes: cluster.list("nodes").iter().map(node).collect::<Option<_>>()?,
             release: cluster.get::<Release>("release")?.clone(),
             release_repository: cluster.text("releaseRepository").map(str::to_owned),
+            release_keys: cluster.given.at("releaseKeys").map(|_| cluster.given.all("releaseKeys")),
             platform: Platform::of(install)?,
             architecture: files.value(File::Cluster, "architecture")?,
             trust_bundle: install.text("additionalTrustBundle").map(str::to_owned),

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `named_values`, `render_differences`, `trust` | what the rows of each table say |
+//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `named_values`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
@@ -20,6 +20,7 @@ mod mco_kinds;
 mod named_values;
 mod release;
 mod render_differences;
+mod signing_keys;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ use named_values::Operand;
 pub(crate) use release::Flavor;
 pub(crate) use release::Release;
 pub(crate) use render_differences::{ComparedFiles, ComparedProgram, Reason, RenderDifferences};
+pub(crate) use signing_keys::SigningKey;
 pub(crate) use table::{Source, Table, TableFile};
 pub(crate) use trust::TrustEdge;
 pub(crate) use trust::{
@@ -64,6 +66,7 @@ pub struct Knowledge {
     mco_kinds: Lazy<Table<McoKind>>,
     operands: Lazy<Table<Operand>>,
     pub(crate) render_differences: Lazy<RenderDifferences>,
+    pub(crate) signing_keys: Lazy<Table<SigningKey>>,
     pub trust: Lazy<Table<TrustEdge>>,
     pub disruption: Lazy<Table<Disruption>>,
 }
@@ -90,6 +93,7 @@ impl Knowledge {
             mco_kinds: Lazy::of(sources)?,
             operands: Lazy::of(sources)?,
             render_differences: Lazy::of(sources)?,
+            signing_keys: Lazy::of(sources)?,
             trust: Lazy::of(sources)?,
             disruption: Lazy::of(sources)?,
         })

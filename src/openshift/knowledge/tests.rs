@@ -61,6 +61,7 @@ fn tables_agree_in_every_version() {
         mco_kinds,
         operands,
         render_differences,
+        signing_keys,
         trust,
     } = &knowledge;
     let admission = admission.get().unwrap();
@@ -78,6 +79,7 @@ fn tables_agree_in_every_version() {
     let mentioned = mentioned.chain(mco_kinds.get().unwrap().mentioned());
     let mentioned = mentioned.chain(operands.get().unwrap().mentioned());
     let mentioned = mentioned.chain(render_differences.get().unwrap().mentioned()).chain(trust.mentioned());
+    let mentioned = mentioned.chain(signing_keys.get().unwrap().mentioned());
     let mentioned: Vec<Version> = mentioned.collect();
     assert!(mentioned.len() > 1, "{mentioned:?}");
     for release in table::releases(mentioned.into_iter().chain(RELEASED.map(|text| text.parse().unwrap()))) {
@@ -92,6 +94,8 @@ fn tables_agree_in_every_version() {
         assert!(
             disruption.select(Some(release)).any(|row| row.covers("/etc/containers/registries.d/a.yaml"))
         );
+        let signers = signing_keys.get().unwrap().select(Some(release)).count();
+        assert_eq!(signers, usize::from(release.flavor == Flavor::Ocp), "{release:?}");
         for (row, _) in hand_over.signers(Some(release)) {
             assert_eq!((row.kind.as_str(), row.keys.join(" ")), ("Secret", "tls.crt tls.key".to_owned()));
         }

@@ -9,7 +9,10 @@
 //! | `release.image` | the release image by digest |
 //! | `release.version`, `release.architecture` | what that image declares |
 //! | `rhcos.iso`, `rhcos.qcow2` | the matching node OS: its location and sha256 |
+//! | `signatures` | what was seen of the release's signatures |
 //! | `certificates.NAME` | an individually renewed certificate: its epoch, and the number of its keys so far |
+
+mod signatures;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,6 +29,8 @@ use crate::base::time::rfc3339;
 use crate::base::value::Value;
 use crate::openshift::knowledge::Flavor;
 
+pub(crate) use signatures::{RELEASE, Signatures};
+
 const VERSION: i64 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +42,8 @@ pub(crate) struct Lock {
     /// None in a lock that predates the release.
     pub release: Option<LockedRelease>,
     pub rhcos: Rhcos,
+    /// None in a lock of an earlier tinderbox, and for the demo release.
+    pub signatures: Option<Signatures>,
     /// Individually renewed certificates, by name.
     pub certificates: BTreeMap<String, Renewed>,
 }
@@ -122,6 +129,7 @@ struct Raw {
     release: Option<RawRelease>,
     #[serde(default)]
     rhcos: Rhcos,
+    signatures: Option<Signatures>,
     #[serde(default)]
     certificates: BTreeMap<String, RawRenewed>,
 }
@@ -129,7 +137,14 @@ struct Raw {
 impl Lock {
     /// A lock that pins only the time.
     pub(crate) fn new(epoch: OffsetDateTime) -> Self {
-        Self { epoch, seed: None, release: None, rhcos: Rhcos::default(), certificates: BTreeMap::new() }
+        Self {
+            epoch,
+            seed: None,
+            release: None,
+            rhcos: Rhcos::default(),
+            signatures: None,
+            certificates: BTreeMap::new(),
+        }
     }
 
     /// Parses the file; `name` is the file as the user knows it.
@@ -168,11 +183,12 @@ impl Lock {
         }
         let epoch = time(&raw.epoch, "epoch")?;
         let release = raw.release.map(LockedRelease::from);
-        Ok(Self { epoch, seed: raw.seed, release, rhcos: raw.rhcos, certificates })
+        let Raw { seed, rhcos, signatures, .. } = raw;
+        Ok(Self { epoch, seed, release, rhcos, signatures, certificates })
     }
 
     pub(crate) fn encode(&self) -> String {
-        let Self { epoch, seed, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
+        let Self { epoch, seed, release, rhcos: Rhcos { iso, qcow2 }, signatures, certificates } = self;
         let mut text = format!(
             "# What the outside world said, pinned by `tinderbox lock`. Commit this file: with it, the configuration and the\n\
              # seed, every artifact can be made again, byte for byte. `tinderbox lock --update` changes what is here.\n\
@@ -206,6 +222,9 @@ impl Lock {
                 let _ = write!(text, "\n[rhcos.{name}]\nlocation = {location}\nsha256 = {sha256}\n");
             }
         }
+        if let Some(signatures) = signatures {
+            signatures.encode(&mut text);
+        }
         if !certificates.is_empty() {
             text.push_str("\n# Certificates that `tinderbox renew` gave a date or a key of their own.\n");
         }
@@ -224,7 +243,7 @@ impl Lock {
     /// What recipes see below `lock`. Every field exists in every lock, so that every recipe can be resolved.
     pub(crate) fn value(&self) -> Value {
         // No recipe sees the fingerprint: builders that use the seed name it themselves.
-        let Self { epoch, seed: _, release, rhcos: Rhcos { iso, qcow2 }, certificates } = self;
+        let Self { epoch, seed: _, release, rhcos: Rhcos { iso, qcow2 }, signatures, certificates } = self;
         let of = |get: fn(&LockedRelease) -> &String| {
             Value::from(release.as_ref().map(|release| get(release).clone()))
         };
@@ -270,6 +289,7 @@ impl Lock {
                     ("qcow2".to_owned(), file(qcow2)),
                 ])),
             ),
+            ("signatures".to_owned(), signatures.as_ref().map_or(Value::Null, Signatures::value)),
         ]))
     }
 }
@@ -295,6 +315,19 @@ mod tests {
         let epoch = Some(datetime!(2026-12-01 00:00:00 UTC));
         lock.certificates.insert("installer-tls/root-ca".into(), Renewed { epoch, generation: None });
         lock.rhcos.qcow2 = Some(Artifact { location: "rhcos.qcow2".into(), sha256: "0".repeat(64) });
+        lock.signatures = Some(Signatures { images: 1, ..Signatures::default() });
+        assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
+        lock.signatures = Some(Signatures {
+            keys: BTreeMap::from([("keys/my \"own\".pem".into(), "ab".repeat(32))]),
+            images: 3,
+            release: vec!["ab".repeat(32)],
+            components: BTreeMap::from([("ab".repeat(32), 2)]),
+            unsigned: vec!["etcd".into(), "pod".into()],
+            unknown: vec![RELEASE.into()],
+            missing: 7,
+            places: vec!["quay.io/a/b".into()],
+            passed_over: vec!["mirror.example.com/a".into()],
+        });
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
     }
 
@@ -310,7 +343,7 @@ mod tests {
           hint: use the tinderbox that wrote it
         ");
         insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @r"
-        cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `seed`, `release`, `rhcos`, `certificates`
+        cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `seed`, `release`, `rhcos`, `signatures`, `certificates`
           hint: `tinderbox lock` writes this file; delete it to start over
         ");
     }

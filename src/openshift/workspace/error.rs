@@ -61,6 +61,19 @@ pub(crate) enum WorkspaceError {
     Unpinned { asked: String },
     #[error("the release's {file} cannot be read: {problem}")]
     BootImages { file: String, problem: String },
+    /// There are signatures, and none of them counts.
+    #[error("{image}: its signature at {place} is wrong: {reason}")]
+    WrongSignature { image: String, place: String, reason: String },
+    /// The user pins keys, and nobody signed.
+    #[error(
+        "{image} is not signed ({place} has no signature of it), and `releaseKeys` of cluster.yaml asks for one"
+    )]
+    NotSigned { image: String, place: String },
+    /// Keys that were pinned after the release.
+    #[error(
+        "cluster.lock pins a release that was not verified with the keys in `releaseKeys` of cluster.yaml"
+    )]
+    NotVerified,
     /// A seed that others can read, or that is invalid.
     #[error("the seed `{}` {problem}", path.display())]
     Seed { path: PathBuf, problem: &'static str, advice: String },
@@ -144,6 +157,17 @@ impl Hint for WorkspaceError {
             Self::NodeOs { .. } => "`tinderbox lock --update rhcos` pins what cluster.yaml names".into(),
             Self::Unpinned { .. } => "`tinderbox lock` fills in what is missing".into(),
             Self::BootImages { .. } => "name your own files with `rhcos` in cluster.yaml".into(),
+            Self::WrongSignature { .. } => {
+                "nothing was locked; if somebody else signs your releases and you trust them, name their public key with \
+                 `releaseKeys` in cluster.yaml"
+                    .into()
+            }
+            Self::NotSigned { .. } => {
+                "nothing was locked; sign it (`cosign sign --key …`), copy its signatures with it (`tinderbox release mirror` \
+                 does), or remove `releaseKeys`"
+                    .into()
+            }
+            Self::NotVerified => "`tinderbox lock` verifies it".into(),
             Self::Seed { advice, .. } => advice.clone(),
             Self::Identity { .. } => {
                 "it has one AGE-SECRET-KEY-1… a line, as `age-keygen` writes it; one that is itself encrypted must be \

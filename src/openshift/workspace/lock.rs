@@ -4,14 +4,14 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::{
     CLUSTER, ClusterDir, Env, LOCK, Missing, ReleaseSource, Result, WorkspaceError, boot_images,
-    parse_release, read_cluster, this_second,
+    parse_release, read_cluster, signatures, this_second,
 };
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::secret::Seed;
 use crate::base::yaml;
 use crate::openshift::config::{Cluster, Release};
-use crate::openshift::lock::{Artifact, Lock, LockedRelease};
+use crate::openshift::lock::{Artifact, Lock, LockedRelease, Signatures};
 
 /// The existing lock, if any. Where something is to be built, it must pin the release that cluster.yaml names.
 pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<Option<Lock>> {
@@ -36,6 +36,11 @@ pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missi
     }
     if missing == Missing::Make {
         node_os(cluster, &lock)?;
+        if let Some(release) = &lock.release
+            && !signatures::used_own_keys(directory, cluster, release, lock.signatures.as_ref())?
+        {
+            return Err(WorkspaceError::NotVerified);
+        }
     }
     Ok(Some(lock))
 }
@@ -86,8 +91,12 @@ pub(crate) fn parsed(directory: &ClusterDir) -> Result<Option<Lock>> {
 /// A lock for a directory without one.
 fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
     let release = pin_release(env, directory, cluster, cluster.release.clone())?;
+    let signatures = signatures::look(env, directory, cluster, &release)?;
+    for text in signatures.as_ref().map(Signatures::doubts).unwrap_or_default() {
+        env.events.emit(Event::Notice { text });
+    }
     let rhcos = boot_images::pin(env, &release)?;
-    Ok(Lock { release: Some(release), rhcos, ..Lock::new(this_second()) })
+    Ok(Lock { release: Some(release), rhcos, signatures, ..Lock::new(this_second()) })
 }
 
 /// Writes a release into cluster.yaml, which alone says what is wanted: one value changes, and no other byte.

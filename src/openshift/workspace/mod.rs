@@ -8,6 +8,7 @@
 //! lock           cluster.lock, read or written for the first time; pins releases
 //! release        the source of a release, and how to reach it
 //! preview        the cluster with other images for some components
+//! signatures     whether a release is authentic
 //! boot_images    the node OS of a release, pinned
 //! seed           cluster.seed and cluster.seed.age
 //! store          the store that a directory builds into
@@ -26,6 +27,7 @@ mod lock;
 mod preview;
 mod release;
 pub(crate) mod seed;
+mod signatures;
 mod store;
 mod targets;
 mod user_files;
@@ -60,6 +62,7 @@ pub(crate) use lock::{parsed as parse_lock, pin_release, release_named, write_re
 pub(crate) use preview::{PREVIEW, Replacement};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
 pub(crate) use seed::GivenSeed;
+pub(crate) use signatures::{look as look_at_signatures, used_own_keys};
 pub(crate) use store::{StoreChoice, open_store, open_store_if_there};
 
 /// The input of every verb.

@@ -6,4 +6,5 @@ pub(crate) mod data;
 mod go_yaml;
 mod host;
 pub(crate) mod pack;
+mod signatures;
 mod story;

@@ -208,7 +208,12 @@ fn info() {
     }
     assert_eq!(ws.json(&["release", "info"])["reference"], "demo:4.18");
     let copied = ws.json(&["release", "mirror", "demo:4.19", "oci:copy"]);
-    assert_eq!(names(&copied["images"]), ["release", "cluster-config-api", "machine-config-operator"]);
+    let images = ["release", "cluster-config-api", "machine-config-operator"];
+    assert_eq!(
+        (names(&copied["images"]), names(&copied["unsigned"])),
+        (images.map(str::to_owned).into(), images.map(str::to_owned).into())
+    );
+    assert_eq!(names(&copied["absent"]), ["rhel-coreos"], "nodes would want it, and here it is a name only");
     assert!(
         ws.dir.join("copy/index.json").exists(),
         "relative to the cluster directory, as `release: oci:` is"

@@ -51,7 +51,7 @@ fn usage_errors() {
     insta::assert_snapshot!(ws.run(&["lock", "--update", "sead"]), @"
     [stderr]
     error: `sead` is not in the lock
-    hint: the lock has `epoch`, `release`, `rhcos` and `seed`
+    hint: the lock has `epoch`, `release`, `rhcos`, `seed` and `signatures`
     [exit 2]
     ");
 }

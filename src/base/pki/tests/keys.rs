@@ -8,7 +8,7 @@ use der::{Decode as _, Encode as _};
 use pkcs1::RsaPrivateKeyRef;
 use sha2::Digest as _;
 
-use super::super::{Algorithm, Form, PkiError, PrivateKey, name};
+use super::super::{Algorithm, Form, PkiError, PrivateKey, PublicKey, name};
 use super::{DOMAIN, key, seed};
 use crate::base::hint::Hint as _;
 use crate::base::secret::Seed;
@@ -191,4 +191,24 @@ fn algorithms_have_one_name() {
         assert_eq!(Algorithm::read(algorithm.as_str()), Some(algorithm));
     }
     assert_eq!(Algorithm::read("rsa"), None);
+}
+
+#[test]
+fn public_keys_stand_alone() {
+    let read = |text: &str| PublicKey::all_from_pem(text).map(|keys| keys.len());
+    let keys = OTHERS.map(|text| PrivateKey::from_pem(text).unwrap());
+    // Ours sign with SHA-384 on P-384.
+    for key in &keys[..2] {
+        let public = PublicKey::all_from_pem(&key.public_pem()).unwrap().remove(0);
+        let signature = key.sign(b"message").unwrap();
+        assert!(public.verifies(b"message", &signature) && !public.verifies(b"massage", &signature));
+    }
+    let both: String = keys.iter().map(PrivateKey::public_pem).collect();
+    assert_eq!(read(&both), Ok(keys.len()));
+    let missing =
+        |found: Option<&str>| Err(PkiError::Missing { what: "public key", found: found.map(str::to_owned) });
+    assert_eq!(read(""), missing(None));
+    assert_eq!(read(&format!("{both}{}", &*keys[0].to_pem(Form::Pkcs8))), missing(Some("PRIVATE KEY")));
+    let weak = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
+    assert_eq!(read(weak), Err(PkiError::Unsupported { kind: "ed25519".into() }));
 }

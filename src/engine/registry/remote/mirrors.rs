@@ -24,6 +24,12 @@ impl Place {
         Self { registry: image.registry.clone(), repository: image.repository.clone() }
     }
 
+    /// The image's name here.
+    pub(super) fn name(&self, image: &ImageName) -> ImageName {
+        let Self { registry, repository } = self.clone();
+        ImageName { registry, repository, reference: image.reference.clone() }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (registry, repository) = text.split_once('/')?;
         Some(Self { registry: registry.to_owned(), repository: repository.to_owned() })
@@ -51,6 +57,11 @@ pub(super) fn places(rules: &[MirrorRule], image: &ImageName) -> Vec<Place> {
         places.push(source);
     }
     places
+}
+
+/// Whether a repository is this source, or below it; `*.domain` is for all hosts of a domain.
+pub(crate) fn is_below(source: &str, repository: &str) -> bool {
+    rest_below(source, repository).is_some()
 }
 
 /// The part of `name` below `source`, with its slash; none if it is not below.

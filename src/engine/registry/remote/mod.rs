@@ -30,14 +30,19 @@ use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
+use reqwest::Method;
+
 pub use access::{Access, MirrorRule, Patience, ProxySettings};
 
 use self::http::{Ask, Http};
+pub(crate) use mirrors::is_below;
+
 use self::mirrors::{Place, places};
 use self::stream::Download;
 use super::image::media_type_of;
 use super::{
-    Descriptor, ImageName, Images, MediaType, Reference, RegistryError, Result, Sha256, Verified, verify,
+    Descriptor, ImageName, Images, Located, MediaType, Reference, RegistryError, Result, Sha256, Verified,
+    verify,
 };
 use crate::base::hint::Hint as _;
 
@@ -89,6 +94,10 @@ impl Remote {
     fn places(&self, image: &ImageName) -> Vec<Place> {
         self.http.order(places(&self.http.access.mirrors, image))
     }
+}
+
+fn join(places: &[Place]) -> String {
+    places.iter().map(Place::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The errors of places that failed to answer a request.
@@ -153,6 +162,36 @@ impl Images for Remote {
             }
         }
         Err(refusals.into_error())
+    }
+
+    /// In the order of preference, whoever was down before: a machine elsewhere may reach what we do not.
+    fn locate(&self, image: &ImageName, digest: &Sha256) -> Result<Located> {
+        let places = places(&self.http.access.mirrors, image);
+        if let [only] = places.as_slice() {
+            return Ok(Located { name: only.name(image), passed_over: Vec::new() });
+        }
+        let name = image.to_string();
+        let what = format!("manifest {digest}");
+        let mut ask = Ask::get(&name, &what, format!("manifests/{digest}"));
+        ask.method = Method::HEAD;
+        ask.elsewhere = places.len() > 1;
+        let mut refusals = Refusals::new(&name);
+        let mut passed_over = Vec::new();
+        for place in &places {
+            match self.runtime().block_on(self.http.send(place, &ask)) {
+                Ok(_) => return Ok(Located { name: place.name(image), passed_over }),
+                Err(error) => {
+                    if !matches!(error, RegistryError::NotFound { .. }) {
+                        passed_over.push(place.to_string());
+                    }
+                    refusals.said.push((place, error));
+                }
+            }
+        }
+        match passed_over.is_empty() {
+            true => Err(RegistryError::NotFound { image: name.clone(), what, place: join(&places) }),
+            false => Err(refusals.into_error()),
+        }
     }
 
     fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>> {
