@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::output::{Colour, line, stdout_paint};
-use super::{Error, Printer, Result};
+use super::{Error, Printer, Result, complete};
 use crate::base::hint::{Place, near};
 use crate::engine::recipe::NodeIndex;
 use crate::openshift::workspace::{Env, Missing, Workspace};
@@ -18,12 +18,20 @@ use crate::openshift::workspace::{Env, Missing, Workspace};
   tinderbox affects networking.serviceNetwork  fields of install-config.yaml work too")]
 pub(super) struct Args {
     /// A config field: of the cluster model, of install-config.yaml or of cluster.yaml
-    field: String,
+    #[arg(add = complete::field())]
+    field: Option<String>,
 }
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let found = affects(env, &self.field)?;
+        let field = self.field.ok_or_else(|| {
+            Error::usage(
+                "`affects` needs to know of what: a field of cluster.yaml (`nodes.worker-0.ip`) or of install-config.yaml \
+                 (`networking.serviceNetwork`)",
+                "shells complete them: `tinderbox completions --help`",
+            )
+        })?;
+        let found = affects(env, &field)?;
         Ok(printer.answer(&found, || show(&found)))
     }
 }

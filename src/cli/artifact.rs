@@ -39,6 +39,36 @@ impl Artifact {
         Ok(Self { workspace, at, drv, object, done: plan.done, store })
     }
 
+    /// The same for a file of it. Of a folder, the derivation that has such a file, if it is the only one.
+    pub(super) fn find_with(env: Env<'_>, name: &str, path: Option<&str>) -> Result<Self> {
+        let workspace = Workspace::load(env, Missing::Imagine)?;
+        let members = workspace.graph.select(name);
+        if workspace.graph.find(name).is_some() || members.is_empty() {
+            return Self::find(env, name);
+        }
+        let names: Vec<&str> = members.iter().map(|at| workspace.graph.nodes()[*at].name.as_str()).collect();
+        let mut having = Vec::new();
+        for member in &names {
+            let Ok(found) = Self::find(env, member) else { continue };
+            if path.is_some_and(|path| found.object.listing.get(path).is_some()) {
+                having.push(found);
+            }
+        }
+        if having.len() == 1 {
+            return having.pop().ok_or_else(|| Error::NotBuilt { target: name.to_owned() });
+        }
+        let which = match having.as_slice() {
+            [] => names,
+            several => several.iter().map(|found| found.node().name.as_str()).collect(),
+        };
+        let shown = which.iter().take(6).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let more = if which.len() > 6 { format!(", and {} more", which.len() - 6) } else { String::new() };
+        Err(Error::usage(
+            format!("`{name}` is a folder of {} derivations", members.len()),
+            format!("name one of {shown}{more}"),
+        ))
+    }
+
     pub(super) fn at(&self) -> NodeIndex {
         self.at
     }

@@ -12,7 +12,7 @@ use super::error::explain;
 use super::expiry::Ended;
 use super::output::{Colour, exit_code, line, stdout_paint};
 use super::verdict::{self, Changes};
-use super::{Error, Printer, Result, generations};
+use super::{Error, Printer, Result, complete, generations};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::event::Event;
 use crate::base::hint::{Hint, chain};
@@ -31,6 +31,7 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace};
   tinderbox build --check                      build everything twice and compare")]
 pub(super) struct Args {
     /// Derivations or folders of them; default: cluster
+    #[arg(add = complete::target())]
     targets: Vec<String>,
     /// Only say what would be built
     #[arg(long, conflicts_with = "check")]

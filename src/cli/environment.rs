@@ -13,6 +13,17 @@ pub(super) fn data_directory() -> Option<PathBuf> {
     absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
 }
 
+/// The cluster directory and the store of a command line that a shell completes: it is ours after the first `--`.
+pub(super) fn of_completed_line() -> (PathBuf, Option<PathBuf>) {
+    let words: Vec<_> = std::env::args_os().skip_while(|word| word != "--").collect();
+    let after = |option: &str| {
+        let at = words.iter().position(|word| word == option)?;
+        words.get(at + 1).map(PathBuf::from)
+    };
+    let store = after("--store").or_else(|| std::env::var_os("TINDERBOX_STORE").map(PathBuf::from));
+    (after("-C").unwrap_or_else(|| ".".into()), store.filter(|path| !path.as_os_str().is_empty()))
+}
+
 /// This program.
 pub(super) fn executable() -> Option<PathBuf> {
     std::env::current_exe().ok()

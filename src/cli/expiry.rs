@@ -39,6 +39,7 @@ const BUILDERS: [&str; 2] = ["authority", "certificate"];
   tinderbox expiry installer-tls --json")]
 pub(super) struct Args {
     /// Derivations or folders of them; default: cluster
+    #[arg(add = super::complete::target())]
     targets: Vec<String>,
 }
 

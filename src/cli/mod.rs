@@ -12,6 +12,7 @@
 //! | `output`, `progress`, `verdict` | results, events, and how a build ends |
 //! | `error` | errors of verbs, for people and as an exit code |
 //! | `artifact`, `node_entries` | a built derivation, and a node's entries in it |
+//! | `complete` | what shells complete |
 //! | `adoption` | until when operators adopt the handed-over authorities |
 //! | `explain` | what determined a line of an artifact |
 
@@ -22,6 +23,7 @@ mod artifact;
 mod blame;
 mod build;
 mod check;
+mod complete;
 mod completions;
 mod diff;
 mod environment;
@@ -46,6 +48,7 @@ mod schema;
 mod seed;
 mod show;
 mod store;
+mod targets;
 mod verdict;
 mod why;
 
@@ -116,6 +119,7 @@ verbs! {
     Init(init::Args),
     Lock(lock::Args),
     Build(build::Args),
+    Targets(targets::Args),
     Check(check::Args),
     Why(why::Args),
     Affects(affects::Args),
@@ -156,6 +160,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = interpreter::run() {
         return code;
     }
+    clap_complete::CompleteEnv::with_factory(<Args as clap::CommandFactory>::command).complete();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

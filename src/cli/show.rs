@@ -11,10 +11,10 @@ use super::artifact::{Artifact, FileText, file};
 use super::explain;
 use super::node_entries::{self, NodeEntry};
 use super::output::{self, line, size, table};
-use super::{Error, Printer, Result};
+use super::{Error, Printer, Result, complete, targets};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::engine::tree::{EntryKind, TreeEntry};
-use crate::openshift::workspace::Env;
+use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
 /// Show an artifact, or one file of it
 #[derive(Debug, clap::Args)]
@@ -26,8 +26,9 @@ use crate::openshift::workspace::Env;
   tinderbox show static-pod/kube-apiserver --explain etcd-servers
   tinderbox show manifest/cluster-network-02-config --explain spec.serviceNetwork")]
 pub(super) struct Args {
-    /// A derivation, or `DERIVATION:PATH`
-    target: String,
+    /// A derivation, `DERIVATION:PATH`, or a folder
+    #[arg(add = complete::target())]
+    target: Option<String>,
     /// Say what a flag (`--etcd-servers`) or field (`spec.hostNetwork`) is for, what decides it, and who reads it
     #[arg(long, value_name = "FLAG|FIELD", allow_hyphen_values = true, conflicts_with = "reveal")]
     explain: Option<String>,
@@ -44,11 +45,17 @@ impl Args {
                 "`tinderbox export DIR` copies them, for their owner only",
             ));
         }
+        let accepted = "a derivation (`infra/haproxy`), a folder of them (`infra`), or a file \
+                        (`cluster:manifests/cluster-dns-02-config.yml`, `ignition/master-0:/etc/hostname`)";
+        let target = self.target.ok_or_else(|| targets::needed(env, "show", accepted))?;
         if let Some(what) = &self.explain {
-            let explanation = explain::explain(env, &self.target, what)?;
+            let explanation = explain::explain(env, &target, what)?;
             return Ok(printer.answer(&explanation, || explain::show(&explanation)));
         }
-        let shown = show(env, &self.target, self.reveal)?;
+        if let Some(folder) = folder(env, &target)? {
+            return Ok(printer.answer(&folder, || folder.print()));
+        }
+        let shown = show(env, &target, self.reveal)?;
         Ok(printer.answer(&shown, || shown.print()))
     }
 }
@@ -72,6 +79,63 @@ impl Shown {
             }
         }
     }
+}
+
+/// The derivations of a folder.
+#[derive(Debug, Serialize)]
+struct Folder {
+    folder: String,
+    derivations: Vec<Member>,
+}
+
+#[derive(Debug, Serialize)]
+struct Member {
+    name: String,
+    summary: String,
+    /// None if it is not built.
+    object: Option<ObjectId>,
+    files: Option<usize>,
+    size: Option<u64>,
+}
+
+impl Folder {
+    fn print(&self) {
+        let rows = self.derivations.iter().map(|member| {
+            let files = member.files.map_or_else(|| "not built".to_owned(), |files| files.to_string());
+            let size = member.size.map(size).unwrap_or_default();
+            vec![member.name.clone(), files, size, member.summary.clone()]
+        });
+        table(&["TARGET", "FILES", "SIZE", "WHAT"], &rows.collect::<Vec<_>>());
+    }
+}
+
+/// What is in a folder; none if the target is not one.
+fn folder(env: Env<'_>, target: &str) -> Result<Option<Folder>> {
+    let workspace = Workspace::load(env, Missing::Imagine)?;
+    let selected = workspace.graph.select(target);
+    if workspace.graph.find(target).is_some() || selected.is_empty() {
+        return Ok(None);
+    }
+    let store = workspace::open_store_if_there(env.store, workspace.directory.path())?;
+    let plan = store.as_ref().map(|store| workspace.plan(env, store, &selected)).transpose()?;
+    let mut derivations = Vec::new();
+    for at in selected {
+        let node = &workspace.graph.nodes()[at];
+        let done = plan.as_ref().and_then(|plan| plan.done.get(&at));
+        let object = match (&store, done) {
+            (Some(store), Some(done)) => Some(store.object(done.output.object)?),
+            _ => None,
+        };
+        derivations.push(Member {
+            name: node.name.clone(),
+            summary: node.summary.clone(),
+            object: object.as_ref().map(|object| object.id),
+            files: object.as_ref().map(|object| object.listing.leaves("").count()),
+            size: object.map(|object| object.listing.entries().map(|(_, entry)| entry.size()).sum()),
+        });
+    }
+    derivations.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(Some(Folder { folder: target.trim_end_matches('/').to_owned(), derivations }))
 }
 
 #[derive(Debug, Serialize)]
@@ -105,7 +169,9 @@ struct ShownEntry {
 /// Shows `NAME` or `NAME:PATH`.
 fn show(env: Env<'_>, target: &str, reveal: bool) -> Result<Shown> {
     let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
-    let found = Artifact::find(env, name)?;
+    let found = Artifact::find_with(env, name, path)?;
+    let name = found.node().name.clone();
+    let name = name.as_str();
     let leaves: Vec<&str> = found.object.listing.leaves("").map(|(path, _)| path).collect();
     let node = node_entries::entries(&found)?;
     let file = match (path, leaves.as_slice()) {

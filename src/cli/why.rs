@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use serde::{Serialize, Serializer};
 
 use super::output::{Colour, line, stdout_paint};
-use super::{Error, Printer, Result};
+use super::{Error, Printer, Result, complete, targets};
 use crate::base::digest::DrvId;
 use crate::base::hint::Place;
 use crate::compare::cause::{Cause, CauseKind};
@@ -24,13 +24,16 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace};
 #[command(after_help = "Example:
   tinderbox why infra/haproxy")]
 pub(super) struct Args {
-    /// A derivation
-    target: String,
+    /// A derivation, or a folder of them
+    #[arg(add = complete::target())]
+    target: Option<String>,
 }
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let found = why(env, &self.target)?;
+        let accepted = "a derivation (`infra/haproxy`), or a folder of them (`infra`)";
+        let target = self.target.ok_or_else(|| targets::needed(env, "why", accepted))?;
+        let found = why(env, &target)?;
         Ok(printer.answer(&found, || show(&found)))
     }
 }
@@ -93,12 +96,12 @@ pub(crate) struct Why {
     pub follows: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Status {
-    New,
     /// A build would build it, or find an earlier output.
     Changed,
+    New,
     /// Unchanged since the last build; the causes are those of that build.
     UpToDate,
     /// Unchanged since the last build, and never changed before.
@@ -142,29 +145,32 @@ fn word(kind: CauseKind) -> (u8, &'static str) {
 
 pub(crate) fn why(env: Env<'_>, target: &str) -> Result<Why> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
-    let at = workspace.find(target)?;
+    let selected = workspace.select(&[target.to_owned()])?;
     let not_built = || Error::NotBuilt { target: target.to_owned() };
     let store =
         workspace::open_store_if_there(env.store, workspace.directory.path())?.ok_or_else(not_built)?;
     let record = workspace.roots(&store).record()?;
     let session = Session::reading(&store, Some(workspace.id_key()));
     let context = workspace.context(env, &session);
-    let plan = exec::plan(context, &[at])?;
-    let explained = exec::explain(context, &plan, &[at])?;
+    let plan = exec::plan(context, &selected)?;
+    let explained = exec::explain(context, &plan, &selected)?;
     let history = History { workspace: &workspace, store: &store, record: &record, plan: &plan, explained };
-    let status = history.status(at);
+    // Of a folder, what changed most recently decides, and only that is traced.
+    let status = selected.iter().map(|at| history.status(*at)).min().unwrap_or(Status::Unchanged);
+    let decisive: Vec<NodeIndex> = selected.into_iter().filter(|at| history.status(*at) == status).collect();
     let mut tracker = Tracker { history: &history, past: status == Status::UpToDate, seen: BTreeMap::new() };
     if matches!(status, Status::Changed | Status::UpToDate) {
-        tracker.trace(at);
+        decisive.iter().for_each(|at| tracker.trace(*at));
     }
-    let (causes, cascade) = tracker.collect(at);
-    Ok(Why { target: target.to_owned(), status, causes, cascade, follows: follows(&workspace, at) })
+    let (causes, cascade) = tracker.collect(&decisive);
+    let follows = follows(&workspace, &decisive);
+    Ok(Why { target: target.to_owned(), status, causes, cascade, follows })
 }
 
-fn follows(workspace: &Workspace, at: NodeIndex) -> Vec<String> {
+fn follows(workspace: &Workspace, of: &[NodeIndex]) -> Vec<String> {
     let users = workspace.graph.users();
     let mut found = BTreeSet::new();
-    let mut open = vec![at];
+    let mut open = of.to_vec();
     while let Some(at) = open.pop() {
         open.extend(users[at].iter().filter(|user| found.insert(**user)));
     }
@@ -267,17 +273,18 @@ impl Tracker<'_> {
         inputs.into_iter().for_each(|input| self.trace(input));
     }
 
-    /// All causes, and the paths from them to the target.
-    fn collect(&self, target: NodeIndex) -> (Vec<Cause>, Vec<Vec<String>>) {
+    /// All causes, and the paths from them to the targets.
+    fn collect(&self, targets: &[NodeIndex]) -> (Vec<Cause>, Vec<Vec<String>>) {
         let mut causes: Vec<Cause> =
             self.seen.values().flat_map(|found| found.causes.iter().cloned()).collect();
         causes.sort_by(|one, other| {
             (word(one.kind), &one.what, &one.read_by).cmp(&(word(other.kind), &other.what, &other.read_by))
         });
         let mut ways = Vec::new();
-        for (at, found) in self.seen.iter().filter(|(at, found)| !found.causes.is_empty() && **at != target) {
-            debug_assert!(!found.causes.is_empty());
-            if let Some(way) = self.way(*at, target) {
+        let elsewhere =
+            self.seen.iter().filter(|(at, found)| !found.causes.is_empty() && !targets.contains(at));
+        for (at, _) in elsewhere {
+            for way in targets.iter().filter_map(|target| self.way(*at, *target)) {
                 ways.push(way.into_iter().map(|at| self.history.node(at).name.clone()).collect());
             }
         }

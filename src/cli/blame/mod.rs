@@ -11,7 +11,7 @@ use super::artifact::Artifact;
 use super::explain::{Origin, fact, show_origin};
 use super::node_entries::{self, NodeEntry};
 use super::output::{Colour, line, stdout_paint};
-use super::{Error, Printer, Result};
+use super::{Error, Printer, Result, complete, targets};
 use crate::base::hint::{Place, near};
 use crate::openshift::workspace::Env;
 use walk::BlameWalk;
@@ -23,12 +23,16 @@ use walk::BlameWalk;
   tinderbox blame cluster:manifests/cluster-dns-02-config.yml")]
 pub(super) struct Args {
     /// `DERIVATION:PATH`; a path with a leading `/` is one on the node
-    target: String,
+    #[arg(add = complete::target())]
+    target: Option<String>,
 }
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let found = blame(env, &self.target)?;
+        let accepted = "a file of a derivation (`cluster:manifests/cluster-dns-02-config.yml`) or of a node \
+                        (`ignition/master-0:/etc/hostname`)";
+        let target = self.target.ok_or_else(|| targets::needed(env, "blame", accepted))?;
+        let found = blame(env, &target)?;
         Ok(printer.answer(&found, || show(&found)))
     }
 }
@@ -116,7 +120,9 @@ fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
             format!("name one: `{target}:PATH`; `tinderbox show {target}` lists them"),
         ));
     };
-    let found = Artifact::find(env, name)?;
+    let found = Artifact::find_with(env, name, Some(path))?;
+    let name = found.node().name.clone();
+    let name = name.as_str();
     let entries = node_entries::entries(&found)?;
     let mut blame = Blame {
         target: name.to_owned(),

@@ -73,7 +73,7 @@ struct Hit {
 /// Explains a flag (`--name`, or `name`) or a field path of `NAME` or `NAME:PATH`.
 pub(super) fn explain(env: Env<'_>, target: &str, what: &str) -> Result<Explanation> {
     let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
-    let found = Artifact::find(env, name)?;
+    let found = Artifact::find_with(env, name, None)?;
     let node = found.node();
     if node.builder.0 != "template" {
         return Err(Error::usage(

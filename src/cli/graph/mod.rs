@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::output;
-use super::{Printer, Result};
+use super::{Printer, Result, complete};
 use crate::engine::recipe::{Graph, NodeIndex};
 use crate::engine::tree::leaf;
 use crate::openshift::workspace::{Env, Missing, Workspace};
@@ -27,6 +27,7 @@ use crate::openshift::workspace::{Env, Missing, Workspace};
   tinderbox graph --trust --json | jq '.presentations[] | select(.after.holds == false)'")]
 pub(super) struct Args {
     /// Only what these need; default: all
+    #[arg(add = complete::target())]
     targets: Vec<String>,
     /// Who shows which certificate or token to whom, and what it is verified with, before and after the pivot;
     /// `ignition` must be built

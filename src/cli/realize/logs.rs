@@ -28,6 +28,7 @@ Logs over SSH: bootkube, kubelet, crio; etcd, kube-apiserver, kube-controller-ma
 cluster-version-operator, kube-proxy; ignition; all; and units of any name.")]
 pub(crate) struct Args {
     /// The node
+    #[arg(add = crate::cli::complete::node())]
     node: String,
     /// Which log: `console` (the default), `bootkube`, `kubelet`, `crio`, a static pod, `ignition`, `all`, or any unit
     what: Option<String>,

@@ -28,6 +28,7 @@ Host keys are kept in `.realize/known_hosts` of the cluster directory; a recreat
 on another machine (`qemu+ssh://`), that one is the jump host. The exit status is that of `ssh`.")]
 pub(crate) struct Args {
     /// The node
+    #[arg(add = crate::cli::complete::node())]
     node: String,
     /// Only print the command, for a shell; `--json` prints it as a document
     #[arg(long)]

@@ -180,7 +180,7 @@ impl Hint for WorkspaceError {
                     .into()
             }
             Self::NoTarget { near: Some(near), .. } => format!("did you mean `{near}`?"),
-            Self::NoTarget { near: None, .. } => "`tinderbox graph --format json` lists all derivations".into(),
+            Self::NoTarget { near: None, .. } => "`tinderbox targets` lists all derivations".into(),
             Self::NoComponent { near: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoComponent { near: None, .. } => "`tinderbox release info` lists the components".into(),
             Self::ComponentTwice { .. } => "name a component once".into(),

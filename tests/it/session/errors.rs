@@ -21,7 +21,7 @@ fn unknown_target() {
     insta::assert_snapshot!(ws.run(&["why", "nothing-like-it"]), @"
     [stderr]
     error: there is no derivation `nothing-like-it`
-    hint: `tinderbox graph --format json` lists all derivations
+    hint: `tinderbox targets` lists all derivations
     [exit 1]
     ");
 }
