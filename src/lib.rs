@@ -98,6 +98,12 @@ pub mod internals {
         pub use crate::compare::cause::Cause;
         pub use crate::compare::diff::{Part, Side, Tree, compare};
     }
+    pub mod download {
+        pub use crate::engine::download::{DownloadError, Downloader, Fetched, Wanted};
+    }
+    pub mod event {
+        pub use crate::base::event::{Event, Events};
+    }
     pub mod exec {
         pub use crate::engine::exec::{BuildContext, Options, build, path_of};
     }

@@ -24,6 +24,18 @@ pub enum Event {
     Failed { name: String, error: String },
     /// A derivation was not built because one of its inputs failed.
     Skipped { name: String, because: String },
+    /// A file is on its way into the store.
+    Fetching {
+        name: String,
+        /// `downloading` or `unpacking`.
+        stage: &'static str,
+        /// Bytes so far.
+        bytes: u64,
+        /// Bytes in all, if known.
+        total: Option<u64>,
+    },
+    /// A file was downloaded, verified, and is in the store.
+    Fetched { name: String, bytes: u64, milliseconds: u64 },
     /// A step of `realize` was taken.
     Step {
         phase: &'static str,

@@ -12,6 +12,7 @@ use crate::base::hint::{Hint, Problems, chain};
 use crate::base::pki::PkiError;
 use crate::base::process::ProcessError;
 use crate::compare::diff::DiffError;
+use crate::engine::download::DownloadError;
 use crate::engine::exec::ExecError;
 use crate::engine::registry::RegistryError;
 use crate::engine::store::StoreError;
@@ -59,7 +60,10 @@ impl Error {
     pub(super) fn is_interrupt(&self) -> bool {
         matches!(
             self,
-            Self::Interrupted { .. } | Self::Stopped | Self::Realize(RealizeError::Api(ApiError::Stopped))
+            Self::Interrupted { .. }
+                | Self::Stopped
+                | Self::Realize(RealizeError::Api(ApiError::Stopped))
+                | Self::Workspace(WorkspaceError::Download(DownloadError::Cancelled))
         )
     }
 

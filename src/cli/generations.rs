@@ -88,6 +88,7 @@ pub(super) fn keep(
         .collect();
     let cluster = workspace.graph.find("cluster").and_then(|at| outcome.done.get(&at));
     let roots = workspace.roots(context.session.store());
+    workspace.keep_downloads(context.session)?;
     let state = state(&names);
     let link = workspace.directory.file(RESULT);
     let path = cluster.map(|done| exec::path_of(context, &done.output));

@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::output::line;
+use super::output::{line, size};
 use super::{Error, Printer, Result};
 use crate::base::event::Event;
 use crate::base::fs;
@@ -15,8 +16,9 @@ use crate::base::time::rfc3339;
 use crate::openshift::config::Release;
 use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos, Signatures};
 use crate::openshift::workspace::{
-    ClusterDir, Env, LOCK, WorkspaceError, look_at_signatures, parse_lock, parse_release, pin_boot_images,
-    pin_release, read_cluster, seed, this_second, used_own_keys, write_release,
+    BootImage, ClusterDir, Env, FetchedImage, LOCK, WorkspaceError, fetch_boot_images, look_at_signatures,
+    parse_lock, parse_release, pin_boot_images, pin_release, read_cluster, seed, this_second, used_own_keys,
+    write_release,
 };
 
 /// Pin what the outside world says into cluster.lock
@@ -26,16 +28,39 @@ use crate::openshift::workspace::{
   tinderbox lock --update release=demo:4.19    writes it into cluster.yaml too; the next build is of that release
   tinderbox lock --update signatures           looks again, for example after signing or mirroring
   tinderbox lock --update epoch=2026-11-16T00:00:00Z
-  tinderbox lock --update seed                 accepts another seed: the next build is another cluster")]
+  tinderbox lock --update seed                 accepts another seed: the next build is another cluster
+  tinderbox lock --fetch                       downloads the release's live ISO and QEMU image, and uses them
+  tinderbox lock --fetch qcow2                 only the QEMU image, which `realize` then boots machines from
+
+A download goes into the store, where clusters share it; it is verified by sha256 and unpacked, and continues where it broke
+off. `rhcos.mirror` in cluster.yaml names another place for it. `--update rhcos` without `--fetch` goes back to pinning only.")]
 pub(super) struct Args {
     /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE`, `rhcos`, `seed` or `signatures`
     #[arg(long, value_name = "FIELD[=VALUE]")]
     update: Vec<String>,
+    /// Download the pinned images of the node OS (default: both), and use them
+    #[arg(long, value_name = "IMAGE", num_args = 0..=1, default_missing_value = "all", value_parser = images())]
+    fetch: Option<Images>,
+}
+
+/// The images that `--fetch` downloads.
+#[derive(Debug, Clone)]
+struct Images(Vec<BootImage>);
+
+/// Images by name, which `--help` and completions list.
+fn images() -> impl TypedValueParser<Value = Images> {
+    let names = BootImage::ALL.map(BootImage::as_str).into_iter().chain(["all"]);
+    PossibleValuesParser::new(names).map(|name| {
+        Images(BootImage::ALL.into_iter().filter(|image| name == "all" || name == image.as_str()).collect())
+    })
 }
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let done = lock(env, &self.update)?;
+        let mut done = lock(env, &self.update)?;
+        if let Some(Images(images)) = self.fetch {
+            done.fetched = fetch_boot_images(env, &images)?;
+        }
         Ok(printer.answer(&done, || {
             if let Some(Renamed { from, to }) = &done.cluster_yaml {
                 line(format!("cluster.yaml: release: {from} → {to}"));
@@ -47,7 +72,12 @@ impl Args {
             for doubt in &done.not_verified {
                 line(doubt);
             }
-            if done.moved.is_empty() && !done.seed_made && done.cluster_yaml.is_none() {
+            for FetchedImage { image, path, bytes, cached, .. } in &done.fetched {
+                let there = if *cached { ", already there" } else { "" };
+                line(format!("{}: {} ({}{there})", image.as_str(), path.display(), size(*bytes)));
+            }
+            let pinned = done.moved.is_empty() && done.cluster_yaml.is_none() && done.fetched.is_empty();
+            if pinned && !done.seed_made {
                 line("everything is pinned");
             }
         }))
@@ -67,6 +97,9 @@ struct Locked {
     /// `release` of cluster.yaml, if it was edited.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster_yaml: Option<Renamed>,
+    /// What `--fetch` was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fetched: Vec<FetchedImage>,
 }
 
 #[derive(Debug, Serialize)]
@@ -143,7 +176,8 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
         };
     }
     if moved_on || wants_rhcos || after.rhcos == Rhcos::default() {
-        after.rhcos = pin_boot_images(env, &release)?;
+        let pinned = pin_boot_images(env, &release)?;
+        after.rhcos = if wants_rhcos { pinned } else { pinned.keeping(&after.rhcos) };
     }
     after.release = Some(release);
     if let Some(seed) = seed::read_if_open(env, directory.path(), before.as_ref().filter(|_| !new_seed))? {
@@ -161,7 +195,7 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
     let moved = moved(before.as_ref(), &after);
     let Lock { signatures, .. } = after;
     let not_verified = signatures.as_ref().map(Signatures::doubts).unwrap_or_default();
-    Ok(Locked { moved, seed_made, signatures, not_verified, cluster_yaml })
+    Ok(Locked { moved, seed_made, signatures, not_verified, cluster_yaml, fetched: Vec::new() })
 }
 
 /// Makes the first seed of a directory. Whether it did.
@@ -187,7 +221,7 @@ pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
             fields.push(("release.architecture".to_owned(), architecture.clone()));
         }
         for (field, artifact) in [("rhcos.iso", &lock.rhcos.iso), ("rhcos.qcow2", &lock.rhcos.qcow2)] {
-            if let Some(Artifact { location, sha256 }) = artifact {
+            if let Some(Artifact { location, sha256, uncompressed: _, fetch: _ }) = artifact {
                 fields.push((field.to_owned(), format!("{location} sha256:{sha256}")));
             }
         }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::output::{Colour, stderr_paint, visible};
+use super::output::{Colour, size, stderr_paint, visible};
 use crate::base::event::{Event, Events};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(super) enum Level {
 
 /// Redraw interval of the live view.
 const FRAME: Duration = Duration::from_millis(100);
+/// How often a download is reported without a terminal.
+const REPORTED: Duration = Duration::from_secs(10);
 /// Maximum number of running derivations to show.
 const SHOWN: usize = 8;
 
@@ -37,6 +39,8 @@ pub(super) struct Progress {
     warnings: AtomicUsize,
     live: Mutex<Option<Live>>,
     log: Option<Mutex<File>>,
+    /// When a download was last reported, and its stage.
+    reported: Mutex<Option<(Instant, &'static str)>>,
 }
 
 /// The drawing thread.
@@ -54,7 +58,8 @@ impl Progress {
             Live { events: sender, view }
         });
         let warnings = AtomicUsize::new(0);
-        Self { level, terminal, warnings, live: Mutex::new(live), log: log.map(Mutex::new) }
+        let (live, log) = (Mutex::new(live), log.map(Mutex::new));
+        Self { level, terminal, warnings, live, log, reported: Mutex::default() }
     }
 
     pub(super) fn is_quiet(&self) -> bool {
@@ -67,6 +72,17 @@ impl Progress {
         if self.level == Level::Verbose || (self.terminal && self.level == Level::Normal) {
             eprintln!("{}", visible(&text(self.warnings.load(Ordering::Relaxed))));
         }
+    }
+
+    /// Whether this is the next report of a download. Every other event is due.
+    fn is_due(&self, event: &Event) -> bool {
+        let Event::Fetching { stage, .. } = event else { return true };
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = reported.is_none_or(|(last, then)| then != *stage || last.elapsed() >= REPORTED);
+        if due {
+            *reported = Some((Instant::now(), *stage));
+        }
+        due
     }
 }
 
@@ -84,7 +100,7 @@ impl Events for Progress {
         match &*self.live.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(live) => drop(live.events.send(event)),
             None => {
-                if let Some(line) = plain(&event, self.level) {
+                if let Some(line) = plain(&event, self.level).filter(|_| self.is_due(&event)) {
                     eprintln!("{line}");
                 }
             }
@@ -117,6 +133,15 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         Event::Built { name, milliseconds, .. } if level == Level::Verbose => {
             Some(format!("{} {name} ({milliseconds} ms)", stderr_paint("built", Colour::Green)))
         }
+        Event::Fetching { name, stage, bytes, total } => {
+            let of = total.map(|total| format!(" of {}", size(total))).unwrap_or_default();
+            Some(format!("{stage} {name}: {}{of}", size(*bytes)))
+        }
+        Event::Fetched { name, bytes, milliseconds } => Some(format!(
+            "{} {name}: {}, verified ({milliseconds} ms)",
+            stderr_paint("fetched", Colour::Green),
+            size(*bytes)
+        )),
         Event::Step { phase, action, resource, name, milliseconds } => {
             let done = stderr_paint(&format!("{phase}:"), Colour::Green);
             Some(format!("{done} {action} {resource} {name} ({milliseconds} ms)"))
@@ -160,6 +185,8 @@ struct View {
     cached: usize,
     built: usize,
     failed: usize,
+    /// The state of the current download.
+    download: Option<String>,
     /// Number of lines on the screen that are ours.
     drawn: usize,
 }
@@ -193,6 +220,8 @@ impl View {
                 self.failed += 1;
                 self.running.retain(|(running, _)| running != name);
             }
+            Event::Fetching { .. } => self.download = plain(&event, Level::Normal),
+            Event::Fetched { .. } => self.download = None,
             _ => {}
         }
         let lasting = matches!(
@@ -200,6 +229,7 @@ impl View {
             Event::Warning { .. }
                 | Event::Notice { .. }
                 | Event::Failed { .. }
+                | Event::Fetched { .. }
                 | Event::Step { .. }
                 | Event::Approved { .. }
                 | Event::LeftAlone { .. }
@@ -216,6 +246,13 @@ impl View {
     }
 
     fn draw(&mut self) {
+        if let Some(download) = &self.download {
+            let text = format!("  {download}");
+            self.clear();
+            eprintln!("{text}");
+            self.drawn = 1;
+            return;
+        }
         if self.total == 0 {
             return;
         }

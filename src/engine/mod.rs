@@ -11,10 +11,12 @@
 //! | `store` | objects, realisations, sessions, roots, gc, verify, scan |
 //! | `builders` | the builder interface, and the generic builders |
 //! | `registry` | images from registries and OCI layouts, as verified bytes |
+//! | `download` | large files into the store: resumed, verified, unpacked |
 //! | `sandbox` | runs one program on given inputs, without network |
 //! | `exec` | the scheduler: takes outputs from the store, else builds them |
 
 pub(crate) mod builders;
+pub(crate) mod download;
 pub(crate) mod drv;
 pub(crate) mod exec;
 pub(crate) mod fields;

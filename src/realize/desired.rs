@@ -33,8 +33,15 @@ pub(crate) struct DesiredMachine {
 pub(crate) struct BootImages {
     /// Live ISOs by node.
     pub isos: BTreeMap<String, PathBuf>,
-    /// The QEMU image, and its sha256.
-    pub qcow2: Option<(PathBuf, String)>,
+    /// The QEMU image that disks begin as, if they do.
+    pub qcow2: Option<BaseImage>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct BaseImage {
+    /// None if it is not on this machine.
+    pub path: Option<PathBuf>,
+    pub sha256: String,
 }
 
 impl DesiredMachine {

@@ -62,7 +62,7 @@ use libvirt as provider;
 pub(crate) use apply::{Applied, apply};
 pub(crate) use booted::Booted;
 pub(crate) use cluster::{ClusterAccess, Operator};
-pub(crate) use desired::{BootImages, Desired};
+pub(crate) use desired::{BaseImage, BootImages, Desired};
 pub(crate) use destroy::destroy;
 pub(crate) use error::{RealizeError, Result};
 pub(crate) use gather::{GatherRequest, Gathered, gather};

@@ -17,6 +17,13 @@ pub(crate) struct Obstacle {
     pub hint: String,
 }
 
+impl Obstacle {
+    /// Whether the image of the node OS is missing, or is none.
+    pub(crate) fn is_image(&self) -> bool {
+        self.kind == "image"
+    }
+}
+
 pub(super) fn obstacle(kind: &'static str, message: String, hint: impl Into<String>) -> Obstacle {
     Obstacle { kind, message, hint: hint.into() }
 }

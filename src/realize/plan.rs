@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::obstacles::{self, Obstacle};
 use super::privileged::{self, Privileged};
 use super::{Host, Realizer, provider};
+use crate::openshift::workspace::PlannedDownload;
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RealizePlan {
@@ -20,6 +21,9 @@ pub(crate) struct RealizePlan {
     pub steps: Vec<PlanStep>,
     /// Commands that need root.
     pub privileged: Vec<Privileged>,
+    /// What `apply` downloads first, if it may.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub downloads: Vec<PlannedDownload>,
     /// While there is an obstacle, nothing is changed.
     pub obstacles: Vec<Obstacle>,
 }
@@ -112,7 +116,8 @@ impl RealizePlan {
         let running = host.load_balancer.as_ref();
         let privileged = privileged::to_apply(desired, &steps, pivoted, running, state, access);
         let (uri, closure) = (realizer.provider.uri().to_owned(), desired.closure.display().to_string());
-        let mut plan = Self { uri, closure, pivoted, steps, privileged, obstacles: Vec::new() };
+        let mut plan =
+            Self { uri, closure, pivoted, steps, privileged, downloads: Vec::new(), obstacles: Vec::new() };
         plan.obstacles = obstacles::find(realizer, host, &plan);
         plan
     }

@@ -14,6 +14,7 @@
 //! | `seed` | the seed at rest, plain or encrypted: the same cluster, and never lost |
 //! | `schemas` | each way to break a manifest is found before boot, by its field |
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
+//! | `download` | boot images into the store, from servers that misbehave, and for clusters that share them |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
 //! | `parity` | our control plane beside the operators' own renders: each difference has its reason |
@@ -60,6 +61,7 @@ mod core_types;
 mod delta;
 mod diff;
 mod docs;
+mod download;
 mod handover;
 mod harness;
 mod host;

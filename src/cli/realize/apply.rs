@@ -6,13 +6,14 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::login::{Login, WithLogin};
+use super::plan::{planned_download, shown};
 use super::realizer::with_workspace;
 use super::{confirm, show_obstacles, show_operators};
 use crate::cli::arguments::{Jobs, parse_age};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
-use crate::openshift::workspace::Env;
-use crate::realize::{self, Applied, Phase, RealizeError, Realizer};
+use crate::openshift::workspace::{Env, PlannedDownload, fetch_boot_images};
+use crate::realize::{self, Applied, Obstacle, Phase, RealizeError, Realizer};
 
 /// Make the machines and bring the cluster up: phase by phase, from wherever an earlier run ended
 #[derive(Debug, clap::Args)]
@@ -32,7 +33,7 @@ Phases, in order:
   workers        the workers, until they are ready
   convergence    every operator is available, not progressing and not degraded
   verify         nodes, operators, etcd; a workload and its route; the console
-A disk is lost only with `--yes`. Every wait has a limit; after that it says what was seen last, and where to look next.")]
+A disk is lost, and the image of the node OS downloaded, only with `--yes` or after a question on the terminal. Every wait has a limit; after that it says what was seen last, and where to look next.")]
 pub(crate) struct Args {
     /// The last phase to go through
     #[arg(long, value_name = "PHASE", conflicts_with = "phase", value_parser = phases())]
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     /// Only this phase
     #[arg(long, value_name = "PHASE", value_parser = phases())]
     phase: Option<Phase>,
-    /// Agree to lose what is on disks that have to be recreated
+    /// Agree to lose what is on disks that have to be recreated, and to download the image of the node OS
     #[arg(long)]
     yes: bool,
     /// Do not wait for the cluster: no pivot, no convergence, no verification
@@ -63,6 +64,14 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let phases = self.phases()?;
         let mut applied = self.apply(env, &phases, self.yes);
+        if let Err(Error::Realize(RealizeError::Obstacles { obstacles })) = &applied
+            && obstacles.iter().all(Obstacle::is_image)
+            && let Some(download) = planned_download(env)?
+            && (self.yes || confirm(env, &question(&download)))
+        {
+            fetch_boot_images(env, &[download.image])?;
+            applied = self.apply(env, &phases, self.yes);
+        }
         if let Err(Error::Realize(error @ RealizeError::Confirm { .. })) = &applied
             && confirm(env, &error.to_string())
         {
@@ -102,6 +111,10 @@ impl Args {
                 .collect()),
         }
     }
+}
+
+fn question(download: &PlannedDownload) -> String {
+    format!("the image of the node OS is not on this machine: {} is downloaded first", shown(download))
 }
 
 fn show(WithLogin { result: applied, login }: &WithLogin<Applied>, is_up: bool) {

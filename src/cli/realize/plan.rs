@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use super::realizer::with_realizer;
 use super::{show_obstacles, show_root_commands};
 use crate::cli::arguments::Jobs;
-use crate::cli::output::{Colour, exit_code, line, stdout_paint};
+use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
 use crate::cli::{Printer, Result};
-use crate::openshift::workspace::Env;
-use crate::realize::{RealizePlan, StepAction};
+use crate::openshift::workspace::{Env, Missing, PlannedDownload, Workspace};
+use crate::realize::{Obstacle, RealizePlan, StepAction};
 
 /// Say what would be made, changed or removed on the host, and why; changes nothing
 #[derive(Debug, clap::Args)]
@@ -27,10 +27,30 @@ pub(crate) struct Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let plan = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.plan()?))?;
+        let mut plan = with_realizer(env, self.jobs.count(), |realizer| Ok(realizer.plan()?))?;
+        if plan.obstacles.iter().any(Obstacle::is_image) {
+            plan.downloads.extend(planned_download(env)?);
+        }
         printer.answer(&plan, || show(&plan));
         show_obstacles(&plan.obstacles);
         Ok(exit_code(plan.obstacles.is_empty()))
+    }
+}
+
+/// What has to be downloaded so that machines can boot, if it can be.
+pub(super) fn planned_download(env: Env<'_>) -> Result<Option<PlannedDownload>> {
+    let workspace = Workspace::load(env, Missing::Make)?;
+    match workspace.missing_image() {
+        Some(image) => Ok(workspace.planned_download(env, image)?),
+        None => Ok(None),
+    }
+}
+
+/// Where it comes from, and how large it is.
+pub(super) fn shown(download: &PlannedDownload) -> String {
+    match download.bytes {
+        Some(bytes) => format!("{} ({})", download.url, size(bytes)),
+        None => format!("{} (its server does not say how large it is)", download.url),
     }
 }
 
@@ -50,6 +70,9 @@ fn show(plan: &RealizePlan) {
         if step.destroys {
             line(format!("                    {}", stdout_paint("what is on it is lost", Colour::Red)));
         }
+    }
+    for download in &plan.downloads {
+        line(format!("{}  image     {}", stdout_paint("fetch ", Colour::Green), shown(download)));
     }
     if plan.is_done() {
         line("nothing to do");

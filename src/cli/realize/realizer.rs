@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::base::fs;
 use crate::base::process::{ProgramRunner, is_root};
-use crate::base::value::Value;
 use crate::cli::{Error, Result, build};
-use crate::engine::fields::Projected;
-use crate::openshift::workspace::{Env, Missing, Workspace};
+use crate::openshift::workspace::{BootImage, Env, Missing, Workspace};
 use crate::realize::api::Endpoint;
 use crate::realize::approve::NodeIdentity;
-use crate::realize::{BootImages, ClusterAccess, Connection, Desired, HostAccess, Realizer, StateDir};
+use crate::realize::{
+    BaseImage, BootImages, ClusterAccess, Connection, Desired, HostAccess, Realizer, StateDir,
+};
 
 /// Builds the closure, and works on the host with it.
 pub(super) fn with_realizer<T>(
@@ -70,9 +70,10 @@ fn built(env: Env<'_>, workspace: &Workspace, jobs: usize) -> Result<Built> {
     let qcow2 = qcow2(workspace);
     let nodes: Vec<String> = workspace.cluster.nodes.iter().map(|node| node.name.clone()).collect();
     let iso = |node: &String| format!("iso/{node}");
-    let isos: Vec<String> = match qcow2.is_some() {
-        true => Vec::new(),
-        false => nodes.iter().map(iso).filter(|iso| workspace.graph.find(iso).is_some()).collect(),
+    let has_base = workspace.boot_image(BootImage::Iso).is_some();
+    let isos: Vec<String> = match qcow2.is_none() && has_base {
+        true => nodes.iter().map(iso).filter(|iso| workspace.graph.find(iso).is_some()).collect(),
+        false => Vec::new(),
     };
     let targets = [vec!["cluster".to_owned(), IMAGES.to_owned()], isos].concat();
     let report = build::build_or_fail(env, targets, jobs)?;
@@ -122,27 +123,26 @@ fn cluster(workspace: &Workspace, closure: &Path, images: &Path) -> Result<Clust
     })
 }
 
-/// The pinned QEMU image, if it is a local file, and its sha256.
-fn qcow2(workspace: &Workspace) -> Option<(PathBuf, String)> {
-    let local = workspace.fields.project("lock.rhcos.qcow2.local").ok()?.value;
-    matches!(local, Projected::Plain(Value::Bool(true))).then_some(())?;
-    let path = workspace.directory.path().join(text(workspace, "lock.rhcos.qcow2.location")?);
-    Some((path, text(workspace, "lock.rhcos.qcow2.sha256")?))
+/// The QEMU image that disks begin as; none if machines install themselves from a live ISO.
+fn qcow2(workspace: &Workspace) -> Option<BaseImage> {
+    let sha256 = workspace.used_image(BootImage::Qcow2)?.to_owned();
+    Some(BaseImage { path: workspace.boot_image(BootImage::Qcow2), sha256 })
 }
 
 /// What to do to get a node OS.
 fn no_image(workspace: &Workspace) -> String {
-    match qcow2(workspace) {
-        Some((path, _)) => {
+    let own = workspace.boot_image(BootImage::Qcow2);
+    match (own, workspace.missing_image()) {
+        (Some(path), _) => {
             format!("put it at `{}` again, or change `rhcos.qcow2` in cluster.yaml", path.display())
         }
-        None => format!("{}; its QEMU image works too (`rhcos: {{qcow2: FILE}}`)", workspace.no_iso()),
-    }
-}
-
-fn text(workspace: &Workspace, field: &str) -> Option<String> {
-    match workspace.fields.project(field).ok()?.value {
-        Projected::Plain(Value::Text(text)) => Some(text),
-        _ => None,
+        (None, Some(image)) => format!(
+            "`tinderbox realize apply` downloads it first if you agree (`--yes`), and so does `tinderbox lock --fetch {0}`; \
+             or name your own file in cluster.yaml (`rhcos: {{{0}: FILE}}`)",
+            image.as_str()
+        ),
+        (None, None) => {
+            format!("{}; its QEMU image works too (`rhcos: {{qcow2: FILE}}`)", workspace.no_iso())
+        }
     }
 }

@@ -21,9 +21,12 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let usage = du(env)?;
         Ok(printer.answer(&usage, || {
-            let Usage { store, objects, apparent, stored } = &usage;
+            let Usage { store, objects, apparent, stored, downloads, downloaded } = &usage;
             line(format!("{}\t{}", size(*stored), store.display()));
             line(format!("{objects} objects; {} if equal files counted every time", size(*apparent)));
+            if *downloads > 0 {
+                line(format!("{downloads} downloads: {} more", size(*downloaded)));
+            }
         }))
     }
 }
@@ -34,8 +37,12 @@ struct Usage {
     objects: usize,
     /// Bytes, counting equal files every time.
     apparent: u64,
-    /// Bytes on disk.
+    /// Bytes of the objects on disk.
     stored: u64,
+    /// Downloaded files, complete or not.
+    downloads: usize,
+    /// Their bytes.
+    downloaded: u64,
 }
 
 fn du(env: Env<'_>) -> Result<Usage> {
@@ -52,10 +59,13 @@ fn du(env: Env<'_>) -> Result<Usage> {
             }
         }
     }
+    let downloads = store.downloads()?;
     Ok(Usage {
         store: store.root().to_owned(),
         objects: names.len(),
         apparent,
         stored: inodes.values().sum(),
+        downloads: downloads.len(),
+        downloaded: downloads.iter().map(|file| file.bytes).sum(),
     })
 }

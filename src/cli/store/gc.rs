@@ -68,6 +68,9 @@ fn show(plan: &GcPlan, dry_run: bool) {
     if plan.blobs > 0 {
         line(format!("{} downloaded blobs", plan.blobs));
     }
+    for download in &plan.downloads {
+        line(format!("{}\tdownload {}", size(download.size), download.name));
+    }
     let verb = if dry_run { "would free" } else { "freed" };
     line(format!("{verb} {} in {} objects; {} stay", size(plan.freed), plan.objects.len(), plan.kept));
 }

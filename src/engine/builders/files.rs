@@ -22,7 +22,9 @@ pub struct Files {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     Here(PathBuf),
-    /// At a URL; nothing is downloaded.
+    /// In the store, as it was downloaded.
+    Fetched(PathBuf),
+    /// At a URL; a build downloads nothing.
     Elsewhere(String),
 }
 
@@ -34,6 +36,7 @@ pub struct Pinned {
     pub path: PathBuf,
     sha256: String,
     field: &'static str,
+    fetched: bool,
 }
 
 /// Why a pinned file is not available.
@@ -50,7 +53,7 @@ pub enum FileError {
         field: &'static str,
     },
     #[error("`{}` has sha256 `{found}`, but cluster.lock pins `{pinned}`", path.display())]
-    Mismatch { path: PathBuf, pinned: String, found: String, field: &'static str },
+    Mismatch { path: PathBuf, pinned: String, found: String, field: &'static str, fetched: bool },
     #[error(transparent)]
     Fs(#[from] fs::Error),
 }
@@ -65,6 +68,9 @@ impl Hint for FileError {
             Self::Missing { field, .. } => Some(format!(
                 "restore it, or set `{field}` to another file and run `tinderbox lock --update {field}`"
             )),
+            Self::Mismatch { fetched: true, .. } => {
+                Some("the download is damaged: `tinderbox lock --fetch` gets it again".into())
+            }
             Self::Mismatch { field, .. } => Some(format!(
                 "to use this file, run `tinderbox lock --update {field}`; else restore the pinned file"
             )),
@@ -77,10 +83,11 @@ impl Location {
     /// What to do so that the file can be used.
     pub fn advice(&self, field: &str) -> String {
         match self {
-            Self::Here(path) => format!("it is `{}`", path.display()),
+            Self::Here(path) | Self::Fetched(path) => format!("it is `{}`", path.display()),
             Self::Elsewhere(url) => {
                 format!(
-                    "download {url}, set `{field}` to the file, and run `tinderbox lock --update {field}`"
+                    "`tinderbox lock --fetch` downloads {url}; or set `{field}` to your own copy of it, and run \
+                     `tinderbox lock --update {field}`"
                 )
             }
         }
@@ -92,18 +99,24 @@ impl Files {
         Self { field, locations: files.into_iter().collect() }
     }
 
+    /// Where a pinned file is.
+    pub fn location(&self, sha256: &str) -> Option<&Location> {
+        self.locations.get(sha256)
+    }
+
     /// Opens a pinned file. The reader verifies its content with [`Pinned::is`] while it reads.
     pub fn open(&self, sha256: &str) -> Result<Pinned, FileError> {
         let field = self.field;
         match self.locations.get(sha256) {
             None => Err(FileError::Unknown { sha256: sha256.to_owned(), field }),
             Some(Location::Elsewhere(url)) => Err(FileError::Elsewhere { url: url.clone(), field }),
-            Some(Location::Here(path)) => {
+            Some(location @ (Location::Here(path) | Location::Fetched(path))) => {
                 let file = fs::open(path).map_err(|error| match error.kind() {
                     std::io::ErrorKind::NotFound => FileError::Missing { source: error, field },
                     _ => FileError::Fs(error),
                 })?;
-                Ok(Pinned { file, path: path.clone(), sha256: sha256.to_owned(), field })
+                let fetched = matches!(location, Location::Fetched(_));
+                Ok(Pinned { file, path: path.clone(), sha256: sha256.to_owned(), field, fetched })
             }
         }
     }
@@ -117,7 +130,8 @@ impl Pinned {
             true => Ok(()),
             false => {
                 let (path, pinned) = (self.path.clone(), self.sha256.clone());
-                Err(FileError::Mismatch { path, pinned, found, field: self.field })
+                let (field, fetched) = (self.field, self.fetched);
+                Err(FileError::Mismatch { path, pinned, found, field, fetched })
             }
         }
     }

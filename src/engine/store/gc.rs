@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::{ObjectName, Result, Roots, Session, Store};
+use super::{DownloadFile, ObjectName, Result, Roots, Session, Store};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs;
 
@@ -50,6 +50,8 @@ pub struct GcPlan {
     pub freed: u64,
     /// Downloaded blobs to remove: they can be fetched again.
     pub blobs: usize,
+    /// Downloaded files that no cluster needs.
+    pub downloads: Vec<UnneededDownload>,
     pub kept: usize,
 }
 
@@ -60,6 +62,14 @@ pub struct Garbage {
     pub size: u64,
     #[serde(skip)]
     object: ObjectName,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct UnneededDownload {
+    pub name: String,
+    pub size: u64,
+    #[serde(skip)]
+    path: PathBuf,
 }
 
 impl Store {
@@ -101,6 +111,9 @@ impl Store {
         for blob in self.old_blobs(options)? {
             fs::remove_file(&blob)?; // open readers keep it
         }
+        for download in &plan.downloads {
+            fs::optional(fs::remove_file(&download.path))?;
+        }
         drop(exclusive);
         drop(session); // removes the trees
         self.drop_links()?;
@@ -111,6 +124,7 @@ impl Store {
         let now = options.now.unwrap_or(SystemTime::UNIX_EPOCH);
         let mut plan = GcPlan::default();
         let mut live: BTreeSet<ObjectId> = self.claimed()?.into_iter().collect();
+        let mut needed = BTreeSet::new();
         for roots in self.all_roots()? {
             if let Some(since) = self.missing_since(&roots, options)? {
                 let left = (since + MISSING_GRACE.as_secs()).saturating_sub(seconds(now));
@@ -122,6 +136,7 @@ impl Store {
             }
             let forgotten = forgettable(&roots, options, now)?;
             live.extend(roots.objects(&forgotten)?);
+            needed.extend(roots.downloads()?);
             plan.generations.extend(forgotten.into_iter().map(|number| (roots.directory.clone(), number)));
         }
         let mut dead = Vec::new();
@@ -149,7 +164,9 @@ impl Store {
         let sizes = blobs.iter().map(|blob| Ok(fs::metadata(blob)?.len()));
         plan.blobs = blobs.len();
         plan.kept = kept;
-        plan.freed = self.freed(&plan.objects)? + sizes.sum::<Result<u64>>()?;
+        plan.downloads = self.unneeded_downloads(&needed, options)?.into_iter().map(unneeded).collect();
+        let downloads: u64 = plan.downloads.iter().map(|download| download.size).sum();
+        plan.freed = self.freed(&plan.objects)? + sizes.sum::<Result<u64>>()? + downloads;
         Ok(plan)
     }
 
@@ -266,6 +283,11 @@ impl Store {
         }
         Ok(())
     }
+}
+
+fn unneeded(DownloadFile { path, bytes, .. }: DownloadFile) -> UnneededDownload {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    UnneededDownload { name, size: bytes, path }
 }
 
 fn seconds(time: SystemTime) -> u64 {

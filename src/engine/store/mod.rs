@@ -4,6 +4,7 @@
 //! published before it; users claim an object before they use it ([`Session::claim`]), and gc never removes a claimed
 //! object.
 
+mod downloads;
 #[cfg(test)]
 mod faults;
 mod gc;
@@ -18,6 +19,7 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use downloads::{DownloadFile, DownloadLock};
 pub(crate) use gc::{GcOptions, GcPlan};
 pub(crate) use objects::{Object, ObjectName};
 pub(crate) use realisations::{Output, Realisation, Trace, TraceInput};

@@ -230,7 +230,7 @@ impl Roots {
         Ok(text == format!("{}\n", self.directory.display()).as_bytes())
     }
 
-    fn prepare(&self, session: &Session) -> Result<()> {
+    pub(super) fn prepare(&self, session: &Session) -> Result<()> {
         if !self.is_named()? {
             fs::create_dirs(&self.dir.join("generations"))?;
             let text = format!("{}\n", self.directory.display());

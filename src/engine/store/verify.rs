@@ -92,15 +92,18 @@ impl Store {
         findings.extend(self.dangling(&names)?);
         findings.extend(self.bad_links(&seen)?);
         findings.extend(self.bad_records()?);
+        let (bad, files, downloaded) = self.bad_downloads()?;
+        findings.extend(bad);
         findings.sort();
         findings.dedup();
         let seen = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let bytes = names
+        let objects: u64 = names
             .iter()
             .filter_map(|name| self.object(name.id).ok())
             .map(|object| object.listing.size())
             .sum();
-        Ok(Verification { objects: names.len(), files: seen.len(), bytes, findings })
+        let (files, bytes) = (seen.len() + files, objects + downloaded);
+        Ok(Verification { objects: names.len(), files, bytes, findings })
     }
 
     fn verify_object(&self, name: &ObjectName, seen: &Seen) -> Vec<Finding> {
@@ -213,7 +216,8 @@ impl Store {
         for finding in found.findings.iter().filter(|finding| finding.path.starts_with(self.part("links"))) {
             fs::remove_all(&finding.path)?;
         }
-        let lost = self.repair_records(&session, &found.findings)?;
+        let mut lost = self.repair_records(&session, &found.findings)?;
+        lost.extend(self.remove_bad_downloads(&found.findings)?);
         for drv in self.realised()? {
             let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
             if !outputs

@@ -64,7 +64,7 @@ pub(super) const FIELDS: &[Row] = &[
         .derived(),
     field("libvirt", Kind::Map(LIBVIRT), "Where `realize` makes the machines."),
     field("pki", Kind::Map(PKI), "Keys and certificates."),
-    field("rhcos", Kind::Map(RHCOS), "Local copies of the operating system's images."),
+    field("rhcos", Kind::Map(RHCOS), "Where the operating system's images are: your own files, or a mirror of the release's."),
     field("checks", Kind::Map(CHECKS), "Which checks of `tinderbox check` are run."),
 ];
 
@@ -194,6 +194,11 @@ const AUTHORITY: &[Row] = &[
 const RHCOS: &[Row] = &[
     nullable("iso", Kind::Text(&syntax::TEXT), "File of the live ISO."),
     nullable("qcow2", Kind::Text(&syntax::TEXT), "File of the QEMU image."),
+    nullable(
+        "mirror",
+        Kind::Text(&syntax::MIRROR),
+        "URL of a directory that `lock --fetch` downloads the release's images from, under their own names.",
+    ),
 ];
 
 const CHECKS: &[Row] = &[nullable(

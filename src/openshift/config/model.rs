@@ -99,11 +99,13 @@ pub(crate) struct AuthorityFiles {
     pub key: String,
 }
 
-/// Local copies of the operating system's images, relative to the cluster directory.
+/// Where the images of the operating system are: local copies, relative to the cluster directory; or a mirror.
 #[derive(Debug, Clone)]
 pub(crate) struct Rhcos {
     pub iso: Option<String>,
     pub qcow2: Option<String>,
+    /// The URL of a directory to download the release's images from.
+    pub mirror: Option<String>,
 }
 
 impl Cluster {
@@ -139,7 +141,7 @@ impl Cluster {
             pull_secret_file: text(pull_secret::FILE),
             libvirt_uri: files.value(File::Cluster, "libvirt.uri")?,
             authorities,
-            rhcos: Rhcos { iso: text("rhcos.iso"), qcow2: text("rhcos.qcow2") },
+            rhcos: Rhcos { iso: text("rhcos.iso"), qcow2: text("rhcos.qcow2"), mirror: text("rhcos.mirror") },
             disabled_checks: cluster.given.all("checks.disabled"),
             files: files.clone(),
         })

@@ -64,6 +64,16 @@ pub(super) const NO_PROXY: Syntax =
         text_if(text.chars().all(plain), text)
     })
     .pattern(r"^[-A-Za-z0-9_.:/*,\[\] ]*$");
+/// The URL of a directory. It has no credentials in it: cluster.yaml is committed. Plain http will do: what comes from
+/// there is verified by sha256.
+pub(super) const MIRROR: Syntax =
+    syntax("the URL of a directory without credentials", "https://mirror.example.com/rhcos/", |text| {
+        let rest = ["https://", "http://", "file:///"].iter().find_map(|scheme| text.strip_prefix(scheme));
+        let plain =
+            |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_graphic() && !"@?#".contains(c));
+        text_if(rest.is_some_and(plain), text)
+    })
+    .pattern("^(https?://|file:///)[^@?# ]+$");
 /// Public SSH keys, one per line; blank lines are ignored.
 pub(super) const SSH_KEYS: Syntax =
     syntax("a public SSH key", "ssh-ed25519 AAAA… you@example.com (one key a line)", |text| {

@@ -8,7 +8,8 @@
 //! | `release.reference` | `release` of cluster.yaml when this was pinned: a build notices when it changes |
 //! | `release.image` | the release image by digest |
 //! | `release.version`, `release.architecture` | what that image declares |
-//! | `rhcos.iso`, `rhcos.qcow2` | the matching node OS: its location and sha256 |
+//! | `rhcos.iso`, `rhcos.qcow2` | the matching node OS: its location and sha256, and that of what is packed in it |
+//! | `rhcos.*.fetch` | whether machines use this download, wherever the build runs |
 //! | `signatures` | what was seen of the release's signatures |
 //! | `certificates.NAME` | an individually renewed certificate: its epoch, and the number of its keys so far |
 
@@ -73,6 +74,21 @@ pub(crate) struct Rhcos {
     pub qcow2: Option<Artifact>,
 }
 
+impl Rhcos {
+    /// These pins, with what an earlier lock said of using the same kind of image.
+    pub(crate) fn keeping(self, before: &Self) -> Self {
+        let keep = |now: Option<Artifact>, then: &Option<Artifact>| {
+            let mut now = now?;
+            now.fetch = now.path().is_none() && then.as_ref().is_some_and(|then| then.fetch);
+            if let Some(then) = then.as_ref().filter(|then| then.sha256 == now.sha256) {
+                now.uncompressed = now.uncompressed.or_else(|| then.uncompressed.clone());
+            }
+            Some(now)
+        };
+        Self { iso: keep(self.iso, &before.iso), qcow2: keep(self.qcow2, &before.qcow2) }
+    }
+}
+
 /// A pinned file outside the store.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,12 +97,39 @@ pub(crate) struct Artifact {
     pub location: String,
     /// 64 hex digits.
     pub sha256: String,
+    /// The sha256 of what is packed in a `.gz` or `.xz`; none in a lock of an earlier tinderbox.
+    #[serde(rename = "uncompressed-sha256")]
+    pub uncompressed: Option<String>,
+    /// Whether machines use this download. Part of the lock, and not of the machine that has the file: what is built must
+    /// not depend on it.
+    #[serde(default)]
+    pub fetch: bool,
 }
 
 impl Artifact {
+    pub(crate) fn new(location: &str, sha256: &str) -> Self {
+        Self { location: location.to_owned(), sha256: sha256.to_owned(), uncompressed: None, fetch: false }
+    }
+
     /// Its path relative to the cluster directory; none if it is a URL.
     pub(crate) fn path(&self) -> Option<&str> {
         (!self.location.contains("://")).then_some(self.location.as_str())
+    }
+
+    /// The last part of its location.
+    pub(crate) fn file_name(&self) -> &str {
+        let path = self.location.split(['?', '#']).next().unwrap_or_default();
+        path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether machines boot it: the user's own file, or the release's after `lock --fetch`.
+    pub(crate) fn is_used(&self) -> bool {
+        self.path().is_some() || self.fetch
+    }
+
+    /// The sha256 of the file that machines boot: of a download, what is packed in it.
+    pub(crate) fn boots(&self) -> &str {
+        self.uncompressed.as_ref().filter(|_| self.fetch).unwrap_or(&self.sha256)
     }
 }
 
@@ -217,9 +260,16 @@ impl Lock {
             }
         }
         for (name, artifact) in [("iso", iso), ("qcow2", qcow2)] {
-            if let Some(Artifact { location, sha256 }) = artifact {
-                let (location, sha256) = (Value::from(location.as_str()), Value::from(sha256.as_str()));
-                let _ = write!(text, "\n[rhcos.{name}]\nlocation = {location}\nsha256 = {sha256}\n");
+            if let Some(Artifact { location, sha256, uncompressed, fetch }) = artifact {
+                let quoted = |text: &String| Value::from(text.as_str());
+                let _ = writeln!(text, "\n[rhcos.{name}]\nlocation = {}", quoted(location));
+                let _ = writeln!(text, "sha256 = {}", quoted(sha256));
+                if let Some(uncompressed) = uncompressed {
+                    let _ = writeln!(text, "uncompressed-sha256 = {}", quoted(uncompressed));
+                }
+                if *fetch {
+                    text.push_str("fetch = true\n");
+                }
             }
         }
         if let Some(signatures) = signatures {
@@ -248,16 +298,13 @@ impl Lock {
             Value::from(release.as_ref().map(|release| get(release).clone()))
         };
         let file = |artifact: &Option<Artifact>| {
-            let of = |get: fn(&Artifact) -> &String| {
-                Value::from(artifact.as_ref().map(|artifact| get(artifact).clone()))
+            let of = |get: fn(&Artifact) -> &str| {
+                Value::from(artifact.as_ref().map(|artifact| get(artifact).to_owned()))
             };
             Value::Map(BTreeMap::from([
-                (
-                    "local".to_owned(),
-                    Value::Bool(artifact.as_ref().is_some_and(|file| file.path().is_some())),
-                ),
+                ("local".to_owned(), Value::Bool(artifact.as_ref().is_some_and(Artifact::is_used))),
                 ("location".to_owned(), of(|artifact| &artifact.location)),
-                ("sha256".to_owned(), of(|artifact| &artifact.sha256)),
+                ("sha256".to_owned(), of(Artifact::boots)),
             ]))
         };
         let image = release.as_ref().map(|release| release.image.as_str());
@@ -314,7 +361,9 @@ mod tests {
         lock.certificates.insert("admin".into(), Renewed { epoch: None, generation: Some(2) });
         let epoch = Some(datetime!(2026-12-01 00:00:00 UTC));
         lock.certificates.insert("installer-tls/root-ca".into(), Renewed { epoch, generation: None });
-        lock.rhcos.qcow2 = Some(Artifact { location: "rhcos.qcow2".into(), sha256: "0".repeat(64) });
+        lock.rhcos.qcow2 = Some(Artifact::new("rhcos.qcow2", &"0".repeat(64)));
+        let iso = Artifact::new("https://example.com/live.iso.gz", &"1".repeat(64));
+        lock.rhcos.iso = Some(Artifact { uncompressed: Some("2".repeat(64)), fetch: true, ..iso });
         lock.signatures = Some(Signatures { images: 1, ..Signatures::default() });
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
         lock.signatures = Some(Signatures {
@@ -329,6 +378,25 @@ mod tests {
             passed_over: vec!["mirror.example.com/a".into()],
         });
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
+    }
+
+    /// The user's own file and the release's download of the same content are the same to every recipe.
+    #[test]
+    fn recipes_see_content_and_not_where_it_is() {
+        let seen = |artifact: Artifact| {
+            let mut lock = Lock::new(datetime!(2026-11-16 00:00:00 UTC));
+            lock.rhcos.qcow2 = Some(artifact);
+            let value = lock.value();
+            let qcow2 = value.get("rhcos").and_then(|rhcos| rhcos.get("qcow2")).unwrap().clone();
+            (qcow2.get("local").unwrap().clone(), qcow2.get("sha256").unwrap().clone())
+        };
+        let own = Artifact::new("rhcos.qcow2", &"2".repeat(64));
+        let packed = Artifact::new("https://example.com/rhcos.qcow2.gz", &"1".repeat(64));
+        let pinned = Artifact { uncompressed: Some("2".repeat(64)), ..packed.clone() };
+        assert_eq!(seen(own), seen(Artifact { fetch: true, ..pinned.clone() }));
+        // Until somebody asks for it, a lock means what it always meant.
+        assert_eq!(seen(pinned), (Value::Bool(false), Value::from("1".repeat(64))));
+        assert_eq!(seen(packed), (Value::Bool(false), Value::from("1".repeat(64))));
     }
 
     #[test]

@@ -42,6 +42,8 @@ struct StreamFormat {
 struct StreamDisk {
     location: String,
     sha256: String,
+    #[serde(rename = "uncompressed-sha256")]
+    uncompressed: Option<String>,
 }
 
 /// The images of the node OS: the user's own where cluster.yaml names them, else those of the release.
@@ -56,7 +58,7 @@ pub(crate) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
         if let Some(path) = path {
             let hasher = fs::hash(&workspace.directory.path().join(path))?;
             let sha256 = Sha256::from_bytes(hasher.finalize().into()).hex();
-            *slot = Some(Artifact { location: path.clone(), sha256 });
+            *slot = Some(Artifact::new(path, &sha256));
         }
     }
     Ok(pinned)
@@ -96,7 +98,8 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     let artifact = |artifact: &str, formats: &[&str]| {
         let known = &artifacts?.get(artifact)?.formats;
         let disk = formats.iter().find_map(|format| known.get(*format)?.disk.as_ref())?;
-        Some(Artifact { location: disk.location.clone(), sha256: disk.sha256.clone() })
+        let pinned = Artifact::new(&disk.location, &disk.sha256);
+        Some(Artifact { uncompressed: disk.uncompressed.clone(), ..pinned })
     };
     Ok(Rhcos {
         iso: artifact("metal", &["iso"]),

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::BootImage;
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems};
+use crate::engine::download::DownloadError;
 use crate::engine::exec::ExecError;
 use crate::engine::fields::FieldError;
 use crate::engine::registry::RegistryError;
@@ -32,6 +34,8 @@ pub(crate) enum WorkspaceError {
     Failed(#[from] Arc<ExecError>),
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    #[error(transparent)]
+    Download(#[from] DownloadError),
     #[error(transparent)]
     Release(#[from] ReleaseError),
     #[error("`{}` is not a cluster directory: it has no {missing}", path.display())]
@@ -74,6 +78,11 @@ pub(crate) enum WorkspaceError {
         "cluster.lock pins a release that was not verified with the keys in `releaseKeys` of cluster.yaml"
     )]
     NotVerified,
+    /// Nothing to download.
+    #[error("cluster.lock pins no `rhcos.{}`", image.as_str())]
+    NoBootImage { image: BootImage },
+    #[error("`{text}` in cluster.lock is not a sha256")]
+    Digest { text: String },
     /// A seed that others can read, or that is invalid.
     #[error("the seed `{}` {problem}", path.display())]
     Seed { path: PathBuf, problem: &'static str, advice: String },
@@ -134,6 +143,12 @@ impl Hint for WorkspaceError {
                  set `architecture` in cluster.yaml to one that there is"
             ),
             Self::Registry(error) => return error.hint(),
+            Self::Download(error) => return error.hint(),
+            Self::NoBootImage { image } => {
+                let image = image.as_str();
+                format!("the release lists none: set `rhcos.{image}` in cluster.yaml to a file of yours, and run `tinderbox lock --update rhcos`")
+            }
+            Self::Digest { .. } => "`tinderbox lock --update rhcos` pins it again".into(),
             Self::Release(_) => {
                 "write demo:4.18, registry/repository:tag, registry/repository@sha256:…, or oci:DIR:TAG".into()
             }

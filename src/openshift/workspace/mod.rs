@@ -10,6 +10,7 @@
 //! preview        the cluster with other images for some components
 //! signatures     whether a release is authentic
 //! boot_images    the node OS of a release, pinned
+//! fetch          the same, downloaded
 //! seed           cluster.seed and cluster.seed.age
 //! store          the store that a directory builds into
 //! targets        the derivations that a name on the command line selects
@@ -23,6 +24,7 @@ mod boot_images;
 mod directory;
 mod error;
 mod exposed;
+mod fetch;
 mod lock;
 mod preview;
 mod release;
@@ -43,7 +45,7 @@ use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
-use crate::engine::builders::{Files, Location};
+use crate::engine::builders::Files;
 use crate::engine::exec::{self, BuildContext, BuildPlan, Options, Outcome};
 use crate::engine::fields::{Field, Fields, Origins};
 use crate::engine::recipe::{self, Graph, Names, NodeIndex};
@@ -53,11 +55,12 @@ use crate::engine::store::{Roots, Session, Store, StoreError};
 use crate::openshift::builders::{self, validate};
 use crate::openshift::config::{self, Cluster, Source};
 use crate::openshift::knowledge::{HandOver, Knowledge, Release, RenderDifferences, TrustEdge};
-use crate::openshift::lock::{Lock, LockedRelease};
+use crate::openshift::lock::{Lock, LockedRelease, Rhcos};
 
 pub(crate) use boot_images::pin as pin_boot_images;
 pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
 pub(crate) use error::{Result, WorkspaceError};
+pub(crate) use fetch::{BootImage, FetchedImage, PlannedDownload, fetch as fetch_boot_images};
 pub(crate) use lock::{parsed as parse_lock, pin_release, release_named, write_release};
 pub(crate) use preview::{PREVIEW, Replacement};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
@@ -113,6 +116,7 @@ pub(crate) struct Workspace {
     images: Option<Deferred>,
     /// Files that the lock pins.
     files: Files,
+    rhcos: Rhcos,
     seed: Seed,
     sandbox: Sandbox,
 }
@@ -175,9 +179,22 @@ impl Workspace {
         let graph = recipe::load(&recipes, &fields, &names)?;
         authorities::check(&cluster, &graph)?;
         let images = pinned.map(|release| images(env, &directory, &cluster, release)).transpose()?;
-        let files = files(&directory, lock);
+        let files = fetch::files(env, &directory, &lock.rhcos);
+        let rhcos = lock.rhcos.clone();
         let sandbox = Sandbox::default().interpreting(env.executable.map(Path::to_owned));
-        Ok(Self { directory, cluster, fields, graph, knowledge, release, images, files, seed, sandbox })
+        Ok(Self {
+            directory,
+            cluster,
+            fields,
+            graph,
+            knowledge,
+            release,
+            images,
+            files,
+            rhcos,
+            seed,
+            sandbox,
+        })
     }
 
     /// The image source of the pinned release.
@@ -297,21 +314,6 @@ fn images(
     let origin = ReleaseSource::new(env, directory.path(), cluster, parse_release(&release.reference)?);
     let pinned = release.image.clone();
     Ok(Deferred::new(move || origin.open_pinned(&pinned)))
-}
-
-/// The images of the node OS, at the locations in the lock.
-fn files(directory: &ClusterDir, lock: &Lock) -> Files {
-    let pinned = [&lock.rhcos.iso, &lock.rhcos.qcow2].into_iter().flatten();
-    Files::new(
-        "rhcos",
-        pinned.map(|artifact| {
-            let location = match artifact.path() {
-                Some(path) => Location::Here(directory.path().join(path)),
-                None => Location::Elsewhere(artifact.location.clone()),
-            };
-            (artifact.sha256.clone(), location)
-        }),
-    )
 }
 
 /// Lock and seed. The seed is written first: a lock without one is taken for a lost seed.

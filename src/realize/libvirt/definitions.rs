@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::marker::Marker;
 use super::xml::Element;
 use crate::base::fs;
-use crate::realize::desired::{BootImages, DesiredMachine};
+use crate::realize::desired::{BaseImage, BootImages, DesiredMachine};
 use crate::realize::{RealizeError, Result};
 
 /// What all machines share.
@@ -65,7 +65,7 @@ impl Infrastructure {
         let network = definition(closure, "network")?;
         let pool = definition(closure, "pool")?;
         let directory = required(&pool.file, pool.xml.text_at("target/path"), "target path")?;
-        let base = images.qcow2.as_ref().map(|(path, sha256)| base(path, sha256)).transpose()?;
+        let base = images.qcow2.as_ref().map(base).transpose()?;
         Ok(Self { network, pool, directory, base })
     }
 }
@@ -128,14 +128,17 @@ fn artifact(file: &Path, missing: &'static str) -> RealizeError {
     RealizeError::Artifact { file: file.display().to_string(), missing }
 }
 
-fn base(path: &Path, sha256: &str) -> Result<StorageVolume> {
+fn base(BaseImage { path, sha256 }: &BaseImage) -> Result<StorageVolume> {
     let short = sha256.get(..16).unwrap_or(sha256);
-    let exists = fs::exists(path)?;
+    let source = match path {
+        Some(path) if fs::exists(path)? => Some(path.clone()),
+        _ => None,
+    };
     Ok(StorageVolume {
         name: format!("base-{short}.qcow2"),
-        source: exists.then(|| path.to_owned()),
-        bytes: if exists { length(path)? } else { 0 },
-        sha256: Some(sha256.to_owned()),
+        bytes: source.as_deref().map_or(Ok(0), length)?,
+        source,
+        sha256: Some(sha256.clone()),
     })
 }
 

@@ -66,7 +66,9 @@ impl Hint for LibvirtError {
                 "shut the machines down first; `tinderbox realize apply` starts them again".into()
             }
             Self::ImageMismatch { .. } => {
-                "`tinderbox lock --update rhcos` pins this image; the nodes are then reinstalled".into()
+                "`tinderbox lock --fetch qcow2` gets a damaged download again; `tinderbox lock --update rhcos` pins an image of \
+                 your own, and the nodes are then reinstalled"
+                    .into()
             }
             Self::Command { .. } | Self::Xml { .. } | Self::NoSource { .. } => return None,
         })

@@ -342,7 +342,7 @@ fn without_a_base_the_isos_are_absent() {
     insta::assert_snapshot!(ws.run(&["build", "iso/master-0"]), @r"
     [stderr]
     error: there is no `iso/master-0` here: its recipe asks for `lock.rhcos.iso.local`
-    hint: download https://demo.invalid/rhcos/4.18/418.94.202501010000-0/x86_64/rhcos-418.94.202501010000-0-live-iso.x86_64.iso, set `rhcos` to the file, and run `tinderbox lock --update rhcos`
+    hint: `tinderbox lock --fetch` downloads https://demo.invalid/rhcos/4.18/418.94.202501010000-0/x86_64/rhcos-418.94.202501010000-0-live-iso.x86_64.iso; or set `rhcos` to your own copy of it, and run `tinderbox lock --update rhcos`
     [exit 1]
     ");
 }

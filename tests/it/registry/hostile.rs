@@ -101,7 +101,7 @@ fn slow_blob(answer: impl Fn(&Answer, usize) -> Answer + Send + Sync + 'static) 
 /// One byte every few milliseconds never runs into the timeout between two bytes.
 #[test]
 fn a_blob_has_a_lowest_speed() {
-    let drip = |answer: &Answer, _| Answer { drip: Some(Duration::from_millis(20)), ..answer.clone() };
+    let drip = |answer: &Answer, _| Answer { drip: Some((1, Duration::from_millis(20))), ..answer.clone() };
     let error = slow_blob(drip).unwrap_err();
     assert!(error.contains("too slow") && error.contains("broke off after"), "{error}");
     // Nor does a connection that breaks after each byte, although there is always progress.
@@ -109,7 +109,7 @@ fn a_blob_has_a_lowest_speed() {
     assert!(error.contains("broke off after"), "{error}");
     // One bad moment is forgiven.
     let once = |answer: &Answer, from| match from {
-        0 => Answer { drip: Some(Duration::from_millis(20)), ..answer.clone() },
+        0 => Answer { drip: Some((1, Duration::from_millis(20))), ..answer.clone() },
         _ => answer.clone(),
     };
     assert_eq!(slow_blob(once), Ok(0));

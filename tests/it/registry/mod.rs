@@ -10,5 +10,5 @@ mod layout;
 mod mirrors;
 mod proxy;
 pub(crate) mod sample;
-mod server;
+pub(crate) mod server;
 mod suite;

@@ -31,8 +31,10 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     /// Hangs up after so many bytes of the body.
     pub(crate) stop: Option<usize>,
-    /// Sends the body byte by byte, with this delay between two.
-    pub(crate) drip: Option<Duration>,
+    /// Says that the body has so many bytes.
+    pub(crate) announced: Option<u64>,
+    /// Sends so many bytes at a time, with this pause between them.
+    pub(crate) drip: Option<(usize, Duration)>,
 }
 
 impl Answer {
@@ -170,16 +172,18 @@ fn serve(
     for (name, value) in &answer.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    head += &format!("Content-Length: {}\r\n\r\n", answer.body.len());
+    let announced = answer.announced.unwrap_or(answer.body.len() as u64);
+    head += &format!("Content-Length: {announced}\r\n\r\n");
     let body = &answer.body[..answer.stop.unwrap_or(answer.body.len()).min(answer.body.len())];
-    let sent = out.write_all(head.as_bytes()).and_then(|()| match answer.drip {
-        None => out.write_all(body),
-        Some(delay) => body.iter().try_for_each(|byte| {
-            std::thread::sleep(delay);
-            out.write_all(&[*byte])
-        }),
+    let (size, pause) = answer.drip.unwrap_or((usize::MAX, Duration::ZERO));
+    // The client may have gone.
+    let _ = out.write_all(head.as_bytes()).and_then(|()| {
+        body.chunks(size.min(body.len()).max(1)).try_for_each(|chunk| {
+            out.write_all(chunk)?;
+            std::thread::sleep(pause);
+            Ok(())
+        })
     });
-    drop(sent); // the client may have gone
     let _ = out.shutdown(Shutdown::Both);
 }
 

@@ -10,7 +10,7 @@
 //! | which credentials | the pull secret's entry with the longest match of `registry/repository`; sent only when asked |
 //! | which place | for a digest: its mirrors in order, then its source unless the policy forbids it; for a tag: its source |
 //! | what is retried | 5xx, 429 and 408, failed or broken connections; never a wrong certificate |
-//! | plain http | only for the registries that [`Access::plain_http`] lists, loopback included; not by a redirect, and not for a token |
+//! | plain http | only for the registries that [`Access::plain_http`] lists, loopback included; not by a redirect, and not for a token. A file by its URL may come over plain http: its sha256 is pinned, and nothing secret is sent |
 //! | how much, how long | manifests, lists of lists and tokens have a size, a depth and a total time; blobs a size and a lowest speed ([`pace`]) |
 //! | environment | never read: proxies are values in [`Access`] |
 
@@ -20,6 +20,7 @@ mod challenge;
 mod client;
 mod credentials;
 mod failure;
+pub(crate) mod file;
 mod http;
 mod mirrors;
 mod pace;

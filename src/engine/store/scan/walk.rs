@@ -21,7 +21,7 @@ pub(super) struct ScanWalk {
 }
 
 impl Store {
-    /// Classifies everything in the store but `keys/`.
+    /// Classifies everything in the store but `keys/` and `downloads/`.
     pub(super) fn walk(&self, walk: &mut ScanWalk) -> Result<()> {
         for name in fs::list(self.root())? {
             let path = self.root().join(&name);
@@ -49,7 +49,8 @@ impl Store {
         for part in fs::list(&self.part("")).unwrap_or_default() {
             let path = self.part("").join(&part);
             match part.to_str() {
-                Some("keys") => {}
+                // What others made and a digest verifies has nothing of ours in it, and is large.
+                Some("keys" | "downloads") => {}
                 // Shared file contents and outputs in progress: secret ones are readable by their owner only.
                 Some("links" | "tmp") => walk.add(&path, &|file, mode| {
                     mode & 0o077 != 0 && !fs::metadata(file).is_ok_and(|found| secret.contains(&found.ino()))
