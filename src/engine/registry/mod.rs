@@ -28,8 +28,8 @@ pub use image::{Descriptor, image};
 pub use layout::Layout;
 pub(crate) use name::{DEMO, LAYOUT, NameError};
 pub use name::{ImageName, Reference, Sha256};
-pub(crate) use remote::is_below;
 pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
+pub(crate) use remote::{is_below, mirrors_of};
 pub(crate) use replaced::Replaced;
 pub(crate) use root_dir::RootDir;
 pub(crate) use signature::{CopiedSignatures, Flaw, copy_signatures, instances, signatures};
@@ -49,7 +49,7 @@ pub trait Images: Send + Sync {
 
     /// Where this image comes from when it is pulled by digest: mirrors come before its source.
     fn locate(&self, image: &ImageName, _digest: &Sha256) -> Result<Located> {
-        Ok(Located { name: image.clone(), passed_over: Vec::new() })
+        Ok(Located { name: image.clone(), without: Vec::new(), passed_over: Vec::new() })
     }
 
     /// The bytes of a blob, verified while they stream.
@@ -61,6 +61,8 @@ pub trait Images: Send + Sync {
 pub struct Located {
     /// The image's name there.
     pub name: ImageName,
+    /// Places that come first and do not have it.
+    pub without: Vec<String>,
     /// Places that come first and could not be asked.
     pub passed_over: Vec<String>,
 }

@@ -30,7 +30,7 @@ use crate::base::time::rfc3339;
 use crate::base::value::Value;
 use crate::openshift::knowledge::Flavor;
 
-pub(crate) use signatures::{RELEASE, Signatures};
+pub(crate) use signatures::{RELEASE, Signatures, first_few};
 
 const VERSION: i64 = 1;
 
@@ -375,6 +375,7 @@ mod tests {
             unknown: vec![RELEASE.into()],
             missing: 7,
             places: vec!["quay.io/a/b".into()],
+            without: vec!["old.example.com/a".into()],
             passed_over: vec!["mirror.example.com/a".into()],
         });
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);

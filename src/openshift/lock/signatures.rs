@@ -36,6 +36,9 @@ pub(crate) struct Signatures {
     /// The repositories that were looked at: where nodes pull from.
     #[serde(default)]
     pub places: Vec<String>,
+    /// Mirrors that come before these, and do not have the images.
+    #[serde(default)]
+    pub without: Vec<String>,
     /// Mirrors that come before these, and could not be asked.
     #[serde(default)]
     pub passed_over: Vec<String>,
@@ -44,8 +47,18 @@ pub(crate) struct Signatures {
 impl Signatures {
     /// The section of the lock.
     pub(super) fn encode(&self, text: &mut String) {
-        let Self { keys, images, release, components, unsigned, unknown, missing, places, passed_over } =
-            self;
+        let Self {
+            keys,
+            images,
+            release,
+            components,
+            unsigned,
+            unknown,
+            missing,
+            places,
+            without,
+            passed_over,
+        } = self;
         text.push_str("\n# What `lock` saw of signatures, where nodes pull images from.\n[signatures]\n");
         // JSON strings and lists of them are valid TOML.
         let quote = |text: &str| Value::from(text).to_string();
@@ -65,6 +78,7 @@ impl Signatures {
             ("unknown", list(unknown), !unknown.is_empty()),
             ("missing", missing.to_string(), *missing > 0),
             ("places", list(places), !places.is_empty()),
+            ("without", list(without), !without.is_empty()),
             ("passed-over", list(passed_over), !passed_over.is_empty()),
         ] {
             if given {
@@ -76,19 +90,31 @@ impl Signatures {
     /// What the check of signatures sees.
     pub(super) fn value(&self) -> Value {
         // Who decided does not matter to nodes.
-        let Self { keys: _, images: _, release, components, unsigned, unknown, missing, places, passed_over } =
-            self;
+        let Self {
+            keys: _,
+            images,
+            release,
+            components,
+            unsigned,
+            unknown,
+            missing,
+            places,
+            without,
+            passed_over,
+        } = self;
         let number = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
         let list = |items: &[String]| Value::List(items.iter().map(|item| item.as_str().into()).collect());
         let components = components.iter().map(|(id, count)| (id.clone(), number(*count)));
         Value::Map(BTreeMap::from([
             ("components".to_owned(), Value::Map(components.collect())),
+            ("images".to_owned(), number(*images)),
             ("missing".to_owned(), number(*missing)),
             ("unsigned".to_owned(), list(unsigned)),
             ("unknown".to_owned(), list(unknown)),
             ("places".to_owned(), list(places)),
             ("release".to_owned(), list(release)),
             ("passed-over".to_owned(), list(passed_over)),
+            ("without".to_owned(), list(without)),
         ]))
     }
 
@@ -133,7 +159,7 @@ impl Signatures {
         }
         for (components, what) in [(unsigned.1, "not signed"), (unknown.1, "signed by unknown keys")] {
             if !components.is_empty() {
-                let components = some(&components);
+                let components = first_few(&components);
                 doubts.push(format!(
                     "components that only the release image vouches for, {what}: {components}"
                 ));
@@ -156,7 +182,7 @@ fn split(images: &[String]) -> (bool, Vec<&str>) {
 }
 
 /// The first few names.
-fn some(names: &[&str]) -> String {
+pub(crate) fn first_few(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     match names.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         Some(more) => format!("{} and {more} more", names[..SHOWN].join(", ")),

@@ -67,7 +67,8 @@ struct Subject<'a> {
 struct Seen {
     /// Where it was looked at.
     place: String,
-    /// Places that come first and could not be asked.
+    /// Places that come first and do not have it, or could not be asked.
+    without: Vec<String>,
     passed_over: Vec<String>,
     signatures: usize,
     /// Keys that signed it.
@@ -180,6 +181,9 @@ fn record(done: &mut Signatures, component: &str, seen: &Seen) {
     };
     done.images += 1;
     add(&mut done.places, seen.place.clone());
+    for place in &seen.without {
+        add(&mut done.without, place.clone());
+    }
     for place in &seen.passed_over {
         add(&mut done.passed_over, place.clone());
     }
@@ -204,9 +208,9 @@ impl Looking<'_> {
             Err(RegistryError::NotFound { .. } | RegistryError::Architecture { .. }) => return Ok(None),
             found => found?,
         };
-        let Located { name: found, passed_over } = located;
+        let Located { name: found, without, passed_over } = located;
         let at = self.layout.map_or_else(|| place(&found), str::to_owned);
-        let mut seen = Seen { place: at, passed_over, signatures: 0, by: BTreeSet::new() };
+        let mut seen = Seen { place: at, without, passed_over, signatures: 0, by: BTreeSet::new() };
         for digest in digests {
             let Some(image) = signatures(self.images, &found, &digest)? else { continue };
             let read = image.read(self.images)?;

@@ -10,6 +10,7 @@ mod manifests;
 mod node_image;
 mod nodes;
 mod pki;
+mod signatures;
 mod static_pods;
 
 use std::collections::BTreeSet;
@@ -103,6 +104,7 @@ fn mutations() -> impl Iterator<Item = &'static Mutation> {
         node_image::MUTATIONS,
         hand_over::MUTATIONS,
         image_policies::MUTATIONS,
+        signatures::MUTATIONS,
     ];
     themes.into_iter().flatten()
 }
@@ -153,6 +155,11 @@ fn reset(ws: &Workspace, version: &str) {
         let text = fs::read_to_string(source("examples/ocp4").join(name)).unwrap();
         ws.write(name, &text.replace("release: demo:4.18", &format!("release: demo:{version}")));
     }
+    // As `lock` writes it for a demo release.
+    let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+    let sections: Vec<&str> =
+        lock.split("\n\n").filter(|section| !section.starts_with("[signatures]")).collect();
+    ws.write("cluster.lock", &sections.join("\n\n"));
 }
 
 /// The checks whose names end a line, as findings do.

@@ -59,6 +59,12 @@ pub(super) fn places(rules: &[MirrorRule], image: &ImageName) -> Vec<Place> {
     places
 }
 
+/// The mirrors of an image's repository, in the order to ask them.
+pub(crate) fn mirrors_of(rules: &[MirrorRule], image: &ImageName) -> Vec<String> {
+    let source = Place::of(image);
+    places(rules, image).into_iter().filter(|place| *place != source).map(|place| place.to_string()).collect()
+}
+
 /// Whether a repository is this source, or below it; `*.domain` is for all hosts of a domain.
 pub(crate) fn is_below(source: &str, repository: &str) -> bool {
     rest_below(source, repository).is_some()

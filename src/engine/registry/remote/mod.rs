@@ -36,7 +36,7 @@ use reqwest::Method;
 pub use access::{Access, MirrorRule, Patience, ProxySettings};
 
 use self::http::{Ask, Http};
-pub(crate) use mirrors::is_below;
+pub(crate) use mirrors::{is_below, mirrors_of};
 
 use self::mirrors::{Place, places};
 use self::stream::Download;
@@ -169,7 +169,7 @@ impl Images for Remote {
     fn locate(&self, image: &ImageName, digest: &Sha256) -> Result<Located> {
         let places = places(&self.http.access.mirrors, image);
         if let [only] = places.as_slice() {
-            return Ok(Located { name: only.name(image), passed_over: Vec::new() });
+            return Ok(Located { name: only.name(image), without: Vec::new(), passed_over: Vec::new() });
         }
         let name = image.to_string();
         let what = format!("manifest {digest}");
@@ -177,13 +177,14 @@ impl Images for Remote {
         ask.method = Method::HEAD;
         ask.elsewhere = places.len() > 1;
         let mut refusals = Refusals::new(&name);
-        let mut passed_over = Vec::new();
+        let (mut without, mut passed_over) = (Vec::new(), Vec::new());
         for place in &places {
             match self.runtime().block_on(self.http.send(place, &ask)) {
-                Ok(_) => return Ok(Located { name: place.name(image), passed_over }),
+                Ok(_) => return Ok(Located { name: place.name(image), without, passed_over }),
                 Err(error) => {
-                    if !matches!(error, RegistryError::NotFound { .. }) {
-                        passed_over.push(place.to_string());
+                    match error {
+                        RegistryError::NotFound { .. } => without.push(place.to_string()),
+                        _ => passed_over.push(place.to_string()),
                     }
                     refusals.said.push((place, error));
                 }

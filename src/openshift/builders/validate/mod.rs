@@ -21,6 +21,7 @@ mod render;
 mod schemas;
 mod scripts;
 mod secrets;
+mod signatures;
 mod tables;
 
 use std::collections::BTreeSet;
@@ -89,6 +90,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ignition::SIZES,
     ignition::SPEC,
     images::NOT_EMPTY,
+    signatures::IMAGES,
     objects::INFRASTRUCTURE,
     images::KUBE_PROXY,
     ignition::CLEANUP,
