@@ -60,7 +60,11 @@ fn a_bump_is_locked_built_looked_at_and_taken_back() {
     ws.build(&[]);
     let bump = compare(&ws, 1, &[]);
     assert_eq!((&bump["old"], &bump["new"]), (&"gen:1".into(), &"gen:2".into()));
-    assert_eq!(lines(&bump), lines(&preview), "the preview is what the build brings");
+    // The boot image is pinned by the lock, which a preview leaves alone.
+    let (machines, rest): (Vec<_>, Vec<_>) =
+        lines(&bump).into_iter().partition(|[artifact, ..]| artifact.starts_with("infra/"));
+    assert_eq!(rest, lines(&preview), "the preview is what the build brings");
+    assert_eq!(machines.len(), 6);
     let kinds: Vec<&Value> = bump["causes"].as_array().unwrap().iter().map(|cause| &cause["kind"]).collect();
     assert_eq!(kinds, ["release"]);
     let rolled = ws.output(&["rollback"]);
@@ -140,33 +144,10 @@ fn an_edit_is_told_once_with_its_cause() {
                  <host ip="192.168.126.111">
 
     ~ ignition-id/worker-0 [1]
-        worker-0
-          ~ 1 place
-            @@ line 1 → 1 @@
-            -[ID]
-            +[ID]
+        1 file as in ignition/worker-0
 
     ~ infra/worker-0 [1]
-        worker-0.xml
-          ~ 2 places
-            @@ line 4 → 4 @@
-               <title>worker-0.ocp4.example.com</title>
-               <metadata>
-                 <!-- By this `tinderbox realize` knows what it made, and from which Ignition. -->
-            -    <tinderbox:node xmlns:tinderbox="urn:tinderbox:node:1" cluster="7d19298e-a688-456c-8d4e-678c386d3998" name="worker-0" role="worker" ignition="[ID]" image="" disk="100"/>
-            +    <tinderbox:node xmlns:tinderbox="urn:tinderbox:node:1" cluster="7d19298e-a688-456c-8d4e-678c386d3998" name="worker-0" role="worker" ignition="[ID]" image="" disk="100"/>
-               </metadata>
-               <memory unit="KiB">8388608</memory>
-               <vcpu>4</vcpu>
-            @@ line 30 → 30 @@
-                 </disk>
-                 <disk type="file" device="cdrom">
-                   <driver name="qemu" type="raw"/>
-            -      <source file="/var/lib/libvirt/images/ocp4/worker-0-[ID:16]-none.iso"/>
-            +      <source file="/var/lib/libvirt/images/ocp4/worker-0-[ID:16]-none.iso"/>
-                   <target dev="sdb" bus="sata"/>
-                   <readonly/>
-                 </disk>
+        1 file as in ignition-id/worker-0
 
     ~ cluster [1]
         1 file as in ignition/worker-0
@@ -224,49 +205,29 @@ fn the_page_of_a_release() {
     demo:4.18 (4.18.0-demo) → demo:4.19 (4.19.0-demo)
     artifacts: 51 changed, 3 added, 141 the same
     running nodes
-      bootstrap: re-install (/etc/crio/crio.conf.d/00-pause-image, /etc/kubernetes/bootstrap-configs/cluster-policy-controller-config.yaml, /etc/kubernetes/images.env and 31 more)
-      master-0, master-1, master-2: re-install (/etc/kubernetes/manifests/kube-proxy.yaml)
+      master-0, master-1, master-2, worker-0, worker-1: reboot (/etc/crio/crio.conf.d/00-default, /etc/kubernetes/kubelet.conf, /etc/kubernetes/manifests/criometricsproxy.yaml and 8 more)
         units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
-      worker-0, worker-1: reboot (/etc/crio/crio.conf.d/00-default, /etc/kubernetes/kubelet.conf, /etc/kubernetes/manifests/criometricsproxy.yaml and 8 more)
-        units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
+      bootstrap: nothing (34 files for a new installation only)
     images
-      ~ baremetal-runtimecfg 06924e50e3b3 → 71fee78038fc
-      ~ cli e89e94e074d7 → 5871c79750c2
-      ~ cloud-credential-operator 4babe19ce69d → c9ffb33cb700
-      ~ cluster-authentication-operator 91587eb0bb76 → 0776f7069e9b
-      ~ cluster-bootstrap f55f1621c390 → a7b2e0dc7398
-      ~ cluster-config-api 3e6d09504383 → 0df0377f838f
-      ~ cluster-config-operator 90a983f551e3 → e501d8195fa3
-      ~ cluster-etcd-operator e440a08996e4 → 81dbc1d57e51
-      ~ cluster-ingress-operator 799f4ea0097b → b82b7d7c4cfd
-      ~ cluster-kube-apiserver-operator ee938e497732 → f87406695fac
-      ~ cluster-kube-controller-manager-operator e271ec3fefb7 → 7b71bfd48c14
-      ~ cluster-kube-scheduler-operator 1216465f2c63 → e1c15d4ebc4b
-      and 19 more
+      ~ 29: baremetal-runtimecfg, cli, cloud-credential-operator, cluster-authentication-operator, cluster-bootstrap and 24 more
+      + 1: olm-operator-controller
+      - 1: olm-rukpak
     flags
-      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:ac821023777bdbd7fbc3546170c04e97cdea53d9e4ec056e3ff48f4a50374d76 → demo.invalid/openshift/release@sha256:d81dadc5f6043870488cb66ebb01c95013771424a69c1e0daa044c4e7fb3a650
+      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:ac821023777bdbd7fbc3546170c04e97cdea53d9e4ec056e3ff48f4a5037…
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates AdditionalRoutingCapabilities false → true
       + Pod kube-system/kube-apiserver kube-apiserver: --feature-gates HighlyAvailableArbiter false
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates MachineConfigNodes false → true
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates PinnedImages false → true
-      ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates RouteAdvertisements false → true
-      + Pod kube-system/kube-apiserver kube-apiserver: --feature-gates ShortCertRotation false
-      - Pod kube-system/kube-apiserver kube-apiserver: --feature-gates VSphereStaticIPs true
-      + Pod kube-system/kube-controller-manager kube-controller-manager: --controllers selinux-warning-controller selinux-warning-controller
-      ~ Pod kube-system/kube-controller-manager kube-controller-manager: --feature-gates AdditionalRoutingCapabilities false → true
-      + Pod kube-system/kube-controller-manager kube-controller-manager: --feature-gates HighlyAvailableArbiter false
-      ~ Pod kube-system/kube-controller-manager kube-controller-manager: --feature-gates MachineConfigNodes false → true
-      and 5 more
+      and 12 more
     feature gates
       ~ AdditionalRoutingCapabilities disabled → enabled
       + HighlyAvailableArbiter disabled
       ~ MachineConfigNodes disabled → enabled
       ~ PinnedImages disabled → enabled
       ~ RouteAdvertisements disabled → enabled
-      + ShortCertRotation disabled
-      - VSphereStaticIPs enabled
+      and 2 more
     API fields that our own objects use
-      networks.operator.openshift.io spec now requires x-kubernetes-validations message: "routeAdvertisements needs provider FRR"⏎rule: "(has(self.additionalRoutingCapabilities) && ('FRR' in self.additionalRoutingCapabilities.providers)) || !has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig) || !has(self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements) || self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements != 'Enabled'"; used by Network cluster
+      networks.operator.openshift.io spec now requires x-kubernetes-validations message: "routeAdvertisements needs provider FRR"⏎rule: "(has…; used by Network cluster
     API fields that refuse more
       nodes.config.openshift.io spec.cgroupMode enum no longer has v1
     causes
@@ -526,4 +487,73 @@ fn real_releases_differ_by_field() {
     let gone = |one: &Value| one["crd"] == "nodes.config.openshift.io" && one["field"] == "spec.cgroupMode";
     assert!(schemas.iter().any(gone), "{schemas:#?}");
     assert!(!diff["summary"]["gates"].as_array().unwrap().is_empty());
+}
+
+/// A release diff is read by people: the page fits a screen, no line is long, nothing is told twice, and downloads do not
+/// drown what this cluster uses.
+#[test]
+fn a_release_diff_is_readable() {
+    let ws = Workspace::example().prebuilt();
+    let run = |more: &[&str]| ws.run(&[&["diff", "--release", "demo:4.18", "demo:4.22"], more].concat());
+    let (page, stat, folded, full) = (run(&["--summary"]), run(&["--stat"]), run(&[]), run(&["--full"]));
+    assert!(page.lines().count() <= 40, "{page}");
+    for text in [&page, &stat, &folded, &full] {
+        let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= 200, "{longest}");
+    }
+    assert!(folded.lines().count() < 900 && folded.lines().count() < full.lines().count());
+    assert!(page.contains("bootstrap: nothing (") && !page.contains("re-install"), "{page}");
+    assert!(page.contains("master-0, master-1, master-2, worker-0, worker-1: reboot ("), "{page}");
+    // Ids of configs are no differences of their own.
+    assert!(folded.contains("~ infra/master-0 [1]\n    1 file as in ignition-id/master-0\n"), "{folded}");
+    assert!(
+        stat.lines().any(|line| line.starts_with("  ~ release/image ") && line.ends_with("[1]")),
+        "{stat}"
+    );
+    let download = folded.split("~ release/image [1]\n").nth(1).unwrap();
+    assert!(
+        download.lines().next().unwrap().ends_with("in what this cluster does not use (--full)"),
+        "{download}"
+    );
+    // Every difference once: by its object or file, its field and both values.
+    let diff = compare(&ws, 1, &["--release", "demo:4.18", "demo:4.22"]);
+    let mut seen = std::collections::BTreeSet::new();
+    for artifact in diff["artifacts"].as_array().unwrap() {
+        for one in artifact["differences"].as_array().unwrap() {
+            let place = one["place"].as_array().unwrap();
+            let at =
+                place.iter().rposition(|step| step["into"] == "file" || step["into"] == "object").unwrap();
+            let mut tail = place[at..].to_vec();
+            if tail[0]["into"] == "file" {
+                let name = tail[0]["name"].as_str().unwrap();
+                let name = if name.starts_with('/') { name } else { name.rsplit('/').next().unwrap() };
+                tail[0] = Value::from(name);
+            }
+            let told = format!("{tail:?} {} {} {} {}", one["kind"], one["old"], one["new"], one["hunks"]);
+            assert!(seen.insert(told.clone()), "{} tells it again: {told}", artifact["name"]);
+        }
+    }
+}
+
+/// Whoever adds a worker edits two lines; both are one cause.
+#[test]
+fn a_new_worker_is_one_cause() {
+    let ws = Workspace::example().prebuilt();
+    ws.build(&[]);
+    ws.edit(
+        "cluster.yaml",
+        "ip: 192.168.126.111}",
+        "ip: 192.168.126.111}\n- {name: worker-2, role: worker, ip: 192.168.126.112}",
+    );
+    ws.edit("install-config.yaml", "replicas: 2", "replicas: 3");
+    let diff = compare(&ws, 1, &["result", "cluster"]);
+    let causes = diff["causes"].as_array().unwrap();
+    assert_eq!(causes.len(), 1, "{causes:#?}");
+    assert_eq!((&causes[0]["what"], &causes[0]["to"]), (&"nodes".into(), &"worker-2".into()));
+    let files: Vec<&str> =
+        causes[0]["places"].as_array().unwrap().iter().map(|place| place["file"].as_str().unwrap()).collect();
+    assert_eq!(files, ["cluster.yaml", "install-config.yaml"]);
+    for artifact in diff["artifacts"].as_array().unwrap() {
+        assert_eq!(artifact["causes"], serde_json::json!([0]), "{}", artifact["name"]);
+    }
 }

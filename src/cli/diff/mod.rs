@@ -14,7 +14,7 @@ use super::arguments::Jobs;
 use super::output::{self, Colour, exit_code};
 use super::{Error, Printer, Result};
 use crate::base::redact::controls_terminal;
-use crate::compare::report::{self, Mark, Row};
+use crate::compare::report::{self, Detail, Mark, Row};
 use crate::openshift::workspace::{Env, Replacement};
 use sides::Request;
 
@@ -25,6 +25,7 @@ use sides::Request;
   tinderbox diff result cluster                what a build would change now
   tinderbox diff gen:3 gen:5 --only ignition/master-0
   tinderbox diff --release demo:4.18 demo:4.19 the upgrade, on this cluster
+  tinderbox diff --release demo:4.18 demo:4.19 --stat
   tinderbox diff --component machine-config-operator=./root
                                                what your build of a component changes on every node
   tinderbox diff . ../other-cluster --format markdown
@@ -60,6 +61,12 @@ pub(super) struct Args {
     /// The page alone, without details
     #[arg(long)]
     summary: bool,
+    /// The page, and one line per artifact with counts
+    #[arg(long, conflicts_with_all = ["summary", "full"])]
+    stat: bool,
+    /// Every difference: long artifacts and downloads are folded otherwise, unless `--only` names some
+    #[arg(long, conflicts_with = "summary")]
+    full: bool,
     /// Never start a pager
     #[arg(long)]
     no_pager: bool,
@@ -98,6 +105,12 @@ impl Args {
             renders.answer(&found, || static_pods::show(&found));
             return Ok(exit_code(found.is_sound()));
         }
+        let detail = match (self.summary, self.stat, self.full || !self.only.is_empty()) {
+            (true, ..) => Detail::Nothing,
+            (_, true, _) => Detail::Counts,
+            (.., true) => Detail::Everything,
+            _ => Detail::Folded,
+        };
         let found = sides::diff(
             env,
             &Request { sides: self.sides, releases, components: self.component, only: self.only, jobs },
@@ -108,7 +121,7 @@ impl Args {
             Format::Markdown => output::text(&report::markdown(&found)),
             Format::Html => output::text(&report::html(&found)),
             Format::Text if found.is_empty() => {}
-            Format::Text => show(&report::rows(&found, !self.summary), self.no_pager),
+            Format::Text => show(&report::rows(&found, detail), self.no_pager),
         }
         Ok(exit_code(found.is_empty()))
     }
@@ -146,14 +159,21 @@ fn painted(row: &Row, width: Option<usize>) -> String {
     output::stdout_paint(&cut, colour)
 }
 
-/// Whether a pager took the text: the user's, else `less`.
+/// Whether a pager took the text: the user's, else `less`. As for git, an empty PAGER or `cat` means none, and so does
+/// NO_PAGER.
 #[expect(
     clippy::disallowed_methods,
     reason = "PAGER and the pager are about the terminal, which only cli knows"
 )]
 fn page(text: &str) -> bool {
-    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
-    let pager = pager.unwrap_or_else(|| "less".to_owned());
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    if is_set("NO_PAGER")
+        || pager.trim() == "cat"
+        || std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+    {
+        return false;
+    }
     let mut words = pager.split_whitespace();
     let Some(program) = words.next() else { return false };
     let mut command = Command::new(program);

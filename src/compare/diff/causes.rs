@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::walk::Paired;
 use super::{Result, Side};
+use crate::base::hint::Place;
 use crate::compare::cause::{Cause, CauseKind};
 use crate::engine::drv;
 use crate::engine::store::Trace;
@@ -106,8 +107,12 @@ impl<'a> History<'a> {
             via.insert(name, inputs);
         }
         let merged = Merged::of(own.values().flatten());
-        for found in own.values_mut() {
-            *found = std::mem::take(found).into_iter().map(|cause| merged.one(cause)).collect();
+        for (name, found) in &mut own {
+            let of_node = merged.nodes.as_ref().filter(|_| self.of[*name].lone && merged.is_of_node(name));
+            *found = match of_node {
+                Some(cause) => [cause.clone()].into(),
+                None => std::mem::take(found).into_iter().map(|cause| merged.one(cause)).collect(),
+            };
         }
         let reached = |name: &'_ str| {
             let mut reached: BTreeSet<&str> =
@@ -180,7 +185,16 @@ struct Merged {
     release: Option<Cause>,
     /// The seed: it keys the digests of secrets, so with another seed every secret looks different.
     seed: Option<Cause>,
+    /// The nodes that came or went, whichever of their fields artifacts read, and the number of replicas that follows.
+    nodes: Option<Cause>,
+    /// Their names.
+    names: BTreeSet<String>,
 }
+
+/// The fields of a node are below this one, by its name.
+const NODES: &str = "nodes.";
+/// The last part of the field that counts the nodes of a role.
+const REPLICAS: &str = ".replicas";
 
 impl Merged {
     fn of<'c>(all: impl Iterator<Item = &'c Cause> + Clone) -> Self {
@@ -188,17 +202,65 @@ impl Merged {
         let is_version = |cause: &&Cause| cause.what == "lock.release.version";
         let release = all.clone().filter(is(CauseKind::Release)).max_by_key(is_version);
         let release = release.map(|found| Cause { what: "lock.release".to_owned(), ..found.clone() });
-        Self { release, seed: all.clone().find(is(CauseKind::Seed)).cloned() }
+        let names: BTreeSet<String> = all.clone().filter_map(lone_node).map(str::to_owned).collect();
+        Self {
+            release,
+            seed: all.clone().find(is(CauseKind::Seed)).cloned(),
+            nodes: nodes(all, &names),
+            names,
+        }
+    }
+
+    /// Whether an artifact belongs to a node that came or went.
+    fn is_of_node(&self, artifact: &str) -> bool {
+        let is_its = |name: &String| {
+            artifact.strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with(['/', '-']))
+        };
+        self.names.iter().any(is_its)
     }
 
     fn one(&self, cause: Cause) -> Cause {
         let stands = match cause.kind {
             // Tables follow the release. If the release is the same, the table itself changed.
             CauseKind::Release | CauseKind::Versioned => self.release.clone(),
+            CauseKind::Config if lone_node(&cause).is_some() || cause.what.ends_with(REPLICAS) => {
+                self.nodes.clone()
+            }
             // Before and after look alike: only their digests differ.
             CauseKind::Config if cause.from.is_some() && cause.from == cause.to => self.seed.clone(),
             _ => None,
         };
         stands.unwrap_or(cause)
     }
+}
+
+/// The name of the node that only one side has, if a cause is about one.
+fn lone_node(cause: &Cause) -> Option<&str> {
+    let is_lone = cause.kind == CauseKind::Config && cause.from.is_some() != cause.to.is_some();
+    cause.what.strip_prefix(NODES).filter(|_| is_lone)?.split('.').next()
+}
+
+/// One cause for all nodes that came or went, with every line that says so.
+fn nodes<'c>(all: impl Iterator<Item = &'c Cause>, names: &BTreeSet<String>) -> Option<Cause> {
+    if names.is_empty() {
+        return None;
+    }
+    let (mut places, mut came, mut went) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for cause in all.filter(|cause| cause.kind == CauseKind::Config) {
+        match lone_node(cause) {
+            Some(node) if cause.from.is_none() => drop(came.insert(node)),
+            Some(node) => drop(went.insert(node)),
+            None if cause.what.ends_with(REPLICAS) => {}
+            None => continue,
+        }
+        let line = |place: &Place| match lone_node(cause) {
+            Some(node) => Place { field: format!("{NODES}{node}"), ..place.clone() },
+            None => place.clone(),
+        };
+        places.extend(cause.places.iter().map(line));
+    }
+    let side =
+        |names: BTreeSet<&str>| (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "));
+    let cause = Cause::new(CauseKind::Config, NODES.trim_end_matches('.'));
+    Some(Cause { from: side(went), to: side(came), places: places.into_iter().collect(), ..cause })
 }

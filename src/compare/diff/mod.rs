@@ -72,9 +72,12 @@ pub struct Artifact {
     pub causes: Vec<usize>,
     /// Inputs that differ too.
     pub via: Vec<String>,
+    /// Whether it is a download, with much that this cluster does not use.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub download: bool,
     /// Differences that are not reported elsewhere.
     pub differences: Vec<Difference>,
-    /// Differences that an earlier artifact has too.
+    /// Differences that an earlier artifact has too, or another file of this one.
     pub same: Vec<Same>,
 }
 

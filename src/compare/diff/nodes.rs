@@ -19,6 +19,8 @@ use crate::compare::delta::{
 use crate::openshift::ignition::{ENCAPSULATED_PATH, Manifest, OriginKind, UNITS, Written, unit_path};
 use crate::openshift::knowledge::{Disruption, Effect};
 
+/// Only the bootstrap node has it. That node is removed once the control plane has moved: nothing happens to it later.
+const BOOTKUBE: &str = "/usr/local/bin/bootkube.sh";
 /// Where the files are.
 const FILES: &str = "tree/";
 
@@ -194,7 +196,8 @@ pub(super) fn impact(
     }
     if let Some((effect, because)) = effects.pop_last() {
         impact.because = because;
-        impact.effect = whole.then_some(effect);
+        let is_bootstrap = before.contains_key(BOOTKUBE);
+        impact.effect = whole.then_some(if is_bootstrap { Effect::FirstBoot } else { effect });
     }
     Ok((!impact.because.is_empty()).then_some(impact))
 }

@@ -1,5 +1,6 @@
 //! Walks over both sides: pairs them, skips equal parts, and reads only the rest.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
@@ -50,9 +51,10 @@ pub fn compare(
     let mut impacts = Vec::new();
     let policy: Vec<&Disruption> = disruption.select(summary::release(new)?).collect();
     for (work, read) in works.iter().zip(read) {
-        let (artifact, files) = reported.artifact(work, read);
-        impacts.extend(nodes::impact(work.name, &work.lists, &work.old, &work.new, &policy)?);
         let (causes, via) = of.get(work.name).cloned().unwrap_or_default();
+        let (mut artifact, files) = reported.artifact(work, read, via.last().map(String::as_str));
+        artifact.download = history.is_source(work.name);
+        impacts.extend(nodes::impact(work.name, &work.lists, &work.old, &work.new, &policy)?);
         if artifact.state != ArtifactState::Changed || files > 0 {
             artifacts.push(Artifact { causes, via, ..artifact });
         }
@@ -245,22 +247,27 @@ struct Reported<'a> {
 }
 
 impl<'a> Reported<'a> {
-    /// The artifact with its new differences, and how many of its files differ in meaning.
-    fn artifact(&mut self, work: &Work<'a>, read: Vec<Vec<Change>>) -> (Artifact, usize) {
-        let mut same: BTreeMap<&str, usize> = BTreeMap::new();
-        work.elsewhere.iter().for_each(|first| *same.entry(first).or_default() += 1);
+    /// The artifact with its new differences, and how many of its files differ in meaning. `via` is an input that differs
+    /// too: a file that only refers to it by its id has no difference of its own.
+    fn artifact(&mut self, work: &Work<'a>, read: Vec<Vec<Change>>, via: Option<&str>) -> (Artifact, usize) {
+        let mut same: BTreeMap<String, usize> = BTreeMap::new();
+        work.elsewhere.iter().for_each(|first| *same.entry((*first).to_owned()).or_default() += 1);
         let mut differences = Vec::new();
         let mut files = work.elsewhere.len();
         for changes in read.into_iter().filter(|changes| !changes.is_empty()) {
             files += 1;
             let mut firsts = BTreeSet::new();
             for change in changes {
-                let key = (tail(&change.place), change.kind, change.edit.clone());
-                let first = *self.by.entry(key).or_insert(work.name);
-                if first == work.name {
-                    differences.push(Difference { severity: weigh(&change), change });
-                } else {
-                    firsts.insert(first);
+                if let Some(via) = via.filter(|_| is_reference(&change)) {
+                    firsts.insert(via.to_owned());
+                    continue;
+                }
+                match self.by.entry((tail(&change.place), change.kind, change.edit.clone())) {
+                    Entry::Vacant(new) => {
+                        new.insert(work.name);
+                        differences.push(Difference { severity: weigh(&change), change });
+                    }
+                    Entry::Occupied(first) => drop(firsts.insert((*first.get()).to_owned())),
                 }
             }
             firsts.into_iter().for_each(|first| *same.entry(first).or_default() += 1);
@@ -272,7 +279,7 @@ impl<'a> Reported<'a> {
             _ => ArtifactState::Changed,
         };
         let object = |part: Option<&Part>| part.and_then(|part| part.tree.object());
-        let same = same.into_iter().map(|(artifact, files)| Same { artifact: artifact.to_owned(), files });
+        let same = same.into_iter().map(|(artifact, files)| Same { artifact, files });
         let artifact = Artifact {
             name: work.name.to_owned(),
             state,
@@ -281,6 +288,7 @@ impl<'a> Reported<'a> {
             new: object(work.paired.new),
             causes: Vec::new(),
             via: Vec::new(),
+            download: false,
             differences,
             same: same.collect(),
         };
@@ -288,10 +296,11 @@ impl<'a> Reported<'a> {
     }
 }
 
-/// The path from the innermost file on, by that file's own name: the same for a file in an artifact, in the tree that
-/// it is copied to, and on a node.
+/// The path from the innermost object or file on. An object is known by its kind and name, a file by its own name: the
+/// same in an artifact, in the tree that it is copied to, and on a node.
 fn tail(place: &[PlaceStep]) -> Vec<PlaceStep> {
-    let at = place.iter().rposition(|step| step.into == StepKind::File).unwrap_or(0);
+    let is_start = |step: &PlaceStep| matches!(step.into, StepKind::File | StepKind::Object);
+    let at = place.iter().rposition(is_start).unwrap_or(0);
     let mut tail = place[at..].to_vec();
     if let Some(first) =
         tail.first_mut().filter(|first| first.into == StepKind::File && !first.name.starts_with('/'))
@@ -299,4 +308,26 @@ fn tail(place: &[PlaceStep]) -> Vec<PlaceStep> {
         first.name = crate::engine::tree::leaf(&first.name).to_owned();
     }
     tail
+}
+
+/// Whether lines differ in nothing but ids of objects, whole or shortened.
+fn is_reference(change: &Change) -> bool {
+    let Edit::Lines { hunks, cut: 0 } = &change.edit else { return false };
+    let side = |sign: char| -> Vec<String> {
+        let lines = hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == sign);
+        lines.map(|line| without_ids(&line.text)).collect()
+    };
+    let (old, new) = (side('-'), side('+'));
+    !old.is_empty() && old == new
+}
+
+/// A text with a star for each word that may be an id: at least 16 characters of its alphabet.
+fn without_ids(text: &str) -> String {
+    let is_id = |word: &str| word.len() >= 16 && word.bytes().all(|c| matches!(c, b'a'..=b'z' | b'2'..=b'7'));
+    let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
+    let word = |word: &str| {
+        let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        if is_id(bare) { format!("*{}", &word[bare.len()..]) } else { word.to_owned() }
+    };
+    words.map(word).collect()
 }

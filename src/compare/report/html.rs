@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::rows::{Mark, Row, rows};
+use super::rows::{Detail, Mark, Row, rows};
 use crate::compare::diff::Diff;
 
 const PAGE: &str = include_str!("page/page.html");
@@ -33,7 +33,10 @@ const REPORT: &str = concat!(include_str!("page/report.js"), "shell();\nstartRep
 pub(crate) fn html(diff: &Diff) -> String {
     let title = format!("{} → {}", diff.old, diff.new);
     let script = [SHELL, DIFF].concat();
-    page(&Page { kind: "diff", title: &title, script: &script, fallback: &plain(&rows(diff, true)) }, diff)
+    page(
+        &Page { kind: "diff", title: &title, script: &script, fallback: &plain(&rows(diff, Detail::Folded)) },
+        diff,
+    )
 }
 
 /// A build as a page: its document, and its rows for readers without scripts.

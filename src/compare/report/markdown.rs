@@ -1,6 +1,6 @@
 //! A comparison as Markdown for a pull request: the page as lists, with foldable details.
 
-use super::rows::{Mark, Row, rows};
+use super::rows::{Detail, Mark, Row, rows};
 use super::{edit, location};
 use crate::compare::delta::Edit;
 use crate::compare::diff::{Artifact, ArtifactState, Diff};
@@ -10,7 +10,7 @@ const LINES: usize = 200;
 
 pub(crate) fn markdown(diff: &Diff) -> String {
     let mut text = String::new();
-    for Row { mark, text: row } in rows(diff, false) {
+    for Row { mark, text: row } in rows(diff, Detail::Nothing) {
         match mark {
             Mark::Title if text.is_empty() => text.push_str(&format!("## {}\n", escape(&row))),
             Mark::Title => text.push_str(&format!("\n### {}\n\n", capital(&row))),
@@ -76,6 +76,12 @@ fn artifact(text: &mut String, artifact: &Artifact) {
 fn lines(artifact: &Artifact) -> Vec<String> {
     let mut lines = Vec::new();
     let mut last = Vec::new();
+    if artifact.download {
+        return vec![format!(
+            "# {} differences in what this cluster does not use",
+            artifact.differences.len()
+        )];
+    }
     for difference in &artifact.differences {
         let (inside, field) = location(&difference.change);
         if inside != last {

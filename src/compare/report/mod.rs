@@ -7,7 +7,7 @@ mod rows;
 
 pub(crate) use html::{build, html};
 pub(crate) use markdown::markdown;
-pub(crate) use rows::{Mark, Row, rows};
+pub(crate) use rows::{Detail, Mark, Row, rows};
 
 use crate::base::secret::MASK;
 use crate::compare::cause::{Cause, CauseKind};
@@ -20,9 +20,17 @@ pub(crate) const DIFF_SCHEMA: &str = include_str!("../diff/schema.json");
 /// The schema of the document of `report --json`.
 pub(crate) const REPORT_SCHEMA: &str = include_str!("schema.json");
 
+/// Longer values are truncated on one line.
+const VALUE: usize = 100;
+
 fn value(shown: &ShownValue) -> String {
     match shown {
-        ShownValue::Text(text) => text.trim_end().replace('\n', "⏎"),
+        ShownValue::Text(text) => {
+            let lines = text.trim_end().lines().count();
+            let more = if lines > 1 { format!(" ({lines} lines)") } else { String::new() };
+            let line = text.trim_end().replace('\n', "⏎");
+            if line.chars().count() <= VALUE { line } else { narrow(line, VALUE) + &more }
+        }
         ShownValue::Secret => MASK.to_owned(),
         ShownValue::Bytes { size, blake3 } => {
             format!("{size} bytes, blake3 {}", blake3.get(..12).unwrap_or(blake3))
@@ -121,7 +129,15 @@ fn schema(one: &SchemaChange) -> String {
         [] => String::new(),
         some => format!("; used by {}", some.join(", ")),
     };
-    format!("{} {} {}{used}", one.crd, one.field, one.what.replace('\n', "⏎"))
+    format!("{} {} {}{used}", one.crd, one.field, narrow(one.what.replace('\n', "⏎"), VALUE))
+}
+
+/// A text of at most `width` characters.
+fn narrow(text: String, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text,
+        Some(_) => text.chars().take(width - 1).chain(['…']).collect(),
+    }
 }
 
 /// The distinctive part of a digest or image reference.

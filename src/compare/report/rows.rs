@@ -1,11 +1,27 @@
 //! A comparison as rows for a terminal: one page first, details below.
 
-use super::{cause, edit, effect, flag, location, schema, short, together};
+use super::{cause, edit, effect, flag, location, narrow, schema, short, together};
 use crate::compare::delta::Edit;
 use crate::compare::diff::{Artifact, ArtifactState, Diff, Difference, ImageChange, NodeImpact, Severity};
+use crate::openshift::knowledge::Effect;
 
 /// How many entries of a kind the page lists; the details have all.
-const LISTED: usize = 12;
+const LISTED: usize = 5;
+/// How many rows of an artifact are shown while it is folded.
+const FOLDED: usize = 40;
+/// Rows are truncated to this many characters; the JSON document has everything.
+const WIDTH: usize = 200;
+
+/// How much to show below the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Nothing,
+    /// One row per artifact, with counts.
+    Counts,
+    /// Every artifact, but not all of a long one, and of a download only that it differs.
+    Folded,
+    Everything,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -28,16 +44,20 @@ pub(crate) enum Mark {
     Dim,
 }
 
-/// The whole comparison; without `details`, only the page.
-pub(crate) fn rows(diff: &Diff, details: bool) -> Vec<Row> {
+/// The page, and the details below it.
+pub(crate) fn rows(diff: &Diff, detail: Detail) -> Vec<Row> {
     let mut page = Page::default();
     page.row(Mark::Title, format!("{} → {}", diff.old, diff.new));
     page.counts(diff);
     page.nodes(diff);
     page.changes(diff);
     page.causes(diff);
-    if details {
-        diff.artifacts.iter().for_each(|artifact| page.artifact(artifact));
+    match detail {
+        Detail::Nothing => {}
+        Detail::Counts => page.stat(diff),
+        Detail::Folded | Detail::Everything => {
+            diff.artifacts.iter().for_each(|artifact| page.artifact(artifact, detail));
+        }
     }
     page.0
 }
@@ -47,7 +67,7 @@ struct Page(Vec<Row>);
 
 impl Page {
     fn row(&mut self, mark: Mark, text: impl Into<String>) {
-        self.0.push(Row { mark, text: text.into() });
+        self.0.push(Row { mark, text: narrow(text.into(), WIDTH) });
     }
 
     fn list(&mut self, title: &str, rows: Vec<(Mark, String)>) {
@@ -99,12 +119,18 @@ impl Page {
         for group in groups {
             let NodeImpact { effect: does, because, units, .. } = group[0];
             let names = together(group.iter().map(|node| node.node.as_str()));
-            let few: Vec<&str> = because.iter().take(3).map(String::as_str).collect();
-            let more = because.len().saturating_sub(few.len());
+            if *does == Some(Effect::FirstBoot) {
+                let files = counted(because.len(), "file");
+                rows.push((Mark::Plain, format!("{names}: nothing ({files} for a new installation only)")));
+                continue;
+            }
+            let some: Vec<&str> = because.iter().take(3).map(String::as_str).collect();
+            let more = because.len().saturating_sub(some.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            rows.push((Mark::Changed, format!("{names}: {} ({}{more})", effect(*does), few.join(", "))));
-            if !units.is_empty() {
-                rows.push((Mark::Plain, format!("  units: {}", units.join(", "))));
+            rows.push((Mark::Changed, format!("{names}: {} ({}{more})", effect(*does), some.join(", "))));
+            if !units.is_empty() && does.is_some() {
+                let units: Vec<&str> = units.iter().map(String::as_str).collect();
+                rows.push((Mark::Plain, format!("  units: {}", few(&units))));
             }
         }
         self.list("running nodes", rows);
@@ -112,7 +138,7 @@ impl Page {
 
     fn changes(&mut self, diff: &Diff) {
         let summary = &diff.summary;
-        self.list("images", summary.images.iter().map(image).collect());
+        self.images(&summary.images);
         let of = |sign: char| match sign {
             '+' => Mark::Added,
             '-' => Mark::Removed,
@@ -152,19 +178,56 @@ impl Page {
         self.list("certificates", certificates.collect());
     }
 
+    /// Images one by one, or, if a release moves them all, their names.
+    fn images(&mut self, images: &[ImageChange]) {
+        if images.len() <= LISTED {
+            return self.list("images", images.iter().map(image).collect());
+        }
+        let of = |wanted: fn(&ImageChange) -> bool| -> Vec<&str> {
+            images.iter().filter(|one| wanted(one)).map(|one| one.component.as_str()).collect()
+        };
+        let moved = of(|one| one.old.is_some() && one.new.is_some());
+        let (come, gone) = (of(|one| one.old.is_none()), of(|one| one.new.is_none()));
+        let kinds = [(Mark::Changed, '~', moved), (Mark::Added, '+', come), (Mark::Removed, '-', gone)];
+        let kinds = kinds.into_iter().filter(|(_, _, names)| !names.is_empty());
+        let rows =
+            kinds.map(|(mark, sign, names)| (mark, format!("{sign} {}: {}", names.len(), few(&names))));
+        self.list("images", rows.collect());
+    }
+
+    /// One row per artifact: how much was added, removed and changed, and why.
+    fn stat(&mut self, diff: &Diff) {
+        let width = diff.artifacts.iter().map(|one| one.name.chars().count()).max().unwrap_or_default();
+        self.row(Mark::Title, "differences by artifact");
+        for artifact in &diff.artifacts {
+            let (sign, mark) = sign(artifact.state);
+            let count = |is: fn(&Edit) -> bool| {
+                artifact.differences.iter().filter(|one| is(&one.change.edit)).count()
+            };
+            let added = count(|edit| matches!(edit, Edit::Added { .. }));
+            let removed = count(|edit| matches!(edit, Edit::Removed { .. }));
+            let changed = artifact.differences.len() - added - removed;
+            let counts = [(added, '+'), (removed, '-'), (changed, '~')];
+            let counts = counts.iter().filter(|(count, _)| *count > 0);
+            let counts: Vec<String> = counts.map(|(count, sign)| format!("{sign}{count}")).collect();
+            let counts = if counts.is_empty() { "as in its inputs".to_owned() } else { counts.join(" ") };
+            let name = if artifact.name.is_empty() { "files" } else { &artifact.name };
+            self.row(
+                mark,
+                format!("  {sign} {name:<width$}  {counts:<16}  {}", causes_of(artifact)).trim_end(),
+            );
+        }
+    }
+
     fn causes(&mut self, diff: &Diff) {
         let numbered = diff.causes.iter().enumerate();
         let rows = numbered.map(|(at, one)| (Mark::Plain, format!("[{}] {}", at + 1, cause(one))));
         self.list("causes", rows.collect());
     }
 
-    fn artifact(&mut self, artifact: &Artifact) {
-        let (sign, mark) = match artifact.state {
-            ArtifactState::Added => ('+', Mark::Added),
-            ArtifactState::Removed => ('-', Mark::Removed),
-            ArtifactState::Renamed | ArtifactState::Changed => ('~', Mark::Changed),
-        };
-        let causes: String = artifact.causes.iter().map(|at| format!("[{}]", at + 1)).collect();
+    fn artifact(&mut self, artifact: &Artifact, detail: Detail) {
+        let (sign, mark) = sign(artifact.state);
+        let causes = causes_of(artifact);
         let name = match (&artifact.before, artifact.name.as_str()) {
             (Some(before), name) => format!("{before} → {name}"),
             (None, "") => "files".to_owned(),
@@ -172,8 +235,19 @@ impl Page {
         };
         self.row(Mark::Plain, "");
         self.row(mark, format!("{sign} {name} {causes}").trim_end().to_owned());
-        let mut last = Vec::new();
-        for difference in &artifact.differences {
+        let folded = detail == Detail::Folded;
+        if folded && artifact.download && !artifact.differences.is_empty() {
+            let differences = counted(artifact.differences.len(), "more difference");
+            return self
+                .row(Mark::Dim, format!("    {differences} in what this cluster does not use (--full)"));
+        }
+        let (mut last, start) = (Vec::new(), self.0.len());
+        for (at, difference) in artifact.differences.iter().enumerate() {
+            if folded && self.0.len() - start >= FOLDED {
+                let more = counted(artifact.differences.len() - at, "more difference");
+                self.row(Mark::Dim, format!("    and {more} (--only {name} or --full shows them)"));
+                break;
+            }
             let (inside, field) = location(&difference.change);
             if inside != last {
                 self.row(Mark::Place, format!("    {}", inside.join(" › ")));
@@ -182,8 +256,12 @@ impl Page {
             self.difference(difference, &field);
         }
         for same in &artifact.same {
-            let files = if same.files == 1 { "1 file".to_owned() } else { format!("{} files", same.files) };
-            self.row(Mark::Dim, format!("    {files} as in {}", same.artifact));
+            let place = if same.artifact == artifact.name {
+                "above".to_owned()
+            } else {
+                format!("in {}", same.artifact)
+            };
+            self.row(Mark::Dim, format!("    {} as {place}", counted(same.files, "file")));
         }
     }
 
@@ -217,6 +295,29 @@ impl Page {
             }
         }
     }
+}
+
+fn sign(state: ArtifactState) -> (char, Mark) {
+    match state {
+        ArtifactState::Added => ('+', Mark::Added),
+        ArtifactState::Removed => ('-', Mark::Removed),
+        ArtifactState::Renamed | ArtifactState::Changed => ('~', Mark::Changed),
+    }
+}
+
+fn causes_of(artifact: &Artifact) -> String {
+    artifact.causes.iter().map(|at| format!("[{}]", at + 1)).collect()
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// The first names of a list, and how many more there are.
+fn few(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names[..names.len().min(LISTED)].join(", "))
 }
 
 fn image(one: &ImageChange) -> (Mark, String) {
