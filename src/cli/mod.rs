@@ -185,13 +185,13 @@ pub fn main() -> ExitCode {
         });
     });
     let json = args.global.json;
-    let is_diff = matches!(args.verb, Verb::Diff(_));
+    // For these, 1 is an answer: different, or cannot go.
+    let answers = matches!(args.verb, Verb::Diff(_) | Verb::Release(release::Verb::Try(_)));
     match run(args, &cancel) {
         Ok(code) => code,
         Err(error) => {
             let code = error::print(&error, json);
-            // For `diff`, 1 means different.
-            if is_diff { ExitCode::from(2) } else { code }
+            if answers { ExitCode::from(2) } else { code }
         }
     }
 }

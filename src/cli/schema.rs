@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::{Printer, Result, output};
-use crate::compare::report;
+use crate::compare::{readiness, report};
 use crate::openshift::config;
 use crate::openshift::workspace::Env;
 
@@ -29,6 +29,8 @@ enum Of {
     Diff,
     /// The document of `report --json`
     Report,
+    /// The document of `release try --json`
+    ReleaseTry,
 }
 
 impl Args {
@@ -38,6 +40,7 @@ impl Args {
             Of::Cluster => output::json(&config::schema()),
             Of::Diff => output::text(report::DIFF_SCHEMA),
             Of::Report => output::text(report::REPORT_SCHEMA),
+            Of::ReleaseTry => output::text(readiness::SCHEMA),
         }
         Ok(ExitCode::SUCCESS)
     }

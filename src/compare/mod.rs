@@ -10,6 +10,7 @@
 //! | `hand_over` | compares our objects with those of the operators' own renders |
 //! | `program_settings` | what a program of a static pod is told: flags, environment, configuration, pod |
 //! | `static_pods` | compares that with the operators' own renders |
+//! | `readiness` | whether a cluster can go to a release |
 //! | `report` | results as rows, Markdown and pages |
 
 pub(crate) mod cause;
@@ -17,5 +18,6 @@ pub(crate) mod delta;
 pub(crate) mod diff;
 pub(crate) mod hand_over;
 mod program_settings;
+pub(crate) mod readiness;
 pub(crate) mod report;
 pub(crate) mod static_pods;

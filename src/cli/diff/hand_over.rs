@@ -49,9 +49,17 @@ pub(super) fn show(found: &HandOverComparison) {
 
 /// Builds both sides, compares all renders that can be run, and lists the others.
 pub(super) fn compare(env: Env<'_>, jobs: usize) -> Result<HandOverComparison> {
-    let workspace = Workspace::load(env, Missing::Make)?;
+    compare_in(&Workspace::load(env, Missing::Make)?, env, jobs)
+}
+
+/// The same, for a cluster that is read already.
+pub(in crate::cli) fn compare_in(
+    workspace: &Workspace,
+    env: Env<'_>,
+    jobs: usize,
+) -> Result<HandOverComparison> {
     let names = [OURS, "render"].into_iter().chain(PAYLOAD).map(str::to_owned).collect::<Vec<_>>();
-    let built = renders::build(&workspace, env, jobs, &names)?;
+    let built = renders::build(workspace, env, jobs, &names)?;
     let objects = |name: &str, wanted: &dyn Fn(&str) -> bool| match built.done.get(name) {
         Some(object) => Ok(read(built.session.store(), *object, wanted)?),
         None => Err(Error::NotBuilt { target: name.to_owned() }),

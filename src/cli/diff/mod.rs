@@ -1,6 +1,6 @@
 //! `diff`: the comparison on a terminal, as JSON, as Markdown or as a page.
 
-mod hand_over;
+pub(super) mod hand_over;
 mod renders;
 mod sides;
 mod static_pods;

@@ -1,16 +1,18 @@
-//! `release …`: what a release is, and copies of it.
+//! `release …`: what a release is, whether a cluster can go to it, and copies of it.
 
 mod info;
 mod mirror;
+mod try_release;
 
 use super::{Error, Result, verbs};
 use crate::engine::registry::{NameError, Sha256};
 use crate::openshift::lock::LockedRelease;
 
 verbs! {
-    "Look into a release, or copy it";
+    "Look into a release, try it, or copy it";
     Info(info::Args),
     Mirror(mirror::Args),
+    Try(try_release::Args),
 }
 
 fn digest_of(release: &LockedRelease) -> Result<Sha256> {

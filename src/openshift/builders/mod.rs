@@ -11,7 +11,7 @@ mod objects;
 mod patch;
 mod pki;
 mod projection;
-mod release;
+pub(crate) mod release;
 mod secrets;
 mod tree;
 pub(crate) mod validate;

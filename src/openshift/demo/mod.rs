@@ -93,6 +93,9 @@ const fn all(variant: Variant) -> [Version; NAMES.len()] {
     ]
 }
 
+/// Why an image is not there.
+pub(crate) const NO_CONTENT: &str = "the demo release has no content";
+
 /// The available versions, as in `demo:VERSION`; each also with the suffix `-multi`.
 pub fn versions() -> &'static [&'static str] {
     &NAMES
@@ -194,7 +197,7 @@ impl Demo {
             image: image.to_string(),
             what: what.to_owned(),
             place: match component {
-                Some((name, _)) => format!("the demo release has no content for this component, {name}"),
+                Some((name, _)) => format!("{NO_CONTENT} for this component, {name}"),
                 // The demo is part of the program: another version of the program may have another demo.
                 None => format!(
                     "this tinderbox has another demo release; to use it, run `tinderbox lock --update release=demo:{}`",

@@ -114,7 +114,6 @@ impl Components {
     }
 
     /// The versions that rows mention.
-    #[cfg(test)]
     pub(super) fn mentioned(&self) -> impl Iterator<Item = crate::base::version::Version> {
         self.names.mentioned().chain(self.required.mentioned())
     }

@@ -34,6 +34,16 @@ impl Row for McoKind {
     }
 }
 
+impl McoKind {
+    pub(super) fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    pub(super) fn is_of_payload(&self) -> bool {
+        self.payload
+    }
+}
+
 impl Table<McoKind> {
     /// The values of `{mco.kinds}` in recipes, the fields of each kind in the form of the `tree` builder, and of
     /// `{mco.payload-kinds}`.

@@ -51,6 +51,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::base::hint::{Place, Problem, Problems};
+use crate::base::version::Version;
 use crate::engine::recipe::{self, NameTable, SourceFile, Sources};
 
 /// All tables, each parsed on first use.
@@ -101,6 +102,28 @@ impl Knowledge {
 
     pub fn built_in() -> Result<Self, Problems> {
         Self::read(&Sources::built_in())
+    }
+
+    /// The newest version that a row mentions: what changed after it is in no table.
+    pub(crate) fn newest(&self) -> Result<Option<Version>, Problems> {
+        let mentioned = self.annotations.get()?.mentioned().chain(self.boot_facts.get()?.mentioned());
+        let mentioned = mentioned.chain(self.components.get()?.mentioned());
+        let mentioned = mentioned.chain(self.mco_formats.get()?.mentioned());
+        let mentioned = mentioned.chain(self.mco_kinds.get()?.mentioned());
+        let mentioned =
+            mentioned.chain(self.operands.get()?.mentioned()).chain(self.trust.get()?.mentioned());
+        Ok(mentioned.max())
+    }
+
+    /// A value of the machine-config operator of this release.
+    pub(crate) fn mco_format(&self, release: Option<Release>, name: &str) -> Result<Option<&str>, Problems> {
+        Ok(self.mco_formats.get()?.value(release, name))
+    }
+
+    /// Kinds (`Kind.group`) that the machine-config controller of this release reads, and whether those of the payload go
+    /// into our render.
+    pub(crate) fn mco_kinds(&self, release: Option<Release>) -> Result<BTreeMap<&str, bool>, Problems> {
+        Ok(self.mco_kinds.get()?.select(release).map(|row| (row.kind(), row.is_of_payload())).collect())
     }
 
     /// The tables that recipes may use, by the part before the dot.

@@ -203,6 +203,16 @@ impl Workspace {
         Ok(self.images.as_ref().ok_or_else(nothing)?.get()?)
     }
 
+    /// The pinned release; none if its version is unknown.
+    pub(crate) fn release(&self) -> Option<Release> {
+        self.release
+    }
+
+    /// Runs programs of images.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
     /// The hand-over table, and the release to select from it.
     pub(crate) fn hand_over(&self) -> Result<(&HandOver, Option<Release>)> {
         Ok((self.knowledge.hand_over.get()?, self.release))

@@ -398,6 +398,9 @@ fn documents_are_as_their_schema_says() {
     ws.build(&[]);
     let report = ws.json(&["report"]);
     assert_eq!(judge(&ws, &shape, &report), Some(Ok(())));
+    let shape = String::from_utf8(ws.output(&["schema", "release-try"]).stdout).unwrap();
+    let tried = json(&["release", "try", "demo:4.22", "--json"], 0);
+    assert_eq!(judge(&ws, &shape, &tried), Some(Ok(())));
     assert!(judge(&ws, &shape, &release).unwrap().is_err());
     // The judge can say no.
     let breaks: [fn(&mut Value); 4] = [

@@ -8,3 +8,4 @@ mod host;
 pub(crate) mod pack;
 mod signatures;
 mod story;
+mod try_release;

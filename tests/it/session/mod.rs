@@ -433,6 +433,8 @@ fn json_of_every_verb_is_one_document() {
         &["store", "gc"],
         &["schema"],
         &["schema", "diff"],
+        &["schema", "release-try"],
+        &["release", "try", "demo:4.19"],
         &["report"],
     ] {
         ws.json(args); // parses all of stdout as one document

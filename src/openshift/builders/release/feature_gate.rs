@@ -176,6 +176,35 @@ impl<'a> Features<'a> {
     }
 }
 
+/// Kinds (`Kind.group`) of the objects of a payload that the CVO applies with these gates, each with a file that has one;
+/// and files that cannot be read.
+pub(crate) fn applied_kinds(
+    payload: &BTreeMap<String, String>,
+    set: &str,
+    version: &str,
+    gates: &BTreeSet<String>,
+) -> (BTreeMap<String, String>, Vec<String>) {
+    let set = if set.is_empty() { DEFAULT } else { set };
+    let major = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or_default();
+    let features = Features { set, major, enabled: Vec::new(), disabled: Vec::new() };
+    let (mut kinds, mut unreadable) = (BTreeMap::new(), Vec::new());
+    for (file, text) in payload {
+        match documents(file, text) {
+            Err(problem) => unreadable.push(problem),
+            Ok(manifests) => {
+                for manifest in manifests.iter().filter(|one| features.select(one, gates)) {
+                    let kind = match manifest.group.as_str() {
+                        "" => manifest.kind.clone(),
+                        group => format!("{}.{group}", manifest.kind),
+                    };
+                    kinds.entry(kind).or_insert_with(|| file.clone());
+                }
+            }
+        }
+    }
+    (kinds, unreadable)
+}
+
 impl<'p> Gates<'p> {
     /// Those of a manifest, if it is the FeatureGate of this set in our profile. A release also contains one without gates,
     /// which the CVO creates if none exists.

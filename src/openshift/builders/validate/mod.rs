@@ -24,6 +24,8 @@ mod secrets;
 mod signatures;
 mod tables;
 
+pub(crate) use pools::reads_ignition;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -84,7 +84,7 @@ pub(super) const IGNITION: Check = Check {
             let field = "spec.config.ignition.version";
             match config.get(field).and_then(YamlNode::text) {
                 None => report.at(config, ignition.line, field, "it is missing"),
-                Some(version) if !is_readable(version, newest) => {
+                Some(version) if !reads_ignition(version, newest) => {
                     let line = config.line(field).unwrap_or(ignition.line);
                     let message = format!("this release's MCO cannot read Ignition spec `{version}`");
                     report.at(config, line, field, message);
@@ -241,7 +241,7 @@ impl Rule<'_> {
 }
 
 /// Whether MCO reads a spec version: 2, which it translates, and 3 up to the newest that it knows.
-fn is_readable(version: &str, newest: &str) -> bool {
+pub(crate) fn reads_ignition(version: &str, newest: &str) -> bool {
     let minor = |version: &str| {
         let mut numbers = version.split('.').map(str::parse::<u32>);
         match (numbers.next()?, numbers.next()?, numbers.next()?, numbers.next()) {
@@ -262,12 +262,12 @@ mod tests {
     #[test]
     fn specs_up_to_the_newest_are_readable() {
         for version in ["2.2.0", "3.0.0", "3.4.0"] {
-            assert!(is_readable(version, "3.4.0"), "{version}");
+            assert!(reads_ignition(version, "3.4.0"), "{version}");
         }
         for version in ["3.5.0", "3.4", "3.5.0-experimental", "1.0.0", "4.0.0", ""] {
-            assert!(!is_readable(version, "3.4.0"), "{version}");
+            assert!(!reads_ignition(version, "3.4.0"), "{version}");
         }
-        assert!(is_readable("3.5.0", "3.5.0"));
+        assert!(reads_ignition("3.5.0", "3.5.0"));
     }
 
     #[test]

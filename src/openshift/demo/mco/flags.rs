@@ -20,6 +20,11 @@ impl Flags {
                 Some((name, value)) => (name, Some(value.to_owned())),
                 None => (flag, None),
             };
+            if name == "help" {
+                let names: String =
+                    known.iter().map(|(name, _)| format!("      --{name} string\n")).collect();
+                return Err(Stop::Help(format!("Usage:\n  bootstrap [flags]\n\nFlags:\n{names}")));
+            }
             let Some(slot) =
                 known.iter().find(|(known, _)| *known == name).and_then(|(known, _)| flags.get_mut(known))
             else {
@@ -52,6 +57,9 @@ mod tests {
         assert_eq!(parse("--a 1 --b=2"), Ok("1 2".into()));
         assert_eq!(parse("--b="), Ok("x ".into()));
         assert_eq!(parse("--c 1"), Err(Stop::Usage("unknown flag: --c".into())));
+        let help =
+            Stop::Help("Usage:\n  bootstrap [flags]\n\nFlags:\n      --a string\n      --b string\n".into());
+        assert_eq!(parse("--a 1 --help --c"), Err(help));
         assert_eq!(parse("--a"), Err(Stop::Usage("flag needs an argument: --a".into())));
         assert_eq!(parse("a"), Err(Stop::Usage("unexpected argument `a`".into())));
     }

@@ -75,6 +75,8 @@ pub(crate) struct Ended {
 
 #[derive(Debug, PartialEq)]
 enum Stop {
+    /// The user asked for help: exit 0.
+    Help(String),
     /// Invalid command line: exit 1.
     Usage(String),
     /// Like the real programs' log library: exit 255.
@@ -118,6 +120,7 @@ pub(crate) fn run(call: &Call<'_>) -> Ended {
         Ok(stdout) => (0, stdout),
         Err(stop) => {
             let (last, code) = match stop {
+                Stop::Help(help) => (help, 0),
                 Stop::Usage(problem) => {
                     (format!("Error: {problem}\n{}", line('F', "Error executing the command")), 1)
                 }
