@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::layout::{Access, Step};
 use super::watch::StartedProcess;
-use super::{Ended, HOST, Program, Ran, SandboxError, Setup, enter, filter, obstacle, user};
+use super::{Ended, HOST, Program, Ran, SandboxError, Setup, emulator, enter, filter, obstacle, user};
 use crate::base::fs;
 
 /// Where distributions install it.
@@ -26,6 +26,8 @@ pub(super) fn start(setup: &Setup<'_>, program: &Program<'_>) -> Result<StartedP
         let what = "as root, bwrap would run programs as root, and creating namespaces is forbidden";
         return Err(obstacle::forbidden(what, None));
     }
+    // It would give a program that the kernel refuses to the image's shell.
+    emulator::refuse_unregistered(program)?;
     let filter = filter_file().map_err(|errno| SandboxError::Failed {
         what: "cannot pass the system-call filter to bwrap".into(),
         source: errno.into(),

@@ -8,7 +8,8 @@
 //! ├── proc/    its own processes only, read-only; empty where the system refuses that
 //! ├── tmp/     private, empty, of limited size
 //! ├── out/     the only other writable place
-//! └── …        the inputs, read-only, where the recipe mounts them; for our scripts, `/.tinderbox` (see `interpreter`)
+//! └── …        the inputs, read-only, where the recipe mounts them; for our scripts and for programs of
+//!               another architecture, `/.tinderbox` (see `interpreter`, `emulator`)
 //! ```
 //!
 //! It runs as user 1000 on one CPU of host `tinderbox`, with `umask 022`, in its own session, without a way to gain privileges,
@@ -51,6 +52,7 @@
 mod bwrap;
 mod cgroup;
 mod conditions;
+mod emulator;
 mod enter;
 mod filter;
 mod interpreter;
@@ -71,7 +73,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use conditions::Variation;
+use emulator::Start;
 pub(crate) use interpreter::INTERPRETER;
+use interpreter::Script;
 pub(crate) use log::Log;
 pub(crate) use program::machine_of;
 pub(crate) use registry::{addresses as registry_addresses, run as run_with_registry};
@@ -127,6 +131,8 @@ pub struct Sandbox {
     works: OnceLock<Isolation>,
     /// The tinderbox that runs scripts; none in a process that is something else.
     executable: Option<PathBuf>,
+    /// Where emulators are; none for where distributions install them.
+    emulators: Option<Vec<PathBuf>>,
     variation: Variation,
     /// Where control groups can be made.
     hierarchies: OnceLock<cgroup::Hierarchies>,
@@ -258,6 +264,12 @@ pub enum SandboxError {
     },
     #[error("cannot run `{path}` of the image: {problem}")]
     Unusable { path: String, problem: String },
+    /// A program for another architecture, and nothing that emulates it.
+    #[error(
+        "cannot run `{path}` of the image: it is for {machine}, and this machine is {}",
+        program::MACHINE
+    )]
+    Foreign { path: String, machine: &'static str },
     /// Two mounts that overlap.
     #[error("`{target}` cannot be mounted: {problem}")]
     Layout { target: String, problem: String },
@@ -279,6 +291,7 @@ impl Hint for SandboxError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { hint, .. } => hint.clone(),
+            Self::Foreign { machine, .. } => Some(emulator::advice(machine)),
             Self::Forbidden { advice, .. } => Some(advice.clone()),
             Self::Fs(error) => error.hint(),
             Self::Failed { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
@@ -304,9 +317,10 @@ impl Sandbox {
     /// One that runs programs under other conditions, which must not change what they write.
     #[must_use]
     pub fn varied(&self, variation: Variation) -> Self {
-        let Self { only, works, executable, variation: _, hierarchies } = self;
+        let Self { only, works, executable, emulators, variation: _, hierarchies } = self;
         let (works, hierarchies) = (works.clone(), hierarchies.clone());
-        Self { only: *only, works, executable: executable.clone(), variation, hierarchies }
+        let (executable, emulators) = (executable.clone(), emulators.clone());
+        Self { only: *only, works, executable, emulators, variation, hierarchies }
     }
 
     /// What this sandbox changes.
@@ -314,17 +328,39 @@ impl Sandbox {
         self.variation
     }
 
+    /// Looks for emulators of other architectures in these directories only.
+    #[must_use]
+    pub fn emulating(self, directories: Vec<PathBuf>) -> Self {
+        Self { emulators: Some(directories), ..self }
+    }
+
+    /// How to run a program: a script of ours, one for another architecture, or any other.
+    fn start(&self, program: &Program<'_>) -> Result<Start, SandboxError> {
+        let Some(found) = program::find(program)? else { return Ok(Start::Native) };
+        if let Some(script) = interpreter::script(program, &found, self.executable.as_deref())? {
+            return Ok(Start::Through(script));
+        }
+        let directories = self.emulators.clone().unwrap_or_else(emulator::directories);
+        emulator::start(program, &found, &directories)
+    }
+
     /// Runs a program until it ends. With `cancel` set, it is killed.
     pub fn run(&self, program: &Program<'_>, cancel: &AtomicBool) -> Result<Ran, SandboxError> {
-        let found = program::find(program)?;
-        let script = match found {
-            Some(found) => interpreter::script(program, &found, self.executable.as_deref())?,
-            None => None,
-        };
-        let program = &match &script {
-            Some(script) => Program { argv: &script.argv, inputs: &script.inputs, ..program.clone() },
-            None => program.clone(),
-        };
+        match self.start(program)? {
+            Start::Native => self.run_started(program, cancel),
+            Start::Through(Script { argv, inputs }) => {
+                self.run_started(&Program { argv: &argv, inputs: &inputs, ..program.clone() }, cancel)
+            }
+            Start::Foreign(machine) => {
+                let ran = self.run_started(program, cancel);
+                let path = program.argv.first().cloned().unwrap_or_default();
+                if emulator::is_refused(&ran) { Err(SandboxError::Foreign { path, machine }) } else { ran }
+            }
+        }
+    }
+
+    /// Runs a program that the kernel can execute.
+    fn run_started(&self, program: &Program<'_>, cancel: &AtomicBool) -> Result<Ran, SandboxError> {
         let served = program.registry.map(|directory| {
             interpreter::interpreted(
                 program,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use super::emulator::{Foreign, foreign_program};
 use super::{Program, SandboxError};
 use crate::base::fs;
 use crate::base::hint::did_you_mean;
@@ -35,7 +36,7 @@ pub(super) fn find(program: &Program<'_>) -> Result<Option<PathBuf>, SandboxErro
 }
 
 /// The path on disk of a path in the image, following links inside the image.
-fn resolve(root: &Path, path: &str) -> Option<PathBuf> {
+pub(super) fn resolve(root: &Path, path: &str) -> Option<PathBuf> {
     let mut open: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
     let (mut at, mut links) = (PathBuf::new(), 0);
     while let Some(part) = open.pop() {
@@ -69,13 +70,14 @@ fn resolve(root: &Path, path: &str) -> Option<PathBuf> {
 /// Explains why an existing program was not executed.
 pub(super) fn not_executed(program: &Program<'_>, errno: Errno) -> SandboxError {
     let path = program.argv.first().cloned().unwrap_or_default();
-    let head =
-        resolve(program.root, &path).and_then(|found| fs::read_head(&found, 4096).ok()).unwrap_or_default();
+    let found = resolve(program.root, &path);
+    let foreign = found.as_ref().and_then(|found| foreign_program(program.root, found).ok().flatten());
+    if let (Errno::NOEXEC, Some(Foreign { machine, .. })) = (errno, foreign) {
+        return SandboxError::Foreign { path, machine };
+    }
+    let head = found.and_then(|found| fs::read_head(&found, 4096).ok()).unwrap_or_default();
     let problem = match errno {
-        Errno::NOEXEC => match foreign(&head) {
-            Some(machine) => format!("it is for {machine}, but this machine is {}", std::env::consts::ARCH),
-            None => "it is not a program".into(),
-        },
+        Errno::NOEXEC => "it is not a program".into(),
         Errno::NOENT => match interpreter(&head) {
             Some(loader) => format!("it needs `{loader}`, which the image does not have"),
             None => "its loader or interpreter is not in the image".into(),
@@ -108,19 +110,35 @@ pub(crate) fn machine_of(head: &[u8]) -> Option<&'static str> {
     MACHINES.iter().find(|(number, ..)| *number == machine).map(|(_, _, name)| *name)
 }
 
+/// The architecture of this machine, as qemu names it.
+pub(super) const MACHINE: &str =
+    if cfg!(target_arch = "powerpc64") { "ppc64le" } else { std::env::consts::ARCH };
+
+/// An architecture without a name here.
+pub(super) const UNKNOWN: &str = "another architecture";
+
 /// The architecture of an ELF program, if it differs from this machine's.
-fn foreign(head: &[u8]) -> Option<&'static str> {
+pub(super) fn foreign(head: &[u8]) -> Option<&'static str> {
     let machine = elf_machine(head)?;
     let found = MACHINES.iter().find(|(number, ..)| *number == machine);
-    let name = found.map_or("another architecture", |(_, name, _)| name);
-    (name != std::env::consts::ARCH).then_some(name)
+    let name = found.map_or(UNKNOWN, |(_, name, _)| name);
+    (name != MACHINE).then_some(name)
+}
+
+/// The interpreter in a script's first line and its argument, if it has one; nothing if it is not a script.
+pub(super) fn shebang(head: &[u8]) -> Vec<String> {
+    let Some(script) = head.strip_prefix(b"#!") else { return Vec::new() };
+    let line = script.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    // As the kernel does: all that follows the interpreter is one argument.
+    let (path, argument) = line.trim().split_once([' ', '\t']).unwrap_or((line.trim(), ""));
+    [path, argument.trim()].into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// The interpreter of a script, or the loader of an ELF program.
 fn interpreter(head: &[u8]) -> Option<String> {
-    if let Some(script) = head.strip_prefix(b"#!") {
-        let line = script.split(|byte| *byte == b'\n').next()?;
-        return String::from_utf8_lossy(line).split_whitespace().next().map(str::to_owned);
+    if head.starts_with(b"#!") {
+        return shebang(head).into_iter().next();
     }
     // The loader's path is within the first pages, NUL-terminated.
     let start = head.windows(4).position(|four| four == b"/lib")?;
@@ -140,6 +158,8 @@ mod tests {
             Some("/lib64/ld-linux-x86-64.so.2")
         );
         assert_eq!(interpreter(b"nothing"), None);
+        assert_eq!(shebang(b"#!/usr/bin/env -S a b\n"), ["/usr/bin/env", "-S a b"]);
+        assert_eq!(shebang(b"#!/bin/sh"), ["/bin/sh"]);
     }
 
     #[test]

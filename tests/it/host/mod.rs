@@ -4,6 +4,7 @@
 mod browser;
 mod check;
 mod crash;
+pub(crate) mod emulation;
 mod escape;
 mod iso;
 mod page;

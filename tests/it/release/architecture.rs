@@ -59,3 +59,54 @@ fn everything_is_for_one_architecture() {
     let said = ws.run(&["lock", "--update", "release"]);
     assert!(said.contains("not found") && said.contains("[exit 1]"), "{said}");
 }
+
+mod host {
+    use std::process::Command;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::host::emulation::{has_emulator, writer};
+    use crate::release::pack::{Layer, Pack, Release};
+
+    /// A release's program is of the target's architecture, wherever it is run, and so is its derivation.
+    #[test]
+    fn programs_of_the_release_are_emulated() {
+        if !has_emulator("programs of an arm64 release") {
+            return;
+        }
+        let ws = Workspace::example();
+        ws.edit("cluster.yaml", "release: demo:4.18", "release: oci:layout:made\narchitecture: arm64");
+        let pack = Pack::create(&ws.dir.join("layout"));
+        let layer = Layer::new().executable("usr/bin/render", writer()).gzip();
+        let layers = [("application/vnd.oci.image.layer.v1.tar+gzip", layer)];
+        let made = pack.image_for("arm64", &layers, &json!({}), None);
+        let tag = |name: &str| json!({"name": name, "from": {"name": format!("registry.example.com/ocp/art@{made}")}});
+        let references =
+            json!({"kind": "ImageStream", "spec": {"tags": [tag("made"), tag("cluster-config-api")]}});
+        let release = Release {
+            version: "4.18.0".into(),
+            architecture: Some("arm64".into()),
+            payload: vec![("0000_x.yaml".into(), "kind: X\n".into())],
+            references: Some(references.to_string()),
+            ..Release::default()
+        };
+        release.put(&pack, "made");
+        ws.write(
+            "recipes/20-demo/image.toml",
+            "# A component.\nbuilder = 'image'\n[inputs]\nreference = 'release/images:components/made'\n[config]\n\
+             architecture = 'lock.release.architecture'\n[params]\npaths = ['/']\n",
+        );
+        ws.write(
+            "recipes/30-demo/rendered.toml",
+            "# What its program renders.\nbuilder = 'run'\n[inputs]\nimage = 'demo/image'\n[params]\n\
+             steps = [{run = ['/usr/bin/render']}]\noutputs = {made = '/out/made'}\n",
+        );
+        ws.relock();
+        ws.build(&["demo/rendered"]);
+        assert_eq!(fs::read_to_string(ws.path_of("demo/rendered").join("made")).unwrap(), "arm64\n");
+        // Nothing in the store knows of an emulator: it is the same build as on an arm64 machine.
+        let found = Command::new("grep").args(["-rlE", "qemu|emulator"]).arg(&ws.store).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+    }
+}

@@ -43,6 +43,7 @@ impl Made {
             list(folder).into_iter().map(read).collect()
         };
         let release = Release {
+            architecture: None,
             version: "4.18.0".into(),
             api: files(&ws.path_of("release/config-api").join("manifests")),
             own: files(&ws.path_of("release/image").join("manifests")),

@@ -140,6 +140,8 @@ impl Pack {
 #[derive(Default)]
 pub(crate) struct Release {
     pub(crate) version: String,
+    /// By default amd64.
+    pub(crate) architecture: Option<String>,
     /// Files of cluster-config-api's /manifests.
     pub(crate) api: Vec<(String, String)>,
     /// Files of the release image's own /manifests.
@@ -179,6 +181,7 @@ impl Release {
             (LAYER, files("manifests/", &self.own).gzip()),
             (LAYER, files("release-manifests/", &payload).gzip()),
         ];
-        pack.image(&layers, &json!({"io.openshift.release": self.version}), Some(tag))
+        let architecture = self.architecture.as_deref().unwrap_or("amd64");
+        pack.image_for(architecture, &layers, &json!({"io.openshift.release": self.version}), Some(tag))
     }
 }
