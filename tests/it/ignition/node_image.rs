@@ -91,6 +91,136 @@ fn a_release_without_a_node_image_is_refused() {
     assert!(said.contains("rhel-coreos-99") && said.contains("[exit 1]"), "{said}");
 }
 
+/// A machine, emulated, whose systemd boots into our units. Three boots: the first ends in the middle of the pull, the second
+/// comes to the kubelet, the third finds everything there.
+mod boot {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// How long one boot may take, emulated on a busy host; alone it takes ten seconds.
+    const BOOT: Duration = Duration::from_secs(300);
+
+    fn is_complete() -> bool {
+        for (command, package) in [
+            ("command -v qemu-system-x86_64", "qemu-system-x86"),
+            ("ls /boot/vmlinuz-*-cloud-amd64", "linux-image-cloud-amd64"),
+            ("ls /usr/lib/systemd/systemd", "systemd"),
+            ("command -v busybox", "busybox-static"),
+            ("command -v modprobe", "kmod"),
+            ("command -v mke2fs", "e2fsprogs"),
+            ("command -v cpio", "cpio"),
+            ("command -v rsync", "rsync"),
+        ] {
+            let script = format!("PATH=$PATH:/usr/sbin:/sbin; {command}");
+            if !Command::new("sh").args(["-c", &script]).output().unwrap().status.success() {
+                left_out("a bootstrap node that boots", &format!("`{command}`, of Debian's {package}"));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Boots until the machine is off or wants to boot again; what it wrote to its console.
+    fn boot(dir: &Path, name: &str) -> String {
+        let log = dir.join(name);
+        let arguments = "console=ttyS0 quiet panic=-1 systemd.log_target=console systemd.log_color=0 \
+                         systemd.show_status=1 systemd.default_standard_output=tty TERM=dumb";
+        let mut machine = Command::new("qemu-system-x86_64")
+            .args([
+                "-machine",
+                "q35,accel=tcg",
+                "-cpu",
+                "max",
+                "-m",
+                "512",
+                "-nodefaults",
+                "-display",
+                "none",
+            ])
+            .args(["-no-reboot", "-kernel", "vmlinuz", "-initrd", "initrd.gz", "-append", arguments])
+            .args(["-drive", "file=disk,format=raw,if=virtio", "-serial", &format!("file:{name}")])
+            .current_dir(dir)
+            .spawn()
+            .unwrap();
+        let (end, read) =
+            (Instant::now() + BOOT, || String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned());
+        while machine.try_wait().unwrap().is_none() {
+            if Instant::now() > end {
+                machine.kill().unwrap();
+                machine.wait().unwrap();
+                panic!("{name} does not end:\n{}", read());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        read()
+    }
+
+    /// What a console shows in this order, and nothing of what it must not show before.
+    fn assert_order(log: &str, steps: &[&str]) {
+        let mut rest = log;
+        for step in steps {
+            rest = rest
+                .split_once(step)
+                .unwrap_or_else(|| panic!("`{step}` is not there, or too early:\n{log}"))
+                .1;
+        }
+    }
+
+    #[test]
+    fn the_kubelet_starts_from_the_node_image() {
+        if !is_complete() {
+            return;
+        }
+        let ws = later();
+        ws.build(&["ignition/bootstrap"]);
+        let (tree, dir) = (ws.path_of("ignition/bootstrap").join("tree"), ws.temp().join("guest"));
+        fs::create_dir(&dir).unwrap();
+        let script = source("tests/it/ignition/guest.sh");
+        let output = Command::new("bash").arg(script).args([&dir, &tree]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+
+        let first = boot(&dir, "first");
+        let pull = "Starting node-image-pull.service";
+        assert_order(
+            &first,
+            &["Reached target basic.target", pull, "pulling ", "ostree: the machine loses its power"],
+        );
+        assert!(!first.contains("kubelet") && !first.contains("multi-user.target"), "{first}");
+
+        let second = boot(&dir, "second");
+        let third = boot(&dir, "third");
+        let pulled =
+            ["Reached target basic.target", pull, "pulling ", "checking out c0ffee, without 2 files of /etc"];
+        let there = ["Reached target basic.target", pull, " is there"];
+        for (log, pulled) in [(&second, pulled.as_slice()), (&third, there.as_slice())] {
+            assert_order(log, pulled);
+            assert_order(
+                log,
+                &[
+                    "Finished node-image-pull.service",
+                    "mounting the node image over /usr",
+                    "Finished node-image-overlay.service",
+                    "Starting node-image-finish.service",
+                    "Starting kubelet.service",
+                    "kubelet: started with --config=/etc/kubernetes/kubelet.conf",
+                    "kubelet: CRI-O is active",
+                    "kubelet: the modules are of the boot image",
+                    "kubelet: kubelet.conf is ours",
+                    "kubelet: CRI-O is configured by /etc/crio/crio.conf.d/00-default /etc/crio/crio.conf.d/00-pause-image",
+                    "kubelet: /usr is read-only",
+                    "Reached target multi-user.target",
+                    "Power down",
+                ],
+            );
+            let before = log.split("Starting node-image-finish.service").next().unwrap();
+            assert!(!before.contains("kubelet") && !before.contains("crio.service"), "{before}");
+            assert!(!log.contains("Failed to start"), "{log}");
+        }
+        assert!(!third.contains("pulling "), "{third}");
+    }
+}
+
 mod host {
     use super::*;
 
