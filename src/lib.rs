@@ -113,6 +113,7 @@ pub mod internals {
     pub mod fs {
         pub use crate::base::fs::{create_dirs, remove_all, sync_file_system};
     }
+    pub mod fuzz;
     pub mod hint {
         pub use crate::base::hint::{Hint, Place, Problems, chain};
     }

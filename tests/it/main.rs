@@ -28,6 +28,7 @@
 //! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
+//! | `fuzz` | parsers of bytes from outside: the kept corpus, and mutations of it |
 //! | `delta` | the CRDs of two real releases, compared by field |
 //! | `host::page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
@@ -62,6 +63,7 @@ mod delta;
 mod diff;
 mod docs;
 mod download;
+mod fuzz;
 mod handover;
 mod harness;
 mod host;

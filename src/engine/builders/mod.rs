@@ -15,7 +15,7 @@ mod template;
 pub(crate) use digest::DigestOf;
 pub(crate) use error::{BuildError, BuilderError};
 pub(crate) use files::{FileError, Files, Location, Pinned};
-pub(crate) use image::Image;
+pub(crate) use image::{Image, list_layer};
 pub(crate) use job::{InputTree, Job, JobError, Note, Notes, Said, SandboxRunner};
 pub(crate) use render::{TemplateContext, Templates, names as template_names, values as template_values};
 pub(crate) use run::Run;

@@ -10,6 +10,7 @@ mod copy;
 mod directory;
 mod image;
 mod layout;
+mod metered;
 mod name;
 pub(crate) mod remote;
 mod replaced;

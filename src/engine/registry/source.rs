@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use super::metered::Metered;
 use super::{ImageName, Images, Result};
 
 #[derive(Clone)]
@@ -18,7 +19,8 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// A source that is opened on first use: a build with nothing to fetch must not pay for a TLS client.
+/// A source that is opened on first use: a build with nothing to fetch must not pay for a TLS client. It has a limit for
+/// all images of the build together.
 pub struct Deferred {
     open: Box<dyn Fn() -> Result<Opened> + Send + Sync>,
     opened: OnceLock<Opened>,
@@ -34,8 +36,8 @@ impl Deferred {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
-        let opened = (self.open)()?;
-        Ok(self.opened.get_or_init(|| opened))
+        let Opened { images, name } = (self.open)()?;
+        Ok(self.opened.get_or_init(|| Opened { images: Arc::new(Metered::new(images)), name }))
     }
 }
 

@@ -25,6 +25,19 @@ pub struct Realisation {
     pub outputs: Vec<Output>,
 }
 
+impl Realisation {
+    /// The first line of a file; none if it cannot be used.
+    pub(crate) fn parse(line: &[u8]) -> Option<Self> {
+        let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
+        serde_json::from_slice(&line[..end]).ok().filter(|found: &Self| !found.outputs.is_empty())
+    }
+
+    /// The traces of a file: all lines after the first.
+    pub(crate) fn parse_traces(text: &str) -> serde_json::Result<Vec<Trace>> {
+        text.lines().skip(1).map(serde_json::from_str).collect()
+    }
+}
+
 /// How an output was built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
@@ -60,17 +73,14 @@ impl Store {
         let Some(file) = fs::optional(fs::open(&path))? else { return Ok(None) };
         let mut line = Vec::new();
         BufReader::with_capacity(1024, file).read_until(b'\n', &mut line).at("read", &path)?;
-        Ok(serde_json::from_slice(&line).ok().filter(|found: &Realisation| !found.outputs.is_empty()))
+        Ok(Realisation::parse(&line))
     }
 
     /// The traces of a derivation's outputs, in the same order.
     pub fn traces(&self, drv: DrvId) -> Result<Vec<Trace>> {
         let path = self.realisation_path(drv);
         let Some(text) = fs::optional(fs::read_text(&path))? else { return Ok(Vec::new()) };
-        let parse = |line| {
-            serde_json::from_str(line).map_err(|source| StoreError::Unreadable { path: path.clone(), source })
-        };
-        text.lines().skip(1).map(parse).collect()
+        Realisation::parse_traces(&text).map_err(|source| StoreError::Unreadable { path, source })
     }
 
     /// What the programs of a derivation printed when it was last built here.

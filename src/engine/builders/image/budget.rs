@@ -6,7 +6,9 @@
 //! | bytes of all files that are kept | 4 GiB, or twenty times the image's size | holes of sparse files cost no byte in a layer |
 //! | headers of one entry | 2 MiB | long names and pax records are read into memory |
 //! | length of a path | 4,096 bytes | as the system's |
-//! | entries of a layer | 500,000 | each takes memory |
+//! | entries of all layers | 1,000,000 | each takes memory |
+//! | bytes of all layers | 16 GiB | their sizes are what a manifest says, and the limits above follow them |
+//! | bytes of all images of a build | 64 GiB | `engine::registry` counts those |
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -22,17 +24,22 @@ const HEADERS: u64 = 2 << 20;
 
 /// Maximum length of a path in a layer.
 pub(super) const PATH: usize = 4096;
-/// Maximum number of entries of a layer.
-pub(super) const ENTRIES: usize = 500_000;
+/// Maximum number of entries of all layers.
+const ENTRIES: u64 = 1_000_000;
+/// Maximum size of all layers.
+pub(super) const LAYERS: u64 = 16 << 30;
 
 /// How many bytes a layer of this size may have, unpacked.
 pub(super) fn layer(size: u64) -> u64 {
     SMALL_LAYER.max(size.saturating_mul(LAYER_GROWTH))
 }
 
-/// The bytes that all files of an image may have.
+/// The bytes that all files of an image may have, and the entries of its layers.
 #[derive(Debug)]
-pub(super) struct ImageBudget(AtomicU64);
+pub(super) struct ImageBudget {
+    bytes: AtomicU64,
+    entries: AtomicU64,
+}
 
 impl ImageBudget {
     /// For an image whose layers have this total size.
@@ -41,14 +48,22 @@ impl ImageBudget {
     }
 
     pub(super) fn of(bytes: u64) -> Self {
-        Self(AtomicU64::new(bytes))
+        Self { bytes: AtomicU64::new(bytes), entries: AtomicU64::new(ENTRIES) }
     }
 
     fn take(&self, bytes: u64) -> io::Result<()> {
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
-        let over = "the files of the image have more than twenty times its size";
-        taken.map(drop).map_err(|_| io::Error::other(over))
+        take(&self.bytes, bytes, "the files of the image have more than twenty times its size")
     }
+
+    /// Counts one more entry.
+    pub(super) fn entry(&self) -> io::Result<()> {
+        take(&self.entries, 1, "the layers of the image have more than 1,000,000 entries")
+    }
+}
+
+fn take(from: &AtomicU64, count: u64, over: &'static str) -> io::Result<()> {
+    let taken = from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(count));
+    taken.map(drop).map_err(|_| io::Error::other(over))
 }
 
 /// A reader whose bytes count against the image.
@@ -123,7 +138,8 @@ mod tests {
         assert!(reader.read(&mut [0; 1]).is_err() || headers.0.get() == HEADERS + 2);
         headers.lift();
         assert!(io::copy(&mut reader, &mut io::sink()).is_ok());
-        let budget = ImageBudget(AtomicU64::new(10));
+        let budget = ImageBudget { bytes: AtomicU64::new(10), entries: AtomicU64::new(2) };
         assert!(budget.take(10).is_ok() && budget.take(1).is_err());
+        assert!(budget.entry().is_ok() && budget.entry().is_ok() && budget.entry().is_err());
     }
 }

@@ -23,8 +23,46 @@ use self::layer::{Layer, Wanted};
 use super::{BuildError, Builder, Grants, Job, JobError};
 use crate::base::value::Value;
 use crate::engine::drv::BuilderId;
-use crate::engine::registry::{self, ImageName, Reference, RegistryError, Sha256};
-use crate::engine::tree::TreeWriter;
+use crate::engine::registry::{self, Descriptor, ImageName, Images, Reference, RegistryError, Sha256};
+use crate::engine::tree::{Hashing, TreeWriter};
+
+/// The paths that a layer unpacks to, below `dir`, with the budget of a very small image: for tests.
+pub(crate) fn list_layer(
+    name: &ImageName,
+    media_type: &str,
+    bytes: &[u8],
+    dir: &std::path::Path,
+) -> Result<Vec<String>, BuildError> {
+    let source = OneBlob(bytes);
+    let digest = Sha256::of(bytes);
+    let descriptor = Descriptor { media_type: media_type.to_owned(), digest, size: bytes.len() as u64 };
+    let out = TreeWriter::create(dir.join("tree"), Hashing(None), false)?;
+    let (wanted, budget) = (Wanted::new(&["/"]), ImageBudget::of(16 << 20));
+    let layer = Layer::read(&source, name, &descriptor, &wanted, &budget, &out, 0)?;
+    overlay::compose(name, &wanted, &[layer], &out)?;
+    Ok(out.finish()?.listing.leaves("").map(|(path, _)| path.to_owned()).collect())
+}
+
+/// An image source with one blob.
+struct OneBlob<'b>(&'b [u8]);
+
+impl Images for OneBlob<'_> {
+    fn resolve(&self, _: &ImageName) -> registry::Result<Sha256> {
+        Ok(Sha256::of(self.0))
+    }
+
+    fn manifest(&self, _: &ImageName, _: &Sha256) -> registry::Result<(String, Vec<u8>)> {
+        Ok((String::new(), Vec::new()))
+    }
+
+    fn blob<'a>(
+        &'a self,
+        _: &ImageName,
+        _: &Descriptor,
+    ) -> registry::Result<Box<dyn std::io::Read + Send + 'a>> {
+        Ok(Box::new(self.0))
+    }
+}
 
 pub(crate) struct Image;
 
@@ -71,6 +109,10 @@ impl Builder for Image {
         manifest.check_architecture(images, &name, architecture)?;
         let wanted = Wanted::new(&job.text_list("paths")?);
         let total = manifest.layers.iter().fold(0u64, |total, layer| total.saturating_add(layer.size));
+        if total > budget::LAYERS {
+            let problem = format!("its layers have {total} bytes, more than {} GiB", budget::LAYERS >> 30);
+            return Err(RegistryError::Malformed { image: name.to_string(), problem }.into());
+        }
         let budget = ImageBudget::new(total);
         let layers = manifest
             .layers

@@ -1,49 +1,18 @@
 //! Layers that cost little to send and much to unpack.
 
-use std::io::{Read, Write as _};
+use std::io::Write as _;
 
-use super::budget::ImageBudget;
-use super::layer::{Layer, Wanted};
 use super::*;
 use crate::base::hint::chain;
-use crate::engine::registry::{Descriptor, Images};
-use crate::engine::tree::Hashing;
-
-/// An image source with one blob.
-struct One(Vec<u8>);
-
-impl Images for One {
-    fn resolve(&self, _: &ImageName) -> registry::Result<Sha256> {
-        Ok(Sha256::of(&self.0))
-    }
-
-    fn manifest(&self, _: &ImageName, _: &Sha256) -> registry::Result<(String, Vec<u8>)> {
-        Ok((String::new(), Vec::new()))
-    }
-
-    fn blob<'a>(&'a self, _: &ImageName, _: &Descriptor) -> registry::Result<Box<dyn Read + Send + 'a>> {
-        Ok(Box::new(&self.0[..]))
-    }
-}
 
 /// Reads a layer, and returns its paths or the problem.
 fn read(tar: &[u8]) -> Result<Vec<String>, String> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(tar).unwrap();
-    let source = One(gzip.finish().unwrap());
-    let descriptor = Descriptor {
-        media_type: "application/vnd.oci.image.layer.v1.tar+gzip".into(),
-        digest: Sha256::of(&source.0),
-        size: source.0.len() as u64,
-    };
     let dir = tempfile::tempdir().unwrap();
-    let out = TreeWriter::create(dir.path().join("tree"), Hashing(None), false).unwrap();
-    let name: ImageName = "quay.io/a:1".parse().unwrap();
-    let budget = ImageBudget::of(16 << 20); // as for a very small image: the test's disk is not to be filled
-    let layer = Layer::read(&source, &name, &descriptor, &Wanted::new(&["/"]), &budget, &out, 0);
-    let layer = layer.map_err(|error| chain(&error))?;
-    super::overlay::compose(&name, &Wanted::new(&["/"]), &[layer], &out).map_err(|error| chain(&error))?;
-    Ok(out.finish().unwrap().listing.leaves("").map(|(path, _)| path.to_owned()).collect())
+    let media_type = "application/vnd.oci.image.layer.v1.tar+gzip";
+    let name = "quay.io/a:1".parse().unwrap();
+    list_layer(&name, media_type, &gzip.finish().unwrap(), dir.path()).map_err(|error| chain(&error))
 }
 
 /// One entry: its header, its content, and padding.
