@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::renders::{self, is_render, why};
+pub(in crate::cli) use super::renders::is_render;
+use super::renders::{self, why};
 use crate::cli::output::{Colour, line, stdout_paint};
 use crate::cli::{Error, Result};
 use crate::compare::hand_over::{HandOverComparison, Objects, Sides, is_for_the_api, read};

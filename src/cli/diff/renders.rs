@@ -51,7 +51,7 @@ pub(super) fn build<'w>(
 }
 
 /// Whether a derivation is the output of an operator's render command.
-pub(super) fn is_render(name: &str) -> bool {
+pub(in crate::cli) fn is_render(name: &str) -> bool {
     name.starts_with("render/") && name != "render/inputs"
 }
 
