@@ -143,6 +143,15 @@ fn gc_verify_and_repair_see_downloads() {
 
 #[test]
 fn killed_in_the_middle_it_continues() {
+    ended_in_the_middle(false);
+}
+
+#[test]
+fn interrupted_in_the_middle_it_continues() {
+    ended_in_the_middle(true);
+}
+
+fn ended_in_the_middle(interrupted: bool) {
     let (iso, disk) = (content(), content());
     let packed = gzip(&disk);
     let body = iso.clone();
@@ -158,8 +167,14 @@ fn killed_in_the_middle_it_continues() {
         assert!(Instant::now() < end, "nothing comes");
         std::thread::sleep(Duration::from_millis(5));
     }
-    running.kill().unwrap();
-    running.wait().unwrap();
+    if interrupted {
+        let pid = rustix::process::Pid::from_child(&running);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        assert_eq!(running.wait().unwrap().code(), Some(130));
+    } else {
+        running.kill().unwrap();
+        running.wait().unwrap();
+    }
     assert!(!lock(&ws).contains("fetch"), "it is not there yet");
     // gc keeps what was begun.
     ws.json(&["store", "gc"]);

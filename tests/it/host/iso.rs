@@ -313,6 +313,18 @@ fn an_edit_builds_the_isos_that_it_is_about() {
     ws.edit("cluster.yaml", "iso: live.iso", "iso: moved.iso");
     ws.json(&["lock", "--update", "rhcos"]);
     assert_eq!(ws.build(&["iso"]), [""; 0]);
+    // Nor does whether it was downloaded.
+    let mirror = ws.temp().join("mirror");
+    fs::create_dir(&mirror).unwrap();
+    fs::rename(ws.dir.join("moved.iso"), mirror.join("live.iso")).unwrap();
+    ws.edit("cluster.yaml", "iso: moved.iso", &format!("mirror: 'file://{}'", mirror.display()));
+    ws.edit("cluster.lock", "location = \"moved.iso\"", "location = \"https://demo.invalid/live.iso\"");
+    ws.json(&["lock", "--fetch", "iso"]);
+    fs::remove_dir_all(mirror).unwrap();
+    assert_eq!(ws.build(&["iso"]), [""; 0]);
+    // The next one is made from the download.
+    ws.edit("cluster.yaml", "ip: 192.168.126.110}", "ip: 192.168.126.110, installDevice: /dev/sdb}");
+    assert_eq!(ws.build(&["iso"]), ["iso/worker-0"]);
     let cluster = names(&ws.json(&["build", "--dry-run"])["would_build"]);
     assert!(cluster.contains(&"cluster".to_owned()), "{cluster:?}");
     assert!(!cluster.iter().any(|name| name.starts_with("iso/")), "too large for `cluster`: {cluster:?}");
