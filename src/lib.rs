@@ -92,7 +92,7 @@ pub mod internals {
         };
     }
     pub mod demo {
-        pub use crate::openshift::demo::{open, versions};
+        pub use crate::openshift::demo::{Demo, open, versions};
     }
     pub mod diff {
         pub use crate::compare::cause::Cause;

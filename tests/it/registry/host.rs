@@ -97,7 +97,7 @@ impl Registry {
         Some(registry)
     }
 
-    fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> Access {
         Access {
             pull_secret: pull_secret(&self.address, "me", "hunter2"),
             ca: Some(self.ca.clone()),

@@ -1,5 +1,7 @@
 //! Signatures of releases in layouts: who decides, what is refused, what is recorded. `host` does it with cosign.
 
+mod host;
+
 use std::fs;
 
 use serde_json::json;

@@ -96,14 +96,15 @@ impl Http {
         let mut delays = self.access.patience.delays.iter().take(if hurry { 0 } else { usize::MAX });
         let mut renewed = false;
         loop {
-            let (failure, wait, down) = match self.request(place, ask).send().await {
+            let token = lock(&self.tokens).get(&(place.clone(), ask.writes())).cloned();
+            let (failure, wait, down) = match self.request(place, ask, token.as_ref()).send().await {
                 Ok(response) if response.status().is_success() => {
                     lock(&self.down).remove(&place.registry);
                     return Ok(response);
                 }
                 Ok(response) if response.status() == StatusCode::UNAUTHORIZED && !renewed => {
                     renewed = true;
-                    self.renew(place, ask).await?;
+                    self.renew(place, ask, token.as_ref()).await?;
                     continue;
                 }
                 Ok(response) if failure::is_busy(response.status()) => (
@@ -131,7 +132,7 @@ impl Http {
         }
     }
 
-    fn request(&self, place: &Place, ask: &Ask<'_>) -> reqwest::RequestBuilder {
+    fn request(&self, place: &Place, ask: &Ask<'_>, token: Option<&HeaderValue>) -> reqwest::RequestBuilder {
         let url = format!("{}{}/{}", self.base(place), place.repository, ask.path);
         let mut request = self.client.request(ask.method.clone(), url);
         if ask.path.starts_with("manifests/") {
@@ -140,7 +141,7 @@ impl Http {
         if ask.offset > 0 {
             request = request.header(RANGE, format!("bytes={}-", ask.offset));
         }
-        if let Some(token) = lock(&self.tokens).get(&(place.clone(), ask.writes())) {
+        if let Some(token) = token {
             request = request.header(AUTHORIZATION, token.clone());
         }
         if let Some((media_type, body)) = &ask.body {
@@ -161,13 +162,20 @@ impl Http {
     }
 
     /// Gets authorization for the next request; without any, that request will be refused.
-    async fn renew(&self, place: &Place, ask: &Ask<'_>) -> Result<()> {
+    ///
+    /// Others use the old token until there is a new one: without any, their requests would be refused meanwhile.
+    async fn renew(&self, place: &Place, ask: &Ask<'_>, refused: Option<&HeaderValue>) -> Result<()> {
         let key = (place.clone(), ask.writes());
-        lock(&self.tokens).remove(&key);
-        let operation = if ask.writes() { RegistryOperation::Push } else { RegistryOperation::Pull };
-        if let Some(token) = authorize::authorize(self, place, ask, operation).await? {
-            lock(&self.tokens).insert(key, token);
+        if lock(&self.tokens).get(&key).is_some_and(|token| Some(token) != refused) {
+            return Ok(()); // somebody else did it while we waited
         }
+        let operation = if ask.writes() { RegistryOperation::Push } else { RegistryOperation::Pull };
+        let token = authorize::authorize(self, place, ask, operation).await?;
+        let mut tokens = lock(&self.tokens);
+        match token {
+            Some(token) => tokens.insert(key, token),
+            None => tokens.remove(&key),
+        };
         Ok(())
     }
 

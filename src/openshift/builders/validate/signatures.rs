@@ -128,9 +128,9 @@ fn signed(
         );
     }
     let components = covered.keys().filter(|name| **name != RELEASE).count();
-    let lack = unsigned.iter().filter(|name| **name != RELEASE).count() + seen.number("missing");
-    let wanted = components.saturating_sub(lack);
-    let looked = seen.number("images").saturating_sub(1 + lack);
+    let unsigned = unsigned.iter().filter(|name| **name != RELEASE).count();
+    let wanted = components.saturating_sub(unsigned + seen.number("missing"));
+    let looked = seen.number("images").saturating_sub(1 + unsigned);
     if looked < wanted {
         add("images", format!("of {wanted} components only {looked} were looked at, {asks}"), LOOK);
     } else if !keys.is_empty() && seen.components_by(&keys) < wanted {
