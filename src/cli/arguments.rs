@@ -16,15 +16,17 @@ pub(super) struct Global {
     #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".", hide_default_value = true)]
     pub(super) directory: PathBuf,
     /// The store; default: the nearest `store/` above the cluster directory, else the user's data directory
-    #[arg(long, value_name = "DIR", global = true, env = "TINDERBOX_STORE", hide_env = true)]
-    pub(super) store: Option<PathBuf>,
-    /// The file with your age identity, to open cluster.seed.age; default: what TINDERBOX_AGE_IDENTITY names
-    #[arg(long, value_name = "FILE", global = true, env = "TINDERBOX_AGE_IDENTITY", hide_env = true)]
+    #[arg(long, value_name = "DIR", global = true, env = "TINDERBOX_STORE", hide_env_values = true)]
+    store: Option<OsString>,
+    /// The file with your age identity, to open cluster.seed.age
+    #[arg(long, value_name = "FILE", global = true, env = "TINDERBOX_AGE_IDENTITY", hide_env_values = true)]
     identity: Option<OsString>,
-    /// A file with the cluster's seed, instead of cluster.seed: `-` for standard input, /dev/fd/N for a descriptor;
-    /// default: what TINDERBOX_SEED_FILE names
-    #[arg(long, value_name = "FILE", global = true, env = "TINDERBOX_SEED_FILE", hide_env = true)]
-    seed: Option<PathBuf>,
+    /// A file with the cluster's seed, instead of cluster.seed: `-` for standard input, /dev/fd/N for a descriptor
+    #[arg(long, value_name = "FILE", global = true, env = "TINDERBOX_SEED_FILE", hide_env_values = true)]
+    seed: Option<OsString>,
+    /// Write the result to this file instead of stdout
+    #[arg(short, long, value_name = "FILE", global = true)]
+    pub(super) output: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -40,6 +42,11 @@ pub(super) struct Global {
 }
 
 impl Global {
+    /// The store that the user names. An empty variable names none.
+    pub(super) fn store(&self) -> Option<PathBuf> {
+        self.store.as_ref().filter(|path| !path.is_empty()).map(PathBuf::from)
+    }
+
     pub(super) fn level(&self) -> Level {
         match (self.quiet, self.verbose) {
             (true, _) => Level::Quiet,
@@ -50,7 +57,7 @@ impl Global {
 
     /// The seed from elsewhere, if the user names one.
     pub(super) fn seed(&self) -> Result<Option<GivenSeed>> {
-        let named = self.seed.as_deref().filter(|path| !path.as_os_str().is_empty());
+        let named = self.seed.as_deref().filter(|path| !path.is_empty()).map(Path::new);
         Ok(named.map(GivenSeed::read).transpose()?)
     }
 

@@ -87,6 +87,12 @@ macro_rules! verbs {
 }
 use verbs;
 
+/// The package's version, and in a build for release the commit that it is of.
+const VERSION: &str = match option_env!("TINDERBOX_COMMIT") {
+    Some(commit) => commit,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// A Nix-style, content-addressed build system for OpenShift bootstrap artifacts.
 ///
 /// Every artifact of a cluster is a pure derivation of install-config.yaml, cluster.yaml, cluster.lock and
@@ -94,7 +100,7 @@ use verbs;
 #[derive(Debug, Parser)]
 #[command(
     name = "tinderbox",
-    version,
+    version = VERSION,
     propagate_version = true,
     max_term_width = 110,
     after_help = "\
@@ -105,7 +111,7 @@ Examples:
   tinderbox why infra/haproxy                  which field made it rebuild
   tinderbox show manifest/cluster-dns-02-config
 
-Exit codes: 0 done, 1 failure, 2 usage."
+Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted; for `diff` 0 the same, 1 different, 2 trouble."
 )]
 struct Args {
     #[command(flatten)]
@@ -199,7 +205,7 @@ pub fn main() -> ExitCode {
 fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
     let log = global.events.as_deref().map(fs::create_or_truncate).transpose()?;
     let progress = Progress::new(global.level(), log);
-    let store = StoreChoice { named: global.store.clone(), data: environment::data_directory() };
+    let store = StoreChoice { named: global.store(), data: environment::data_directory() };
     let executable = environment::executable();
     let seed = global.seed()?;
     let env = Env {
@@ -213,7 +219,21 @@ fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
         identity: global.identity()?,
         seed: seed.as_ref(),
     };
-    verb.run(env, Printer { json: global.json, events: &progress })
+    // An archive is not what is printed.
+    let output = global.output.as_deref();
+    let file = output.filter(|_| !matches!(verb, Verb::Realize(realize::Verb::Gather(_))));
+    if file.is_some() {
+        output::capture();
+    }
+    let done = verb.run(env, Printer { output, json: global.json, events: &progress })?;
+    if let (Some(file), Some(bytes)) = (file, output::take_captured()) {
+        fs::replace(file, &bytes, 0o644)?;
+        match global.json {
+            true => output::json(&serde_json::json!({"path": file})),
+            false => output::line(file.display()),
+        }
+    }
+    Ok(done)
 }
 
 #[cfg(test)]

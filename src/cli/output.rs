@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
@@ -10,9 +12,29 @@ use super::progress::Progress;
 use crate::base::event::Events as _;
 use crate::openshift::workspace::Env;
 
+/// What is printed while `-o` names a file for it.
+static CAPTURED: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+
+/// Keeps what is printed from now on, for a file.
+pub(super) fn capture() {
+    *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+}
+
+/// What was kept; printing continues on stdout.
+pub(super) fn take_captured() -> Option<Vec<u8>> {
+    CAPTURED.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Whether results go to a terminal.
+pub(super) fn is_terminal() -> bool {
+    CAPTURED.lock().unwrap_or_else(PoisonError::into_inner).is_none() && std::io::stdout().is_terminal()
+}
+
 /// How a verb prints its result: as one JSON document, or as text for people.
 #[derive(Clone, Copy)]
 pub(super) struct Printer<'a> {
+    /// The file that the result goes to, if not stdout.
+    pub(super) output: Option<&'a Path>,
     pub(super) json: bool,
     pub(super) events: &'a Progress,
 }
@@ -85,7 +107,7 @@ pub(super) fn stderr_paint(text: &str, colour: Colour) -> String {
 
 /// Text for stdout, coloured if enabled.
 pub(super) fn stdout_paint(text: &str, colour: Colour) -> String {
-    paint(text, colour, std::io::stdout().is_terminal() && wants_colour())
+    paint(text, colour, is_terminal() && wants_colour())
 }
 
 fn paint(text: &str, colour: Colour, wanted: bool) -> String {
@@ -94,19 +116,23 @@ fn paint(text: &str, colour: Colour, wanted: bool) -> String {
 
 /// Columns and rows of the terminal, if known.
 pub(super) fn terminal() -> Option<(usize, usize)> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok().filter(|_| is_terminal())?;
     (size.ws_col > 0 && size.ws_row > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
 }
 
 /// Prints text verbatim. A closed pipe is not an error.
 pub(super) fn text(text: &str) {
+    if let Some(captured) = &mut *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner) {
+        captured.extend(text.as_bytes());
+        return;
+    }
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
 pub(super) fn line(line: impl std::fmt::Display) {
-    let text = line.to_string();
-    let shown = if std::io::stdout().is_terminal() { visible(&text) } else { text.into() };
-    let _ = writeln!(std::io::stdout().lock(), "{shown}");
+    let shown = line.to_string();
+    let shown = if is_terminal() { visible(&shown) } else { shown.into() };
+    text(&format!("{shown}\n"));
 }
 
 /// The text with control characters escaped: what a config, an image or a program says must not move the cursor, hide
@@ -154,29 +180,66 @@ pub(super) fn json(value: &impl Serialize) {
     }
 }
 
-/// Prints rows in columns; the last column is not padded.
+/// Prints rows in columns. On a terminal, the last column is wrapped between words.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
-    let widths: Vec<usize> = (0..header.len())
-        .map(|column| {
-            rows.iter()
-                .map(|row| row[column].chars().count())
-                .chain([header[column].len()])
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let show = |cells: &mut dyn Iterator<Item = &str>| {
-        let mut shown = String::new();
-        for (column, cell) in cells.enumerate() {
-            let width = if column + 1 == widths.len() { 0 } else { widths[column] };
-            shown.push_str(&format!("{cell:<width$}  "));
-        }
-        shown.trim_end().to_owned()
-    };
-    line(stdout_paint(&show(&mut header.iter().copied()), Colour::Dim));
+    line(stdout_paint(header_line(header, rows).as_str(), Colour::Dim));
+    let width = terminal().map(|(columns, _)| columns);
+    table_lines(header, rows, width).into_iter().for_each(line);
+}
+
+/// Widths of all columns but the last.
+fn widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+    let cells = |column: usize| rows.iter().map(move |row| row[column].chars().count());
+    let last = header.len().saturating_sub(1);
+    (0..last).map(|column| cells(column).chain([header[column].len()]).max().unwrap_or(0)).collect()
+}
+
+fn header_line(header: &[&str], rows: &[Vec<String>]) -> String {
+    let widths = widths(header, rows);
+    let padded = header.iter().enumerate().map(|(at, cell)| {
+        let width = widths.get(at).copied().unwrap_or(0);
+        format!("{cell:<width$}")
+    });
+    padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+}
+
+/// The rows, at most `columns` wide if the last column can be wrapped between words.
+fn table_lines(header: &[&str], rows: &[Vec<String>], columns: Option<usize>) -> Vec<String> {
+    /// Wrapping below this width helps nobody.
+    const NARROW: usize = 20;
+    let widths = widths(header, rows);
+    let indent: usize = widths.iter().map(|width| width + 2).sum();
+    let room = columns.and_then(|columns| columns.checked_sub(indent)).filter(|room| *room >= NARROW);
+    let mut lines = Vec::new();
     for row in rows {
-        line(show(&mut row.iter().map(String::as_str)));
+        let start: String =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+        let last = row.last().map(String::as_str).unwrap_or_default();
+        let wrapped = room.map_or_else(|| vec![last.to_owned()], |room| wrap(last, room));
+        for (at, part) in wrapped.iter().enumerate() {
+            let before = if at == 0 { start.clone() } else { " ".repeat(indent) };
+            lines.push(format!("{before}{part}").trim_end().to_owned());
+        }
     }
+    lines
+}
+
+/// Lines of at most `room` characters, broken at blanks; a longer word has a line of its own.
+pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let current = lines.last().map_or(0, |line| line.chars().count());
+        match lines.last_mut() {
+            Some(line) if current == 0 || current + 1 + word.chars().count() <= room => {
+                if current > 0 {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 pub(super) fn size(bytes: u64) -> String {
@@ -190,13 +253,26 @@ pub(super) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{size, visible};
+    use super::{size, table_lines, visible};
 
     #[test]
     fn what_others_say_moves_no_cursor() {
         assert_eq!(visible("plain\n\ttext ü"), "plain\n\ttext ü");
         assert_eq!(visible("a\u{1b}[2Jb\r\u{7}\u{202e}c"), "a\\u{1b}[2Jb\\r\\u{7}\\u{202e}c");
         assert_eq!(visible("\x1b[31;1mred\x1b[0m\u{8}"), "\x1b[31;1mred\x1b[0m\\u{8}");
+    }
+
+    #[test]
+    fn tables_are_wrapped_between_words() {
+        let rows = [vec!["a".to_owned(), "one two three four five".to_owned()]];
+        let at = |columns| table_lines(&["NAME", "WHAT"], &rows, columns);
+        assert_eq!(at(None), ["a     one two three four five"]);
+        assert_eq!(at(Some(29)), ["a     one two three four five"]);
+        assert_eq!(at(Some(28)), ["a     one two three four", "      five"]);
+        // Too narrow to help.
+        assert_eq!(at(Some(20)), ["a     one two three four five"]);
+        let long = [vec!["a".to_owned(), format!("see {} here", "x".repeat(40))]];
+        assert_eq!(table_lines(&["", ""], &long, Some(30)).len(), 3, "a word is never broken");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `show`: the content of an artifact, or one file of it. Secrets are masked unless requested. For a node's
 //! configuration, it shows what the node gets, and a path with a leading `/` is a path on the node.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,7 +38,7 @@ pub(super) struct Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        if self.reveal && !std::io::stdout().is_terminal() {
+        if self.reveal && !output::is_terminal() {
             return Err(Error::usage(
                 "`--reveal` shows secrets on a terminal only",
                 "`tinderbox export DIR` copies them, for their owner only",

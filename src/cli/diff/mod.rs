@@ -5,7 +5,7 @@ mod renders;
 mod sides;
 mod static_pods;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::ValueEnum;
@@ -129,8 +129,7 @@ impl Args {
 
 /// Prints rows; on a terminal in colour, truncated to its width, and through a pager if they do not fit.
 fn show(rows: &[Row], no_pager: bool) {
-    let is_terminal = std::io::stdout().is_terminal();
-    let size = is_terminal.then(output::terminal).flatten();
+    let size = output::terminal();
     let text: String = rows.iter().map(|row| painted(row, size.map(|(width, _)| width)) + "\n").collect();
     let fits = size.is_none_or(|(_, height)| rows.len() < height);
     if no_pager || fits || !page(&text) {

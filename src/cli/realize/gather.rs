@@ -27,18 +27,16 @@ use crate::realize::{self, GatherRequest, Gathered, Realizer};
 
 Consoles, journals, containers and static pods' logs of every node, what libvirt and the load balancer say, the plan and the
 status. What does not answer is listed in its `errors.txt`, and stops nothing else. Secrets of the closure, and what looks like a
-key, a token or a password, are masked. Only its owner can read the archive.")]
+key, a token or a password, are masked. Only its owner can read the archive: gather-CLUSTER-TIME.tar.gz, or the file that `-o`
+names, which must not exist yet.")]
 pub(crate) struct Args {
-    /// The archive; it must not exist yet [default: gather-CLUSTER-TIME.tar.gz]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
     #[command(flatten)]
     jobs: Jobs,
 }
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let done = gather(env, self.jobs.count(), self.output.as_deref(), Path::new(""))?;
+        let done = gather(env, self.jobs.count(), printer.output, Path::new(""))?;
         Ok(printer.answer(&done, || show(&done)))
     }
 }

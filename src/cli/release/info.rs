@@ -41,8 +41,9 @@ fn show(info: &Info) {
     line(format!("size        {} in {} layers", size(info.size), info.layers));
     line(format!("manifests   {}, {} CRDs apply to this cluster", info.manifests, info.crds));
     line(format!("components  {}", info.components.len()));
+    let width = info.components.keys().map(String::len).max().unwrap_or(0);
     for (component, image) in &info.components {
-        line(format!("  {component}  {image}"));
+        line(format!("  {component:<width$}  {image}"));
     }
 }
 

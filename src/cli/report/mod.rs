@@ -3,11 +3,8 @@
 mod document;
 
 use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-
-use serde_json::json;
 
 use super::output::{self, line, size};
 use super::{Error, Printer, Result};
@@ -28,9 +25,6 @@ pub(super) struct Args {
     /// Write the page to a temporary file that only you can read, and open it in your browser
     #[arg(long, conflicts_with = "output")]
     open: bool,
-    /// Write it to this file instead of stdout
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
 }
 
 impl Args {
@@ -43,7 +37,7 @@ impl Args {
                 advice: None,
             });
         }
-        let to_terminal = !self.open && self.output.is_none() && !json && std::io::stdout().is_terminal();
+        let to_terminal = !self.open && !json && output::is_terminal();
         if to_terminal {
             return Err(Error::usage(
                 "`report` writes a page, and a terminal cannot show one",
@@ -53,13 +47,9 @@ impl Args {
         let found = document::report(env)?;
         env.events.settle();
         let text = if json { encode(&found) } else { page(&found) };
-        match &self.output {
-            Some(path) => {
-                fs::replace(path, text.as_bytes(), 0o644)?;
-                printer.answer(&json!({"path": path}), || line(path.display()));
-            }
-            None if self.open => open(&text)?,
-            None => output::text(&text),
+        match self.open {
+            true => open(&text)?,
+            false => output::text(&text),
         }
         Ok(ExitCode::SUCCESS)
     }

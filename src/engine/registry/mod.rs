@@ -202,7 +202,11 @@ impl Hint for RegistryError {
                 Some("the registry rejects the credentials of the pull secret".into())
             }
             Self::Denied { place, .. } => Some(format!("add credentials for {place} to the pull secret")),
-            Self::Unreachable { advice, .. } | Self::NoMirror { advice, .. } => advice.clone(),
+            Self::Unreachable { advice, .. } | Self::NoMirror { advice, .. } => {
+                let usual = "is its name right? if there is a proxy, set HTTPS_PROXY; if a mirror or a layout on disk has the \
+                             images, name that instead";
+                Some(advice.clone().unwrap_or_else(|| usual.to_owned()))
+            }
             Self::Mismatch { .. } => Some("the source is corrupt or malicious; nothing was stored".into()),
             Self::Architecture { .. } => {
                 Some("choose one of these with `architecture`, or use another image".into())

@@ -142,12 +142,23 @@ fn refused(uri: &str, message: &str) -> LibvirtError {
     let (uri, message) = (uri.to_owned(), message.to_owned());
     let says = |parts: &[&str]| parts.iter().any(|part| message.to_lowercase().contains(part));
     // ssh first: it uses some of the socket's phrases too.
-    if says(&["(publickey", "host key verification", "could not resolve", "timed out", "no route"]) {
+    let of_ssh = [
+        "(publickey",
+        "host key verification",
+        "could not resolve",
+        "timed out",
+        "no route",
+        "ssh: connect to host",
+    ];
+    let no_socket = ["no such file or directory", "connection refused", "cannot find libvirtd"];
+    if says(&["no connection driver", "unable to parse uri", "unsupported configuration", "invalid uri"]) {
+        LibvirtError::Unsupported { uri, message }
+    } else if says(&of_ssh) {
         LibvirtError::Unreachable { uri, message }
+    } else if says(&no_socket) && !says(&["polkit"]) {
+        LibvirtError::NotRunning { uri, message }
     } else if says(&["permission denied", "access denied", "authentication", "authorization", "polkit"]) {
         LibvirtError::Forbidden { uri, message }
-    } else if says(&["no such file or directory", "connection refused"]) {
-        LibvirtError::NotRunning { uri, message }
     } else {
         LibvirtError::Unreachable { uri, message }
     }
@@ -164,6 +175,7 @@ mod tests {
             LibvirtError::NotRunning { .. } => "not running",
             LibvirtError::Forbidden { .. } => "forbidden",
             LibvirtError::Unreachable { .. } => "unreachable",
+            LibvirtError::Unsupported { .. } => "unsupported",
             _ => "?",
         };
         for (message, expected) in [
@@ -182,7 +194,12 @@ mod tests {
                 "Cannot recv data: ssh: Could not resolve hostname lab: Name or service not known",
                 "unreachable",
             ),
-            ("no connection driver available for lxx:///", "unreachable"),
+            (
+                "Cannot recv data: ssh: connect to host lab port 22: Connection refused: Connection reset by peer",
+                "unreachable",
+            ),
+            ("no connection driver available for lxx:///", "unsupported"),
+            ("internal error: Unable to parse URI qemu:system", "unsupported"),
         ] {
             assert_eq!(kind(message), expected, "{message}");
         }

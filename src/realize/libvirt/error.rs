@@ -14,6 +14,9 @@ pub(crate) enum LibvirtError {
     /// The transport failed: ssh, TLS, name resolution.
     #[error("libvirt at `{uri}` cannot be reached: {message}")]
     Unreachable { uri: String, message: String },
+    /// A URI that is not QEMU's, or that libvirt cannot parse.
+    #[error("`{uri}` is not a connection that tinderbox can use: {message}")]
+    Unsupported { uri: String, message: String },
     #[error("`virsh {command}` failed: {message}")]
     Command { command: String, message: String },
     #[error("{what} is not XML")]
@@ -35,7 +38,13 @@ pub(crate) enum LibvirtError {
 impl LibvirtError {
     /// Whether libvirt could not be asked at all, so that nothing is known about its machines.
     pub(crate) fn is_connection(&self) -> bool {
-        matches!(self, Self::NotRunning { .. } | Self::Forbidden { .. } | Self::Unreachable { .. })
+        matches!(
+            self,
+            Self::NotRunning { .. }
+                | Self::Forbidden { .. }
+                | Self::Unreachable { .. }
+                | Self::Unsupported { .. }
+        )
     }
 
     /// Whether libvirt answered, and refused or failed to do what it was asked.
@@ -57,10 +66,18 @@ impl Hint for LibvirtError {
             }
             Self::Forbidden { .. } => {
                 "join the group `libvirt` (`sudo usermod -aG libvirt $USER`, then log in again), or use \
-                 `qemu:///session` in cluster.yaml"
+                 `qemu:///session` in cluster.yaml; if you may already, look whether it runs (`systemctl status libvirtd \
+                 virtqemud.socket`)"
                     .into()
             }
+            Self::Unreachable { uri, message } if message.contains("ssh: connect to host") => {
+                format!("SSH does not get there: is the host up, and its SSH server running? try `virsh -c {uri} list`")
+            }
             Self::Unreachable { uri, .. } => format!("try `virsh -c {uri} list`"),
+            Self::Unsupported { .. } => {
+                "set `libvirt.uri` in cluster.yaml to `qemu:///system`, or to `qemu+ssh://USER@HOST/system` for another machine"
+                    .into()
+            }
             Self::Changed { .. } => "run it again".into(),
             Self::NetworkInUse { .. } => {
                 "shut the machines down first; `tinderbox realize apply` starts them again".into()

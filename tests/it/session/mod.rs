@@ -5,6 +5,7 @@ mod errors;
 mod graph;
 mod secrets;
 mod silent;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
