@@ -1,6 +1,8 @@
 //! Tells cargo about the folders that are embedded: `include_dir!` itself does not notice a new file. Builds for release
 //! know their commit, read from `.git` without git; others do not, because every commit would compile the crate again.
 
+#![allow(clippy::disallowed_methods, reason = "a build script reads files and cargo's variables")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
