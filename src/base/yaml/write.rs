@@ -65,6 +65,9 @@ fn is_json(text: &str) -> bool {
     matches!(text, "true" | "false" | "null") || serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
+/// YAML ends the search for the `:` of a key after 1,024 characters, unless a `?` announces it.
+const LONGEST_KEY: usize = 1000;
+
 fn write(node: &YamlNode, indent: usize, to: &mut String) {
     match &node.data {
         YamlData::List(items) if !items.is_empty() => {
@@ -75,7 +78,11 @@ fn write(node: &YamlNode, indent: usize, to: &mut String) {
         }
         YamlData::Map(entries) if !entries.is_empty() => {
             for one in entries {
-                let _ = write!(to, "\n{:indent$}{}:", "", scalar(&one.key));
+                let key = scalar(&one.key);
+                let _ = match key.len() <= LONGEST_KEY {
+                    true => write!(to, "\n{:indent$}{key}:", ""),
+                    false => write!(to, "\n{:indent$}? {key}\n{:indent$}:", "", ""),
+                };
                 entry(&one.value, indent, to, false);
             }
         }
