@@ -49,7 +49,10 @@ fn demo(version: &str) -> Result<Opened> {
         return Err(RegistryError::NotFound {
             image: format!("{DEMO}:{version}"),
             what: "demo release".into(),
-            place: format!("this build has {}, each also with `-multi`", demo::versions().join(", ")),
+            place: format!(
+                "this build has {}, each also with `-multi`, up to 4.22 with `-okd`",
+                demo::versions().join(", ")
+            ),
         });
     };
     let (name, digest) = demo.release();

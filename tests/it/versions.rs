@@ -258,3 +258,26 @@ fn the_feature_set_of_okd_is_for_okd() {
     let said = ws.run(&["build", "-q", "release/featuregate"]);
     assert!(said.contains("is release `4.22.0-demo`, and feature set OKD is for OKD only"), "{said}");
 }
+
+/// OKD: its names of components, its OS, no policy, and a pull secret that opens nothing.
+#[test]
+fn okd_builds() {
+    let ws = on("4.22-okd");
+    let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+    assert!(lock.contains("version = \"4.22.0-okd-scos.demo\"") && lock.contains("/scos-"), "{lock}");
+    let text = fs::read_to_string(ws.dir.join("install-config.yaml")).unwrap();
+    let secret = text.lines().find(|line| line.starts_with("pullSecret:")).unwrap();
+    let fake = r#"pullSecret: '{"auths":{"fake":{"auth":"aWQ6cGFzcwo="}}}'"#;
+    ws.write("install-config.yaml", &text.replace(secret, fake));
+    let said = ws.run(&["build", "-q", "cluster"]);
+    assert!(said.contains("[exit 0]"), "{said}");
+    ws.assert_sound();
+    assert_eq!(os_image(&ws), "stream-coreos");
+    assert_eq!(policies(&ws), [""; 0]);
+    let components = ws.path_of("release/images").join("components");
+    let image = fs::read_to_string(components.join("stream-coreos")).unwrap();
+    let pull = ws.path_of("bootstrap-config/node-image").join("node-image-pull.sh");
+    assert!(fs::read_to_string(pull).unwrap().contains(image.trim()));
+    let version = fs::read_to_string(ws.path_of("cluster").join("manifests/cvo-overrides.yaml")).unwrap();
+    assert!(version.contains("channel: stable-scos-4\n"), "{version}");
+}

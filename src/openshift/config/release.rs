@@ -8,7 +8,7 @@ use super::syntax;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
     /// The release built from the project's own files, by minor version: `demo:4.18`, or `demo:4.18-multi` with
-    /// images for several architectures.
+    /// images for several architectures, or `demo:4.22-okd`.
     Demo { version: String },
     Registry {
         /// `host[:port]/path`.
@@ -46,7 +46,11 @@ impl FromStr for Release {
 
 fn parse(text: &str) -> Option<Release> {
     if let Some(version) = text.strip_prefix("demo:") {
-        let (major, minor) = version.strip_suffix("-multi").unwrap_or(version).split_once('.')?;
+        let (major, minor) = ["-multi", "-okd"]
+            .iter()
+            .find_map(|kind| version.strip_suffix(kind))
+            .unwrap_or(version)
+            .split_once('.')?;
         let number = |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         return (number(major) && number(minor)).then(|| Release::Demo { version: version.to_owned() });
     }
@@ -103,6 +107,7 @@ mod tests {
         for text in [
             "demo:4.18".to_owned(),
             "demo:4.18-multi".to_owned(),
+            "demo:4.22-okd".to_owned(),
             "quay.io/openshift-release-dev/ocp-release:4.18.1-x86_64".to_owned(),
             "localhost:5000/ocp:v1".to_owned(),
             format!("quay.io/openshift-release-dev/ocp-release@{digest}"),

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! `demo:4.18` is for amd64. `demo:4.18-multi` has the same content as a manifest list for amd64 and arm64, and so have its
-//! components, as in real multi-architecture releases. The programs are text, so either runs on any machine.
+//! components, as in real multi-architecture releases. `demo:4.22-okd` has the names of OKD, and no image policy. The programs are text, so either runs on any machine.
 //!
 //! Assembly is deterministic: fixed times and owners, sorted entries, no compression. The digests depend only on these
 //! files, not on compiler or machine; a test pins them.
@@ -53,6 +53,8 @@ enum Variant {
     Plain,
     /// Manifest lists for amd64 and arm64.
     Multi,
+    /// OKD, for amd64.
+    Okd,
 }
 
 impl Variant {
@@ -61,6 +63,7 @@ impl Variant {
         match self {
             Self::Plain => "",
             Self::Multi => "-multi",
+            Self::Okd => "-okd",
         }
     }
 }
@@ -75,7 +78,10 @@ struct Content {
 
 const NAMES: [&str; 7] = ["4.18", "4.19", "4.20", "4.21", "4.22", "4.23", "5.0"];
 
-static VERSIONS: [[Version; NAMES.len()]; 2] = [all(Variant::Plain), all(Variant::Multi)];
+static VERSIONS: [[Version; NAMES.len()]; 3] = [all(Variant::Plain), all(Variant::Multi), all(Variant::Okd)];
+
+/// The versions that OKD has: later ones have OS streams, of which there is no demo.
+const OKD: [&str; 5] = ["4.18", "4.19", "4.20", "4.21", "4.22"];
 
 const fn all(variant: Variant) -> [Version; NAMES.len()] {
     const fn one(name: &'static str, variant: Variant) -> Version {
@@ -96,14 +102,16 @@ const fn all(variant: Variant) -> [Version; NAMES.len()] {
 /// Why an image is not there.
 pub(crate) const NO_CONTENT: &str = "the demo release has no content";
 
-/// The available versions, as in `demo:VERSION`; each also with the suffix `-multi`.
+/// The available versions, as in `demo:VERSION`; each also with the suffix `-multi`, some with `-okd`.
 pub fn versions() -> &'static [&'static str] {
     &NAMES
 }
 
-/// The demo release of this version (`4.18`, `4.18-multi`), if it exists. Assembles nothing yet.
+/// The demo release of this version (`4.18`, `4.18-multi`, `4.18-okd`), if it exists. Assembles nothing yet.
 pub fn open(version: &str) -> Option<Demo> {
-    VERSIONS.iter().flatten().find(|known| known.reference() == version).map(|about| Demo { about })
+    let exists = |known: &&Version| known.variant != Variant::Okd || OKD.contains(&known.name);
+    let mut known = VERSIONS.iter().flatten().filter(exists);
+    known.find(|known| known.reference() == version).map(|about| Demo { about })
 }
 
 impl Version {
@@ -114,12 +122,16 @@ impl Version {
 
     /// The release's own name: that of a multi-architecture release is the same.
     fn full(&self) -> String {
-        format!("{}.0-demo", self.name)
+        match self.variant {
+            Variant::Okd => format!("{}.0-okd-scos.demo", self.name),
+            Variant::Plain | Variant::Multi => format!("{}.0-demo", self.name),
+        }
     }
 
     /// The tag of a copy, as real registries have them.
     fn tag(&self) -> String {
-        format!("{}{}", self.full(), self.variant.suffix())
+        let suffix = if self.variant == Variant::Multi { self.variant.suffix() } else { "" };
+        format!("{}{suffix}", self.full())
     }
 
     /// The one that can be updated to this one.
@@ -251,7 +263,7 @@ impl Content {
             self.manifest(image.manifest)
         };
         match variant {
-            Variant::Plain => one(layer::ARCHITECTURE).0,
+            Variant::Plain | Variant::Okd => one(layer::ARCHITECTURE).0,
             Variant::Multi => {
                 let list = layer::ARCHITECTURES.map(|architecture| (architecture, one(architecture)));
                 self.manifest(layer::index(&list)).0

@@ -57,8 +57,8 @@ const STREAMS: (&str, [(&str, &str, bool); 4]) = (
 const BASE: &str = "cluster-version-operator";
 
 /// The name of a component in a version.
-pub(super) fn named(minor: &str, key: &'static str) -> &'static str {
-    let release = Release::parse(minor);
+pub(super) fn named(version: &str, key: &'static str) -> &'static str {
+    let release = Release::parse(version);
     Components::built_in().and_then(|components| components.name(key, release)).unwrap_or(key)
 }
 
@@ -75,7 +75,7 @@ pub(super) fn assemble(version: &Version) -> Content {
         manifests: BTreeMap::new(),
         blobs: BTreeMap::new(),
     };
-    for name in COMPONENTS.map(|key| named(version.name, key)).into_iter().chain([renamed(version)]) {
+    for name in COMPONENTS.map(|key| named(&version.full(), key)).into_iter().chain([renamed(version)]) {
         let text = format!("tinderbox demo release {} has no content for {name}", version.full());
         content.components.insert(name, Sha256::of(text.as_bytes()));
     }
@@ -86,7 +86,7 @@ pub(super) fn assemble(version: &Version) -> Content {
         (BASE, base.clone(), false),
         ("machine-config-operator", machine_config(version), true),
     ] {
-        let name = named(version.name, key);
+        let name = named(&version.full(), key);
         let mut labels = labels(version, name);
         if operator {
             labels.insert("io.openshift.release.operator", "true".to_owned());
@@ -100,7 +100,7 @@ pub(super) fn assemble(version: &Version) -> Content {
     }
     let mut labels = labels(version, "release");
     labels.insert("io.openshift.release", version.full());
-    let operator = content.components[named(version.name, BASE)];
+    let operator = content.components[named(&version.full(), BASE)];
     labels.insert("io.openshift.release.base-image-digest", operator.to_string());
     let payload = payload(version, &api, &content.components);
     content.release = content.add(version.variant, &[&base, &payload], &labels);
@@ -120,11 +120,11 @@ fn labels(version: &Version, name: &str) -> BTreeMap<&'static str, String> {
 fn os_images(version: &Version) -> Vec<(&'static str, Layer, BTreeMap<&'static str, String>)> {
     let (first, streams) = STREAMS;
     let parse = |text: &str| text.parse::<crate::base::version::Version>().ok();
-    if parse(version.name) < parse(first) {
+    if parse(version.name) < parse(first) || version.variant == Variant::Okd {
         return Vec::new();
     }
     let one = |(key, stream, extensions): (&'static str, &str, bool)| {
-        let name = named(version.name, key);
+        let name = named(&version.full(), key);
         let mut labels = labels(version, name);
         labels.insert("io.openshift.os.streamclass", stream.to_owned());
         match extensions {
@@ -180,7 +180,13 @@ fn payload(
     put("image-references", pretty(&image_references(version, components)));
     put("release-metadata", pretty(&metadata(version)));
     for (path, bytes) in files::of(version.name, "payload") {
-        put(&path, fill(bytes, version, components));
+        let text = fill(bytes, version, components);
+        match version.variant {
+            // Nobody signs OKD's images, and its OS is CentOS Stream CoreOS.
+            Variant::Okd if path.contains("cluster-image-policy") => {}
+            Variant::Okd if path.contains("coreos-bootimages") => put(&path, text.replace("rhcos", "scos")),
+            _ => put(&path, text),
+        }
     }
     for (path, bytes) in api {
         let name = path.strip_prefix("manifests/").unwrap_or(path);
@@ -201,7 +207,7 @@ fn fill(bytes: &[u8], version: &Version, components: &BTreeMap<&'static str, Sha
     let mut keys = COMPONENTS;
     keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
     for key in keys {
-        let name = named(version.name, key);
+        let name = named(&version.full(), key);
         text = text.replace(&format!("demo.image/{key}"), &version.image(name, components[name]).to_string());
     }
     text
@@ -253,7 +259,7 @@ fn image_references(version: &Version, components: &BTreeMap<&'static str, Sha25
 
 /// The versions that a component declares.
 fn versions(version: &Version, component: &str) -> Option<(String, &'static str)> {
-    let is = |key: &'static str| component == named(version.name, key);
+    let is = |key: &'static str| component == named(&version.full(), key);
     let (kubernetes, system) = match version.name {
         "4.18" => ("1.31.4", "418.94.202501010000-0"),
         "4.19" => ("1.32.3", "9.6.20250501-0"),

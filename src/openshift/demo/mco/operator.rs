@@ -92,16 +92,19 @@ impl Build<'_> {
             let is_it = |tag: &&Value| tag["name"] == name && tag["from"]["kind"] == "DockerImage";
             items(&stream["spec"]["tags"]).iter().find(is_it).map(|tag| tag["from"]["name"].clone())
         };
+        // OKD's build of the program looks for other names; this one is told by the release.
+        let named_okd = stream["metadata"]["name"].as_str().filter(|name| name.contains("-okd-"));
+        let version = named_okd.unwrap_or(self.minor);
         let (mut needed, mut optional) = (Map::new(), Map::new());
         for (component, key) in NEEDED {
-            let name = named(self.minor, component);
+            let name = named(version, component);
             let Some(image) = find(name) else {
                 return Err(Stop::Fatal(format!("Failed to find {name} in image references")));
             };
             needed.insert((*key).to_owned(), image);
         }
         for (component, key, what) in OPTIONAL {
-            let name = named(self.minor, component);
+            let name = named(version, component);
             let image = find(name).unwrap_or_else(|| {
                 self.warning(&format!("{what} not found: could not find {name} in images"));
                 "".into()
