@@ -26,6 +26,7 @@ mod check;
 mod complete;
 mod completions;
 mod diff;
+mod dist;
 mod environment;
 mod error;
 mod expiry;
@@ -149,6 +150,8 @@ verbs! {
     Store(store::Verb),
     Schema(schema::Args),
     Completions(completions::Args),
+    #[command(subcommand, hide = true)]
+    Dist(dist::Verb),
 }
 
 /// How long a cancelled verb may take to end in order.

@@ -7,6 +7,7 @@
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use sha2::Digest as _;
 
 use super::image::MANIFEST_TYPES;
@@ -50,6 +51,11 @@ enum Kind {
 impl RootDir {
     /// Reads a whole directory.
     pub(crate) fn open(root: &Path, architecture: &str) -> Result<Self> {
+        Self::with_config(root, architecture, None)
+    }
+
+    /// The same, with execution parameters: the `config` of an image's configuration.
+    pub(crate) fn with_config(root: &Path, architecture: &str, parameters: Option<Value>) -> Result<Self> {
         let root = fs::canonical(root)?;
         let mut walk = Walk { root: &root, entries: Vec::new(), unreadable: Vec::new() };
         walk.directory(Path::new(""), 0)?;
@@ -71,11 +77,14 @@ impl RootDir {
         drop(stream);
         let digest = Sha256::from_bytes(hasher.finalize().into());
         let layer = Descriptor { media_type: LAYER_TYPE.to_owned(), digest, size };
-        let config = serde_json::json!({
+        let mut config = serde_json::json!({
             "architecture": architecture,
             "os": "linux",
             "rootfs": {"type": "layers", "diff_ids": [digest.to_string()]},
         });
+        if let Some(parameters) = parameters {
+            config["config"] = parameters;
+        }
         let config = described(CONFIG_TYPE, config.to_string().into_bytes());
         let [.., manifest_type, _] = MANIFEST_TYPES;
         let manifest = serde_json::json!({

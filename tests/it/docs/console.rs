@@ -59,15 +59,21 @@ fn line_matches(expected: &str, line: &str) -> bool {
     line.ends_with(end)
 }
 
+/// A PATH that begins with a directory of the workspace that has the program under test.
+pub(super) fn path_with_program(ws: &Workspace) -> String {
+    let bin = ws.temp().join("bin");
+    if !bin.exists() {
+        fs::create_dir(&bin).unwrap();
+        symlink(env!("CARGO_BIN_EXE_tinderbox"), bin.join("tinderbox")).unwrap();
+    }
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+}
+
 /// Runs the commands in one shell, in the workspace's cluster directory, and compares what each prints to stdout. `page`
 /// is for messages. `inside` is the start of a command line that enters a place where the shell runs.
 pub(super) fn run(page: &Path, ws: &Workspace, steps: &[Step], inside: Option<&Command>) {
     const MARK: &str = "\u{1}";
-    let bin = ws.temp().join("bin");
-    fs::create_dir(&bin).unwrap();
-    symlink(env!("CARGO_BIN_EXE_tinderbox"), bin.join("tinderbox")).unwrap();
     let script: String = steps.iter().map(|step| format!("{}\nprintf '{MARK}'\n", step.command)).collect();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let shell = ["-euc", &script];
     let mut command = match inside {
         None => ws.command_of(Path::new("bash"), &shell),
@@ -78,7 +84,7 @@ pub(super) fn run(page: &Path, ws: &Workspace, steps: &[Step], inside: Option<&C
             command
         }
     };
-    let output = command.env("PATH", path).output().unwrap();
+    let output = command.env("PATH", path_with_program(ws)).output().unwrap();
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     let printed: Vec<&str> = text.split_terminator(MARK).collect();
     let ended_in = steps.get(printed.len().saturating_sub(usize::from(!text.ends_with(MARK))));

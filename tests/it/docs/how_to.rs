@@ -24,6 +24,7 @@ macro_rules! how_tos {
 how_tos! {
     add_a_worker,
     ci_with_a_drift_gate,
+    develop_an_operator,
     disconnected,
     first_cluster,
     preview_an_upgrade,

@@ -2,6 +2,8 @@
 
 mod console;
 mod how_to;
+mod reference;
+mod workflow;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,7 +60,7 @@ fn the_two_commands() {
 
 #[test]
 fn links_lead_somewhere() {
-    let below = ["docs/how-to"].into_iter().flat_map(pages).map(with_text);
+    let below = ["docs/how-to", "docs/reference"].into_iter().flat_map(pages).map(with_text);
     for (path, text) in documents().into_iter().chain(below) {
         for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
             let target = link.split('#').next().unwrap();

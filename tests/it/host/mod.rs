@@ -7,6 +7,7 @@ mod crash;
 pub(crate) mod emulation;
 mod escape;
 mod iso;
+mod packages;
 mod page;
 pub(crate) mod realize;
 mod render;
