@@ -3,6 +3,7 @@
 
 mod fields;
 mod init;
+mod mistakes;
 mod problems;
 mod schema;
 
