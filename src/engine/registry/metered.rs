@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Descriptor, ImageName, Images, MediaType, RegistryError, Result, Sha256};
+use super::{Descriptor, ImageName, Images, Located, MediaType, RegistryError, Result, Sha256};
 
 /// Bytes of all blobs that a build may read. The images of a whole release have less than half of that.
 const BUILD: u64 = 64 << 30;
@@ -29,6 +29,10 @@ impl Images for Metered {
 
     fn manifest(&self, image: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)> {
         self.inner.manifest(image, digest)
+    }
+
+    fn locate(&self, image: &ImageName, digest: &Sha256) -> Result<Located> {
+        self.inner.locate(image, digest)
     }
 
     fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 
-use super::{Descriptor, ImageName, Images, MediaType, Opened, Result, Sha256, image};
+use super::{Descriptor, ImageName, Images, Located, MediaType, Opened, Result, Sha256, image};
 
 /// Manifests and blobs of certain images come from their own sources, by digest; everything else from the usual one.
 pub(crate) struct Replaced {
@@ -38,6 +38,10 @@ impl Images for Replaced {
             Some(other) => other.images.manifest(&other.name, digest),
             None => self.usual.manifest(image, digest),
         }
+    }
+
+    fn locate(&self, image: &ImageName, digest: &Sha256) -> Result<Located> {
+        self.usual.locate(image, digest)
     }
 
     fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>> {
