@@ -6,6 +6,7 @@
 //! | `noop` | `build` of an up-to-date cluster graph, whole process | `nix-build` of as many derivations |
 //! | `cold` | the whole example into an empty store, whole process | `openshift-install create ignition-configs`, if installed |
 //! | `add` | many files into a fresh store, whole process; peak memory | `cp -r` + `sync -f` + `b3sum`; `nix-store --add` |
+//! | `verify` | hashing everything that the build of the example made, as verify-on-use does; against its cold build | `b3sum` of the same files |
 //! | `many` | tiny derivations cold and as a no-op, at two sizes | itself: time per derivation must not grow |
 //!
 //! Everything happens in one directory below cargo's target directory, which takes up to 12 GiB and is removed
@@ -29,9 +30,16 @@ mod many;
 mod measure;
 mod noop;
 mod peers;
+mod verify;
 
 pub(crate) use bench::Bench;
 
 fn main() {
-    bench::run(&[("noop", noop::run), ("cold", cold::run), ("add", add::run), ("many", many::run)]);
+    bench::run(&[
+        ("noop", noop::run),
+        ("cold", cold::run),
+        ("add", add::run),
+        ("verify", verify::run),
+        ("many", many::run),
+    ]);
 }

@@ -53,6 +53,7 @@ mod targets;
 mod verdict;
 mod why;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -224,19 +225,41 @@ fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
     };
     // An archive is not what is printed.
     let output = global.output.as_deref();
-    let file = output.filter(|_| !matches!(verb, Verb::Realize(realize::Verb::Gather(_))));
-    if file.is_some() {
+    let file = output
+        .filter(|file| *file != Path::new("-") && !matches!(verb, Verb::Realize(realize::Verb::Gather(_))));
+    if let Some(file) = file {
+        spare_inputs(&global.directory, file)?;
         output::capture();
     }
     let done = verb.run(env, Printer { output, json: global.json, events: &progress })?;
     if let (Some(file), Some(bytes)) = (file, output::take_captured()) {
-        fs::replace(file, &bytes, 0o644)?;
+        fs::write_out(file, &bytes, 0o644)?;
         match global.json {
             true => output::json(&serde_json::json!({"path": file})),
             false => output::line(file.display()),
         }
     }
-    Ok(done)
+    match output::failure() {
+        None => Ok(done),
+        Some(error) => Err(fs::Error::new("write", Path::new("standard output"), error).into()),
+    }
+}
+
+/// `-o` never overwrites what the user or `lock` wrote.
+fn spare_inputs(directory: &Path, file: &Path) -> Result<()> {
+    use crate::openshift::workspace::{CLUSTER, INSTALL_CONFIG, LOCK, SEALED, SEED};
+    for name in [INSTALL_CONFIG, CLUSTER, LOCK, SEED, SEALED] {
+        let input = directory.join(name);
+        let same = match (fs::optional(fs::canonical(&input))?, fs::optional(fs::canonical(file))?) {
+            (Some(input), Some(file)) => input == file,
+            _ => false,
+        };
+        if same {
+            let message = format!("`{}` is an input of this cluster", file.display());
+            return Err(Error::usage(message, "name another file with `-o`"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

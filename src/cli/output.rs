@@ -126,7 +126,20 @@ pub(super) fn text(text: &str) {
         captured.extend(text.as_bytes());
         return;
     }
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    let mut stdout = std::io::stdout().lock();
+    if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        FAILURE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+}
+
+/// Why standard output is incomplete.
+static FAILURE: Mutex<Option<std::io::Error>> = Mutex::new(None);
+
+/// The first error of a write to standard output; a closed pipe is none.
+pub(super) fn failure() -> Option<std::io::Error> {
+    FAILURE.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 pub(super) fn line(line: impl std::fmt::Display) {

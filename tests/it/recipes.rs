@@ -112,7 +112,7 @@ fn a_recipe_can_be_for_one_platform() {
     ");
     let files = files.map(|(path, text)| (format!("recipes/{path}"), text));
     let ws = Workspace::with(&files.each_ref().map(|(path, text)| (path.as_str(), *text)));
-    assert!(ws.run(&["build", "demo"]).contains("built demo/none"));
+    assert!(ws.run(&["build", "demo", "-v"]).contains("built demo/none"));
 }
 
 #[test]

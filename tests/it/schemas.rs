@@ -324,7 +324,7 @@ fn what_is_left_open_is_said() {
         ("recipes/50-manifest/things.j2", crd),
     ])
     .prebuilt();
-    let text = ws.run(&["check", "-q"]);
+    let text = ws.run(&["check"]);
     assert!(text.contains("crd-schema: 1 rule not evaluated; the API server will\n  things.yaml: spec: self.?size.orValue(1) > 0"), "{text}");
     let checks = ws.json(&["check"]);
     let found =
@@ -333,6 +333,6 @@ fn what_is_left_open_is_said() {
     ws.edit("recipes/50-manifest/things.j2", "  size: 1\n", "  size: x\n");
     assert!(ws.run(&["check", "-q"]).contains(": spec.size: `x` is a string, not an integer [crd-schema]"));
     ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.18\nchecks: {disabled: [crd-schema]}");
-    let text = ws.run(&["check", "-q"]);
+    let text = ws.run(&["check"]);
     assert!(text.contains("disabled  crd-schema") && text.contains("[exit 0]"), "{text}");
 }

@@ -235,6 +235,16 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     })
 }
 
+/// Writes what a user asked for: a file is replaced, also behind a link, and a pipe or device is written to.
+pub(crate) fn write_out(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let Some(real) = optional(canonical(path))? else { return replace(path, bytes, mode) };
+    if metadata(&real)?.is_file() {
+        return replace(&real, bytes, mode);
+    }
+    let mut file = OpenOptions::new().write(true).open(&real).at("open", path)?;
+    file.write_all(bytes).at("write", path)
+}
+
 /// [`replace`] for content that is written in pieces; if `write` fails, the old content stays.
 pub(crate) fn replace_with(
     path: &Path,

@@ -110,7 +110,8 @@ impl Hint for DownloadError {
                 "free some space (`tinderbox store gc`), or use `--store DIR` on another file system".into(),
             ),
             Self::Broken { source, .. } => {
-                source.hint().or_else(|| Some("run the same command again: it continues from there".into()))
+                let again = "run the same command again: it continues from there";
+                Some(source.hint().map_or_else(|| again.to_owned(), |hint| format!("{again}; {hint}")))
             }
             Self::Registry(error) => error.hint(),
             Self::Store(error) => error.hint(),

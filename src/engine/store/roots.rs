@@ -158,8 +158,9 @@ impl Roots {
         if !self.is_named()? {
             return Ok(false); // damaged: it is written again
         }
-        let text = fs::optional(fs::read_text(&self.dir.join("state")))?;
-        Ok(text.is_some_and(|text| text.trim() == state.to_string()))
+        // Unreadable is damaged too.
+        let text = fs::read_text(&self.dir.join("state"));
+        Ok(text.is_ok_and(|text| text.trim() == state.to_string()))
     }
 
     pub fn set_record(&self, session: &Session, record: &Record, state: Digest) -> Result<()> {

@@ -261,7 +261,7 @@ impl Walk<'_> {
             _ => (false, None),
         };
         let Some(scalar) = kind.parse(&text, plain) else {
-            let shown = if secret { "this".to_owned() } else { shown(&text) };
+            let shown = if secret || has_login(&text) { "this".to_owned() } else { shown(&text) };
             self.report(path, line, format!("{shown} is not {}", kind.expectation()), hint);
             return None;
         };
@@ -284,6 +284,11 @@ fn name_of(item: &YamlNode) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether a text is a URL with a password or a token in it, which no message repeats.
+fn has_login(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(_, rest)| rest.contains(['@', '?']))
 }
 
 /// The first line of a value, shortened for a message.

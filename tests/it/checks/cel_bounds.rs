@@ -41,7 +41,7 @@ fn a_rule_over_a_list_without_a_bound_is_a_warning() {
         own[0]["message"],
         "no `maxItems`, and the rule `self.all(h, self.exists_one(o, o == h))` goes over it"
     );
-    let said = ws.run(&["check", "-q"]);
+    let said = ws.run(&["check"]);
     let line = "cel-bounds: warning: probe.yaml:20: v1 spec.hosts: no `maxItems`";
     assert!(said.contains(line) && said.contains("[exit 0]"), "{said}");
 

@@ -1,4 +1,4 @@
-//! examples/ci: the workflow's own commands, run as a forge would. What GitHub's schema says of the file is up to `.ci/run`.
+//! examples/ci: the workflow's own commands, run as a forge would. They are not judged by GitHub's schema: it is not to be had offline.
 
 use std::fs;
 use std::path::Path;

@@ -252,7 +252,7 @@ fn mistakes_are_named() {
     insta::assert_snapshot!(ws.run(&["lock", "--fetch"]), @r"
     [stderr]
     error: 1 problem:
-    cluster.yaml:7: rhcos.mirror: `https://me:x@mirror/` is not the URL of a directory without credentials
+    cluster.yaml:7: rhcos.mirror: this is not the URL of a directory without credentials
       hint: for example: https://mirror.example.com/rhcos/
     [exit 1]
     ");

@@ -454,6 +454,15 @@ pub(crate) fn left_out(part: &str, missing: &str) {
     }
 }
 
+/// Counts what a suite of attacks tried; `.ci/test` lists it at the end.
+pub(crate) fn tried(what: &str) {
+    eprintln!("tried: {what}");
+    if let Some(list) = std::env::var_os("TINDERBOX_TRIED") {
+        let mut list = fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        writeln!(list, "{what}").unwrap();
+    }
+}
+
 /// How to run a script where it may mount: as root of a new mount namespace. None, and a word about it, if it may not.
 pub(crate) fn in_mount_namespace(part: &str) -> Option<Vec<&'static str>> {
     let flags = if is_root() { vec!["--mount"] } else { vec!["--map-root-user", "--mount"] };

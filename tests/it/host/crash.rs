@@ -387,7 +387,7 @@ fn a_divergence_is_reported_on_every_build() {
     [exit 1]
     ");
     for _ in 0..2 {
-        let text = short(ws.run(&["build", "infra/pool", "-q"]));
+        let text = short(ws.run(&["build", "infra/pool"]));
         assert!(text.contains("gave different bytes at different times ([OTHER], [POOL])"), "{text}");
         assert!(text.ends_with("[exit 0]\n"), "{text}");
     }

@@ -114,3 +114,15 @@ fn a_blob_has_a_lowest_speed() {
     };
     assert_eq!(slow_blob(once), Ok(0));
 }
+
+/// docs/security.md counts the registries here and in `bad`.
+#[test]
+fn the_document_has_these_numbers() {
+    let tests =
+        [include_str!("bad.rs"), include_str!("hostile.rs")].map(|text| text.matches("\n#[test]\n").count());
+    let count = tests.iter().sum::<usize>() - 1; // not this one
+    let text = std::fs::read_to_string(crate::harness::source("docs/security.md")).unwrap();
+    let said = format!("{count} tests of registries that lie, drip, redirect, or want the password");
+    assert!(text.replace('\n', " ").contains(&said), "{said}");
+    crate::harness::tried(&said);
+}

@@ -33,3 +33,57 @@ fn an_empty_variable_names_no_store() {
         assert!(help.contains(variable), "{help}");
     }
 }
+
+/// `-o` writes where its user points: behind a link, into a pipe, to standard output; never over the cluster's own files.
+#[test]
+fn output_goes_where_it_is_sent() {
+    let ws = Workspace::example();
+    let wanted = ws.run(&["targets", "check/infra"]).replace("[exit 0]\n", "");
+    std::fs::write(ws.dir.join("file"), "old").unwrap();
+    std::os::unix::fs::symlink("file", ws.dir.join("link")).unwrap();
+    ws.run(&["targets", "check/infra", "-o", ws.dir.join("link").to_str().unwrap()]);
+    assert!(ws.dir.join("link").is_symlink());
+    assert_eq!(std::fs::read_to_string(ws.dir.join("file")).unwrap(), wanted);
+
+    let pipe = ws.dir.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    ws.run(&["targets", "check/infra", "-o", pipe.to_str().unwrap()]);
+    assert_eq!(reader.join().unwrap(), wanted);
+    assert_eq!(ws.run(&["targets", "check/infra", "-o", "-"]).replace("[exit 0]\n", ""), wanted);
+
+    let before = std::fs::read(ws.dir.join("cluster.yaml")).unwrap();
+    let text = ws.run(&["targets", "-o", ws.dir.join("cluster.yaml").to_str().unwrap()]);
+    assert!(text.contains("is an input of this cluster") && text.contains("[exit 2]"), "{text}");
+    assert_eq!(std::fs::read(ws.dir.join("cluster.yaml")).unwrap(), before);
+}
+
+/// A full disk behind standard output is an error, not half a document.
+#[test]
+fn what_could_not_be_printed_is_an_error() {
+    let ws = Workspace::example();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let done = ws.command(&["targets"]).stdout(full).output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(said.contains("cannot write `standard output`"), "{said}");
+}
+
+/// A password in a URL that is refused is not repeated.
+#[test]
+fn a_refused_url_keeps_its_password() {
+    let ws = Workspace::example();
+    for url in ["http://user:SEKRET@127.0.0.1:9/y", "https://mirror.example.com/?token=SEKRET"] {
+        ws.edit(
+            "cluster.yaml",
+            "release: demo:4.18",
+            &format!("release: demo:4.18\nrhcos: {{mirror: '{url}'}}"),
+        );
+        let text = ws.run(&["check"]);
+        assert!(text.contains("rhcos.mirror: this is not the URL") && !text.contains("SEKRET"), "{text}");
+        ws.edit("cluster.yaml", &format!("\nrhcos: {{mirror: '{url}'}}"), "");
+    }
+}

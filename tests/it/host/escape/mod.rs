@@ -15,7 +15,7 @@ use std::time::Duration;
 use tinderbox::internals::sandbox::{Ended, Isolation, Mount};
 
 use super::sandbox::{Room, everywhere};
-use crate::harness::{is_root, left_out, set_mode};
+use crate::harness::{is_root, left_out, set_mode, tried};
 
 const ATTEMPTS: &str = include_str!("attempts.c");
 
@@ -120,7 +120,7 @@ fn no_attempt_succeeds() {
         assert_eq!(std::fs::read_to_string(host.marker.path()).unwrap(), "of the host");
         said.push(format!("{}: {} attempts refused", isolation.as_str(), results.len()));
     });
-    eprintln!("{} (as {})", said.join("; "), if is_root() { "root" } else { "a plain user" });
+    tried(&format!("{} (as {})", said.join("; "), if is_root() { "root" } else { "a plain user" }));
 }
 
 /// The same attempts succeed where there is no sandbox.

@@ -122,6 +122,9 @@ fn machines_run_and_are_removed_again() {
     master-2   running  current           silent                                    ocp4-cv5ll-master-2
     worker-0   running  current                                                     ocp4-cv5ll-worker-0
     worker-1   running  current                                                     ocp4-cv5ll-worker-1
+    console   https://console-openshift-console.apps.ocp4.example.com
+    log in    as `kubeadmin`; the password: `tinderbox -C [DIR] show cluster:auth/kubeadmin-password --reveal`
+    oc        export KUBECONFIG=[STORE]/[ID]-cluster/auth/kubeconfig
     [exit 0]
     ");
 

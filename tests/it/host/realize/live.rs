@@ -378,6 +378,9 @@ fn a_cluster_comes_up_whatever_happens() {
     OPERATOR  VERSION  STATE      MESSAGE
     dns       4.18.1   available
     etcd      4.18.1   available
+    console   https://console-openshift-console.apps.ocp4.example.com
+    log in    as `kubeadmin`; the password: `tinderbox -C [DIR] show cluster:auth/kubeadmin-password --reveal`
+    oc        export KUBECONFIG=[STORE]/[ID]-cluster/auth/kubeconfig
     [exit 0]
     ");
 

@@ -1,10 +1,12 @@
 //! The real cosign (Debian trixie's) signs and judges, in the real docker-registry: what it signs, `lock` verifies; what
 //! `release mirror` copies, it verifies.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use tinderbox::internals::demo::{self, Demo};
-use tinderbox::internals::registry::{ImageName, Platforms, Remote, Sha256, copy_image};
+use tinderbox::internals::registry::{ImageName, Images as _, Platforms, Remote, Sha256, copy_image};
 
 use super::refused;
 use crate::harness::{Workspace, left_out, names};
@@ -95,6 +97,17 @@ impl Lab {
         let args = ["verify", "--key", key, "--insecure-ignore-tlog"];
         self.try_cosign(&[&args[..], &Self::ACCESS, &[&image]].concat()).status.success()
     }
+
+    /// Puts another image where the release image's signatures are.
+    fn forge(&self, from: &ImageName, digest: &Sha256) {
+        let tag = format!("sha256-{}.sig", self.release().hex());
+        let to: ImageName = format!("{}/ocp/release:{tag}", self.registry.address).parse().unwrap();
+        copy_image(&self.remote, &self.remote, from, &to, digest, Platforms::All, &mut |_| {}).unwrap();
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.ws.dir.join(name)
+    }
 }
 
 #[test]
@@ -144,8 +157,30 @@ fn cosign_and_lock_agree() {
         assert!(!lab.judges("other.pub", &copy.at(*digest)), "{component}");
     }
 
-    // Another key is wrong, for both.
+    // Another key, which then signs too.
     ws.edit("cluster.yaml", "[mine.pub]", "[other.pub]");
     assert!(!lab.judges("other.pub", &release));
     refused(ws, &["its signature at", &place, "it is by another key, or garbage"]);
+    lab.sign("other.key", &release, &[]);
+    for key in ["mine", "other"] {
+        let field = format!("[{key}.pub]");
+        let before = fs::read_to_string(lab.file("cluster.yaml")).unwrap();
+        let line = before.lines().find(|line| line.starts_with("releaseKeys:")).unwrap();
+        ws.edit("cluster.yaml", line, &format!("releaseKeys: {field}"));
+        let locked = ws.json(&["lock", "--update", "signatures"]);
+        assert_eq!(locked["signatures"]["release"].as_array().unwrap().len(), 1, "{key}: {locked}");
+        assert!(lab.judges(&format!("{key}.pub"), &release), "{key}");
+    }
+
+    // A signature for another image, and an image that is no signature.
+    ws.edit("cluster.yaml", "[other.pub]", "[mine.pub]");
+    let (component, _, digest) = &images[1];
+    let mut other = lab.mirrored(component);
+    other.reference = tinderbox::internals::registry::Reference::Tag(format!("sha256-{}.sig", digest.hex()));
+    lab.forge(&other, &lab.remote.resolve(&other).unwrap());
+    refused(ws, &["is wrong: it is for another image, `sha256:"]);
+    assert!(!lab.judges("mine.pub", &release));
+    lab.forge(&lab.mirrored(component), digest);
+    refused(ws, &[&format!("release:sha256-{}.sig: it has ", lab.release().hex())]);
+    assert!(!lab.judges("mine.pub", &release));
 }
