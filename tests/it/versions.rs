@@ -162,7 +162,8 @@ fn a_difference_between_versions_names_what_changed() {
         ("4.22", "4.23", &["OSStreams disabled → enabled"]),
         ("4.23", "5.0", &["EtcdBackendQuota disabled → enabled"]),
     ] {
-        let said = ws.run(&["-q", "diff", "--release", &format!("demo:{old}"), &format!("demo:{new}")]);
+        let said =
+            ws.run(&["-q", "diff", "--full", "--release", &format!("demo:{old}"), &format!("demo:{new}")]);
         let missing: Vec<_> = wanted.iter().filter(|text| !said.contains(**text)).collect();
         assert!(missing.is_empty() && said.contains("[exit 1]"), "{old} → {new}: {missing:?}\n{said}");
     }

@@ -86,15 +86,12 @@ fn visit(fault: Fault) -> u64 {
     unreachable!()
 }
 
-/// Visits every point, and counts them where `.ci/test` lists what was tried.
-#[allow(clippy::disallowed_methods, reason = "a test: the library has no environment")]
+/// Visits every point, and says how many there are.
 fn visit_all(fault: Fault, what: &str) {
     let points = visit(fault);
     assert!(points > 80, "{what}: {points}");
-    if let Some(list) = std::env::var_os("TINDERBOX_TRIED") {
-        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
-        writeln!(list, "{what} at each of {points} write operations of a store").unwrap();
-    }
+    // Past the test runner, which hides what passing tests print.
+    let _ = writeln!(std::io::stderr(), "tried: {what} at each of {points} write operations of a store");
 }
 
 #[test]

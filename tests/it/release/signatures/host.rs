@@ -1,8 +1,6 @@
 //! The real cosign (Debian trixie's) signs and judges, in the real docker-registry: what it signs, `lock` verifies; what
 //! `release mirror` copies, it verifies.
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use tinderbox::internals::demo::{self, Demo};
@@ -104,10 +102,6 @@ impl Lab {
         let to: ImageName = format!("{}/ocp/release:{tag}", self.registry.address).parse().unwrap();
         copy_image(&self.remote, &self.remote, from, &to, digest, Platforms::All, &mut |_| {}).unwrap();
     }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.ws.dir.join(name)
-    }
 }
 
 #[test]
@@ -162,18 +156,12 @@ fn cosign_and_lock_agree() {
     assert!(!lab.judges("other.pub", &release));
     refused(ws, &["its signature at", &place, "it is by another key, or garbage"]);
     lab.sign("other.key", &release, &[]);
-    for key in ["mine", "other"] {
-        let field = format!("[{key}.pub]");
-        let before = fs::read_to_string(lab.file("cluster.yaml")).unwrap();
-        let line = before.lines().find(|line| line.starts_with("releaseKeys:")).unwrap();
-        ws.edit("cluster.yaml", line, &format!("releaseKeys: {field}"));
-        let locked = ws.json(&["lock", "--update", "signatures"]);
-        assert_eq!(locked["signatures"]["release"].as_array().unwrap().len(), 1, "{key}: {locked}");
-        assert!(lab.judges(&format!("{key}.pub"), &release), "{key}");
-    }
+    ws.edit("cluster.yaml", "[other.pub]", "[mine.pub]");
+    let locked = ws.json(&["lock", "--update", "signatures"]);
+    assert_eq!(locked["signatures"]["release"].as_array().unwrap().len(), 1, "{locked}");
+    assert!(lab.judges("mine.pub", &release) && lab.judges("other.pub", &release));
 
     // A signature for another image, and an image that is no signature.
-    ws.edit("cluster.yaml", "[other.pub]", "[mine.pub]");
     let (component, _, digest) = &images[1];
     let mut other = lab.mirrored(component);
     other.reference = tinderbox::internals::registry::Reference::Tag(format!("sha256-{}.sig", digest.hex()));
