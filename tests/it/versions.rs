@@ -153,14 +153,14 @@ fn a_difference_between_versions_names_what_changed() {
             "4.19",
             "4.20",
             &[
-                "SigstoreImageVerification disabled → enabled",
+                "featureGates[SigstoreImageVerification]: disabled → enabled",
                 "0000_10_config-operator_01_clusterimagepolicies.crd.yaml",
             ][..],
         ),
-        ("4.20", "4.21", &[POLICY, LOOKUP, "SigstoreImageVerificationPKI disabled → enabled"]),
-        ("4.21", "4.22", &[POLICY, "NoRegistryClusterInstall disabled → enabled"]),
-        ("4.22", "4.23", &["OSStreams disabled → enabled"]),
-        ("4.23", "5.0", &["EtcdBackendQuota disabled → enabled"]),
+        ("4.20", "4.21", &[POLICY, LOOKUP, "featureGates[SigstoreImageVerificationPKI]: disabled → enabled"]),
+        ("4.21", "4.22", &[POLICY, "featureGates[NoRegistryClusterInstall]: disabled → enabled"]),
+        ("4.22", "4.23", &["featureGates[OSStreams]: disabled → enabled"]),
+        ("4.23", "5.0", &["featureGates[EtcdBackendQuota]: disabled → enabled"]),
     ] {
         let said =
             ws.run(&["-q", "diff", "--full", "--release", &format!("demo:{old}"), &format!("demo:{new}")]);

@@ -250,7 +250,7 @@ impl Page {
             }
             let (inside, field) = location(&difference.change);
             if inside != last {
-                self.row(Mark::Place, format!("    {}", inside.join(" › ")));
+                self.row(Mark::Place, format!("    {}", trail(&inside)));
                 last = inside;
             }
             self.difference(difference, &field);
@@ -307,6 +307,14 @@ fn sign(state: ArtifactState) -> (char, Mark) {
 
 fn causes_of(artifact: &Artifact) -> String {
     artifact.causes.iter().map(|at| format!("[{}]", at + 1)).collect()
+}
+
+/// Where a difference is, outermost first. What does not fit is left out from the front: the end names the file.
+fn trail(inside: &[String]) -> String {
+    let whole = inside.join(" › ");
+    let shorter = (1..inside.len()).map(|from| format!("… › {}", inside[from..].join(" › ")));
+    let fits = |text: &String| text.chars().count() + 4 <= WIDTH;
+    std::iter::once(whole.clone()).chain(shorter).find(fits).unwrap_or(whole)
 }
 
 fn counted(count: usize, what: &str) -> String {
