@@ -11,15 +11,14 @@
 //! `engine::download` fills it. Invariant: a name without a suffix is the sha256 of the content.
 
 use std::collections::BTreeSet;
-use std::fs::{File, TryLockError};
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use sha2::Digest as _;
 
 use super::verify::{Finding, FindingKind};
 use super::{GcOptions, Result, Roots, Session, Store};
-use crate::base::fs::{self, At};
+use crate::base::fs;
 use crate::engine::registry::Sha256;
 
 /// The right to work on one download, across processes.
@@ -79,20 +78,8 @@ impl Store {
 
     /// The right to work on a download; none if another process has it.
     pub(crate) fn try_lock_download(&self, sha256: &Sha256) -> Result<Option<DownloadLock>> {
-        let path = self.part("locks").join(format!("download-{}", sha256.hex()));
-        loop {
-            let file = fs::open_lock(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(fs::Error::new("lock", path, error).into()),
-            }
-            // The previous holder may have removed the file: then ours is not the one that others see.
-            let ours = file.metadata().at("look at", &path)?.ino();
-            if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
-                return Ok(Some(DownloadLock { _exclusive: file, path }));
-            }
-        }
+        let locked = self.try_lock_named(&format!("download-{}", sha256.hex()))?;
+        Ok(locked.map(|(file, path)| DownloadLock { _exclusive: file, path }))
     }
 
     /// Downloads that no root names and nobody works on. The caller holds the gc lock.

@@ -139,20 +139,9 @@ impl Session {
     /// The right to build a derivation; none if another process has it.
     pub fn try_lock(&self, drv: DrvId) -> Result<Option<DrvLock>> {
         self.dir()?;
-        let path = self.store.part("locks").join(drv.to_string());
-        loop {
-            let file = fs::open_lock(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(fs::Error::new("lock", path, error).into()),
-            }
-            // The previous holder may have removed the file: then ours is not the one that others see.
-            let ours = file.metadata().at("look at", &path)?.ino();
-            if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
-                return Ok(Some(DrvLock { _exclusive: file, path, away: self.fresh("lock-")? }));
-            }
-        }
+        let locked = self.store.try_lock_named(&drv.to_string())?;
+        let own = |(file, path)| Ok(DrvLock { _exclusive: file, path, away: self.fresh("lock-")? });
+        locked.map(own).transpose()
     }
 
     pub fn stage(&self, secret: bool) -> Result<TreeWriter<'_>> {
@@ -392,6 +381,24 @@ impl Store {
         let shared = fs::open_lock(&path)?;
         shared.lock_shared().at("lock", &path)?;
         Ok(Using { _shared: Some(shared) })
+    }
+
+    /// A lock file of `locks/`, held; none if another process has it. Its holder removes it in the end.
+    pub(super) fn try_lock_named(&self, name: &str) -> Result<Option<(File, PathBuf)>> {
+        let path = self.part("locks").join(name);
+        loop {
+            let file = fs::open_lock(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(fs::Error::new("lock", path, error).into()),
+            }
+            // The previous holder may have removed the file: then ours is not the one that others see.
+            let ours = file.metadata().at("look at", &path)?.ino();
+            if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
+                return Ok(Some((file, path)));
+            }
+        }
     }
 
     /// The exclusive gc lock: nobody looks up objects while it is held.
