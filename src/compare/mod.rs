@@ -11,12 +11,14 @@
 //! | `program_settings` | what a program of a static pod is told: flags, environment, configuration, pod |
 //! | `static_pods` | compares that with the operators' own renders |
 //! | `readiness` | whether a cluster can go to a release |
+//! | `page` | the page kit: markup, parts, style and script of every page |
 //! | `report` | results as rows, Markdown and pages |
 
 pub(crate) mod cause;
 pub(crate) mod delta;
 pub(crate) mod diff;
 pub(crate) mod hand_over;
+pub(crate) mod page;
 mod program_settings;
 pub(crate) mod readiness;
 pub(crate) mod report;

@@ -1,5 +1,5 @@
 "use strict";
-// The shell of every page: elements, text that is never parsed, the theme, the keys.
+// What every page does: elements and text that is never parsed, theme, keys, folds, search, times.
 
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
@@ -153,10 +153,125 @@ function pressed(event) {
   if (found && found.act && found.act(event) !== false) event.preventDefault();
 }
 
-function shell() {
+// --- folds: a link opens what it leads to, and what that is in
+
+const folds = (root = document) => [...root.querySelectorAll("details.fold")];
+
+function openTo(target) {
+  for (let at = target; at; at = at.parentElement) if (at.matches("details")) at.open = true;
+}
+
+function follow() {
+  const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  openTo(target);
+  target.scrollIntoView({ block: "start" });
+  if (target.matches("details")) target.querySelector("summary").focus({ preventScroll: true });
+}
+
+// Goes to the next or previous fold that can be seen.
+function stepFold(by) {
+  const all = [...document.querySelectorAll("details.fold > summary")].filter((one) => one.checkVisibility());
+  if (all.length === 0) return;
+  const at = all.indexOf(document.activeElement);
+  const next = all[at < 0 ? 0 : Math.min(Math.max(at + by, 0), all.length - 1)];
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function foldKeys() {
+  key(["j"], "next line that opens", () => stepFold(1));
+  key(["k"], "line before", () => stepFold(-1));
+  key(["e"], "open all", () => folds().forEach((one) => { one.open = true; }));
+  key(["c"], "close all", () => folds().forEach((one) => { one.open = false; }));
+  key(["s"], "to the top", () => { window.scrollTo({ top: 0 }); byId("title").focus(); });
+  key(["t"], "theme: auto, light, dark", nextTheme);
+  key(["?"], "these keys", showHelp);
+}
+
+// --- search: items with every word stay, groups with an item stay, folds of what is found open
+
+function find(finder, query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const items = [...finder.querySelectorAll(".item")];
+  let number = 0;
+  for (const item of items) {
+    const found = words.every((word) => item.textContent.toLowerCase().includes(word));
+    item.hidden = !found;
+    number += found ? 1 : 0;
+  }
+  for (const group of [...finder.querySelectorAll(".group")].reverse()) {
+    group.hidden = !group.querySelector(".item:not([hidden])");
+    if (group.matches("details") && words.length > 0) group.open = !group.hidden;
+  }
+  finder.querySelector(".found").textContent = words.length > 0 ? `${number} of ${items.length}` : `${items.length}`;
+  finder.querySelector(".nothing").hidden = number > 0;
+}
+
+function startFinders() {
+  const finders = [...document.querySelectorAll(".finder")];
+  for (const finder of finders) {
+    const input = finder.querySelector("input[type=search]");
+    finder.querySelector(".finder-bar").hidden = false;
+    input.addEventListener("input", () => find(finder, input.value));
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || input.value === "") return;
+      event.preventDefault();
+      input.value = "";
+      find(finder, "");
+    });
+    finder.querySelectorAll("[data-folds]").forEach((button) => button.addEventListener("click", () => {
+      folds(finder).filter((one) => one.checkVisibility() || button.dataset.folds === "close").forEach((one) => { one.open = button.dataset.folds === "open"; });
+    }));
+    find(finder, "");
+  }
+  if (finders.length > 0) key(["/"], "search", () => { const input = finders[0].querySelector("input"); input.focus(); input.select(); });
+}
+
+// --- times: how far away, as of now
+
+function away(time, now) {
+  const hours = Math.trunc((time - now) / 3600000);
+  const some = Math.abs(hours);
+  const words = some < 1 ? "less than an hour" : some < 48 ? count(some, "hour") : some < 24 * 90 ? count(Math.floor(some / 24), "day")
+    : some < 24 * 730 ? count(Math.floor(some / 24 / 30.44), "month") : count(Math.floor(some / 24 / 365.25), "year");
+  return time < now ? `${words} ago` : `in ${words}`;
+}
+
+function tellTimes() {
+  const now = Date.now();
+  document.querySelectorAll("time[data-deadline]").forEach((one) => {
+    const at = Date.parse(one.dateTime);
+    if (Number.isNaN(at)) return;
+    one.classList.toggle("past", at < now);
+    one.after(el("span", { class: "away" }, ` ${away(at, now)}`));
+  });
+}
+
+// The section that is being read, in the contents.
+function followContents() {
+  const links = new Map([...document.querySelectorAll(".contents a")].map((link) => [link.hash.slice(1), link]));
+  if (links.size === 0) return;
+  const seen = new Set();
+  const watch = new IntersectionObserver((changes) => {
+    changes.forEach((one) => (one.isIntersecting ? seen.add(one.target.id) : seen.delete(one.target.id)));
+    const first = [...links.keys()].find((id) => seen.has(id));
+    links.forEach((link, id) => (id === first ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current")));
+  }, { rootMargin: "-10% 0px -60% 0px" });
+  links.forEach((_, id) => byId(id) && watch.observe(byId(id)));
+}
+
+// Runs after the page's own script, which may have added parts and keys.
+function start() {
   setTheme(THEMES.includes(remembered("theme")) ? remembered("theme") : "auto");
   byId("tools").hidden = false;
   byId("theme").addEventListener("click", nextTheme);
   byId("keys").addEventListener("click", showHelp);
   document.addEventListener("keydown", pressed);
+  startFinders();
+  if (keys.every((one) => !one.names.includes("e"))) foldKeys();
+  tellTimes();
+  followContents();
+  window.addEventListener("hashchange", follow);
+  follow();
 }
