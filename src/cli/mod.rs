@@ -39,6 +39,7 @@ mod interpreter;
 mod lock;
 mod node_entries;
 mod output;
+mod partial_build;
 mod progress;
 mod realize;
 mod release;

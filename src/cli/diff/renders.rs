@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::base::digest::ObjectId;
 use crate::base::hint::chain;
+use crate::cli::Result;
 use crate::cli::output::{Colour, stdout_paint};
-use crate::cli::{Error, Result};
-use crate::engine::exec::{self, Options};
+use crate::cli::partial_build::PartialBuild;
 use crate::engine::store::Session;
 use crate::openshift::knowledge::Reason;
 use crate::openshift::workspace::{Env, Workspace};
@@ -27,24 +27,12 @@ pub(super) fn build<'w>(
     jobs: usize,
     names: &[String],
 ) -> Result<Built<'w>> {
-    let targets = workspace.select(names)?;
-    let session = workspace.session(env)?;
-    let outcome =
-        exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: true })?;
-    if outcome.cancelled {
-        return Err(Error::Interrupted { kept: outcome.built.len() });
-    }
-    let nodes = workspace.graph.nodes();
-    let done: BTreeMap<&str, ObjectId> = targets
-        .iter()
-        .filter_map(|at| Some((nodes[*at].name.as_str(), outcome.done.get(at)?.output.object)))
-        .collect();
+    let PartialBuild { session, outputs: done, failed: errors, skipped, .. } =
+        PartialBuild::of(workspace, env, jobs, names)?;
     let mut failed: BTreeMap<String, String> =
-        outcome.failed.iter().map(|(name, error)| (name.clone(), chain(&**error))).collect();
-    failed.extend(outcome.skipped.iter().map(|name| (name.clone(), "what it needs failed".to_owned())));
-    if let (false, Some((_, error))) =
-        (done.keys().any(|name| is_render(name)), outcome.failed.into_iter().next())
-    {
+        errors.iter().map(|(name, error)| (name.clone(), chain(&**error))).collect();
+    failed.extend(skipped.into_iter().map(|name| (name, "what it needs failed".to_owned())));
+    if let (false, Some((_, error))) = (done.keys().any(|name| is_render(name)), errors.into_iter().next()) {
         return Err(error.into());
     }
     Ok(Built { session, done, failed })

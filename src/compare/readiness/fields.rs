@@ -5,27 +5,65 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::{Finding, Level, Section};
+use crate::base::yaml::YamlNode;
+use crate::openshift::schema;
 
-/// Custom resource definitions by name, as JSON.
-pub(crate) type Definitions = BTreeMap<String, Value>;
+/// Custom resource definitions by name.
+pub(crate) type Definitions = BTreeMap<String, Definition>;
 
-/// An object of this cluster, as JSON, and its file.
+/// A custom resource definition.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub json: Value,
+    pub node: YamlNode,
+}
+
+impl Definition {
+    pub(crate) fn new(node: YamlNode) -> Self {
+        Self { json: schema::json(&node), node }
+    }
+}
+
+/// An object of this cluster, and where it comes from.
 pub(crate) struct UsedObject {
-    pub file: String,
-    pub object: Value,
+    file: String,
+    /// A derivation or a file of the user's, and the patches that changed it.
+    origin: String,
+    /// Whether messages must not show its content.
+    pub secret: bool,
+    pub node: YamlNode,
+    json: Value,
 }
 
 impl UsedObject {
-    fn text(&self, pointer: &str) -> &str {
-        self.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    pub(crate) fn new(file: String, origin: String, secret: bool, node: YamlNode) -> Self {
+        Self { file, origin, secret, json: schema::json(&node), node }
+    }
+
+    pub(super) fn text(&self, pointer: &str) -> &str {
+        self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Kind and name.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.text("/kind"), self.text("/metadata/name"))
+    }
+
+    /// Its file, a line in it, and what wrote it.
+    pub(super) fn place(&self, line: Option<usize>) -> String {
+        let line = line.map_or_else(String::new, |line| format!(":{line}"));
+        match self.origin == self.file {
+            true => format!("{}{line}", self.file),
+            false => format!("{}{line}, from {}", self.file, self.origin),
+        }
     }
 
     fn shown(&self) -> String {
-        format!("{} {} ({})", self.text("/kind"), self.text("/metadata/name"), self.file)
+        format!("{} ({})", self.name(), self.place(Some(self.node.line)))
     }
 
     /// Its API version, if it is of this definition.
-    fn version_of(&self, definition: &Value) -> Option<&str> {
+    pub(super) fn version_of(&self, definition: &Value) -> Option<&str> {
         let (group, version) = self.text("/apiVersion").split_once('/')?;
         let is =
             |pointer: &str, text: &str| definition.pointer(pointer).and_then(Value::as_str) == Some(text);
@@ -33,12 +71,13 @@ impl UsedObject {
     }
 }
 
-/// What goes: an obstacle where an object uses it, else only counted.
+/// Kinds and versions that go: an obstacle where an object uses them, else only listed, as are fields that no object has.
+/// Those that one has are for [`super::values`], which knows their lines.
 pub(crate) fn compare(old: &Definitions, new: &Definitions, objects: &[UsedObject]) -> Vec<Finding> {
-    let (mut kinds, mut versions, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut kinds, mut versions) = (Vec::new(), Vec::new());
     let mut unused = BTreeSet::new();
     for (name, before) in old {
-        let of_this = || objects.iter().filter_map(|one| Some((one, one.version_of(before)?)));
+        let of_this = || objects.iter().filter_map(|one| Some((one, one.version_of(&before.json)?)));
         let Some(after) = new.get(name) else {
             let users: Vec<String> = of_this().map(|(one, _)| one.shown()).collect();
             match users.is_empty() {
@@ -47,7 +86,7 @@ pub(crate) fn compare(old: &Definitions, new: &Definitions, objects: &[UsedObjec
             }
             continue;
         };
-        let (before, after) = (served(before), served(after));
+        let (before, after) = (served(&before.json), served(&after.json));
         for (version, schema) in &before {
             let used: Vec<&UsedObject> =
                 of_this().filter(|(_, own)| own == version).map(|(one, _)| one).collect();
@@ -62,14 +101,8 @@ pub(crate) fn compare(old: &Definitions, new: &Definitions, objects: &[UsedObjec
             };
             for path in gone(schema, now) {
                 let shown = path.join(".").replace(".[]", "[]").replace(".{}", "{}");
-                let users: Vec<String> = used
-                    .iter()
-                    .filter(|one| has(&one.object, &path))
-                    .map(|one| format!("{name} {version} {shown}: {}", one.shown()))
-                    .collect();
-                match users.is_empty() {
-                    true => drop(unused.insert(format!("{name} {version} {shown}"))),
-                    false => fields.extend(users),
+                if !used.iter().any(|one| has(&one.json, &path)) {
+                    unused.insert(format!("{name} {version} {shown}"));
                 }
             }
         }
@@ -81,12 +114,6 @@ pub(crate) fn compare(old: &Definitions, new: &Definitions, objects: &[UsedObjec
             .advice("remove these objects, or say with another kind what they say"),
         obstacle("version-in-use-gone", "API versions that go, and are used", versions)
             .advice("write these objects for a version that the release serves"),
-        obstacle(
-            "field-in-use-gone",
-            "fields that go, and are set: the API server drops or refuses them",
-            fields,
-        )
-        .advice("remove them from your manifests and patches"),
         Finding::new(
             Level::Note,
             Section::Crds,
@@ -155,60 +182,59 @@ fn has(value: &Value, path: &[String]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::base::hint::Problems;
+    use crate::base::yaml::{self, Source};
     use serde_json::json;
 
-    fn definition(versions: &[(&str, Value)]) -> Value {
-        let versions: Vec<Value> = versions
-            .iter()
-            .map(|(name, spec)| {
-                json!({"name": name, "served": true,
-                    "schema": {"openAPIV3Schema": {"properties": {"spec": {"properties": spec}}}}})
-            })
-            .collect();
-        json!({"spec": {"group": "a.io", "names": {"kind": "Thing"}, "versions": versions}})
+    fn parse(text: &str) -> YamlNode {
+        yaml::parse(Source { name: "f", text }, &mut Problems::default()).unwrap()
     }
 
-    fn thing(version: &str, spec: Value) -> UsedObject {
-        let object = json!({"apiVersion": version, "kind": "Thing", "metadata": {"name": "t"}, "spec": spec});
-        UsedObject { file: "t.yaml".into(), object }
+    /// A release with one kind, in these versions, with these properties of its spec.
+    pub(in crate::compare::readiness) fn definitions(versions: &[(&str, &str)]) -> Definitions {
+        let mut text = "spec:\n  group: a.io\n  names: {kind: Thing}\n  versions:\n".to_owned();
+        for (name, properties) in versions {
+            text += &format!(
+                "  - name: {name}\n    served: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec:\n            type: object\n            properties:\n"
+            );
+            properties.lines().for_each(|line| text += &format!("              {line}\n"));
+        }
+        [("things".to_owned(), Definition::new(parse(&text)))].into()
+    }
+
+    pub(in crate::compare::readiness) fn thing(version: &str, spec: &str) -> UsedObject {
+        let text = format!("apiVersion: {version}\nkind: Thing\nmetadata: {{name: t}}\nspec: {spec}\n");
+        UsedObject::new("manifests/t.yaml".into(), "patch/x".into(), false, parse(&text))
     }
 
     #[test]
     fn only_what_is_used_stands_in_the_way() {
         let list = |names: &[&str]| {
-            let fields: Map<String, Value> =
-                names.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
-            json!({"list": {"items": {"properties": fields}}, "map": {"additionalProperties": {"properties": fields}}})
+            let fields: Vec<String> = names.iter().map(|name| format!("{name}: {{}}")).collect();
+            let fields = fields.join(", ");
+            format!(
+                "list: {{items: {{properties: {{{fields}}}}}}}\nmap: {{additionalProperties: {{properties: {{{fields}}}}}}}\n"
+            )
         };
-        let old: Definitions =
-            [("things".to_owned(), definition(&[("v1", list(&["a", "b"])), ("v1beta1", list(&["a"]))]))]
-                .into();
-        let new: Definitions = [("things".to_owned(), definition(&[("v1", list(&["a"]))]))].into();
+        let old = definitions(&[("v1", &list(&["a", "b"])), ("v1beta1", &list(&["a"]))]);
+        let new = definitions(&[("v1", &list(&["a"]))]);
         let ids = |objects: &[UsedObject]| -> Vec<(&str, Vec<String>)> {
             compare(&old, &new, objects).into_iter().map(|one| (one.id, one.items)).collect()
         };
         let unused =
             |items: &[&str]| ("unused-gone", items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>());
         assert_eq!(
-            ids(&[
-                thing("a.io/v1", json!({"list": [{"a": 1}]})),
-                thing("b.io/v1", json!({"list": [{"b": 1}]}))
-            ]),
+            ids(&[thing("a.io/v1", "{list: [{a: 1}]}"), thing("b.io/v1", "{list: [{b: 1}]}")]),
             [unused(&["things v1 spec.list[].b", "things v1 spec.map{}.b", "things v1beta1"])]
         );
-        let found =
-            ids(&[thing("a.io/v1", json!({"list": [{"a": 1}, {"b": 1}]})), thing("a.io/v1beta1", json!({}))]);
+        let place = "things v1beta1: Thing t (manifests/t.yaml:1, from patch/x)";
         assert_eq!(
-            found,
-            [
-                ("version-in-use-gone", vec!["things v1beta1: Thing t (t.yaml)".to_owned()]),
-                ("field-in-use-gone", vec!["things v1 spec.list[].b: Thing t (t.yaml)".to_owned()]),
-                unused(&["things v1 spec.map{}.b"])
-            ]
+            ids(&[thing("a.io/v1", "{list: [{a: 1}, {b: 1}]}"), thing("a.io/v1beta1", "{}")]),
+            [("version-in-use-gone", vec![place.to_owned()]), unused(&["things v1 spec.map{}.b"])]
         );
-        let found = compare(&old, &Definitions::new(), &[thing("a.io/v1", json!({}))]);
+        let found = compare(&old, &Definitions::new(), &[thing("a.io/v1", "{}")]);
         assert_eq!(found[0].id, "crd-in-use-gone");
     }
 

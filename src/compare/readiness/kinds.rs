@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::fields::Definitions;
+use super::fields::{Definition, Definitions};
 use super::{Finding, Level, Section};
 
 /// Kinds (`Kind.group`) of the objects that the cluster-version operator applies, each with a file that has one.
@@ -45,8 +45,8 @@ pub(crate) fn new_in_group(
 }
 
 /// `Kind.group` of a definition.
-pub(crate) fn kind_of(definition: &Value) -> Option<String> {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str);
+fn kind_of(definition: &Definition) -> Option<String> {
+    let text = |pointer: &str| definition.json.pointer(pointer).and_then(Value::as_str);
     Some(format!("{}.{}", text("/spec/names/kind")?, text("/spec/group")?))
 }
 
@@ -58,11 +58,16 @@ fn is_of_kubernetes(kind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::base::hint::Problems;
+    use crate::base::yaml::{self, Source};
 
     #[test]
     fn what_somebody_defines_is_known() {
-        let crd = |kind: &str, group: &str| json!({"spec": {"group": group, "names": {"kind": kind}}});
+        let crd = |kind: &str, group: &str| {
+            let text = format!("spec: {{group: {group}, names: {{kind: {kind}}}}}\n");
+            let source = Source { name: "f", text: &text };
+            Definition::new(yaml::parse(source, &mut Problems::default()).unwrap())
+        };
         let definitions: Definitions = [("a".to_owned(), crd("A", "x.openshift.io"))].into();
         let kinds = |names: &[&str]| -> Kinds {
             names.iter().map(|name| ((*name).to_owned(), "f.yaml".to_owned())).collect()

@@ -4,8 +4,10 @@
 //!
 //! | file | asks |
 //! |---|---|
+//! | `update` | whether the one release may follow the other |
 //! | `gates` | which feature gates move |
-//! | `fields` | which API versions and fields go, and whether this cluster's objects use them |
+//! | `fields` | which kinds, API versions and fields go, and whether this cluster's objects use them |
+//! | `values` | whether the release's schemas accept this cluster's objects |
 //! | `flags` | whether programs still know the flags that they are given |
 //! | `kinds` | which kinds of objects of the payload nobody here knows |
 
@@ -13,6 +15,8 @@ pub(crate) mod fields;
 pub(crate) mod flags;
 pub(crate) mod gates;
 pub(crate) mod kinds;
+pub(crate) mod update;
+pub(crate) mod values;
 
 use serde::Serialize;
 
@@ -27,12 +31,23 @@ pub(crate) const SCHEMA: &str = include_str!("schema.json");
 pub(crate) struct Readiness {
     /// [`SHAPE`].
     shape: &'static str,
+    pub question: Question,
     pub from: TriedRelease,
     pub to: TriedRelease,
     pub verdict: Verdict,
     /// Obstacles first, then by section.
     pub findings: Vec<Finding>,
     pub not_asked: Vec<NotAsked>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Question {
+    /// Whether the running cluster can be updated.
+    Update,
+    /// Whether a new cluster of this configuration would come up; how the releases lie to each other does not matter.
+    Install,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -81,6 +96,7 @@ pub(crate) enum Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Section {
+    Update,
     Tables,
     Release,
     Payload,
@@ -94,6 +110,7 @@ pub(crate) enum Section {
 impl Section {
     pub(crate) fn title(self) -> &'static str {
         match self {
+            Self::Update => "update",
             Self::Tables => "tables",
             Self::Release => "release",
             Self::Payload => "payload",
@@ -137,6 +154,7 @@ impl Finding {
 
 impl Readiness {
     pub(crate) fn new(
+        question: Question,
         from: TriedRelease,
         to: TriedRelease,
         mut findings: Vec<Finding>,
@@ -150,7 +168,7 @@ impl Readiness {
             Some(Level::Look) => Verdict::Look,
             Some(Level::Note) | None => Verdict::CanGo,
         };
-        Self { shape: SHAPE, from, to, verdict, findings, not_asked }
+        Self { shape: SHAPE, question, from, to, verdict, findings, not_asked }
     }
 
     pub(crate) fn count(&self, level: Level) -> usize {
@@ -167,7 +185,14 @@ mod tests {
         let release = || TriedRelease { reference: "r".into(), version: "v".into(), image: "i".into() };
         let of = |levels: &[Level]| {
             let finding = |level: &Level| Finding::new(*level, Section::Gates, "x", "m", vec!["i".into()]);
-            Readiness::new(release(), release(), levels.iter().map(finding).collect(), vec![]).verdict
+            Readiness::new(
+                Question::Update,
+                release(),
+                release(),
+                levels.iter().map(finding).collect(),
+                vec![],
+            )
+            .verdict
         };
         assert_eq!(of(&[]), Verdict::CanGo);
         assert_eq!(of(&[Level::Note]), Verdict::CanGo);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) use check::{Recheck, recheck};
-pub(crate) use origin::unchanged;
+pub(crate) use origin::{origin_of, unchanged};
 pub(crate) use resolve::{BuildPlan, SEED, explain, plan};
 pub use schedule::build;
 pub(crate) use work::now;

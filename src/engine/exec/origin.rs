@@ -2,6 +2,8 @@
 //! it and the patches that changed it. Searches by content, backwards through the graph, since outputs contain no
 //! names.
 
+use std::collections::BTreeMap;
+
 use super::{BuildContext, Done, ExecError};
 use crate::engine::builders::BuildError;
 use crate::engine::recipe::{Graph, NodeIndex};
@@ -22,6 +24,19 @@ pub(super) fn name<'a>(
             *derivation = origin;
         }
     }
+}
+
+/// The origin of a file of an output; none if it is not in it.
+pub(crate) fn origin_of(
+    context: BuildContext<'_>,
+    done: &BTreeMap<NodeIndex, Done>,
+    at: NodeIndex,
+    path: &str,
+) -> Option<String> {
+    let output = |at: NodeIndex| done.get(&at);
+    let walk = OriginWalk { context, output: &output };
+    walk.listing(at)?.get(path)?;
+    Some(walk.back(at, path.to_owned()))
 }
 
 struct OriginWalk<'a> {

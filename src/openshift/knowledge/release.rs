@@ -38,6 +38,16 @@ impl Flavor {
     }
 }
 
+impl Flavor {
+    /// As people call it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Ocp => "OpenShift",
+            Self::Okd => "OKD",
+        }
+    }
+}
+
 impl fmt::Display for Flavor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

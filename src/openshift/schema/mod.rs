@@ -31,7 +31,7 @@ use self::format::Format;
 use self::path::Path;
 use self::pattern::Pattern;
 use self::tree::{Json, Tree};
-use crate::base::yaml::YamlNode;
+use crate::base::yaml::{YamlData, YamlNode};
 
 /// A compiled schema: rules that refer to each other by id, since Kubernetes' types are recursive.
 #[derive(Debug)]
@@ -139,6 +139,15 @@ pub(crate) struct Fault {
     pub hint: Option<String>,
 }
 
+impl Fault {
+    /// Whether the schema has no such field, in contrast to a field with a wrong value.
+    pub(crate) fn is_unknown_field(&self) -> bool {
+        self.message == UNKNOWN_FIELD
+    }
+}
+
+const UNKNOWN_FIELD: &str = "this field does not exist";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Skipped {
     pub path: String,
@@ -162,6 +171,15 @@ impl Schema {
     /// Compiles the `openAPIV3Schema` of a CRD.
     pub(crate) fn compile(schema: &YamlNode) -> Self {
         compile::compile(schema)
+    }
+
+    /// The schema of a version that a CRD serves.
+    pub(crate) fn of_definition(crd: &YamlNode, version: &str) -> Option<Self> {
+        let text = |node: &YamlNode, key: &str| node.get(key).and_then(YamlNode::text).map(str::to_owned);
+        let YamlData::List(versions) = &crd.get("spec")?.get("versions")?.data else { return None };
+        let found = versions.iter().find(|one| text(one, "name").as_deref() == Some(version))?;
+        let schema = found.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
+        schema.filter(|_| text(found, "served").as_deref() == Some("true")).map(Self::compile)
     }
 
     /// Validates a whole object; its apiVersion, kind and metadata are always known.

@@ -2,7 +2,7 @@
 
 use super::path::Path;
 use super::tree::{Json, Tree};
-use super::{Additional, Fault, Id, Outcome, ROOT, Rules, Schema};
+use super::{Additional, Fault, Id, Outcome, ROOT, Rules, Schema, UNKNOWN_FIELD};
 use crate::base::hint::did_you_mean;
 
 /// Fields that every object has, whatever its schema says.
@@ -61,7 +61,7 @@ impl Step<'_> {
             1..=12 => Some(format!("known here: {}", list(&known))),
             _ => None,
         });
-        Fault { path: path.text(), line: value.line, message: "this field does not exist".into(), hint }
+        Fault { path: path.text(), line: value.line, message: UNKNOWN_FIELD.into(), hint }
     }
 
     /// Drops nulls that are not nullable before adding defaults, like apiextensions.

@@ -31,12 +31,11 @@ pub(crate) fn release(version: &str) -> Option<Release> {
     let gates = files(&data.join("featuregates"));
     let gates = gates.into_iter().map(|(file, text)| (format!("0000_50_cluster-config-api_{file}"), text));
     Some(Release {
-        architecture: None,
         version: format!("{version}.0"),
         api: files(&data.join("crds")),
         own: files(&data.join("cvo")),
         payload: gates.chain(files(&data.join("network"))).collect(),
-        references: None,
+        ..Release::default()
     })
 }
 

@@ -1,8 +1,6 @@
 //! Manifests as real releases have them: written for Go's YAML, and now and then not readable at all.
 
-use std::path::Path;
-
-use crate::harness::{Workspace, list};
+use crate::harness::Workspace;
 use crate::release::pack::{Pack, Release};
 
 const DNS: &str = "0000_10_config-operator_01_dnses.crd.yaml";
@@ -37,19 +35,7 @@ struct Made {
 impl Made {
     fn new() -> Self {
         let ws = Workspace::example();
-        ws.build(&["release/config-api", "release/image", "release/payload"]);
-        let files = |folder: &Path| {
-            let read = |file: String| (file.clone(), std::fs::read_to_string(folder.join(&file)).unwrap());
-            list(folder).into_iter().map(read).collect()
-        };
-        let release = Release {
-            architecture: None,
-            version: "4.18.0".into(),
-            api: files(&ws.path_of("release/config-api").join("manifests")),
-            own: files(&ws.path_of("release/image").join("manifests")),
-            payload: files(&ws.path_of("release/payload").join("manifests")),
-            references: None,
-        };
+        let release = Release { components: Vec::new(), ..Release::of(&ws, "4.18.0") };
         ws.edit("cluster.yaml", "release: demo:4.18", "release: oci:layout:made");
         Self { ws, release }
     }

@@ -1,5 +1,6 @@
 //! Releases made in the test: layers, images and a layout to put them into.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -7,6 +8,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 use tinderbox::internals::registry::{Descriptor, Directory, ImageName, Sha256, Target as _};
+
+use crate::harness::{Workspace, list};
 
 pub(crate) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
@@ -150,9 +153,44 @@ pub(crate) struct Release {
     pub(crate) payload: Vec<(String, String)>,
     /// In place of the image-references that would be written.
     pub(crate) references: Option<String>,
+    /// Components beside those that recipes name.
+    pub(crate) components: Vec<String>,
+    /// The versions that it can be reached from.
+    pub(crate) previous: Vec<String>,
 }
 
 impl Release {
+    /// The files of the release that a workspace pins, under another version.
+    pub(crate) fn of(ws: &Workspace, version: &str) -> Self {
+        ws.build(&["release/config-api", "release/image", "release/images", "release/payload"]);
+        let files = |target: &str| {
+            let folder = ws.path_of(target).join("manifests");
+            let read = |file: String| (file.clone(), std::fs::read_to_string(folder.join(&file)).unwrap());
+            list(&folder).into_iter().map(read).collect()
+        };
+        let images = std::fs::read_to_string(ws.path_of("release/images").join("images.json")).unwrap();
+        let images: BTreeMap<String, String> = serde_json::from_str(&images).unwrap();
+        Self {
+            version: version.into(),
+            api: files("release/config-api"),
+            own: files("release/image"),
+            payload: files("release/payload"),
+            components: images.into_keys().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Replaces a text wherever it is in files whose names have a word.
+    pub(crate) fn edit(&mut self, word: &str, from: &str, to: &str) {
+        let files = self.api.iter_mut().chain(&mut self.own).chain(&mut self.payload);
+        let mut found = 0;
+        for (_, text) in files.filter(|(file, _)| file.contains(word)) {
+            found += text.matches(from).count();
+            *text = text.replace(from, to);
+        }
+        assert!(found > 0, "`{from}` is in no file that is called {word}");
+    }
+
     /// Puts it into a layout under a tag.
     pub(crate) fn put(&self, pack: &Pack, tag: &str) -> Sha256 {
         let files = |below: &str, files: &[(String, String)]| {
@@ -164,7 +202,9 @@ impl Release {
         let references = self.references.clone().unwrap_or_else(|| {
             // Those that recipes name; of all but the first, the name is all that is needed.
             let named = ["cluster-policy-controller", "etcd", "hyperkube", "kube-proxy", "pod"];
-            let named = named.map(|name| (name, Sha256::of(name.as_bytes())));
+            let more = self.components.iter().map(String::as_str).filter(|name| !named.contains(name));
+            let more = more.filter(|name| *name != "cluster-config-api");
+            let named = named.into_iter().chain(more).map(|name| (name, Sha256::of(name.as_bytes())));
             let all = std::iter::once(("cluster-config-api", api)).chain(named);
             let tags: Vec<_> = all.map(|(name, digest)| {
                 json!({"name": name, "from": {"kind": "DockerImage", "name": format!("registry.example.com/ocp/art@{digest}")}})
@@ -173,7 +213,8 @@ impl Release {
                 "spec": {"tags": tags}})
             .to_string()
         });
-        let metadata = json!({"kind": "cincinnati-metadata-v0", "version": self.version, "previous": []});
+        let metadata =
+            json!({"kind": "cincinnati-metadata-v0", "version": self.version, "previous": self.previous});
         let mut payload = self.payload.clone();
         payload.push(("image-references".into(), references));
         payload.push(("release-metadata".into(), metadata.to_string()));

@@ -13,7 +13,10 @@ use std::process::ExitCode;
 use crate::cli::arguments::Jobs;
 use crate::cli::output::{Colour, exit_code, line, stdout_paint};
 use crate::cli::{Error, Printer, Result};
-use crate::compare::readiness::{Finding, Level, NotAsked, Readiness, Section, TriedRelease, Verdict};
+use crate::compare::readiness::{
+    Finding, Level, NotAsked, Question, Readiness, Section, TriedRelease, Verdict,
+};
+use crate::engine::registry::RegistryError;
 use crate::openshift::lock::LockedRelease;
 use crate::openshift::workspace::{Env, Workspace, WorkspaceError, release_named};
 use questions::Trial;
@@ -25,7 +28,8 @@ use reading::Reading;
 /// flags that they are given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  tinderbox release try demo:4.22
+  tinderbox release try demo:4.19
+  tinderbox release try demo:4.22 --install
   tinderbox release try quay.io/openshift-release-dev/ocp-release:4.22.1-x86_64 --json
   tinderbox release try oci:./mirror:4.22.1 --no-programs
 
@@ -36,13 +40,17 @@ pub(crate) struct Args {
     /// Do not fetch the images of components: flags and renders are not asked
     #[arg(long)]
     no_programs: bool,
+    /// Ask about a new cluster with this configuration, not about an update: direction and distance do not matter
+    #[arg(long)]
+    install: bool,
     #[command(flatten)]
     jobs: Jobs,
 }
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let readiness = try_release(env, &self.reference, self.jobs.count(), !self.no_programs)?;
+        let question = if self.install { Question::Install } else { Question::Update };
+        let readiness = try_release(env, &self.reference, question, self.jobs.count(), !self.no_programs)?;
         printer.answer(&readiness, || show(&readiness));
         Ok(exit_code(readiness.verdict != Verdict::CannotGo))
     }
@@ -114,14 +122,29 @@ const PATCHED: &str = "patched";
 /// What the payload has for the machine-config controller.
 const NODE_CONFIG: &str = "release/node-config";
 
-fn try_release(env: Env<'_>, reference: &str, jobs: usize, programs: bool) -> Result<Readiness> {
-    let (old, new) = (release_named(env, None)?, release_named(env, Some(reference))?);
+fn try_release(
+    env: Env<'_>,
+    reference: &str,
+    question: Question,
+    jobs: usize,
+    programs: bool,
+) -> Result<Readiness> {
     let tried = |release: &LockedRelease| TriedRelease {
         reference: release.reference.clone(),
         version: release.version.clone(),
         image: release.image.clone(),
     };
-    let (from, to) = (tried(&old), tried(&new));
+    let old = release_named(env, None)?;
+    let from = tried(&old);
+    let new = match release_named(env, Some(reference)) {
+        Err(WorkspaceError::Registry(RegistryError::Architecture { image, wanted, found })) => {
+            let to = TriedRelease { reference: reference.to_owned(), version: "(unknown)".into(), image };
+            let finding = no_architecture(&wanted, found);
+            return Ok(Readiness::new(question, from, to, vec![finding], Vec::new()));
+        }
+        new => new?,
+    };
+    let to = tried(&new);
     let here = Workspace::load_release(env, &old)?;
     let there = match Workspace::load_release(env, &new) {
         Ok(there) => there,
@@ -133,21 +156,26 @@ fn try_release(env: Env<'_>, reference: &str, jobs: usize, programs: bool) -> Re
                 Finding::new(Level::Obstacle, Section::Release, "recipes-do-not-fit", message, items);
             let finding =
                 finding.advice("this tinderbox is too old for the release, or a recipe of yours is");
-            return Ok(Readiness::new(from, to, vec![finding], Vec::new()));
+            return Ok(Readiness::new(question, from, to, vec![finding], Vec::new()));
         }
         Err(error) => return Err(error.into()),
     };
-    let before = Reading::of(env, &here, jobs, &READ)?;
-    if let Some((name, why)) = before.failed.first_key_value() {
+    let wanted: Vec<&str> = READ.into_iter().chain([PATCHED]).collect();
+    let before = Reading::of(env, &here, jobs, &wanted)?;
+    // The cluster's own objects may fail for reasons of their own, and are judged as they would be there.
+    if let Some((name, why)) = before.failed.iter().find(|(name, _)| READ.contains(&name.as_str())) {
         return Err(Error::usage(
             format!("the pinned release cannot be read: {name}: {why}"),
             "`tinderbox build` says more",
         ));
     }
-    let wanted: Vec<&str> = READ.into_iter().chain([NODE_CONFIG, PATCHED]).collect();
+    let wanted: Vec<&str> = wanted.into_iter().chain([NODE_CONFIG]).collect();
     let after = Reading::of(env, &there, jobs, &wanted)?;
-    let mut trial =
-        Trial { env, jobs, here: &before, there: &after, findings: Vec::new(), not_asked: Vec::new() };
+    let (here, there) = (&before, &after);
+    let mut trial = Trial { env, jobs, question, here, there, findings: Vec::new(), not_asked: Vec::new() };
+    if question == Question::Update {
+        trial.update()?;
+    }
     trial.tables()?;
     trial.release()?;
     trial.gates()?;
@@ -161,5 +189,13 @@ fn try_release(env: Env<'_>, reference: &str, jobs: usize, programs: bool) -> Re
             trial.not_asked(Section::Renders, "all operators", "`--no-programs`");
         }
     }
-    Ok(Readiness::new(from, to, trial.findings, trial.not_asked))
+    Ok(Readiness::new(question, from, to, trial.findings, trial.not_asked))
+}
+
+/// A release without images for the nodes of this cluster: nothing else can be asked.
+fn no_architecture(wanted: &str, found: Vec<String>) -> Finding {
+    let message = format!("it has no images for linux/{wanted}, which the nodes of this cluster are; it has");
+    Finding::new(Level::Obstacle, Section::Release, "architecture-missing", message, found).advice(
+        "choose the release image for this architecture, or the multi-architecture one; nodes do not change theirs",
+    )
 }

@@ -167,9 +167,9 @@ fn ask(env: Env<'_>, images: &Reading<'_>, command: &Command) -> std::result::Re
     };
     let argv: Vec<String> = std::iter::once(path).chain(command.argv.iter().skip(1).cloned()).collect();
     flags::ask(&argv, &mut |argv| {
-        let scratch = images.session.stage(false).map_err(|error| chain(&error))?;
+        let scratch = images.session().stage(false).map_err(|error| chain(&error))?;
         let answer = run(env, images.workspace, image, argv, &scratch);
-        images.session.abandon(scratch);
+        images.session().abandon(scratch);
         answer
     })
 }

@@ -7,8 +7,9 @@ use super::{NODE_CONFIG, PATCHED};
 use crate::base::value::Value;
 use crate::base::yaml::YamlNode;
 use crate::cli::Result;
-use crate::compare::readiness::fields::{self, UsedObject};
-use crate::compare::readiness::{Finding, Level, NotAsked, Section, gates, kinds};
+use crate::compare::readiness::{
+    Finding, Level, NotAsked, Question, Section, fields, gates, kinds, update, values,
+};
 use crate::engine::fields::Projected;
 use crate::openshift::builders::validate::reads_ignition;
 use crate::openshift::schema;
@@ -21,6 +22,7 @@ const MACHINE_CONFIG: &str = "MachineConfig";
 pub(super) struct Trial<'a> {
     pub(super) env: Env<'a>,
     pub(super) jobs: usize,
+    pub(super) question: Question,
     pub(super) here: &'a Reading<'a>,
     pub(super) there: &'a Reading<'a>,
     pub(super) findings: Vec<Finding>,
@@ -107,19 +109,29 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// CRD versions and fields that go.
+    /// Whether the one release may follow the other.
+    pub(super) fn update(&mut self) -> Result<()> {
+        let (found, not_asked) = update::judge(&self.here.metadata()?, &self.there.metadata()?);
+        self.findings.extend(found);
+        self.not_asked.extend(not_asked);
+        Ok(())
+    }
+
+    /// Kinds, versions and fields that go, and values that are not accepted any more.
     pub(super) fn api(&mut self) -> Result<()> {
         // Where the objects cannot be made there, those that are here now.
-        let of = if self.there.done.contains_key(PATCHED) { self.there } else { self.here };
-        let objects = of.objects(PATCHED, "manifests")?;
-        if objects.is_empty() {
+        let (before, after) = (self.here.definitions()?, self.there.definitions()?);
+        let now = self.here.used(self.env, PATCHED, "manifests")?;
+        let there = self.there.used(self.env, PATCHED, "manifests")?;
+        let used = if there.is_empty() { &now } else { &there };
+        if used.is_empty() {
             self.not_asked(Section::Crds, "fields in use", "the cluster's objects cannot be made there");
         }
-        let used: Vec<UsedObject> = objects
-            .iter()
-            .map(|(file, node)| UsedObject { file: file.clone(), object: schema::json(node) })
-            .collect();
-        self.findings.extend(fields::compare(&self.here.definitions()?, &self.there.definitions()?, &used));
+        self.findings.extend(fields::compare(&before, &after, used));
+        let judged = values::judge(&after, used);
+        let in_cluster = (self.question == Question::Update).then(|| values::judge(&after, &now));
+        self.findings.extend(values::findings(&judged, in_cluster.as_ref()));
+        self.not_asked.extend(judged.not_asked());
         Ok(())
     }
 

@@ -7,24 +7,25 @@ use crate::base::fs;
 use crate::base::hint::{Problems, chain};
 use crate::base::value::Value;
 use crate::base::yaml::{self, Source, YamlNode};
-use crate::cli::{Error, Result};
-use crate::compare::readiness::fields::Definitions;
+use crate::cli::Result;
+use crate::cli::partial_build::PartialBuild;
+use crate::compare::readiness::fields::{Definition, Definitions, UsedObject};
 use crate::compare::readiness::gates::{self, Gates};
 use crate::compare::readiness::kinds::Kinds;
+use crate::compare::readiness::update::Metadata;
 use crate::engine::builders::BuildError;
-use crate::engine::exec::{self, ExecError, Options};
+use crate::engine::exec::ExecError;
 use crate::engine::fields::Projected;
 use crate::engine::registry::RegistryError;
 use crate::engine::store::{Object, Session};
 use crate::openshift::builders::release::applied_kinds;
 use crate::openshift::demo::NO_CONTENT;
-use crate::openshift::schema;
 use crate::openshift::workspace::{Env, Workspace};
 
 /// What was read of a release.
 pub(super) struct Reading<'w> {
     pub(super) workspace: &'w Workspace,
-    pub(super) session: Session,
+    build: PartialBuild<'w>,
     pub(super) done: BTreeMap<&'w str, Object>,
     /// Why the others are missing.
     pub(super) failed: BTreeMap<String, String>,
@@ -48,24 +49,17 @@ impl Events for WithoutFailures<'_> {
 impl<'w> Reading<'w> {
     pub(super) fn of(env: Env<'_>, workspace: &'w Workspace, jobs: usize, names: &[&str]) -> Result<Self> {
         let events = WithoutFailures(env.events);
-        let env = Env { events: &events, ..env };
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let targets = workspace.select(&names)?;
-        let session = workspace.session(env)?;
-        let outcome =
-            exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: true })?;
-        if outcome.cancelled {
-            return Err(Error::Interrupted { kept: outcome.built.len() });
-        }
-        let nodes = workspace.graph.nodes();
+        let build = PartialBuild::of(workspace, Env { events: &events, ..env }, jobs, names)?;
         let mut done = BTreeMap::new();
-        for at in &targets {
-            if let Some(built) = outcome.done.get(at) {
-                done.insert(nodes[*at].name.as_str(), session.store().object(built.output.object)?);
-            }
+        for (name, object) in &build.outputs {
+            done.insert(*name, build.session.store().object(*object)?);
         }
-        let failed = outcome.failed.iter().map(|(name, error)| (name.clone(), reason(error))).collect();
-        Ok(Self { workspace, session, done, failed })
+        let failed = build.failed.iter().map(|(name, error)| (name.clone(), reason(error))).collect();
+        Ok(Self { workspace, build, done, failed })
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.build.session
     }
 
     /// The texts of an artifact's manifests below a path.
@@ -86,10 +80,33 @@ impl<'w> Reading<'w> {
         Ok(objects)
     }
 
+    /// The cluster's objects, with where each comes from.
+    pub(super) fn used(&self, env: Env<'_>, name: &str, below: &str) -> Result<Vec<UsedObject>> {
+        let Some(object) = self.done.get(name) else { return Ok(Vec::new()) };
+        let secret: BTreeMap<&str, bool> =
+            object.listing.leaves(below).map(|(path, entry)| (path, entry.secret)).collect();
+        let mut origins: BTreeMap<String, String> = BTreeMap::new();
+        let mut used = Vec::new();
+        for (file, node) in self.objects(name, below)? {
+            let origin = origins
+                .entry(file.clone())
+                .or_insert_with(|| self.build.origin(env, name, &file).unwrap_or_else(|| name.to_owned()));
+            let secret = secret.get(file.as_str()).copied().unwrap_or(true);
+            used.push(UsedObject::new(file, origin.clone(), secret, node));
+        }
+        Ok(used)
+    }
+
     pub(super) fn definitions(&self) -> Result<Definitions> {
         let objects = self.objects("release/crds", "")?.into_iter();
-        let named = |(_, node): (String, YamlNode)| Some((name_of(&node)?.to_owned(), schema::json(&node)));
+        let named = |(_, node): (String, YamlNode)| Some((name_of(&node)?.to_owned(), Definition::new(node)));
         Ok(objects.filter_map(named).collect())
+    }
+
+    /// What the release says about itself and about those before it.
+    pub(super) fn metadata(&self) -> Result<Metadata> {
+        let text = self.text("release/payload", "release-metadata")?;
+        Ok(serde_json::from_str(&text).unwrap_or_default())
     }
 
     pub(super) fn gates(&self) -> Result<Gates> {

@@ -72,10 +72,7 @@ fn crd_of<'a>(artifacts: &'a Artifacts<'_>, version: &str, kind: &str) -> Option
 /// The schema of a served version.
 fn compile(crd: &Document, version: &str) -> Option<Schema> {
     let (_, version) = version.split_once('/')?;
-    let found = crd.list("spec.versions").iter().find(|one| text(one, "name") == Some(version))?;
-    let served = text(found, "served") == Some("true");
-    let schema = found.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
-    schema.filter(|_| served).map(Schema::compile)
+    Schema::of_definition(&crd.root, version)
 }
 
 fn text<'a>(node: &'a YamlNode, key: &str) -> Option<&'a str> {
