@@ -5,31 +5,33 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::output::line;
+use super::output::{line, table};
 use super::{Error, Printer, Result};
 use crate::base::fs;
-use crate::openshift::config::{self, Source};
+use crate::openshift::config::{self, Generated, Guess, Known, Source, Taken};
 use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, LOCK, SEED, seed};
 
 /// Write a commented, valid cluster directory; never overwrites
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox init ocp4
-  tinderbox init --from install-config.yaml    writes the cluster.yaml that matches it")]
+  tinderbox init --from install-config.yaml    writes the cluster.yaml that matches it, and lists what it guessed")]
 pub(super) struct Args {
     /// The directory to write; default: the cluster directory
     dir: Option<PathBuf>,
     /// An existing install-config.yaml to write the cluster.yaml for
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    /// The release to write into that cluster.yaml; default: the built-in demo
+    #[arg(long, value_name = "RELEASE", requires = "from")]
+    release: Option<String>,
 }
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let done = init(env, self.dir.as_deref().unwrap_or(env.directory), self.from.as_deref())?;
-        Ok(printer.answer(&done, || {
-            done.written.iter().for_each(|file| line(done.directory.join(file).display()));
-        }))
+        let directory = self.dir.as_deref().unwrap_or(env.directory);
+        let done = init(env, directory, self.from.as_deref(), self.release.as_deref())?;
+        Ok(printer.answer(&done, || done.print()))
     }
 }
 
@@ -37,23 +39,58 @@ impl Args {
 struct Initialised {
     directory: PathBuf,
     written: Vec<String>,
+    /// What cluster.yaml follows from.
+    taken: Vec<Taken>,
+    /// What only the user can know, and is to be edited in cluster.yaml.
+    guessed: Vec<Guess>,
+}
+
+impl Initialised {
+    fn print(&self) {
+        self.written.iter().for_each(|file| line(self.directory.join(file).display()));
+        print_origins(&self.taken, &self.guessed);
+    }
+}
+
+/// What `cluster.yaml` follows from, and what is to be edited there.
+fn print_origins(taken: &[Taken], guessed: &[Guess]) {
+    if !taken.is_empty() {
+        line("\ntaken over from install-config.yaml, which is used as it is:");
+        let row = |Taken { place, value, became }: &Taken| {
+            let line = place.line.map_or_else(|| "default".to_owned(), |line| line.to_string());
+            vec![line, place.field.clone(), value.clone(), became.clone()]
+        };
+        table(&["LINE", "FIELD", "VALUE", "IN CLUSTER.YAML"], &taken.iter().map(row).collect::<Vec<_>>());
+    }
+    if !guessed.is_empty() {
+        line(format_args!("\nguessed; edit these lines of {CLUSTER} next:"));
+        let row = |Guess { line, field, value, from, edit }: &Guess| {
+            vec![line.to_string(), field.clone(), value.clone(), format!("{edit} (guessed: {from})")]
+        };
+        table(
+            &["LINE", "FIELD", "VALUE", "WHAT BELONGS THERE"],
+            &guessed.iter().map(row).collect::<Vec<_>>(),
+        );
+    }
 }
 
 /// Writes a cluster directory; with `from`, for an existing install-config.
-fn init(env: Env<'_>, directory: &Path, from: Option<&Path>) -> Result<Initialised> {
+fn init(env: Env<'_>, directory: &Path, from: Option<&Path>, release: Option<&str>) -> Result<Initialised> {
     fs::create_dirs(directory)?;
     let directory = fs::canonical(directory)?;
     let own = directory.join(INSTALL_CONFIG);
+    let example = || Generated { text: config::cluster_yaml().to_owned(), taken: vec![], guessed: vec![] };
     let (install_config, cluster) = match from {
-        None => (Some(config::install_config_yaml().to_owned()), config::cluster_yaml().to_owned()),
+        None => (Some(config::install_config_yaml().to_owned()), example()),
         Some(path) => {
             let text = fs::read_text(path)?;
-            let cluster =
-                config::cluster_yaml_for(Source { name: &path.display().to_string(), text: &text })?;
+            let source = Source { name: &path.display().to_string(), text: &text };
+            let cluster = config::cluster_yaml_for(source, Known { release, ..Known::default() })?;
             let in_place = fs::exists(&own)? && fs::canonical(path)? == own;
             (Some(text).filter(|_| !in_place), cluster)
         }
     };
+    let Generated { text: cluster, taken, guessed } = cluster;
     let files = [(INSTALL_CONFIG, install_config), (CLUSTER, Some(cluster))];
     for (name, _) in files.iter().filter(|(_, text)| text.is_some()) {
         let path = directory.join(name);
@@ -84,5 +121,5 @@ fn init(env: Env<'_>, directory: &Path, from: Option<&Path>) -> Result<Initialis
         written.push(SEED.to_owned());
     }
     seed::ignore(&directory)?;
-    Ok(Initialised { directory, written })
+    Ok(Initialised { directory, written, taken, guessed })
 }

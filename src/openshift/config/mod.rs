@@ -39,7 +39,7 @@ mod tests;
 mod words;
 
 pub(crate) use checks::CHECKS;
-pub(crate) use init::{cluster_yaml, cluster_yaml_for, install_config_yaml};
+pub(crate) use init::{Generated, Guess, Known, Taken, cluster_yaml, cluster_yaml_for, install_config_yaml};
 pub(crate) use model::{AuthorityFiles, Cluster, Node};
 pub(crate) use pull_secret::{ReadFile, is_placeholder};
 pub(crate) use reference::{FieldReference, reference};

@@ -111,9 +111,40 @@ fn init_from_an_install_config() {
     insta::assert_snapshot!(ws.run(&["init", "--from", "install-config.yaml"]), @"
     [DIR]/cluster.yaml
     [DIR]/cluster.seed
+
+    taken over from install-config.yaml, which is used as it is:
+    LINE  FIELD                             VALUE             IN CLUSTER.YAML
+    15    controlPlane.replicas             3                 nodes with `role: master`
+    18    compute.worker.replicas           2                 nodes with `role: worker`
+    25    networking.machineNetwork.0.cidr  192.168.126.0/24  the addresses of nodes and VIPs
+
+    guessed; edit these lines of cluster.yaml next:
+    LINE  FIELD               VALUE            WHAT BELONGS THERE
+    6     release             demo:4.18        the release to install; `init --release` writes it (guessed: nothing named a release, and this one needs no network)
+    10    vips.api            192.168.126.10   what api.ocp4.example.com and api-int.ocp4.example.com resolve to (guessed: address 10 of 192.168.126.0/24)
+    11    vips.ingress        192.168.126.11   what *.apps.ocp4.example.com resolves to (guessed: address 11 of 192.168.126.0/24)
+    15    network.gateway     192.168.126.1    the default gateway of the machine network (guessed: address 1 of 192.168.126.0/24)
+    16    network.dns         192.168.126.1    the DNS servers of the nodes (guessed: address 1 of 192.168.126.0/24)
+    19    network.dhcp.start  192.168.126.200  a range that nothing else uses (guessed: address 200 of 192.168.126.0/24)
+    20    network.dhcp.end    192.168.126.254  a range that nothing else uses (guessed: address 254 of 192.168.126.0/24)
+    24    nodes.bootstrap.ip  192.168.126.100  the machine's static address; its name and size too (guessed: address 100 of 192.168.126.0/24)
+    25    nodes.master-0.ip   192.168.126.101  the machine's static address; its name and size too (guessed: address 101 of 192.168.126.0/24)
+    26    nodes.master-1.ip   192.168.126.102  the machine's static address; its name and size too (guessed: address 102 of 192.168.126.0/24)
+    27    nodes.master-2.ip   192.168.126.103  the machine's static address; its name and size too (guessed: address 103 of 192.168.126.0/24)
+    28    nodes.worker-0.ip   192.168.126.110  the machine's static address; its name and size too (guessed: address 110 of 192.168.126.0/24)
+    29    nodes.worker-1.ip   192.168.126.111  the machine's static address; its name and size too (guessed: address 111 of 192.168.126.0/24)
     [exit 0]
     ");
+    let text = fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
+    assert_eq!(text.lines().nth(9), Some("  api: 192.168.126.10  # guessed: address 10 of 192.168.126.0/24"));
     assert!(!ws.build(&[]).is_empty());
+    // The same for programs; a release that the user names is not a guess.
+    fs::remove_file(ws.dir.join("cluster.yaml")).unwrap();
+    let output = ws.output(&["init", "--from", "install-config.yaml", "--release", "demo:4.18", "--json"]);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["guessed"][0]["field"], "vips.api");
+    assert_eq!(said["guessed"][0]["line"], 10);
+    assert_eq!(said["taken"][0]["became"], "nodes with `role: master`");
 }
 
 /// What is shown of an artifact; secrets are masked.

@@ -16,6 +16,33 @@ fn init_says_when_a_network_is_too_small_or_the_file_is_wrong() {
     assert!(two.contains("two etcd members tolerate no failure"), "{two}");
 }
 
+/// Every value that nothing determined is listed with its line, and marked in that line; the rest is not.
+#[test]
+fn guesses_are_marked_where_they_stand() {
+    let (install, _) = generated(3, 2, &["192.168.126.0/24", "fd00:1::/64"]);
+    let source = Source { name: "install-config.yaml", text: &install };
+    let made = cluster_yaml_for(source, Known::default()).unwrap();
+    let lines: Vec<&str> = made.text.lines().collect();
+    for Guess { line, field, value, from, .. } in &made.guessed {
+        let text = lines[line - 1];
+        assert!(
+            text.contains(&format!("{value}}}  # guessed: {from}"))
+                || text.contains(&format!(": {value}  # guessed: {from}")),
+            "{field}: {text}"
+        );
+    }
+    let marked = lines.iter().filter(|line| line.contains("# guessed: ")).count();
+    assert_eq!(marked, made.guessed.len());
+    let fields: Vec<&str> = made.guessed.iter().map(|guess| guess.field.as_str()).collect();
+    assert_eq!(fields[..3], ["release", "vips.api", "vips.ingress"]);
+    assert_eq!(fields.iter().filter(|field| field.starts_with("nodes.")).count(), 6);
+    let named = cluster_yaml_for(source, Known { release: Some("demo:4.19"), ..Known::default() }).unwrap();
+    assert!(named.text.contains("\nrelease: demo:4.19\n"), "{}", named.text);
+    assert!(named.guessed.iter().all(|guess| guess.field != "release"));
+    let wrong = cluster_yaml_for(source, Known { release: Some("demo"), ..Known::default() }).unwrap_err();
+    assert!(wrong.to_string().contains("release"), "{wrong}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -24,7 +51,7 @@ proptest! {
         for text in [&text, &yaml] {
             let _ = try_load(text, CLUSTER);
             let _ = try_load(INSTALL, text);
-            let _ = cluster_yaml_for(Source { name: "i", text });
+            let _ = cluster_yaml_for(Source { name: "i", text }, Known::default());
         }
     }
 

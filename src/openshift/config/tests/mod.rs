@@ -78,8 +78,8 @@ fn generated(masters: usize, workers: usize, machine: &[&str]) -> (String, Resul
          networking:\n  machineNetwork:\n{machines}  clusterNetwork:\n{pods}  serviceNetwork:\n{services}\
          pullSecret: '{{\"auths\":{{\"example.invalid\":{{\"auth\":\"ZGVtbzpkZW1v\"}}}}}}'\n"
     );
-    let cluster = cluster_yaml_for(Source { name: "install-config.yaml", text: &text });
-    (text, cluster)
+    let cluster = cluster_yaml_for(Source { name: "install-config.yaml", text: &text }, Known::default());
+    (text, cluster.map(|generated| generated.text))
 }
 
 fn lab(masters: usize, workers: usize, machine: &[&str]) -> Cluster {
