@@ -50,7 +50,7 @@ pub(crate) fn line_of(text: &str, offset: usize) -> usize {
 }
 
 /// A position in a user's file: the file as the user knows it, the line (from 1), the field.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema)]
 pub struct Place {
     pub file: String,
     /// From 1; none for the whole file.
@@ -81,7 +81,7 @@ impl fmt::Display for Place {
 }
 
 /// One thing that is wrong in one place of a file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema)]
 pub struct Problem {
     #[serde(flatten)]
     pub place: Place,
@@ -128,7 +128,7 @@ impl fmt::Display for Problem {
 }
 
 /// All problems found; never empty when used as an error.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Problems(pub Vec<Problem>);
 

@@ -4,6 +4,7 @@
 //! An operator rotates at 80 % of an authority's life, or at a fixed age, whichever comes first. It reads the
 //! annotations of the Secret, and so do we.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
@@ -18,7 +19,7 @@ use crate::engine::store::Store;
 use crate::openshift::knowledge::{HandOver, HandedOver, Release, Signer, SignerFields};
 use crate::openshift::trust::is_object;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Adoption {
     /// Namespace and name of the Secret.
     pub object: String,

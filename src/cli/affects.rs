@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::document::{Document, Documented};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result, complete};
 use crate::base::hint::{Place, near};
@@ -20,6 +22,10 @@ pub(super) struct Args {
     /// A config field: of the cluster model, of install-config.yaml or of cluster.yaml
     #[arg(add = complete::field())]
     field: Option<String>,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Affected>()];
 }
 
 impl Args {
@@ -54,7 +60,7 @@ fn show(found: &Affected) {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Affected {
     /// As requested.
     field: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Error, Result};
@@ -85,7 +86,7 @@ impl Artifact {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FileText {
     pub(super) path: String,
     /// Its text, or the placeholder.

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arguments::Jobs;
+use super::document::{Document, Documented};
 use super::error::explain;
 use super::expiry::Ended;
 use super::output::{Colour, exit_code, line, stdout_paint};
@@ -48,6 +50,10 @@ pub(super) struct Args {
     /// Do not touch the `result` link
     #[arg(long)]
     no_link: bool,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<BuildReport>()];
 }
 
 impl Args {
@@ -94,7 +100,7 @@ pub(super) struct BuildRequest {
 }
 
 /// The result; the document of `build --json`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct BuildReport {
     /// The targets that are in the store.
     pub targets: Vec<Target>,
@@ -129,7 +135,7 @@ pub(super) struct BuildReport {
     pub errors: Vec<Arc<ExecError>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Target {
     pub name: String,
     pub drv: DrvId,
@@ -137,7 +143,7 @@ pub(super) struct Target {
     pub path: PathBuf,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Failure {
     pub name: String,
     /// In one line.

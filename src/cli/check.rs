@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Jobs;
 use super::build::{self, BuildReport, BuildRequest, Failure};
+use super::document::{Document, Documented};
 use super::error::explain;
 use super::expiry::Ended;
 use super::output::{Colour, exit_code, line, stdout_paint, table};
@@ -32,6 +34,11 @@ pub(super) struct Args {
     list: bool,
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] =
+        &[Document::of::<Checked>(), Document::of::<Vec<Listed<'static>>>().when("list", "--list")];
 }
 
 impl Args {
@@ -122,7 +129,7 @@ fn show_warnings(checked: &Checked) {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Listed<'a> {
     name: &'a str,
     rule: &'a str,
@@ -153,7 +160,7 @@ fn list(facts: &Table<BootFact>) -> Vec<Listed<'_>> {
         .collect()
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Checked {
     /// Checks that ran, or that the user disabled.
     checks: Vec<Made>,
@@ -170,7 +177,7 @@ struct Checked {
     errors: Vec<Arc<ExecError>>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, JsonSchema, Deserialize)]
 struct Made {
     name: String,
     rule: String,
@@ -184,7 +191,7 @@ struct Made {
     warnings: Vec<Warned>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, JsonSchema, Deserialize)]
 struct Warned {
     file: String,
     line: usize,
@@ -195,7 +202,7 @@ struct Warned {
 }
 
 /// A rule that is not evaluated before boot.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, JsonSchema, Deserialize)]
 struct Open {
     /// The file with the object.
     file: String,

@@ -32,6 +32,14 @@ pub(super) fn node() -> ArgValueCompleter {
     })
 }
 
+/// The name of a schema.
+pub(super) fn schema() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let names = super::schema::documents().into_iter();
+        candidates(current, |_, _| Ok(names.map(|one| (one.name.replace(' ', "-"), one.command)).collect()))
+    })
+}
+
 /// A field of the cluster model.
 pub(super) fn field() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {

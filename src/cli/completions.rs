@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 use clap_complete::env::Shells;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::document::{Document, Documented};
 use super::{Printer, Result, output};
 use crate::openshift::workspace::Env;
 
@@ -24,6 +26,16 @@ pub(super) struct Args {
 /// To bash a colon ends a word, and targets have one: `infra/haproxy:haproxy.cfg`.
 const BASH: &str = "COMP_WORDBREAKS=${COMP_WORDBREAKS//:/}\n";
 
+#[derive(Debug, Serialize, JsonSchema)]
+struct Completions<'a> {
+    shell: &'a str,
+    script: &'a str,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Completions<'static>>()];
+}
+
 impl Args {
     pub(super) fn run(self, _: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let mut text = Vec::new();
@@ -36,7 +48,7 @@ impl Args {
             let _ = shell.write_registration("COMPLETE", "tinderbox", "tinderbox", "tinderbox", &mut text);
         }
         let script = String::from_utf8_lossy(&text);
-        let document = json!({"shell": self.shell.to_string(), "script": script});
-        Ok(printer.answer(&document, || output::text(&script)))
+        let made = Completions { shell: &name, script: &script };
+        Ok(printer.answer(&made, || output::text(&script)))
     }
 }

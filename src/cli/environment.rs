@@ -24,6 +24,11 @@ pub(super) fn of_completed_line() -> (PathBuf, Option<PathBuf>) {
     (after("-C").unwrap_or_else(|| ".".into()), store.filter(|path| !path.as_os_str().is_empty()))
 }
 
+/// Whether the command line, which may be wrong, asks for JSON.
+pub(super) fn wants_json() -> bool {
+    std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
+}
+
 /// This program.
 pub(super) fn executable() -> Option<PathBuf> {
     std::env::current_exe().ok()

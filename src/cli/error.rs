@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::output::{Colour, stderr_paint, visible};
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems, chain};
@@ -67,11 +70,12 @@ impl Error {
         )
     }
 
-    /// Whether the command line was invalid: exit code 2 instead of 1.
+    /// Whether the command line is wrong: exit code 2 instead of 1.
     pub(super) fn is_usage(&self) -> bool {
         match self {
-            Self::Usage { .. } => true,
+            Self::Usage { .. } | Self::NoPath { .. } => true,
             Self::Workspace(error) => error.is_usage(),
+            Self::Realize(error) => matches!(error, RealizeError::Confirm { .. }),
             _ => false,
         }
     }
@@ -117,20 +121,49 @@ macro_rules! by_workspace {
 
 by_workspace!(Problems, fs::Error, StoreError, ExecError, Arc<ExecError>, RegistryError);
 
+/// What `--json` prints instead of the result.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ErrorDocument {
+    /// What went wrong, with its causes.
+    error: String,
+    /// What to do about it.
+    hint: Option<String>,
+    /// Every problem of the cluster's files, if that is what is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problems: Option<Problems>,
+}
+
+impl ErrorDocument {
+    fn print(&self) {
+        if let Ok(text) = serde_json::to_string_pretty(self) {
+            println!("{text}");
+        }
+    }
+}
+
+/// Prints what is wrong with the command line: for people, and with `--json` as a document too.
+pub(super) fn print_usage(error: &clap::Error, json: bool) -> ExitCode {
+    if json && error.use_stderr() {
+        let text = error.render().to_string();
+        let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let is_advice = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
+        let hint = rest.lines().map(str::trim).filter(is_advice);
+        let hint = hint.collect::<Vec<_>>().join("\n");
+        let error = message.trim().trim_start_matches("error: ").to_owned();
+        ErrorDocument { error, hint: Some(hint).filter(|hint| !hint.is_empty()), problems: None }.print();
+    }
+    let _ = error.print(); // a closed pipe is not worth a second error
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
 /// Prints an error and returns the exit code.
 pub(super) fn print(error: &Error, json: bool) -> ExitCode {
     if json {
         let problems = match error {
-            Error::Workspace(WorkspaceError::Problems { problems }) => {
-                serde_json::to_value(problems).unwrap_or_default()
-            }
-            _ => serde_json::Value::Null,
+            Error::Workspace(WorkspaceError::Problems { problems }) => Some(problems.clone()),
+            _ => None,
         };
-        let mut document = serde_json::json!({"error": chain(error), "hint": error.hint()});
-        if !problems.is_null() {
-            document["problems"] = problems;
-        }
-        println!("{document:#}");
+        ErrorDocument { error: chain(error), hint: error.hint(), problems }.print();
     }
     explain(error, error.hint());
     let code = match error {

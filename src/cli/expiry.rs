@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use time::{Duration, OffsetDateTime};
 
 use super::adoption::{Adoption, adoptions};
+use super::document::{Document, Documented};
 use super::output::{Colour, line, stdout_paint, table};
 use super::{Error, Printer, Result};
 use crate::base::digest::ObjectId;
@@ -41,6 +43,10 @@ pub(super) struct Args {
     /// Derivations or folders of them; default: cluster
     #[arg(add = super::complete::target())]
     targets: Vec<String>,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Expiry>()];
 }
 
 impl Args {
@@ -94,7 +100,7 @@ fn show_handed_over(adoptions: &[Adoption]) {
     line(if first.hours_left < 0 { stdout_paint(&text, Colour::Red) } else { text });
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Expiry {
     /// By the machine's clock.
     pub now: String,
@@ -107,7 +113,7 @@ pub(super) struct Expiry {
     pub handed_over: Vec<Adoption>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Row {
     /// The file's name, or the subject for a certificate in a user's chain.
     pub name: String,

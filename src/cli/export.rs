@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arguments::Jobs;
+use super::document::{Document, Documented};
 use super::output::line;
 use super::{Error, Printer, Result, build};
 use crate::base::fs;
@@ -24,6 +26,10 @@ pub(super) struct Args {
     jobs: Jobs,
 }
 
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Exported>()];
+}
+
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let done = export(env, &self.target, &self.dir, self.jobs.count())?;
@@ -34,7 +40,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Exported {
     directory: PathBuf,
     files: usize,

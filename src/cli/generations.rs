@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::document::{Document, Documented};
 use super::output::table;
 use super::{Error, Printer, Result};
 use crate::base::digest::{Digest, DrvId, ObjectId};
@@ -18,6 +20,10 @@ use crate::openshift::workspace::{self, ClusterDir, Env, RESULT, Workspace};
 /// List the builds of `cluster` that are kept
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Vec<Kept>>()];
+}
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
@@ -33,7 +39,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Kept {
     number: u64,
     time: String,

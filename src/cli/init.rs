@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::document::{Document, Documented};
 use super::output::{line, table};
 use super::{Error, Printer, Result};
 use crate::base::fs;
@@ -27,6 +29,10 @@ pub(super) struct Args {
     release: Option<String>,
 }
 
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Initialised>()];
+}
+
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let directory = self.dir.as_deref().unwrap_or(env.directory);
@@ -35,7 +41,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Initialised {
     directory: PathBuf,
     written: Vec<String>,

@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use schemars::JsonSchema;
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::document::{Document, Documented};
 use super::output::{line, size};
 use super::{Error, Printer, Result};
 use crate::base::event::Event;
@@ -55,6 +57,10 @@ fn images() -> impl TypedValueParser<Value = Images> {
     })
 }
 
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Locked>()];
+}
+
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let mut done = lock(env, &self.update)?;
@@ -84,7 +90,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Locked {
     moved: Vec<Moved>,
     seed_made: bool,
@@ -102,13 +108,13 @@ struct Locked {
     fetched: Vec<FetchedImage>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Renamed {
     from: String,
     to: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Moved {
     field: String,
     /// None if it was missing.

@@ -9,7 +9,8 @@
 //! |---|---|
 //! | `arguments` | arguments that several verbs take |
 //! | `environment` | the environment variables that we read, and those that programs of the host see |
-//! | `output`, `progress`, `verdict` | results, events, and how a build ends |
+//! | `document` | what `--json` prints, and its schemas |
+//! | `output`, `table`, `progress`, `verdict` | results, events, and how a build ends |
 //! | `error` | errors of verbs, for people and as an exit code |
 //! | `artifact`, `node_entries` | a built derivation, and a node's entries in it |
 //! | `complete` | what shells complete |
@@ -27,6 +28,7 @@ mod complete;
 mod completions;
 mod diff;
 mod dist;
+mod document;
 mod environment;
 mod error;
 mod expiry;
@@ -50,11 +52,12 @@ mod schema;
 mod seed;
 mod show;
 mod store;
+mod table;
 mod targets;
 mod verdict;
 mod why;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -86,6 +89,12 @@ macro_rules! verbs {
                 match self { $(Self::$verb(verb) => verb.run(env, printer),)* }
             }
         }
+
+        impl $crate::cli::document::Documents for Verb {
+            fn documents(verb: &str, to: &mut Vec<$crate::cli::document::NamedDocument>) {
+                $(<$arguments>::documents(&$crate::cli::document::below(verb, stringify!($verb)), to);)*
+            }
+        }
     };
 }
 use verbs;
@@ -114,7 +123,9 @@ Examples:
   tinderbox why infra/haproxy                  which field made it rebuild
   tinderbox show manifest/cluster-dns-02-config
 
-Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted; for `diff` 0 the same, 1 different, 2 trouble."
+Exit codes: 0 done, 1 failure, 2 a wrong command line, 130 interrupted. A command line is wrong if it has an unknown
+verb or option, a value that cannot be, or the name of a target, file in one, node, field, object or generation that
+does not exist. `diff` says 0 the same, 1 different, 2 trouble; `release try` 0 can go, 1 cannot go, 2 trouble."
 )]
 struct Args {
     #[command(flatten)]
@@ -175,9 +186,7 @@ pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print(); // a closed pipe is not worth a second error
-            return ExitCode::from(code);
+            return error::print_usage(&error, environment::wants_json());
         }
     };
     let cancel = Arc::new(AtomicBool::new(false));
@@ -236,7 +245,7 @@ fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
     if let (Some(file), Some(bytes)) = (file, output::take_captured()) {
         fs::write_out(file, &bytes, 0o644)?;
         match global.json {
-            true => output::json(&serde_json::json!({"path": file})),
+            true => output::json(&WrittenFile { path: file.to_owned() }),
             false => output::line(file.display()),
         }
     }
@@ -244,6 +253,12 @@ fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
         None => Ok(done),
         Some(error) => Err(fs::Error::new("write", Path::new("standard output"), error).into()),
     }
+}
+
+/// Where `-o` put the result.
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+struct WrittenFile {
+    path: PathBuf,
 }
 
 /// `-o` never overwrites what the user or `lock` wrote.

@@ -1,5 +1,6 @@
 //! The entries of a node's configuration, each with its origin.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::artifact::{self, Artifact, FileText};
@@ -11,7 +12,7 @@ use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Object, StoreError};
 use crate::openshift::ignition::{Manifest, Origin, OriginKind, Written, unit_path};
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct NodeEntry {
     /// `directory`, `file`, `link`, `unit`, `drop-in` or `user`.
     pub kind: &'static str,

@@ -1,4 +1,4 @@
-//! Results: text or JSON; tables, colours, sizes.
+//! Results: text or JSON; colours, sizes.
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 
 use super::progress::Progress;
+pub(super) use super::table::table;
 use crate::base::event::Events as _;
 use crate::openshift::workspace::Env;
 
@@ -193,68 +194,6 @@ pub(super) fn json(value: &impl Serialize) {
     }
 }
 
-/// Prints rows in columns. On a terminal, the last column is wrapped between words.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
-    line(stdout_paint(header_line(header, rows).as_str(), Colour::Dim));
-    let width = terminal().map(|(columns, _)| columns);
-    table_lines(header, rows, width).into_iter().for_each(line);
-}
-
-/// Widths of all columns but the last.
-fn widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
-    let cells = |column: usize| rows.iter().map(move |row| row[column].chars().count());
-    let last = header.len().saturating_sub(1);
-    (0..last).map(|column| cells(column).chain([header[column].len()]).max().unwrap_or(0)).collect()
-}
-
-fn header_line(header: &[&str], rows: &[Vec<String>]) -> String {
-    let widths = widths(header, rows);
-    let padded = header.iter().enumerate().map(|(at, cell)| {
-        let width = widths.get(at).copied().unwrap_or(0);
-        format!("{cell:<width$}")
-    });
-    padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-}
-
-/// The rows, at most `columns` wide if the last column can be wrapped between words.
-fn table_lines(header: &[&str], rows: &[Vec<String>], columns: Option<usize>) -> Vec<String> {
-    /// Wrapping below this width helps nobody.
-    const NARROW: usize = 20;
-    let widths = widths(header, rows);
-    let indent: usize = widths.iter().map(|width| width + 2).sum();
-    let room = columns.and_then(|columns| columns.checked_sub(indent)).filter(|room| *room >= NARROW);
-    let mut lines = Vec::new();
-    for row in rows {
-        let start: String =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
-        let last = row.last().map(String::as_str).unwrap_or_default();
-        let wrapped = room.map_or_else(|| vec![last.to_owned()], |room| wrap(last, room));
-        for (at, part) in wrapped.iter().enumerate() {
-            let before = if at == 0 { start.clone() } else { " ".repeat(indent) };
-            lines.push(format!("{before}{part}").trim_end().to_owned());
-        }
-    }
-    lines
-}
-
-/// Lines of at most `room` characters, broken at blanks; a longer word has a line of its own.
-pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let current = lines.last().map_or(0, |line| line.chars().count());
-        match lines.last_mut() {
-            Some(line) if current == 0 || current + 1 + word.chars().count() <= room => {
-                if current > 0 {
-                    line.push(' ');
-                }
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 pub(super) fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let unit = (0..units.len() - 1).take_while(|unit| bytes >> (10 * (unit + 1)) > 0).count();
@@ -266,26 +205,13 @@ pub(super) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{size, table_lines, visible};
+    use super::{size, visible};
 
     #[test]
     fn what_others_say_moves_no_cursor() {
         assert_eq!(visible("plain\n\ttext ü"), "plain\n\ttext ü");
         assert_eq!(visible("a\u{1b}[2Jb\r\u{7}\u{202e}c"), "a\\u{1b}[2Jb\\r\\u{7}\\u{202e}c");
         assert_eq!(visible("\x1b[31;1mred\x1b[0m\u{8}"), "\x1b[31;1mred\x1b[0m\\u{8}");
-    }
-
-    #[test]
-    fn tables_are_wrapped_between_words() {
-        let rows = [vec!["a".to_owned(), "one two three four five".to_owned()]];
-        let at = |columns| table_lines(&["NAME", "WHAT"], &rows, columns);
-        assert_eq!(at(None), ["a     one two three four five"]);
-        assert_eq!(at(Some(29)), ["a     one two three four five"]);
-        assert_eq!(at(Some(28)), ["a     one two three four", "      five"]);
-        // Too narrow to help.
-        assert_eq!(at(Some(20)), ["a     one two three four five"]);
-        let long = [vec!["a".to_owned(), format!("see {} here", "x".repeat(40))]];
-        assert_eq!(table_lines(&["", ""], &long, Some(30)).len(), 3, "a word is never broken");
     }
 
     #[test]

@@ -5,8 +5,10 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::document::{Document, Documented};
 use super::lock::{Moved, moved, show_moved};
 use super::output::line;
 use super::{Error, Printer, Result};
@@ -35,6 +37,10 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Renewal>()];
+}
+
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let done = renew(env, &self)?;
@@ -56,7 +62,7 @@ fn show(done: &Renewal, dry_run: bool) {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Renewal {
     /// Fields of the lock that changed, or would change.
     moved: Vec<Moved>,

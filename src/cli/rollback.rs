@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::document::{Document, Documented};
 use super::generations::{object_path, open, point};
 use super::output::line;
 use super::{Error, Printer, Result};
@@ -18,6 +20,10 @@ pub(super) struct Args {
     number: Option<u64>,
 }
 
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<RolledBack>()];
+}
+
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let done = rollback(env, self.number)?;
@@ -25,7 +31,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct RolledBack {
     from: Option<u64>,
     to: u64,
@@ -48,7 +54,7 @@ fn rollback(env: Env<'_>, number: Option<u64>) -> Result<RolledBack> {
     };
     let generation = roots.generation(to)?;
     let Some(path) = object_path(&store, generation.object)? else {
-        return Err(StoreError::NoSuchObject { prefix: generation.object.to_string() }.into());
+        return Err(StoreError::Collected { object: generation.object }.into());
     };
     let session = Session::open(&store, None)?;
     roots.set_current(&session, to, generation.object)?;

@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::artifact::{Artifact, FileText, file};
+use super::document::{Document, Documented};
 use super::explain;
 use super::node_entries::{self, NodeEntry};
 use super::output::{self, line, size, table};
@@ -34,6 +36,14 @@ pub(super) struct Args {
     /// Show secrets; on a terminal only
     #[arg(long)]
     reveal: bool,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[
+        Document::of::<Shown>(),
+        Document::of::<Folder>().when("folder", "FOLDER"),
+        Document::of::<explain::Explanation>().when("explain", "TARGET --explain FIELD"),
+    ];
 }
 
 impl Args {
@@ -81,13 +91,13 @@ impl Shown {
 }
 
 /// The derivations of a folder.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Folder {
     folder: String,
     derivations: Vec<Member>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Member {
     name: String,
     summary: String,
@@ -137,7 +147,7 @@ fn folder(env: Env<'_>, target: &str) -> Result<Option<Folder>> {
     Ok(Some(Folder { folder: target.trim_end_matches('/').to_owned(), derivations }))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Shown {
     name: String,
     summary: String,
@@ -154,7 +164,7 @@ struct Shown {
     file: Option<FileText>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ShownEntry {
     path: String,
     /// `file`, `executable`, `directory` or `link`.

@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::document::{Document, Documented};
 use super::output::{line, table};
 use super::{Error, Printer, Result, complete};
 use crate::openshift::workspace::{Env, Missing, Workspace};
@@ -19,6 +21,10 @@ pub(super) struct Args {
     /// Only those with this in their name; `*` stands for anything
     #[arg(add = complete::target())]
     pattern: Option<String>,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Vec<Target<'static>>>()];
 }
 
 impl Args {
@@ -42,7 +48,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Target<'a> {
     name: &'a str,
     summary: &'a str,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Result;
@@ -17,7 +18,7 @@ use crate::openshift::workspace::{Env, Workspace};
 const FOLLOWING: [&str; 2] = ["check", "ignition-id"];
 
 /// What differs from the generation before.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Changes {
     /// That generation.
     since: u64,

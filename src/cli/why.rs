@@ -6,8 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::document::{Document, Documented};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result, complete, targets};
 use crate::base::digest::DrvId;
@@ -27,6 +29,10 @@ pub(super) struct Args {
     /// A derivation, or a folder of them
     #[arg(add = complete::target())]
     target: Option<String>,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Why>()];
 }
 
 impl Args {
@@ -84,11 +90,12 @@ fn show_cause(cause: &Cause) -> String {
     format!("  {kind} {}{places}: {} → {}", cause.what, side(&cause.from), side(&cause.to))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Why {
     pub target: String,
     pub status: Status,
     #[serde(serialize_with = "causes")]
+    #[schemars(with = "Vec<ReadCause<'static>>")]
     pub causes: Vec<Cause>,
     /// Paths from a cause down to the target, each from the derivation that reads what changed.
     pub cascade: Vec<Vec<String>>,
@@ -96,7 +103,7 @@ pub(crate) struct Why {
     pub follows: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Status {
     /// A build would build it, or find an earlier output.
@@ -108,19 +115,21 @@ pub(crate) enum Status {
     Unchanged,
 }
 
+/// A cause, by the derivation that reads it.
+#[derive(Serialize, JsonSchema)]
+struct ReadCause<'a> {
+    derivation: &'a str,
+    kind: &'static str,
+    what: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    places: &'a [Place],
+    from: &'a Option<String>,
+    to: &'a Option<String>,
+}
+
 /// Causes as data, by the derivation that reads each; a field of the lock counts as configuration.
 fn causes<S: Serializer>(causes: &[Cause], to: S) -> std::result::Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Named<'a> {
-        derivation: &'a str,
-        kind: &'static str,
-        what: &'a str,
-        #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        places: &'a [Place],
-        from: &'a Option<String>,
-        to: &'a Option<String>,
-    }
-    to.collect_seq(causes.iter().map(|Cause { kind, what, from, to, places, read_by }| Named {
+    to.collect_seq(causes.iter().map(|Cause { kind, what, from, to, places, read_by }| ReadCause {
         derivation: read_by.first().map_or("", String::as_str),
         kind: word(*kind).1,
         what,

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::program_settings::{Settings, flatten};
@@ -26,7 +27,7 @@ const SHAPE: &str = "tinderbox-hand-over/3";
 const PODS: [&str; 2] = ["bootstrap-manifests/", "etc-kubernetes/"];
 
 /// The document of `diff hand-over render --format json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HandOverComparison {
     /// [`SHAPE`].
     shape: &'static str,
@@ -46,7 +47,7 @@ pub(crate) struct HandOverComparison {
 }
 
 /// An object that only a render writes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MissingObject {
     pub object: String,
     pub render: String,
@@ -56,7 +57,7 @@ pub(crate) struct MissingObject {
 }
 
 /// An object that both write.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DifferentObject {
     pub object: String,
     pub render: String,
@@ -65,7 +66,7 @@ pub(crate) struct DifferentObject {
 }
 
 /// What only one of the two objects has.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ObjectDifference {
     /// `annotation NAME`, `label NAME`, `key NAME`, `type` or `field PATH`, as the table names it.
     pub what: String,

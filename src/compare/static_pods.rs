@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::program_settings::{Settings, of_pod, of_program};
@@ -17,7 +18,7 @@ use crate::openshift::knowledge::{ComparedFiles, ComparedProgram, Reason, Releas
 const SHAPE: &str = "tinderbox-static-pods/1";
 
 /// The document of `diff static-pod render --format json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StaticPodComparison {
     /// [`SHAPE`].
     shape: &'static str,
@@ -29,7 +30,7 @@ pub(crate) struct StaticPodComparison {
 }
 
 /// A program on both sides.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProgramComparison {
     pub program: String,
     /// Names of settings that are the same.
@@ -38,7 +39,7 @@ pub(crate) struct ProgramComparison {
 }
 
 /// A setting that is not the same.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DifferentSetting {
     pub setting: String,
     /// Lists are joined by commas; none where it is not set.

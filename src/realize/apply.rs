@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::state::Journal;
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::base::event::Event;
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(crate) struct Applied {
     pub closure: String,
     pub phases: Vec<Phase>,

@@ -1,12 +1,13 @@
 //! `realize destroy`: removes everything that `apply` created, and nothing else.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::load_balancer::LoadBalancer;
 use super::{Host, Privileged, Realizer, Result, firewall, privileged, provider};
 use crate::base::event::Event;
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(crate) struct Destroyed {
     /// Kinds and names, in the order of removal.
     pub removed: Vec<(String, String)>,

@@ -63,7 +63,7 @@ pub(crate) use apply::{Applied, apply};
 pub(crate) use booted::Booted;
 pub(crate) use cluster::{ClusterAccess, Operator};
 pub(crate) use desired::{BaseImage, BootImages, Desired};
-pub(crate) use destroy::destroy;
+pub(crate) use destroy::{Destroyed, destroy};
 pub(crate) use error::{RealizeError, Result};
 pub(crate) use gather::{GatherRequest, Gathered, gather};
 pub(crate) use host::Host;

@@ -1,5 +1,6 @@
 //! What prevents a plan, all of it at once, before anything is changed.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use time::OffsetDateTime;
 
@@ -8,7 +9,7 @@ use super::desired::DesiredMachine;
 use super::{Host, RealizePlan, Realizer, ResourceKind, provider};
 use crate::base::time::rfc3339;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Obstacle {
     /// `foreign`, `kvm`, `emulator`, `firmware`, `image`, `address`, `space`, `expiry`, `program`, `port` or `quorum`.

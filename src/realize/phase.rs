@@ -1,5 +1,6 @@
 //! The phases on the way to a running cluster.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::desired::{Desired, DesiredMachine};
@@ -7,7 +8,7 @@ use super::plan::{PlanStep, ResourceKind, StepAction};
 use super::provider;
 
 /// A phase, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Phase {
     /// The network, the pool, the firewall, the load balancer.

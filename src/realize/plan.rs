@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::obstacles::{self, Obstacle};
@@ -11,7 +12,7 @@ use super::privileged::{self, Privileged};
 use super::{Host, Realizer, provider};
 use crate::openshift::workspace::PlannedDownload;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct RealizePlan {
     pub uri: String,
     pub closure: String,
@@ -28,7 +29,7 @@ pub(crate) struct RealizePlan {
     pub obstacles: Vec<Obstacle>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct PlanStep {
     pub action: StepAction,
     pub resource: ResourceKind,
@@ -40,7 +41,7 @@ pub(crate) struct PlanStep {
     pub destroys: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum StepAction {
     Create,
@@ -69,7 +70,7 @@ impl StepAction {
 }
 
 /// What a step creates, changes or removes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ResourceKind {
     Network,

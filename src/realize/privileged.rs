@@ -1,5 +1,6 @@
 //! What needs root, and why: commands that the user can read, and run.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::desired::Desired;
@@ -25,7 +26,7 @@ impl HostAccess {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Privileged {
     /// For a shell.
     pub command: String,

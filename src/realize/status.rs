@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::approve::Member;
@@ -14,7 +15,7 @@ use crate::base::fs;
 /// How much of a console log is read to see what was booted: virtlogd rotates logs at 2 MiB.
 const TAIL: u64 = 4 << 20;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct RealizeStatus {
     pub uri: String,
     /// The closure that the cluster's files ask for.
@@ -34,7 +35,7 @@ pub(crate) struct RealizeStatus {
     pub operators: Vec<Operator>,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(crate) struct ApiStatus {
     pub server: String,
     pub ready: bool,
@@ -43,7 +44,7 @@ pub(crate) struct ApiStatus {
     pub seen: String,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct MachineStatus {
     pub node: String,
     pub name: String,

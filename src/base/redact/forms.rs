@@ -4,13 +4,14 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use data_encoding::{HEXLOWER, HEXUPPER};
+use schemars::JsonSchema;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::base::secret::Secret;
 
 /// The encoding in which a secret was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     Plain,

@@ -5,6 +5,7 @@ mod walk;
 
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::artifact::Artifact;
@@ -13,6 +14,7 @@ use super::node_entries::{self, NodeEntry};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result, complete, targets};
 use crate::base::hint::{Place, near};
+use crate::cli::document::{Document, Documented};
 use crate::openshift::workspace::Env;
 use walk::BlameWalk;
 
@@ -25,6 +27,10 @@ pub(super) struct Args {
     /// `DERIVATION:PATH`; a path with a leading `/` is one on the node
     #[arg(add = complete::target())]
     target: Option<String>,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Blame>()];
 }
 
 impl Args {
@@ -62,7 +68,7 @@ fn show(found: &Blame) {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Blame {
     target: String,
     /// The file in it, or on the node.
@@ -93,7 +99,7 @@ struct Blame {
 }
 
 /// One derivation of the trace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 struct BlameStep {
     derivation: String,
     /// The file in its output; empty for the whole output.
@@ -103,7 +109,7 @@ struct BlameStep {
 }
 
 /// A line of the file that contains a value.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct BlameLine {
     /// From 1.
     line: usize,

@@ -14,7 +14,10 @@ use super::arguments::Jobs;
 use super::output::{self, Colour, exit_code};
 use super::{Error, Printer, Result};
 use crate::base::redact::controls_terminal;
+use crate::cli::document::{Document, Documented};
+use crate::compare::hand_over::HandOverComparison;
 use crate::compare::report::{self, Detail, Mark, Row};
+use crate::compare::static_pods::StaticPodComparison;
 use crate::openshift::workspace::{Env, Replacement};
 use sides::Request;
 
@@ -81,6 +84,14 @@ enum Format {
     Markdown,
     /// A page: one file, for a browser
     Html,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[
+        Document::text(report::DIFF_SCHEMA),
+        Document::of::<HandOverComparison>().when("hand-over", "hand-over render"),
+        Document::of::<StaticPodComparison>().when("static-pod", "static-pod render"),
+    ];
 }
 
 impl Args {

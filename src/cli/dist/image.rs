@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
 use crate::engine::registry::{Directory, ImageName, LAYOUT, Platforms, Reference, RootDir, copy_image};
@@ -17,6 +18,10 @@ pub(crate) struct Args {
     root: PathBuf,
     /// Where to: `oci:DIR[:TAG]`
     destination: String,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<serde_json::Value>()];
 }
 
 impl Args {

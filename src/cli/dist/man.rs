@@ -7,6 +7,7 @@ use clap::{Command, CommandFactory};
 use serde_json::json;
 
 use crate::base::fs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::line;
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
@@ -16,6 +17,10 @@ use crate::openshift::workspace::Env;
 pub(crate) struct Args {
     /// The directory to write to
     dir: PathBuf,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<serde_json::Value>()];
 }
 
 impl Args {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Arg, Command, CommandFactory};
 use serde::Serialize;
 
+use crate::cli::document::{Document, Documented};
 use crate::cli::{Printer, Result, output};
 use crate::openshift::config::{self, FieldReference};
 use crate::openshift::workspace::Env;
@@ -41,6 +42,10 @@ struct Argument {
     /// Words that it takes, with what they mean.
     values: Vec<(String, String)>,
     default: Vec<String>,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<serde_json::Value>()];
 }
 
 impl Args {

@@ -8,6 +8,7 @@ pub(super) mod template_lines;
 pub(super) mod value_origin;
 mod yaml_field;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::artifact::{self, Artifact};
@@ -20,7 +21,7 @@ use crate::openshift::workspace::Env;
 
 pub(super) use value_origin::{Kind, Origin};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Explanation {
     pub target: String,
     pub file: String,
@@ -30,7 +31,7 @@ pub(super) struct Explanation {
     pub goes_into: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Explained {
     pub name: String,
     /// Its value; for a list or map, its lines.
@@ -50,7 +51,7 @@ pub(super) struct Explained {
     pub files: Vec<NamedFile>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct NamedFile {
     /// As in the flag.
     pub path: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::template_lines::Template;
@@ -11,7 +12,7 @@ use crate::engine::builders::template_names;
 use crate::engine::recipe::{Graph, GraphNode};
 
 /// One source of a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(in crate::cli) struct Origin {
     /// Its name in the template.
     pub name: String,
@@ -24,7 +25,7 @@ pub(in crate::cli) struct Origin {
 }
 
 /// The meaning of a name in a template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::cli) enum Kind {
     Config,

@@ -10,12 +10,15 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output;
 use super::{Printer, Result, complete};
+use crate::cli::document::{Document, Documented};
 use crate::engine::recipe::{Graph, NodeIndex};
 use crate::engine::tree::leaf;
+use crate::openshift::trust::Trust;
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
 /// Print the graph of derivations, or with --trust who shows what to whom and who trusts it
@@ -48,6 +51,11 @@ enum Format {
     Svg,
 }
 
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] =
+        &[Document::of::<Derivations<'static>>(), Document::of::<Trust>().when("trust", "--trust")];
+}
+
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let format = if printer.json { Format::Json } else { self.format };
@@ -65,14 +73,14 @@ impl Args {
     }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, JsonSchema)]
+struct Derivations<'a> {
     derivations: Vec<Entry<'a>>,
     /// Names of recipes that do not apply to this cluster, and why.
     absent: BTreeMap<&'a str, String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Entry<'a> {
     name: &'a str,
     stage: u32,
@@ -206,6 +214,6 @@ fn json(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
         secret: !node.secrets.is_empty(),
     });
     let absent = graph.all_absent().map(|(name, absent)| (name, absent.why.to_string()));
-    let document = Document { derivations: entries.collect(), absent: absent.collect() };
+    let document = Derivations { derivations: entries.collect(), absent: absent.collect() };
     serde_json::to_string_pretty(&document).map(|text| text + "\n").unwrap_or_default()
 }

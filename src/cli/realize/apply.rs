@@ -10,6 +10,7 @@ use super::plan::{planned_download, shown};
 use super::realizer::with_workspace;
 use super::{confirm, show_obstacles, show_operators};
 use crate::cli::arguments::{Jobs, parse_age};
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::{Env, PlannedDownload, fetch_boot_images};
@@ -58,6 +59,10 @@ pub(crate) struct Args {
 fn phases() -> impl TypedValueParser<Value = Phase> {
     PossibleValuesParser::new(Phase::ALL.map(Phase::as_str))
         .try_map(|name| Phase::named(&name).ok_or_else(|| format!("there is no phase `{name}`")))
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<WithLogin<Applied>>()];
 }
 
 impl Args {

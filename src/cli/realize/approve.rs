@@ -9,6 +9,7 @@ use super::{kubelet_state, request_state};
 use crate::base::fs;
 use crate::base::hint::{Hint as _, near};
 use crate::cli::arguments::{Jobs, parse_age};
+use crate::cli::document::{Document, Documented};
 use crate::cli::error::explain;
 use crate::cli::output::{Colour, line, stdout_paint, table};
 use crate::cli::{Error, Printer, Result, build};
@@ -50,6 +51,10 @@ pub(crate) struct Args {
     server: Option<Endpoint>,
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<ApprovalReport>()];
 }
 
 impl Args {

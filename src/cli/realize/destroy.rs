@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use super::realizer::with_realizer;
 use super::{confirm, show_root_commands};
 use crate::cli::arguments::Jobs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::Env;
+use crate::realize::Destroyed;
 
 /// Remove what `apply` made, disks included, and nothing else
 #[derive(Debug, clap::Args)]
@@ -19,6 +21,10 @@ pub(crate) struct Args {
     yes: bool,
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Destroyed>()];
 }
 
 impl Args {

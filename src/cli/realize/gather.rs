@@ -13,6 +13,7 @@ use crate::base::fs;
 use crate::base::hint::chain;
 use crate::base::redact::Redactor;
 use crate::cli::arguments::Jobs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{line, size};
 use crate::cli::store::scan;
 use crate::cli::{Error, Printer, Result};
@@ -32,6 +33,10 @@ names, which must not exist yet.")]
 pub(crate) struct Args {
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Gathered>()];
 }
 
 impl Args {

@@ -1,12 +1,13 @@
 //! How people get into a cluster: shown by `apply` and `status`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::output::{command_line, line};
 use crate::openshift::workspace::{Env, Workspace};
 
 /// Where the console and the API are, and how to log in.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Login {
     console: String,
     api: String,
@@ -18,7 +19,7 @@ pub(super) struct Login {
 }
 
 /// A result, and how to log in.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WithLogin<T> {
     #[serde(flatten)]
     pub(super) result: T,

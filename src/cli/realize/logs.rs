@@ -4,12 +4,14 @@ use std::io::{IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::ssh::with_node;
 use crate::base::process::Sink;
 use crate::base::redact::ControlFilter;
 use crate::cli::arguments::Jobs;
+use crate::cli::document::{Document, Documented};
 
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::Env;
@@ -40,6 +42,10 @@ pub(crate) struct Args {
     lines: Option<u64>,
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Log<'static>>()];
 }
 
 impl Args {
@@ -76,10 +82,18 @@ impl Args {
         if json {
             let text = String::from_utf8_lossy(&whole);
             let what = what.as_deref().unwrap_or("console");
-            printer.answer(&json!({"node": node, "log": what, "text": text}), || {});
+            printer.answer(&Log { node, log: what, text: &text }, || {});
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Log<'a> {
+    node: &'a str,
+    /// Which log: `console`, a unit, or a static pod.
+    log: &'a str,
+    text: &'a str,
 }
 
 /// Passes a node's log to `take` as it arrives.

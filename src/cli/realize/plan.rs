@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::realizer::with_realizer;
 use super::{show_obstacles, show_root_commands};
 use crate::cli::arguments::Jobs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::{Env, Missing, PlannedDownload, Workspace};
@@ -23,6 +24,10 @@ Exit codes: 0 nothing stands in the way, 1 something does.")]
 pub(crate) struct Args {
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<RealizePlan>()];
 }
 
 impl Args {

@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 use std::process::ExitCode;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::realizer::with_workspace;
 use crate::base::hint::{Hint as _, did_you_mean};
 use crate::cli::arguments::Jobs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::error::explain;
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
@@ -40,6 +42,17 @@ pub(crate) struct Args {
     jobs: Jobs,
 }
 
+#[derive(Debug, Serialize, JsonSchema)]
+struct SshCommand<'a> {
+    node: &'a str,
+    /// The program and its arguments.
+    command: &'a [String],
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<SshCommand<'static>>()];
+}
+
 impl Args {
     /// Returns the exit status of `ssh`.
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
@@ -48,7 +61,7 @@ impl Args {
             let words = with_node(env, jobs.count(), node, |_, way| {
                 Ok([vec!["ssh".to_owned()], way()?.arguments(SshMode::Interactive, command)].concat())
             })?;
-            return Ok(printer.answer(&json!({"node": node, "command": words}), || {
+            return Ok(printer.answer(&SshCommand { node, command: &words }, || {
                 line(words.iter().map(|word| for_shell(word)).collect::<Vec<_>>().join(" "));
             }));
         }

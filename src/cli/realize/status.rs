@@ -6,6 +6,7 @@ use super::login::{Login, WithLogin};
 use super::realizer::with_workspace;
 use super::{kubelet_state, request_state, show_operators};
 use crate::cli::arguments::Jobs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{line, table};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
@@ -20,6 +21,10 @@ use crate::realize::{Booted, RealizeStatus};
 pub(crate) struct Args {
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<WithLogin<RealizeStatus>>()];
 }
 
 impl Args {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::digest_of;
 use crate::base::fs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{Colour, line, size, stdout_paint};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::store::{Object, StoreError};
@@ -20,6 +22,10 @@ use crate::openshift::workspace::{Env, Workspace, read_release_image, release_na
 pub(crate) struct Args {
     /// A release; default: the pinned one
     reference: Option<String>,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Info>()];
 }
 
 impl Args {
@@ -47,7 +53,7 @@ fn show(info: &Info) {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Info {
     pub(super) reference: String,
     /// By digest.

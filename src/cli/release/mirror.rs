@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::digest_of;
 use super::info::info;
 use crate::base::event::Event;
 use crate::base::fs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{line, size};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::recipe::GraphNode;
@@ -36,6 +38,10 @@ pub(crate) struct Args {
     /// All components, not only those that this cluster's build reads
     #[arg(long)]
     all: bool,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Mirrored>()];
 }
 
 impl Args {
@@ -73,7 +79,7 @@ fn show(done: &Mirrored) {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Mirrored {
     destination: String,
     /// By component.

@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use super::output::{self, line, size};
 use super::{Error, Printer, Result};
 use crate::base::fs;
+use crate::cli::document::{Document, Documented};
 use crate::compare::report::{self, Mark, Row};
 use crate::openshift::workspace::Env;
 use document::{Origin, Report};
@@ -25,6 +26,10 @@ pub(super) struct Args {
     /// Write the page to a temporary file that only you can read, and open it in your browser
     #[arg(long, conflicts_with = "output")]
     open: bool,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::text(report::REPORT_SCHEMA)];
 }
 
 impl Args {

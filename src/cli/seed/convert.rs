@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use age::x25519::Recipient;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Recipients;
@@ -18,7 +19,7 @@ use crate::openshift::workspace::{self, ClusterDir, Env, SEALED, SEED, Workspace
 /// Keeps an encrypted seed that could not be compared with the plain one.
 const BEFORE: &str = "cluster.seed.age.before";
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Converted {
     /// The file that contains the seed now.
     pub(super) file: PathBuf,

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use super::document::{Document, Documented, Documents, NamedDocument, below};
 use super::output::line;
 use super::{Printer, Result};
 use crate::openshift::workspace::Env;
@@ -46,6 +47,19 @@ pub(super) struct Recipients {
     /// A file with one recipient a line; `#` begins a comment
     #[arg(short = 'R', long = "recipients-file", value_name = "FILE")]
     files: Vec<PathBuf>,
+}
+
+impl Documents for Verb {
+    fn documents(verb: &str, to: &mut Vec<NamedDocument>) {
+        new::Args::documents(&below(verb, "New"), to);
+        for name in ["Encrypt", "Decrypt", "RotateRecipients"] {
+            Converted::documents(&below(verb, name), to);
+        }
+    }
+}
+
+impl Documented for Converted {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Self>()];
 }
 
 impl Verb {

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::digest::KeyId;
 use crate::base::fs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::line;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::lock::Lock;
@@ -21,10 +23,14 @@ pub(in crate::cli) struct Args {
     yes: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Made {
     file: PathBuf,
     fingerprint: KeyId,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Made>()];
 }
 
 impl Args {

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::open;
 use crate::base::digest::ObjectId;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::line;
 use crate::cli::{Printer, Result};
 use crate::engine::store::{ObjectName, Session, Store, StoreError};
@@ -19,15 +21,25 @@ pub(crate) struct Args {
     path: PathBuf,
 }
 
+#[derive(Debug, Serialize, JsonSchema)]
+struct Added {
+    object: ObjectId,
+    path: PathBuf,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Added>()];
+}
+
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let (object, path) = add(env, &self.path)?;
-        Ok(printer.answer(&json!({"object": object, "path": path}), || line(path.display())))
+        let added = add(env, &self.path)?;
+        Ok(printer.answer(&added, || line(added.path.display())))
     }
 }
 
 /// Only its use protects it from gc.
-fn add(env: Env<'_>, source: &Path) -> Result<(ObjectId, PathBuf)> {
+fn add(env: Env<'_>, source: &Path) -> Result<Added> {
     let store = match &env.store.named {
         Some(named) => Store::open_or_create(named)?,
         None => open(env)?,
@@ -42,5 +54,5 @@ fn add(env: Env<'_>, source: &Path) -> Result<(ObjectId, PathBuf)> {
     session.sync()?;
     let output = session.publish(&staged)?;
     let path = store.path_of(&ObjectName { id: output.object, name: output.name });
-    Ok((output.object, path))
+    Ok(Added { object: output.object, path })
 }

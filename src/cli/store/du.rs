@@ -5,10 +5,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::open;
 use crate::base::fs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{line, size};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
@@ -16,6 +18,10 @@ use crate::openshift::workspace::Env;
 /// Say how much space the store takes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Usage>()];
+}
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
@@ -31,7 +37,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Usage {
     store: PathBuf,
     objects: usize,

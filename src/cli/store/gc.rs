@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::open;
 use crate::base::event::Event;
 use crate::cli::arguments::{parse_age, parse_size};
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{line, size};
 use crate::cli::{Printer, Result};
 use crate::engine::store::{GcOptions, GcPlan};
@@ -33,6 +34,10 @@ pub(crate) struct Args {
     /// Only say what would be removed
     #[arg(long)]
     dry_run: bool,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<GcPlan>()];
 }
 
 impl Args {

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::open;
 use crate::base::digest::ObjectId;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{size, table};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
@@ -14,6 +16,10 @@ use crate::openshift::workspace::Env;
 /// List all objects
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Vec<Listed>>()];
+}
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
@@ -34,7 +40,7 @@ impl Args {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Listed {
     object: ObjectId,
     name: String,

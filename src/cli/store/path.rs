@@ -1,10 +1,14 @@
 //! `store path`: the path of an object.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::open;
+use crate::base::digest::ObjectId;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::line;
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
@@ -16,12 +20,22 @@ pub(crate) struct Args {
     prefix: String,
 }
 
+#[derive(Debug, Serialize, JsonSchema)]
+struct ObjectPath {
+    object: ObjectId,
+    name: String,
+    path: PathBuf,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<ObjectPath>()];
+}
+
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let store = open(env)?;
         let name = store.by_prefix(&self.prefix)?;
-        let path = store.path_of(&name);
-        let document = json!({"object": name.id, "name": name.name, "path": path});
-        Ok(printer.answer(&document, || line(path.display())))
+        let found = ObjectPath { object: name.id, name: name.name.clone(), path: store.path_of(&name) };
+        Ok(printer.answer(&found, || line(found.path.display())))
     }
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{open, verify};
 use crate::base::digest::ObjectId;
 use crate::cli::arguments::Jobs;
 use crate::cli::build::{self, BuildRequest};
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{exit_code, line};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::store::{FindingKind, Verification};
@@ -20,6 +22,10 @@ use crate::openshift::workspace::{Env, WorkspaceError};
 pub(crate) struct Args {
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Repaired>()];
 }
 
 impl Args {
@@ -46,7 +52,7 @@ fn show(done: &Repaired) {
     verify::show(&done.left);
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Repaired {
     removed: Vec<ObjectId>,
     rebuilt: Vec<String>,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use crate::base::fs;
 use crate::base::secret::Secret;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::store::{Encoding, KnownSecret, Scan, ScanPaths};
@@ -24,6 +25,10 @@ Exit codes: 0 clean, 1 something was found or could not be read.")]
 pub(crate) struct Args {
     /// More to search: event files, logs, directories to be published
     paths: Vec<PathBuf>,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Scan>()];
 }
 
 impl Args {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::open;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
 use crate::cli::{Printer, Result};
 use crate::engine::store::Verification;
@@ -11,6 +12,10 @@ use crate::openshift::workspace::Env;
 /// Hash everything again, and name every bad path
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::of::<Verification>()];
+}
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {

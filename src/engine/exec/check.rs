@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::resolve::derivation;
@@ -19,7 +20,7 @@ use crate::engine::store::{Output, Trace};
 use crate::engine::tree::Listing;
 
 /// A derivation whose two builds differ.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Nondeterminism {
     pub name: String,
     pub before: String,
@@ -31,7 +32,7 @@ pub(crate) struct Nondeterminism {
     pub depends_on: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(crate) struct Recheck {
     pub checked: usize,
     pub differences: Vec<Nondeterminism>,

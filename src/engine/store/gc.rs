@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{DownloadFile, ObjectName, Result, Roots, Session, Store};
@@ -37,7 +38,7 @@ pub struct GcOptions {
 }
 
 /// What gc removes, and how much that frees.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct GcPlan {
     /// Cluster directories that no longer exist; their roots go too.
     pub gone: Vec<PathBuf>,
@@ -55,7 +56,7 @@ pub struct GcPlan {
     pub kept: usize,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Garbage {
     pub name: String,
     /// Total size of its files.
@@ -64,7 +65,7 @@ pub struct Garbage {
     object: ObjectName,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UnneededDownload {
     pub name: String,
     pub size: u64,

@@ -64,6 +64,9 @@ pub enum StoreError {
     },
     #[error("no object in the store starts with `{prefix}`")]
     NoSuchObject { prefix: String },
+    /// An object that a record names.
+    #[error("object `{object}` is not in the store any more")]
+    Collected { object: ObjectId },
     #[error("`{prefix}` matches {} objects: {}", found.len(), found.join(", "))]
     Ambiguous {
         prefix: String,
@@ -92,6 +95,16 @@ pub enum StoreError {
     Id(#[from] ParseError),
 }
 
+impl StoreError {
+    /// Whether a name that the user gave fits nothing, or too much.
+    pub fn is_unknown_name(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSuchObject { .. } | Self::Ambiguous { .. } | Self::NoSuchGeneration { .. } | Self::Id(_)
+        )
+    }
+}
+
 impl Hint for StoreError {
     fn hint(&self) -> Option<String> {
         match self {
@@ -106,6 +119,7 @@ impl Hint for StoreError {
             }
             Self::ReadOnly { .. } => Some("use a writable store: `--store DIR` or TINDERBOX_STORE".into()),
             Self::NoSuchObject { .. } => Some("`tinderbox store ls` lists all objects".into()),
+            Self::Collected { .. } => Some("`tinderbox build` builds what the files say now".into()),
             Self::Ambiguous { .. } => Some("give more characters of the id".into()),
             Self::Damaged { .. } | Self::Unreadable { .. } => Some(
                 "run `tinderbox store verify` to see what else is wrong, then `tinderbox store repair`"

@@ -68,7 +68,7 @@ impl Store {
     /// An object with its listing; fails if it does not exist.
     pub fn object(&self, id: ObjectId) -> Result<Object> {
         let Some((name, text)) = self.manifest(id)? else {
-            return Err(StoreError::NoSuchObject { prefix: id.to_string() });
+            return Err(StoreError::Collected { object: id });
         };
         let listing = parse_listing(id, &text)?;
         Ok(Object { id, path: self.path_of(&name), listing })

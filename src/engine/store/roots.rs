@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, Session, Store, StoreError};
@@ -11,7 +12,7 @@ use crate::base::digest::{Digest, DrvId, ObjectId};
 use crate::base::fs;
 
 /// The derivation and object of a name in a build.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Named {
     pub drv: DrvId,
     pub object: ObjectId,

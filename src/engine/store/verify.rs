@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::objects::parse_listing;
@@ -17,7 +18,7 @@ use crate::base::secret::IdKey;
 use crate::engine::tree::{EntryKind, Hashing, Listing, TreeEntry};
 
 /// A defect in the store.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Finding {
     pub path: PathBuf,
     /// Stable code.
@@ -29,7 +30,7 @@ pub struct Finding {
     pub object: Option<ObjectId>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
     /// The content of a file differs.
@@ -51,7 +52,7 @@ pub enum FindingKind {
     Record,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Verification {
     pub objects: usize,
     /// Files hashed (hard links once).

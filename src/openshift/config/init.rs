@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::derived::nth;
@@ -38,7 +39,7 @@ pub(crate) struct Generated {
 }
 
 /// A value of the install-config that the nodes and addresses follow.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Taken {
     /// Without a line where the installer's default applies.
     #[serde(flatten)]
@@ -49,7 +50,7 @@ pub(crate) struct Taken {
 }
 
 /// A value that only the user can know.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Guess {
     /// In cluster.yaml.
     pub line: usize,

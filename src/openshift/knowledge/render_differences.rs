@@ -1,5 +1,6 @@
 //! `render-differences.toml`: where our control plane and our objects differ from the operators' own renders, and why.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::release::Release;
@@ -87,7 +88,7 @@ struct ObjectDifference {
 }
 
 /// Why a difference is right, and how we know.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub(crate) struct Reason {
     pub(crate) id: String,
     pub(crate) reason: String,

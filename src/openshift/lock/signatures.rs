@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::value::Value;
@@ -10,7 +11,7 @@ use crate::base::value::Value;
 /// The name of the release image among components.
 pub(crate) const RELEASE: &str = "release";
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Signatures {
     /// The pinned keys, by name: SHA-256 of the public key. Empty if there was none for this release.

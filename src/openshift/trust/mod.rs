@@ -24,6 +24,7 @@ mod verify;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use documents::{client_certificate, held, is_object};
@@ -54,7 +55,7 @@ impl std::fmt::Debug for Machine {
 }
 
 /// All verified edges, and the number of failures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Trust {
     /// In the order of the table.
     pub presentations: Vec<VerifiedEdge>,
@@ -64,7 +65,7 @@ pub struct Trust {
 }
 
 /// An edge of the table, with the results of its verifications.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerifiedEdge {
     pub id: String,
     pub presenter: String,
@@ -80,7 +81,7 @@ pub struct VerifiedEdge {
     pub breaks: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TrustVerification {
     /// The credential, and its location.
     pub shows: String,

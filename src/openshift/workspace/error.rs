@@ -124,9 +124,19 @@ pub(crate) enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// Whether the command line was invalid.
+    /// Whether the command line is wrong: it names something that does not exist.
     pub(crate) fn is_usage(&self) -> bool {
-        matches!(self, Self::Release(_) | Self::NoStore | Self::BootImages { .. })
+        match self {
+            Self::Release(_)
+            | Self::NoStore
+            | Self::NoTarget { .. }
+            | Self::NoComponent { .. }
+            | Self::ComponentTwice { .. }
+            | Self::ComponentReference { .. }
+            | Self::ComponentUnused { .. } => true,
+            Self::Store(error) => error.is_unknown_name(),
+            _ => false,
+        }
     }
 }
 

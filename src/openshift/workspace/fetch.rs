@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -19,7 +20,7 @@ use crate::engine::store::{Session, Store};
 use crate::openshift::config::Cluster;
 use crate::openshift::lock::{Artifact, Lock, Rhcos};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum BootImage {
     Iso,
@@ -52,7 +53,7 @@ impl BootImage {
 }
 
 /// An image that is on this machine now.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FetchedImage {
     pub image: BootImage,
     pub path: PathBuf,
@@ -64,7 +65,7 @@ pub(crate) struct FetchedImage {
 }
 
 /// What would be downloaded.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct PlannedDownload {
     pub image: BootImage,
     pub url: String,

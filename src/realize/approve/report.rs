@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::KubeletCertificate;
 use crate::realize::api::Stage;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Approved {
     pub request: String,
     pub node: String,
@@ -15,7 +16,7 @@ pub(crate) struct Approved {
 }
 
 /// A pending request that is not ours to decide.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct LeftAlone {
     pub request: String,
     pub requestor: String,
@@ -31,7 +32,7 @@ pub(crate) struct LeftAlone {
 }
 
 /// How far a node is on its way into the cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Member {
     /// Its name in cluster.yaml.
     pub node: String,
@@ -47,7 +48,7 @@ pub(crate) struct Member {
     pub complete: bool,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(crate) struct ApprovalReport {
     /// In the order of approval.
     pub approved: Vec<Approved>,

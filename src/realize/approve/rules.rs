@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{NodeIdentity, Refusal};
@@ -16,7 +17,7 @@ const GROUP: &str = "system:nodes";
 const JOINING: &str = "system:bootstrappers";
 
 /// The certificates of a kubelet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KubeletCertificate {
     /// Identifies it to the API server.

@@ -16,6 +16,7 @@
 //!
 //! Pure: bytes in, a value out. Digests are compared, and never shown.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha512};
 
@@ -31,7 +32,7 @@ const FAILED: &str = "Ignition failed: ";
 /// Bytes of the digest.
 const LENGTH: usize = 64;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Booted {
     /// The config that the closure has for it.

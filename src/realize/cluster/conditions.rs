@@ -1,10 +1,11 @@
 //! What the objects of the cluster say, read from JSON. Pure, and lenient: while a cluster comes up, much is missing.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// One ClusterOperator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Operator {
     pub name: String,
     pub version: Option<String>,

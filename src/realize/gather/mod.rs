@@ -17,6 +17,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use spool::Missed;
@@ -46,7 +47,7 @@ pub(crate) struct GatherRequest<'a> {
     pub to: &'a Path,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Gathered {
     pub archive: PathBuf,
     pub size: u64,

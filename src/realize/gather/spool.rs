@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::fs::{self, At as _};
@@ -17,7 +18,7 @@ use crate::base::redact::{RedactingWriter, Redactor};
 const TIME: u64 = 1;
 
 /// Something that could not be gathered.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub(crate) struct Missed {
     /// A file of the archive, or several.
     pub what: String,

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ const NAMESPACE: &str = "tinderbox-verify";
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// One check of the smoke test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct SmokeCheck {
     pub name: &'static str,
     pub passed: bool,

@@ -119,13 +119,13 @@ fn what_is_not_there_gets_a_hint() {
     [stderr]
     error: `static-pod/kube-apiserver` has no `--etcd-server`
     hint: did you mean `--etcd-servers`?
-    [exit 1]
+    [exit 2]
     ");
     insta::assert_snapshot!(explain(&ws, "static-pod/kube-apiserver", "spec.hostNetwok"), @r"
     [stderr]
     error: `static-pod/kube-apiserver` has no `spec.hostNetwok`
     hint: did you mean `spec.hostNetwork`?
-    [exit 1]
+    [exit 2]
     ");
     insta::assert_snapshot!(explain(&ws, "infra/haproxy", "x"), @r"
     [stderr]

@@ -271,22 +271,20 @@ fn builders() {
 /// Every document that has a schema, field by field.
 #[test]
 fn json() {
-    let verbs = list(&REFERENCE["verbs"]);
-    let schema = verbs.iter().find(|verb| verb["name"] == "schema").unwrap();
-    let of =
-        list(&schema["arguments"]).iter().find(|argument| !list(&argument["values"]).is_empty()).unwrap();
     let mut page = String::from(
-        "`--json` makes every verb print one JSON document to standard output; `tinderbox schema NAME` prints the schema of one. `[]` is an element of a \
-         list, `<name>` a key that is not fixed. Errors are JSON too then: `{\"error\": …}`, with the same exit codes.\n",
+        "`--json` makes every verb print one JSON document to standard output. If it fails, the document is an [error](#error), with the same exit code; \
+         this holds for a wrong command line too. `tinderbox schema VERB` prints the schema of a document. Fields may be added; those here stay. `[]` is an \
+         element of a list, `<name>` a key that is not fixed.\n",
     );
-    for value in list(&of["values"]) {
-        let name = value[0].as_str().unwrap();
-        let document = asked(&["schema", name]);
-        writeln!(page, "\n## {name}\n\n{}\n", prose(value[1].as_str().unwrap_or_default())).unwrap();
-        if name == "cluster" {
-            page.push_str("See [cluster.yaml](cluster-yaml.md).\n");
+    for one in list(&asked(&["schema", "--list", "--json"])) {
+        let (name, what) = (text(one, "name"), text(one, "what"));
+        if ["schema", "cluster"].contains(&name) {
             continue;
         }
+        let words: Vec<&str> = std::iter::once("schema").chain(name.split(' ')).collect();
+        let document = asked(&words);
+        let what = if what.starts_with("any ") { what.to_owned() } else { format!("`tinderbox {what}`") };
+        writeln!(page, "\n## {name}\n\nPrinted by {what}.\n").unwrap();
         page.push_str("| field | type | what it is |\n|---|---|---|\n");
         let mut rows = Vec::new();
         properties(&document, &document, "", 0, &mut rows);

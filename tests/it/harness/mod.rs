@@ -6,6 +6,7 @@
 //! <temp>         HOME                     [TEMP]
 //! ```
 
+pub(crate) mod documents;
 mod template;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use super::browser::Browser;
-use crate::harness::{Workspace, left_out, mode, source};
+use crate::harness::documents::judge;
+use crate::harness::{Workspace, mode, source};
 
 /// Two directories of files, and the page of what differs.
 fn files(ws: &Workspace, pairs: &[(&str, &str, &str)]) -> PathBuf {
@@ -343,34 +343,6 @@ fn a_report_opens_in_the_users_browser() {
     );
 }
 
-/// Whether a document is as a schema says; none, and a word about it, if there is nobody to judge.
-fn judge(ws: &Workspace, schema: &str, document: &Value) -> Option<Result<(), String>> {
-    let (schema_path, path) = (ws.temp().join("schema.json"), ws.temp().join("document.json"));
-    fs::write(&schema_path, schema).unwrap();
-    fs::write(&path, document.to_string()).unwrap();
-    let script = "import json, sys\nfrom jsonschema import Draft202012Validator as V\n\
-        schema, document = (json.load(open(path)) for path in sys.argv[1:])\nV.check_schema(schema)\n\
-        errors = [f'{e.json_path}: {e.message[:200]}' for e in V(schema).iter_errors(document)]\n\
-        print('\\n'.join(errors[:5]))\nsys.exit(3 if errors else 0)\n";
-    let python = ["/usr/bin/python3", "python3"].into_iter().find(|python| {
-        let tried = Command::new(python)
-            .args(["-c", "from jsonschema import Draft202012Validator"])
-            .stderr(Stdio::null())
-            .status();
-        tried.is_ok_and(|status| status.success())
-    });
-    let Some(python) = python else {
-        left_out("schemas of documents", "jsonschema, of Debian's python3-jsonschema");
-        return None;
-    };
-    let output = Command::new(python).args(["-c", script]).args([&schema_path, &path]).output().unwrap();
-    match output.status.code() {
-        Some(0) => Some(Ok(())),
-        Some(3) => Some(Err(String::from_utf8(output.stdout).unwrap())),
-        _ => panic!("{}", String::from_utf8_lossy(&output.stderr)),
-    }
-}
-
 #[test]
 fn documents_are_as_their_schema_says() {
     let ws = Workspace::example().prebuilt();
@@ -386,7 +358,7 @@ fn documents_are_as_their_schema_says() {
     let release = json(&["diff", "--release", "demo:4.18", "demo:4.19", "--format", "json"], 1);
     assert!(release["artifacts"].as_array().unwrap().len() > 10, "{}", release["artifacts"]);
     for document in [&same, &release] {
-        match judge(&ws, &schema, document) {
+        match judge(&schema, document) {
             None => return,
             Some(judged) => assert_eq!(judged, Ok(())),
         }
@@ -394,11 +366,11 @@ fn documents_are_as_their_schema_says() {
     let shape = String::from_utf8(ws.output(&["schema", "report"]).stdout).unwrap();
     ws.build(&[]);
     let report = ws.json(&["report"]);
-    assert_eq!(judge(&ws, &shape, &report), Some(Ok(())));
+    assert_eq!(judge(&shape, &report), Some(Ok(())));
     let shape = String::from_utf8(ws.output(&["schema", "release-try"]).stdout).unwrap();
     let tried = json(&["release", "try", "demo:4.22", "--json"], 0);
-    assert_eq!(judge(&ws, &shape, &tried), Some(Ok(())));
-    assert!(judge(&ws, &shape, &release).unwrap().is_err());
+    assert_eq!(judge(&shape, &tried), Some(Ok(())));
+    assert!(judge(&shape, &release).unwrap().is_err());
     // The judge can say no.
     let breaks: [fn(&mut Value); 4] = [
         |it| it["shape"] = "tinderbox-diff/2".into(),
@@ -409,6 +381,6 @@ fn documents_are_as_their_schema_says() {
     for change in breaks {
         let mut wrong = release.clone();
         change(&mut wrong);
-        assert!(judge(&ws, &schema, &wrong).unwrap().is_err());
+        assert!(judge(&schema, &wrong).unwrap().is_err());
     }
 }

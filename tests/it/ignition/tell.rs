@@ -46,13 +46,13 @@ fn show_lists_what_a_node_gets() {
     [stderr]
     error: `ignition/master-0` has no `/etc/hostnam`
     hint: did you mean `/etc/hostname`?
-    [exit 1]
+    [exit 2]
     ");
     insta::assert_snapshot!(ws.run(&["show", "infra/pool:/etc/hostname"]), @"
     [stderr]
     error: `infra/pool` has no `/etc/hostname`
     hint: a path with a leading `/` is a path on a node, and only `ignition/…` has those
-    [exit 1]
+    [exit 2]
     ");
 }
 
@@ -123,7 +123,7 @@ fn blame_goes_back_to_lines_of_files() {
     [stderr]
     error: `cluster` has no `manifests/cluster-dns-02-config.yaml`
     hint: did you mean `manifests/cluster-dns-02-config.yml`?
-    [exit 1]
+    [exit 2]
     ");
     // The image of a static pod, by digest, as in the file itself.
     let told = ws.json(&["blame", "ignition/master-0:/etc/kubernetes/manifests/kube-proxy.yaml"]);

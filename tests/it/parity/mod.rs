@@ -6,6 +6,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::harness::documents::assert_document;
 use crate::harness::{Workspace, list, source};
 
 /// A version of each form that renders have had.
@@ -28,8 +29,10 @@ fn workspace(version: &str) -> Workspace {
 /// The comparison as data, and its exit code.
 fn compare(ws: &Workspace, what: &str) -> (Value, Option<i32>) {
     let output = ws.output(&["diff", what, "render", "--json", "-q"]);
-    let found = serde_json::from_slice(&output.stdout);
-    (found.unwrap_or_else(|error| panic!("{error}: {}", ws.text(&output))), output.status.code())
+    let found: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", ws.text(&output)));
+    assert_document(ws, &format!("diff-{what}"), &found);
+    (found, output.status.code())
 }
 
 /// Every difference, wherever it stands: an object with a `reason`.

@@ -10,19 +10,19 @@ fn unknown_target() {
     [stderr]
     error: there is no derivation `infra/haprox`
     hint: did you mean `infra/haproxy`?
-    [exit 1]
+    [exit 2]
     ");
     insta::assert_snapshot!(ws.run(&["build", "manifests"]), @"
     [stderr]
     error: there is no derivation `manifests`
     hint: did you mean `manifest`?
-    [exit 1]
+    [exit 2]
     ");
     insta::assert_snapshot!(ws.run(&["why", "nothing-like-it"]), @"
     [stderr]
     error: there is no derivation `nothing-like-it`
     hint: `tinderbox targets` lists all derivations
-    [exit 1]
+    [exit 2]
     ");
 }
 

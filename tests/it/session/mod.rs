@@ -1,6 +1,7 @@
 //! Whole sessions of the command line, as a user sees them.
 
 mod discovery;
+mod documents;
 mod errors;
 mod graph;
 mod secrets;
@@ -200,7 +201,7 @@ fn show() {
     [stderr]
     error: `cluster` has no `manifests/cluster-dns-02-config.yaml`
     hint: did you mean `manifests/cluster-dns-02-config.yml`?
-    [exit 1]
+    [exit 2]
     ");
     insta::assert_snapshot!(ws.run(&["show", "manifest/openshift-config-secret-pull-secret"]), @"
     (secret)
@@ -246,7 +247,7 @@ fn generations_and_rollback() {
     [stderr]
     error: there is no generation 7
     hint: existing generations: 1, 2
-    [exit 1]
+    [exit 2]
     ");
     assert_eq!(ws.build(&[]), [""; 0]);
     assert_eq!(fs::read_link(ws.dir.join("result")).unwrap(), second);
@@ -287,13 +288,13 @@ fn store_listing() {
     [stderr]
     error: no object in the store starts with `zzzzzzzzzzzz`
     hint: `tinderbox store ls` lists all objects
-    [exit 1]
+    [exit 2]
     ");
     insta::assert_snapshot!(ws.run(&["store", "path", "UPPER"]), @"
     [stderr]
     error: no object in the store starts with `UPPER`
     hint: `tinderbox store ls` lists all objects
-    [exit 1]
+    [exit 2]
     ");
 }
 
@@ -428,62 +429,6 @@ fn checks() {
     warning: install-config.yaml has no sshKey: nobody can log in to a node, and `realize ssh`, `logs` and `gather` cannot reach one
     [exit 0]
     ");
-}
-
-/// With `--json`, every verb prints exactly one document; an error is a document too.
-#[test]
-fn json_of_every_verb_is_one_document() {
-    let ws = Workspace::example().prebuilt();
-    ws.write("recipes/10-demo/unused.j2", "");
-    for args in [
-        &["init", "fresh"][..],
-        &["lock"],
-        &["build", "--dry-run"],
-        &["build"],
-        &["build", "--check"],
-        &["build", "-v", "infra"],
-        &["check"],
-        &["check", "--list"],
-        &["why", "cluster"],
-        &["affects", "nodes.worker-0.ip"],
-        &["graph"],
-        &["graph", "--format", "dot"],
-        &["show", "cluster"],
-        &["export", "out"],
-        &["generations"],
-        &["rollback", "1"],
-        &["store", "ls"],
-        &["store", "du"],
-        &["store", "add", "cluster.yaml"],
-        &["store", "verify"],
-        &["store", "scan"],
-        &["expiry"],
-        &["renew", "--dry-run"],
-        &["seed", "decrypt"],
-        &["store", "repair"],
-        &["store", "gc", "--dry-run"],
-        &["store", "gc"],
-        &["schema"],
-        &["schema", "diff"],
-        &["schema", "release-try"],
-        &["release", "try", "demo:4.19"],
-        &["report"],
-    ] {
-        ws.json(args); // parses all of stdout as one document
-    }
-    let object = names(&serde_json::json!([ws.json(&["show", "cluster"])["object"]])).remove(0);
-    ws.json(&["store", "path", &object]);
-    for args in [
-        &["build", "nothing"][..],
-        &["why", "nothing"],
-        &["store", "path", "zzzz"],
-        &["-C", "/nowhere", "build"],
-    ] {
-        let output = ws.output(&[args, &["--json"]].concat());
-        assert_eq!(output.status.code(), Some(1), "{args:?}");
-        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(document["error"].is_string(), "{args:?}: {document}");
-    }
 }
 
 /// `--events` writes one JSON object a line, and the same names as `--json`.

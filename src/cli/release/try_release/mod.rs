@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use crate::cli::arguments::Jobs;
+use crate::cli::document::{Document, Documented};
 use crate::cli::output::{Colour, exit_code, line, stdout_paint};
 use crate::cli::{Error, Printer, Result};
 use crate::compare::readiness::{
-    Finding, Level, NotAsked, Question, Readiness, Section, TriedRelease, Verdict,
+    self, Finding, Level, NotAsked, Question, Readiness, Section, TriedRelease, Verdict,
 };
 use crate::engine::registry::RegistryError;
 use crate::openshift::lock::LockedRelease;
@@ -45,6 +46,10 @@ pub(crate) struct Args {
     install: bool,
     #[command(flatten)]
     jobs: Jobs,
+}
+
+impl Documented for Args {
+    const DOCUMENTS: &'static [Document] = &[Document::text(readiness::SCHEMA)];
 }
 
 impl Args {

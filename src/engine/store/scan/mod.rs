@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -46,7 +47,7 @@ pub struct ScanPaths {
 }
 
 /// A secret in a public file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Hit {
     pub path: PathBuf,
     /// Byte offset of the first match.
@@ -58,13 +59,13 @@ pub struct Hit {
     pub count: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Unread {
     pub path: PathBuf,
     pub reason: String,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Scan {
     pub secrets: usize,
     /// Their patterns, each counted once for all encodings.

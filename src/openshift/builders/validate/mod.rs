@@ -29,6 +29,7 @@ pub(crate) use pools::reads_ignition;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::artifacts::{Artifacts, Document};
@@ -126,7 +127,7 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 /// A violation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Finding {
     pub check: &'static str,
     /// The file that contains it.

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal};
 use super::node::Nodes;
 use super::{Libvirt, small};
 use crate::harness::Workspace;
+use crate::harness::documents::assert_document;
 
 /// Everything that a host has, as one text. Without the states of links: a bridge that nobody uses goes from UNKNOWN to DOWN by itself.
 fn host(libvirt: &Libvirt, ws: &Workspace) -> String {
@@ -32,7 +33,9 @@ fn apply(libvirt: &Libvirt, ws: &Workspace, args: &[&str]) -> serde_json::Value 
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", ws.text(&output));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let applied = serde_json::from_slice(&output.stdout).unwrap();
+    assert_document(ws, "realize-apply", &applied);
+    applied
 }
 
 fn steps(applied: &serde_json::Value) -> Vec<String> {
@@ -134,7 +137,7 @@ fn machines_run_and_are_removed_again() {
     [stderr]
     error: the content of this disk would be lost: `worker-1.qcow2`
     hint: `--yes` agrees to that; `tinderbox realize plan` says why
-    [exit 1]
+    [exit 2]
     ");
     // With that, it alone is made anew; the others go on, in a network that learns the new name while they are in it.
     let running = |libvirt: &Libvirt| -> Vec<String> {
@@ -165,7 +168,10 @@ fn machines_run_and_are_removed_again() {
     let destroyed = libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]);
     assert!(destroyed.ends_with("resources removed\n[exit 0]\n"), "{destroyed}");
     assert_eq!(host(&libvirt, &ws), before);
-    assert_eq!(libvirt.run(&ws, &["realize", "destroy", "--yes", "-q"]), "0 resources removed\n[exit 0]\n");
+    let again = libvirt.command(&ws, &["realize", "destroy", "--yes", "-q", "--json"]).output().unwrap();
+    let again = serde_json::from_slice(&again.stdout).unwrap();
+    assert_document(&ws, "realize-destroy", &again);
+    assert_eq!(again["removed"], serde_json::json!([]));
 }
 
 /// `kill -9` in every phase and anywhere: running it again ends in the same state.

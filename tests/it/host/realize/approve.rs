@@ -16,6 +16,7 @@ use tinderbox::internals::secret::Seed;
 
 use super::pkcs10::{CN, Csr, DNS, EMAIL, IP, O, OU, URI};
 use crate::api::{Api, SERVER, Tls, secrets};
+use crate::harness::documents::assert_document;
 use crate::harness::{SEED, Workspace};
 
 const REQUESTS: Gvr = Gvr::new("certificates.k8s.io", "v1", "certificatesigningrequests");
@@ -113,7 +114,9 @@ impl Stage {
     }
 
     fn approve(&self) -> Value {
-        self.ws.json(&["realize", "approve", "--server", &self.at()])
+        let report = self.ws.json(&["realize", "approve", "--server", &self.at()]);
+        assert_document(&self.ws, "realize-approve", &report);
+        report
     }
 }
 

@@ -15,6 +15,7 @@ use tinderbox::internals::booted::{Booted, Expected};
 use tinderbox::internals::console_filter::without_config;
 
 use super::{Libvirt, small};
+use crate::harness::documents::assert_document;
 use crate::harness::{Workspace, left_out, mode, source};
 use crate::ignition::{config, entries};
 
@@ -111,6 +112,7 @@ fn status(libvirt: &Libvirt, ws: &Workspace) -> Vec<Value> {
     let output = libvirt.command(ws, &["realize", "status", "--json", "-q"]).output().unwrap();
     assert!(output.status.success(), "{}", ws.text(&output));
     let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_document(ws, "realize-status", &status);
     status["machines"].as_array().unwrap().clone()
 }
 

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::Libvirt;
 use super::ssh::{Node, machine, start};
+use crate::harness::documents::assert_document;
 use crate::harness::{SEED, Workspace, mode};
 
 /// Secrets of others, which only their shape gives away: what is planted, and the part of it that must not be seen.
@@ -81,7 +82,9 @@ fn gather(
     assert!(output.status.success(), "{}", ws.text(&output));
     assert_eq!(mode(&to), 0o600);
     let (files, names) = unpack(&to);
-    (serde_json::from_slice(&output.stdout).unwrap(), files, names)
+    let gathered = serde_json::from_slice(&output.stdout).unwrap();
+    assert_document(ws, "realize-gather", &gathered);
+    (gathered, files, names)
 }
 
 fn assert_masked(files: &BTreeMap<String, String>, secrets: &[(String, String)]) {

@@ -4,11 +4,13 @@ use std::fs;
 
 use super::{Libvirt, small};
 use crate::harness::Workspace;
+use crate::harness::documents::assert_document;
 
 /// Things and names of all steps of one kind.
 fn steps(libvirt: &Libvirt, ws: &Workspace, action: &str) -> Vec<(String, String)> {
     let output = libvirt.command(ws, &["realize", "plan", "--json"]).output().unwrap();
     let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_document(ws, "realize-plan", &plan);
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     plan["steps"]
         .as_array()

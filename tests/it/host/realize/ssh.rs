@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use super::{Libvirt, small};
+use crate::harness::documents::assert_document;
 use crate::harness::{Workspace, left_out};
 
 /// Before libvirt starts: logs and a home directory of the test's own, and a user `core`.
@@ -249,11 +250,15 @@ fn nodes_are_reached_and_tell_their_logs() {
     hint: did you mean `bootkube`?
     [exit 2]
     ");
-    let document = libvirt.run(&ws, &["realize", "logs", "bootstrap", "ignition", "--json", "-q"]);
-    assert!(
-        document.contains(r#""log": "ignition""#) && document.contains("--identifier=ignition"),
-        "{document}"
-    );
+    let json = |args: &[&str]| -> serde_json::Value {
+        let output = libvirt.command(&ws, &[&["realize", "-q", "--json"], args].concat()).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let document = json(&["logs", "bootstrap", "ignition"]);
+    assert_document(&ws, "realize-logs", &document);
+    assert_eq!(document["log"], "ignition");
+    assert!(document["text"].as_str().unwrap().contains("--identifier=ignition"), "{document}");
+    assert_document(&ws, "realize-ssh", &json(&["ssh", "bootstrap"]));
 
     // Followed, until the user has enough.
     let mut command = libvirt.command(&ws, &["realize", "logs", "bootstrap", "kubelet", "-f", "-q"]);

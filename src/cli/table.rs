@@ -1,0 +1,191 @@
+//! Tables that fit the terminal.
+//!
+//! Cells are broken between words, never inside one. The last column gives way first, then the widest of the others. A
+//! table that cannot fit even so is printed as one block per row: the first cell, and below it each other cell with its
+//! heading. Into a pipe or a file, every row is one line.
+
+use super::output::{Colour, line, stdout_paint, terminal};
+
+/// Blanks between columns.
+const GAP: usize = 2;
+/// A column is not made narrower than this if it has more to say.
+const NARROW: usize = 20;
+
+/// Prints rows in columns.
+pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
+    let width = terminal().map(|(columns, _)| columns);
+    let lines = lines(header, rows, width);
+    for (at, text) in lines.iter().enumerate() {
+        // Only a table in columns begins with its headings.
+        let is_heading = at == 0 && header.first().is_some_and(|first| text.starts_with(first));
+        line(if is_heading { stdout_paint(text, Colour::Dim) } else { text.clone() });
+    }
+}
+
+/// The lines of a table, at most `room` wide where words allow it.
+fn lines(header: &[&str], rows: &[Vec<String>], room: Option<usize>) -> Vec<String> {
+    let natural = natural_widths(header, rows);
+    let Some(room) = room else { return columns(header, rows, &natural) };
+    match fitting_widths(header, rows, natural, room) {
+        Some(widths) => columns(header, rows, &widths),
+        None => blocks(header, rows, room),
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Every column as wide as its widest cell.
+fn natural_widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+    let cell = |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| width(cell));
+    let widest = |column: usize| {
+        rows.iter().map(|row| cell(row, column)).max().unwrap_or(0).max(width(header[column]))
+    };
+    (0..header.len()).map(widest).collect()
+}
+
+/// The same columns, narrowed until a row fits; none if words are too long for that.
+fn fitting_widths(
+    header: &[&str],
+    rows: &[Vec<String>],
+    mut widths: Vec<usize>,
+    room: usize,
+) -> Option<Vec<usize>> {
+    let longest_word = |column: usize| {
+        let words = rows.iter().filter_map(|row| row.get(column)).flat_map(|cell| cell.split(' ')).map(width);
+        words.chain([width(header[column])]).max().unwrap_or(0)
+    };
+    let last = header.len().checked_sub(1)?;
+    loop {
+        let total: usize = widths.iter().sum::<usize>() + GAP * last;
+        let excess = match total.checked_sub(room) {
+            None | Some(0) => return Some(widths),
+            Some(excess) => excess,
+        };
+        let least: Vec<usize> =
+            (0..widths.len()).map(|column| longest_word(column).max(NARROW.min(widths[column]))).collect();
+        let spare = |column: usize| widths[column].saturating_sub(least[column]);
+        let widest = (0..last).filter(|column| spare(*column) > 0).max_by_key(|column| widths[*column]);
+        let column = if spare(last) > 0 { last } else { widest? };
+        widths[column] -= excess.min(spare(column));
+    }
+}
+
+/// Rows in columns below their headings.
+fn columns(header: &[&str], rows: &[Vec<String>], widths: &[usize]) -> Vec<String> {
+    let heading: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
+    let mut lines = Vec::new();
+    for row in std::iter::once(&heading).chain(rows) {
+        let cells: Vec<Vec<String>> =
+            row.iter().zip(widths).map(|(cell, width)| wrap(cell, (*width).max(1))).collect();
+        for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut text = String::new();
+            for (cell, width) in cells.iter().zip(widths) {
+                let part = cell.get(at).map_or("", String::as_str);
+                text.push_str(&format!("{part:<width$}{:GAP$}", "", width = *width));
+            }
+            lines.push(text.trim_end().to_owned());
+        }
+    }
+    lines
+}
+
+/// One block per row: the first cell, then a line for each other cell that says something.
+fn blocks(header: &[&str], rows: &[Vec<String>], room: usize) -> Vec<String> {
+    let names: Vec<String> = header.iter().map(|name| name.to_lowercase()).collect();
+    let indent = GAP + names.iter().skip(1).map(|name| width(name)).max().unwrap_or(0) + GAP;
+    let mut lines = Vec::new();
+    for row in rows {
+        lines.extend(wrap(row.first().map_or("", String::as_str), room));
+        for (cell, name) in row.iter().zip(&names).skip(1).filter(|(cell, _)| !cell.is_empty()) {
+            for (at, part) in wrap(cell, room.saturating_sub(indent).max(NARROW)).iter().enumerate() {
+                let name = if at == 0 { name.as_str() } else { "" };
+                let start = format!("{:GAP$}{name}", "");
+                lines.push(format!("{start:<indent$}{part}"));
+            }
+        }
+    }
+    lines
+}
+
+/// Lines of at most `room` characters, broken at blanks; a longer word has a line of its own.
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let current = lines.last().map_or(0, |line| width(line));
+        match lines.last_mut() {
+            Some(line) if current == 0 || current + 1 + width(word) <= room => {
+                if current > 0 {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{lines, width};
+
+    fn row(cells: &[&str]) -> Vec<String> {
+        cells.iter().map(|cell| (*cell).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_last_column_gives_way_first() {
+        let rows = [row(&["a", "one two three four five"])];
+        let at = |room| lines(&["NAME", "WHAT"], &rows, room);
+        assert_eq!(at(None), ["NAME  WHAT", "a     one two three four five"]);
+        assert_eq!(at(Some(29)), ["NAME  WHAT", "a     one two three four five"]);
+        assert_eq!(at(Some(28)), ["NAME  WHAT", "a     one two three four", "      five"]);
+    }
+
+    #[test]
+    fn then_the_widest_of_the_others() {
+        let rows = [row(&["a", "one two three four five six seven", "eight nine ten"])];
+        assert_eq!(
+            lines(&["N", "MIDDLE", "LAST"], &rows, Some(44)),
+            [
+                "N  MIDDLE                     LAST",
+                "a  one two three four five    eight nine ten",
+                "   six seven",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_fit_is_a_block_per_row() {
+        let id = "x".repeat(40);
+        let rows = [row(&[&id, "", "one two three four five six"]), row(&["b", &id, "seven"])];
+        assert_eq!(
+            lines(&["ID", "FROM", "WHAT"], &rows, Some(50)),
+            [
+                id.as_str(),
+                "  what  one two three four five six",
+                "b",
+                &format!("  from  {id}"),
+                "  what  seven"
+            ]
+        );
+    }
+
+    proptest! {
+        /// No word is broken or lost, and only a line with a long word is longer than the terminal is wide.
+        #[test]
+        fn words_stay_whole(cells in proptest::collection::vec("[a-z]{1,30}( [a-z]{1,12}){0,9}", 6), room in 40usize..130) {
+            let rows: Vec<Vec<String>> = cells.chunks(3).map(<[String]>::to_vec).collect();
+            let shown = lines(&["ONE", "TWO", "THREE"], &rows, Some(room));
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            for word in cells.iter().flat_map(|cell| words(cell)) {
+                prop_assert!(shown.iter().any(|line| words(line).contains(&word)), "{word} in {shown:#?}");
+            }
+            prop_assert!(shown.iter().all(|line| width(line) <= room), "{room}: {shown:#?}");
+        }
+    }
+}
