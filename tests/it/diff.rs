@@ -209,11 +209,11 @@ fn the_page_of_a_release() {
         units: kubelet-cleanup.service, kubelet.service, machine-config-daemon-pull.service, nodeip-configuration.service
       bootstrap: nothing (34 files for a new installation only)
     images
-      ~ 29: baremetal-runtimecfg, cli, cloud-credential-operator, cluster-authentication-operator, cluster-bootstrap and 24 more
+      ~ 30: baremetal-runtimecfg, cli, cloud-credential-operator, cluster-authentication-operator, cluster-bootstrap and 25 more
       + 1: olm-operator-controller
       - 1: olm-rukpak
     flags
-      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:ac821023777bdbd7fbc3546170c04e97cdea53d9e4ec056e3ff48f4a5037…
+      ~ Pod openshift-cluster-version/cluster-version-operator cluster-version-operator: --release-image demo.invalid/openshift/release@sha256:3c22b6e7ecfe118b39a2e174ab9e63a6e5018f66816e79930f22a95bc7cc…
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates AdditionalRoutingCapabilities false → true
       + Pod kube-system/kube-apiserver kube-apiserver: --feature-gates HighlyAvailableArbiter false
       ~ Pod kube-system/kube-apiserver kube-apiserver: --feature-gates MachineConfigNodes false → true

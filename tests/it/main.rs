@@ -76,6 +76,7 @@ mod layers;
 mod manifests;
 mod masking;
 mod mco;
+mod node_tuning;
 mod parity;
 mod patches;
 mod pki;

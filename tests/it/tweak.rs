@@ -183,6 +183,7 @@ fn why_masks_secrets() {
       config field pullSecret (install-config.yaml:40: pullSecret): (secret) → (secret)
     what follows
       assembled
+      node-tuning/inputs
       patched
       mco/inputs
       mco/rendered

@@ -5,7 +5,9 @@
 //! | `proxy` | the field is set: not empty, not false |
 //! | `release >= 4.19`, `release >= 4.20, < 4.22` | the field's text is a version in this range, by major and minor number |
 //! | `flavor = okd` | the field's text is this word |
+//! | `manifests has Secret` | the field is a list with this word |
 //! | `proxy and release >= 4.19` | both hold |
+//! | `fips or proxy and release >= 4.19` | one of the two holds; `and` binds first |
 //!
 //! In a comparison, a name may be an alias for a longer field path: the caller defines them.
 
@@ -31,6 +33,7 @@ enum Wanted<'t> {
     Set,
     Within(VersionRange),
     Word(&'t str),
+    Member(&'t str),
 }
 
 /// Evaluates a recipe's `when`. An invalid condition is a problem.
@@ -42,34 +45,47 @@ pub(super) fn evaluate(
     problems: &mut Problems,
 ) -> Outcome {
     let mut outcome = Outcome::default();
-    for part in when.text.split(" and ").map(str::trim) {
-        let mut problem = |message: String, hint: Option<String>| {
-            problems.push(Problem::new(recipe.place(when.line, "when"), message).hint(hint));
-        };
-        let (name, wanted) = match parse(part) {
-            Ok(parsed) => parsed,
-            Err(message) => {
-                let hint =
-                    "for example `proxy`, `release >= 4.20, < 4.22`, `flavor = okd`, or two joined by `and`";
-                problem(message, Some(hint.to_owned()));
-                continue;
+    let mut alternatives = Vec::new();
+    for alternative in when.text.split(" or ") {
+        let mut first_unmet = None;
+        for part in alternative.split(" and ").map(str::trim) {
+            let mut problem = |message: String, hint: Option<String>| {
+                problems.push(Problem::new(recipe.place(when.line, "when"), message).hint(hint));
+            };
+            let (name, wanted) = match parse(part) {
+                Ok(parsed) => parsed,
+                Err(message) => {
+                    problem(message, Some(EXAMPLES.to_owned()));
+                    continue;
+                }
+            };
+            let alias = aliases.iter().find(|(alias, _)| *alias == name && !matches!(wanted, Wanted::Set));
+            match fields.project(alias.map_or(name, |(_, path)| *path)) {
+                Ok(found) => {
+                    outcome.reads.extend(found.reads.into_iter().map(|read| read.path));
+                    first_unmet = first_unmet.or_else(|| unmet(part, name, &wanted, &found.value));
+                }
+                Err(error) => problem(error.to_string(), error.hint()),
             }
-        };
-        let alias = aliases.iter().find(|(alias, _)| *alias == name && !matches!(wanted, Wanted::Set));
-        match fields.project(alias.map_or(name, |(_, path)| *path)) {
-            Ok(found) => {
-                outcome.reads.extend(found.reads.into_iter().map(|read| read.path));
-                let unmet = || unmet(part, name, &wanted, &found.value);
-                outcome.unmet = outcome.unmet.or_else(unmet);
-            }
-            Err(error) => problem(error.to_string(), error.hint()),
         }
+        alternatives.push(first_unmet);
     }
+    outcome.unmet = match alternatives.as_mut_slice() {
+        [only] => only.take(),
+        several if several.iter().all(Option::is_some) => Some(Absent::NoneOf(when.text.clone())),
+        _ => None,
+    };
     outcome
 }
 
+const EXAMPLES: &str =
+    "for example `proxy`, `release >= 4.20, < 4.22`, `flavor = okd`, or two joined by `and` or `or`";
+
 /// A field and the condition on it.
 fn parse(part: &str) -> Result<(&str, Wanted<'_>), String> {
+    if let Some((name, word)) = part.split_once(" has ") {
+        return Ok((name.trim(), Wanted::Member(word.trim())));
+    }
     let Some(at) = part.find(['<', '>', '=']) else { return Ok((part, Wanted::Set)) };
     let (name, rest) = (part[..at].trim(), part[at..].trim());
     let word = rest.strip_prefix('=').map(str::trim);
@@ -87,12 +103,16 @@ fn unmet(part: &str, name: &str, wanted: &Wanted<'_>, value: &Projected) -> Opti
     let holds = match wanted {
         Wanted::Set => value.is_truthy(),
         Wanted::Word(word) => text == Some(word),
+        Wanted::Member(word) => {
+            matches!(value, Value::List(items) if items.iter().any(|item| item.as_text() == Some(*word)))
+        }
         Wanted::Within(range) => {
             text.and_then(|text| text.parse::<Version>().ok()).is_some_and(|version| range.contains(version))
         }
     };
     (!holds).then(|| match wanted {
         Wanted::Set => Absent::Unset(part.to_owned()),
+        Wanted::Member(_) => Absent::NoneOf(part.to_owned()),
         _ => Absent::Otherwise {
             asked: part.to_owned(),
             name: name.to_owned(),
@@ -115,6 +135,7 @@ mod tests {
             ("lock".to_owned(), lock),
             ("proxy".to_owned(), text(None)),
             ("fips".to_owned(), text(Some("y"))),
+            ("kinds".to_owned(), Field::List(["Secret", "Node.x"].map(|kind| text(Some(kind))).into())),
         ];
         let mut sources = Sources::default();
         let recipe = |rest: &str| format!("# It.\nbuilder = 'tree'\n{rest}");
@@ -141,6 +162,14 @@ mod tests {
         assert_eq!(absent("release >= 4.19", None), unknown);
         assert_eq!(absent("flavor = ocp", old), "its recipe asks for `flavor = ocp`, and `flavor` is `okd`");
         assert_eq!(absent("proxy and fips", old), "its recipe asks for `proxy`");
+        assert_eq!(absent("kinds has Node.x and fips", old), "present");
+        assert_eq!(absent("proxy or flavor = ocp or fips and kinds has Secret", old), "present");
+        let no_kind = "its recipe asks for `kinds has Node`, which does not hold";
+        assert_eq!(absent("fips and kinds has Node", old), no_kind);
+        assert_eq!(
+            absent("proxy or fips and kinds has Node", old),
+            "its recipe asks for `proxy or fips and kinds has Node`, which does not hold"
+        );
     }
 
     #[test]
@@ -148,7 +177,7 @@ mod tests {
         let old = Some("4.18.0-demo");
         insta::assert_snapshot!(absent("release >= new", old), @r"
         x.toml:3: when: `>= new` is not a bound such as `>=4.19` or `<4.22`
-          hint: for example `proxy`, `release >= 4.20, < 4.22`, `flavor = okd`, or two joined by `and`
+          hint: for example `proxy`, `release >= 4.20, < 4.22`, `flavor = okd`, or two joined by `and` or `or`
         ");
         insta::assert_snapshot!(absent("lock.versio >= 4.19", old), @r"
         x.toml:3: when: `lock.versio`: `lock` has no `versio`

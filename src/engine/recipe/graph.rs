@@ -78,6 +78,8 @@ pub enum Absent {
     Unset(String),
     /// Its `when` requires another value of a field, whose value is `found` if known.
     Otherwise { asked: String, name: String, found: Option<String> },
+    /// No alternative of its `when` holds, or a list lacks what it asks for.
+    NoneOf(String),
     /// It never does, and says why: `none`.
     Never(String),
 }
@@ -92,6 +94,7 @@ impl std::fmt::Display for Absent {
             Self::Otherwise { asked, name, found: None } => {
                 write!(f, "its recipe asks for `{asked}`, and `{name}` is not known yet")
             }
+            Self::NoneOf(asked) => write!(f, "its recipe asks for `{asked}`, which does not hold"),
             Self::Never(why) => f.write_str(why),
         }
     }

@@ -6,7 +6,8 @@
 //! for_each = "nodes"              # optional: a list of the configuration whose elements have names, or a list of names
 //! name = "peer-{node}"            # optional: the file's stem otherwise
 //! when = "proxy"                  # optional: absent unless this config field is set; or a comparison:
-//!                                 # `release >= 4.20, < 4.22`, `flavor = okd`; or several, joined by `and`
+//!                                 # `release >= 4.20, < 4.22`, `flavor = okd`, `manifests has Secret`; or several,
+//!                                 # joined by `and` or `or`
 //! impure = true                   # optional: another run may differ; never cached, and cannot be an input
 //!
 //! # Or, instead of all that, a name that people look for although there is no such artifact:

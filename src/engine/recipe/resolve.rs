@@ -292,7 +292,9 @@ impl Connector<'_> {
                 Some(Missing { why, .. }) => {
                     let message = format!("`{}` is absent: {why}", input.name);
                     let hint = match why {
-                        Absent::Otherwise { .. } => Some(format!("write `{wanted}?` if it may be absent")),
+                        Absent::Otherwise { .. } | Absent::NoneOf(_) => {
+                            Some(format!("write `{wanted}?` if it may be absent"))
+                        }
                         _ => None,
                     };
                     problems.push(Problem::new(place(), message).hint(hint));

@@ -59,7 +59,7 @@ impl Builder for Tree {
         let (once, mut objects) = (job.text_list("once")?, Objects::default());
         let only = projection::wanted(job)?;
         for (alias, destination) in job.text_map("place")? {
-            for (member, input) in job.members(alias) {
+            for (_, input) in job.members(alias) {
                 if let Some(wanted) = only.get(alias) {
                     if !destination.is_empty() {
                         out.dir(destination)?; // even if nothing is selected
@@ -79,13 +79,9 @@ impl Builder for Tree {
                         path => path,
                     };
                     let to = below(destination, path);
-                    if let Some(one) = taken.insert(to.clone(), format!("{alias}/{member}")) {
-                        return Err(JobError::Collision {
-                            path: to,
-                            one,
-                            other: format!("{alias}/{member}"),
-                        }
-                        .into());
+                    if let Some(one) = taken.insert(to.clone(), input.derivation.clone()) {
+                        let other = input.derivation.clone();
+                        return Err(JobError::Collision { path: to, one, other }.into());
                     }
                     out.share(&to, &full, entry)?;
                     let inside = |dir: &&str| to.strip_prefix(*dir).is_some_and(|rest| rest.starts_with('/'));

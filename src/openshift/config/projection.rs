@@ -18,8 +18,8 @@
 //! Besides its rows, a node has `fqdn`, `index` (within its role), `etcdName` (`etcd-0`, for masters), `ip` (the first
 //! of `ips`), `addresses[].{ip,prefix,gateway,family}`.
 //!
-//! Two roots come from elsewhere: `lock.…` (see [`crate::openshift::lock`]), and `authorities.NAME.{certificate,key}`,
-//! the contents of the files in `pki.authorities`; `key` is secret.
+//! Three roots come from elsewhere: `lock.…` (see [`crate::openshift::lock`]); `authorities.NAME.{certificate,key}`,
+//! the contents of the files in `pki.authorities`; `key` is secret; and `user`, with the `kinds[]` of the user's manifests.
 //!
 //! Invariants: every path exists in every cluster, null or empty if it is not set, so that a recipe that works for one
 //! works for all. Every leaf has an origin: the field that would set it, without a line if it is not set.

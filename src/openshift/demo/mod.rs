@@ -6,7 +6,8 @@
 //! ├── release/                       the release image's own base layer: the cluster-version operator's manifests
 //! ├── payload/                       manifests that only the payload contains
 //! ├── cluster-config-api/            that image; the payload contains its manifests too
-//! └── machine-config-operator/       that image's templates; its programs are in mco/, with scripts in the image
+//! └── machine-config-operator/       that image's templates; its programs, and that of cluster-node-tuning-operator, are in
+//!                                    programs/, with scripts in the images
 //! ```
 //!
 //! `demo:4.18` is for amd64. `demo:4.18-multi` has the same content as a manifest list for amd64 and arm64, and so have its
@@ -17,8 +18,8 @@
 
 mod files;
 mod layer;
-mod mco;
 mod payload;
+mod programs;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +32,7 @@ use crate::engine::registry::{
     copy_image, media_type_of,
 };
 use layer::{Blob, Layer};
-pub(crate) use mco::{Call, run};
+pub(crate) use programs::{Call, run};
 
 #[derive(Clone, Copy)]
 pub struct Demo {

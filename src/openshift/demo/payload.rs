@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::layer::{Entry, Layer, layer};
-use super::{Content, Variant, Version, files, mco};
+use super::programs::{Contract, script};
+use super::{Content, Variant, Version, files};
 use crate::engine::registry::Sha256;
 use crate::openshift::knowledge::{Components, Release};
 
 /// Components of every version, by their keys in `components.toml`. Those with content get their real digest.
-const COMPONENTS: [&str; 29] = [
+const COMPONENTS: [&str; 30] = [
     "baremetal-runtimecfg",
     "cli",
     "cloud-credential-operator",
@@ -24,6 +25,7 @@ const COMPONENTS: [&str; 29] = [
     "cluster-kube-controller-manager-operator",
     "cluster-kube-scheduler-operator",
     "cluster-network-operator",
+    "cluster-node-tuning-operator",
     "cluster-policy-controller",
     "cluster-version-operator",
     "coredns",
@@ -84,6 +86,7 @@ pub(super) fn assemble(version: &Version) -> Content {
     for (key, layers, operator) in [
         ("cluster-config-api", plain(&api), true),
         (BASE, base.clone(), false),
+        ("cluster-node-tuning-operator", node_tuning(version), true),
         ("machine-config-operator", machine_config(version), true),
     ] {
         let name = named(&version.full(), key);
@@ -157,11 +160,18 @@ fn machine_config(version: &Version) -> Layer {
     let files = files::of(version.name, "machine-config-operator").into_iter();
     let mut entries: BTreeMap<_, _> =
         files.map(|(path, bytes)| (path, Entry::File(bytes.to_vec(), 0o644))).collect();
-    let script = mco::script(version.name);
+    let script = script(Contract::MachineConfig, version.name);
     entries.insert("usr/bin/machine-config-controller".into(), Entry::File(script.into_bytes(), 0o755));
     entries
         .insert("usr/bin/machine-config-operator".into(), Entry::Link("usr/bin/machine-config-controller"));
     layer(&entries, &BTreeMap::new())
+}
+
+/// The node-tuning program.
+fn node_tuning(version: &Version) -> Layer {
+    let script = script(Contract::NodeTuning, version.name);
+    let path = "usr/bin/cluster-node-tuning-operator".to_owned();
+    layer(&[(path, Entry::File(script.into_bytes(), 0o755))].into(), &BTreeMap::new())
 }
 
 /// The placeholder for the version in source files, as in real operators.

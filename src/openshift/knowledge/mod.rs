@@ -35,8 +35,7 @@ pub(crate) use disruption::{Disruption, Effect};
 pub(crate) use hand_over::{HandOver, HandedOver, Signer, SignerFields};
 
 use mco_kinds::McoKind;
-pub(crate) use named_values::McoFormat;
-use named_values::Operand;
+pub(crate) use named_values::{McoFormat, Operand};
 pub(crate) use release::Flavor;
 pub(crate) use release::Release;
 pub(crate) use render_differences::{ComparedFiles, ComparedProgram, Reason, RenderDifferences};

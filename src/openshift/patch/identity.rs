@@ -41,6 +41,14 @@ impl Identity {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// `DNS.config.openshift.io`, `ConfigMap`.
+    pub(crate) fn kind_and_group(&self) -> String {
+        match self.group() {
+            "" => self.kind.clone(),
+            group => format!("{}.{group}", self.kind),
+        }
+    }
+
     /// Whether both describe the same object.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.key() == other.key()

@@ -88,9 +88,14 @@ pub(crate) struct Env<'a> {
     pub seed: Option<&'a GivenSeed>,
 }
 
-/// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones.
-const CONDITIONS: [(&str, &str); 3] =
-    [("release", "lock.release.version"), ("flavor", "lock.release.flavor"), ("platform", "platform.name")];
+/// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones; of the
+/// user's manifests, the kinds.
+const CONDITIONS: [(&str, &str); 4] = [
+    ("release", "lock.release.version"),
+    ("flavor", "lock.release.flavor"),
+    ("platform", "platform.name"),
+    ("manifests", "user.kinds"),
+];
 
 /// What to do if lock or seed is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

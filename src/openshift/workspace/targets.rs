@@ -39,7 +39,7 @@ impl Workspace {
                 Absent::Unset(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
                 Absent::Unset(condition) => Some(format!("it is there once `{condition}` is set")),
                 Absent::Otherwise { found: None, .. } => Some("run `tinderbox lock`, which pins it".into()),
-                Absent::Otherwise { .. } | Absent::Never(_) => None,
+                Absent::Otherwise { .. } | Absent::NoneOf(_) | Absent::Never(_) => None,
             };
             return WorkspaceError::Absent { target: target.to_owned(), why: why.to_string(), advice };
         }

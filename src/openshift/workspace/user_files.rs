@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! manifests/*.yaml     → user/manifests, among the manifests of `assembled`
-//! patches/10-dns.yaml  → patch/10-dns, on `assembled`; patches/20-x.yaml on its output; `patched` is the last one
+//! patches/10-dns.yaml  → patch/10-dns, on `assembled`; patches/20-x.yaml on its output; the recipes of stage 59 read
+//!                        the last one
 //! ```
 //!
 //! Manifests are public like every file of a recipe, except for those that contain a `Secret`.
@@ -15,12 +16,14 @@ use super::{ClusterDir, Result};
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems};
 use crate::base::secret::Secret;
+use crate::base::value::Value;
 use crate::base::yaml::{self, Source, YamlNode};
 use crate::engine::fields::{Field, Origins};
 use crate::engine::recipe::{Sources, is_name};
 use crate::openshift::patch::{self, Identity};
 
-/// Converts both folders: recipes with their files, and the field `user` with the secret manifests.
+/// Converts both folders: recipes with their files, and the field `user`: the secret manifests, and the kinds of all
+/// objects.
 pub(super) fn add(directory: &ClusterDir, sources: &mut Sources, problems: &mut Problems) -> Result<Field> {
     let manifests = read(directory, "manifests", problems)?;
     let patches = read(directory, "patches", problems)?;
@@ -97,9 +100,9 @@ fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result
     Ok(files)
 }
 
-/// A chain of recipes, one per patch file, between `assembled` and `patched`.
+/// A chain of recipes, one per patch file, between `assembled` and the recipes of stage 59.
 fn add_patches(files: Files, sources: &mut Sources, problems: &mut Problems) {
-    const PATCHED: &str = "59-patched.toml";
+    const AFTER: &str = "59-";
     let mut last = "assembled".to_owned();
     let mut stems: BTreeMap<String, String> = BTreeMap::new();
     for (name, (shown, text)) in files {
@@ -125,15 +128,23 @@ fn add_patches(files: Files, sources: &mut Sources, problems: &mut Problems) {
         sources.add(format!("58-patch/{stem}.toml"), shown.clone(), recipe);
         sources.add(format!("58-patch/{name}"), shown, text);
     }
-    if let (false, Some(patched)) = (last == "assembled", sources.get(PATCHED).cloned()) {
-        let text = patched.text.replace("\"assembled\"", &quoted(&last));
-        sources.add(PATCHED.to_owned(), patched.shown, text);
+    if last == "assembled" {
+        return;
+    }
+    let after: Vec<_> = sources.iter().filter(|(path, _)| path.starts_with(AFTER)).collect();
+    let after = after.into_iter().map(|(path, file)| (path.to_owned(), file.clone())).collect::<Vec<_>>();
+    for (path, file) in after {
+        let text = ["\"", ":"].iter().fold(file.text.to_string(), |text, end| {
+            text.replace(&format!("\"assembled{end}"), &format!("\"{last}{end}"))
+        });
+        sources.add(path, file.shown, text);
     }
 }
 
 /// One recipe for all manifests, which are checked first; returns the field with the secret ones.
 fn add_manifests(files: Files, sources: &mut Sources, problems: &mut Problems) -> Field {
     let (mut public, mut secret, mut fields) = (String::new(), String::new(), BTreeMap::new());
+    let mut kinds: BTreeMap<String, Place> = BTreeMap::new();
     let mut seen = BTreeMap::new();
     let mut taken = BTreeSet::new();
     let any = !files.is_empty();
@@ -159,6 +170,7 @@ fn add_manifests(files: Files, sources: &mut Sources, problems: &mut Problems) -
                         .hint(Some("keep one of them".to_owned())),
                 );
             }
+            kinds.entry(object.kind_and_group()).or_insert_with(|| place(&shown, document, "kind"));
         }
         if objects.iter().any(|object| object.kind == "Secret") {
             let stem = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
@@ -181,7 +193,13 @@ fn add_manifests(files: Files, sources: &mut Sources, problems: &mut Problems) -
         );
         sources.add("52-user/manifests.toml".to_owned(), "manifests/".to_owned(), text);
     }
-    Field::map([("manifests", Field::Map(fields))])
+    let (kinds, mut places): (Vec<Value>, Vec<Place>) =
+        kinds.into_iter().map(|(kind, place)| (Value::from(kind), place)).unzip();
+    if places.is_empty() {
+        places.push(Place::file("manifests/"));
+    }
+    let kinds = Field::leaf(Value::List(kinds), places.into());
+    Field::map([("manifests", Field::Map(fields)), ("kinds", kinds)])
 }
 
 /// The identity of a document. Without one of these fields it cannot be applied.

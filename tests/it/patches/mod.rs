@@ -204,6 +204,7 @@ fn patches_apply_in_the_order_of_their_names() {
       file patches/20-two.yaml: line 1: # Why. → line 1: # Because.
     what follows
       patch/30-three
+      node-tuning/inputs
       patched
       mco/inputs
       mco/rendered
@@ -334,6 +335,7 @@ fn a_secret_stays_one() {
     what follows
       assembled
       patch/10-label
+      node-tuning/inputs
       patched
       mco/inputs
       mco/rendered

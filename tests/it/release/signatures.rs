@@ -127,7 +127,7 @@ fn keys_of_the_users_decide() {
     assert_eq!(
         names(&locked["not_verified"]),
         [
-            "components that only the release image vouches for, not signed: cluster-config-api, cluster-version-operator, machine-config-operator"
+            "components that only the release image vouches for, not signed: cluster-config-api, cluster-node-tuning-operator, cluster-version-operator, machine-config-operator"
         ]
     );
     ws.build(&["release/images"]);

@@ -42,9 +42,10 @@ fn affects() {
       ignition/master-2
       check/certificates
       check/ignition
-    42 more depend on those, and are rebuilt only if their inputs change:
+    43 more depend on those, and are rebuilt only if their inputs change:
       installer-tls
       assembled
+      node-tuning/inputs
       patched
       mco/inputs
       mco/rendered

@@ -12,9 +12,11 @@ const ROLE: &str = "machineconfiguration.openshift.io/role";
 /// The cluster's own controller renders again, from the objects in the API.
 pub(super) const DRIFT: Check = Check {
     name: "render-drift",
-    config: &[],
+    config: &["operands.toml", "version"],
     run: |artifacts, report| {
         payload(artifacts, report);
+        let mut rendered_from: BTreeSet<&str> = BTreeSet::new();
+        let partitioned = partitioned(artifacts);
         let applied: BTreeMap<&str, Vec<&str>> = applied(artifacts);
         for pool in artifacts.kind(VERSION, "MachineConfigPool") {
             let rendered = pool.text("spec.configuration.name").unwrap_or_default();
@@ -29,11 +31,20 @@ pub(super) const DRIFT: Check = Check {
                 .iter()
                 .filter_map(|source| source.get("name").and_then(YamlNode::text))
                 .collect();
+            rendered_from.extend(&sources);
+            let tuning = artifacts.tables.operand("partitioning-machine-config").replace("POOL", name);
+            if let Some(infrastructure) = partitioned.filter(|_| !sources.contains(tuning.as_str())) {
+                let message = format!(
+                    "all nodes are to be partitioned, and MachineConfig `{tuning}` did not go into the render"
+                );
+                report.at(infrastructure, line(infrastructure, PARTITIONING), PARTITIONING, message);
+                report.hint("set `cpuPartitioningMode: AllNodes` in install-config.yaml: then the node-tuning operator's render makes it");
+            }
             let mut drift = |message: String| {
                 let field = "spec.configuration.source";
                 report.add(&pool.file, pool.line(field), field, message);
             };
-            for source in sources.iter().filter(|source| !is_generated(source)) {
+            for source in sources.iter().filter(|source| !is_generated(source) || **source == tuning) {
                 if !applied.contains_key(source) {
                     drift(format!("`{source}` went into the render and is not among the manifests"));
                 }
@@ -47,8 +58,37 @@ pub(super) const DRIFT: Check = Check {
                 }
             }
         }
+        profiles(artifacts, &rendered_from, report);
     },
 };
+
+const PARTITIONING: &str = "status.cpuPartitioning";
+
+/// The Infrastructure, if it asks every pool for workload partitioning.
+fn partitioned<'a>(artifacts: &'a Artifacts<'_>) -> Option<&'a Document> {
+    let mut all = artifacts.kind("config.openshift.io/v1", "Infrastructure");
+    all.find(|one| one.text(PARTITIONING) == Some("AllNodes"))
+}
+
+/// The node-tuning operator makes a MachineConfig for each of its profiles, in the cluster at the latest.
+fn profiles(artifacts: &Artifacts<'_>, rendered_from: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let manifests = artifacts.of("manifests").flat_map(|file| file.documents());
+    for profile in manifests.filter(|one| {
+        group(one) == "performance.openshift.io" && one.text("kind") == Some("PerformanceProfile")
+    }) {
+        let name = profile.text("metadata.name").unwrap_or_default();
+        let config = artifacts.tables.operand("profile-machine-config").replace("NAME", name);
+        if !rendered_from.contains(config.as_str()) {
+            let message = format!("MachineConfig `{config}` of this profile went into the render of no pool");
+            report.at(profile, profile.root.line, "", message);
+            report.hint("the node-tuning operator will make it in the cluster, and the nodes of the pool will reboot: `tinderbox show node-tuning/rendered` lists what its render made of your manifests");
+        }
+    }
+}
+
+fn line(document: &Document, field: &str) -> usize {
+    document.line(field).unwrap_or(document.root.line)
+}
 
 /// What the cluster-version operator applies from the payload: the cluster's controller reads it, so it has to be among the
 /// manifests, as it is in the payload. An object with an empty spec has no effect, and one that the operator only creates

@@ -4,8 +4,8 @@
 use super::super::{Job, JobError};
 use crate::base::value::Value;
 use crate::openshift::knowledge::{
-    Admission, HandOver, HandedOver, McoFormat, Release, Signer, SignerFields, Source, Table, TableFile,
-    TrustEdge,
+    Admission, HandOver, HandedOver, McoFormat, Operand, Release, Signer, SignerFields, Source, Table,
+    TableFile, TrustEdge,
 };
 
 #[derive(Default)]
@@ -14,6 +14,7 @@ pub(super) struct Tables {
     admission: Option<Admission>,
     hand_over: Option<HandOver>,
     mco_formats: Option<Table<McoFormat>>,
+    operands: Option<Table<Operand>>,
     trust: Option<Table<TrustEdge>>,
 }
 
@@ -31,6 +32,7 @@ impl Tables {
                 Admission::FILE => tables.admission = Some(Admission::parse(source).map_err(wrong)?),
                 HandOver::FILE => tables.hand_over = Some(HandOver::parse(source).map_err(wrong)?),
                 Table::<McoFormat>::FILE => tables.mco_formats = Some(Table::parse(source).map_err(wrong)?),
+                Table::<Operand>::FILE => tables.operands = Some(Table::parse(source).map_err(wrong)?),
                 Table::<TrustEdge>::FILE => tables.trust = Some(Table::parse(source).map_err(wrong)?),
                 _ => return Err(JobError::Unused { name: file.to_owned(), used_in: "the checks".into() }),
             }
@@ -69,6 +71,11 @@ impl Tables {
     /// What this release's MCO has under a name; empty if the table has nothing.
     pub(super) fn mco_format(&self, name: &str) -> &str {
         self.mco_formats.as_ref().and_then(|table| table.value(self.release, name)).unwrap_or_default()
+    }
+
+    /// What this release's other programs have under a name; empty if the table has nothing.
+    pub(super) fn operand(&self, name: &str) -> &str {
+        self.operands.as_ref().and_then(|table| table.value(self.release, name)).unwrap_or_default()
     }
 
     pub(super) fn edges(&self) -> impl Iterator<Item = &TrustEdge> {

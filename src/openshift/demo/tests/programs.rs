@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use super::super::programs::{Ended, rendered_name};
 use super::*;
 
 const INFRASTRUCTURE: &str = "apiVersion: config.openshift.io/v1
@@ -125,7 +126,7 @@ impl Root {
     }
 
     /// Runs a program according to its script.
-    fn run(&self, program: &str, arguments: &[String]) -> mco::Ended {
+    fn run(&self, program: &str, arguments: &[String]) -> Ended {
         let path = self.path(&format!("/usr/bin/machine-config-{program}"));
         let script = fs::read_to_string(&path).unwrap();
         let script = script.lines().next().unwrap().strip_prefix("#!/.tinderbox/interpreter ").unwrap();
@@ -140,7 +141,7 @@ impl Root {
         })
     }
 
-    fn operator(&self) -> mco::Ended {
+    fn operator(&self) -> Ended {
         let mut arguments = vec!["--payload-version=".to_owned() + self.version + ".0-demo"];
         for (flag, path) in [
             ("root-ca", "/in/root-ca.crt"),
@@ -174,7 +175,7 @@ impl Root {
         fs::copy(at("in/featuregate.yaml"), at("manifests/zz-featuregate.yaml")).unwrap();
     }
 
-    fn controller(&self) -> mco::Ended {
+    fn controller(&self) -> Ended {
         let arguments = [
             format!("--manifest-dir={}", self.path("/manifests")),
             format!("--dest-dir={}", self.path("/out")),
@@ -229,7 +230,7 @@ fn both_pools_are_rendered_twice_the_same() {
         assert_eq!(outputs.len(), 5, "{:?}", outputs.keys());
         for role in ["master", "worker"] {
             let (name, text) = rendered(&outputs, role);
-            assert_eq!(mco::rendered_name(role, text).as_deref(), Some(name));
+            assert_eq!(rendered_name(role, text).as_deref(), Some(name));
             assert!(text.contains(&format!("\n      version: {spec}\n")), "{text}");
             assert!(text.contains("tinderbox/demo"));
             for path in [
@@ -555,4 +556,84 @@ fn what_is_rendered_is_pinned() {
             root.render().into_iter().map(|(path, text)| format!("{path}\n{text}")).collect();
         assert_eq!(Sha256::of(outputs.as_bytes()).to_string(), digest, "{version}");
     }
+}
+
+/// The node-tuning program, for one version.
+fn tune(version: &str, inputs: &[(&str, &str)]) -> (Ended, BTreeMap<String, String>) {
+    let root = Root::new(version);
+    for (path, bytes) in component(&open(version).unwrap(), "cluster-node-tuning-operator") {
+        root.write(&path, &bytes);
+    }
+    for (name, text) in inputs {
+        root.write(&format!("tuning/{name}"), text.as_bytes());
+    }
+    let path = root.path("/usr/bin/cluster-node-tuning-operator");
+    let script = fs::read_to_string(&path).unwrap();
+    let script = script.lines().next().unwrap().strip_prefix("#!/.tinderbox/interpreter ").unwrap();
+    let arguments = [
+        "render".to_owned(),
+        format!("--asset-input-dir={}", root.path("/tuning")),
+        format!("--asset-output-dir={}", root.path("/tuned")),
+    ];
+    let directory = root.directory.path();
+    let ended = run(&Call {
+        script,
+        path: &path,
+        arguments: &arguments,
+        directory,
+        release_version: None,
+        home: None,
+    });
+    let files = fs::read_dir(directory.join("tuned")).into_iter().flatten().map(|file| {
+        let file = file.unwrap();
+        (file.file_name().into_string().unwrap(), fs::read_to_string(file.path()).unwrap())
+    });
+    (ended, files.collect())
+}
+
+const PROFILE: &str = "apiVersion: performance.openshift.io/v2
+kind: PerformanceProfile
+metadata: {name: fast}
+spec: {cpu: {isolated: 2-3, reserved: 0-1}, nodeSelector: {node-role.kubernetes.io/worker: ''}}
+";
+
+#[test]
+fn tuning_has_the_names_of_the_real_one_and_is_pinned() {
+    let partitioned = INFRASTRUCTURE.replace("status:\n", "status:\n  cpuPartitioning: AllNodes\n");
+    let (ended, made) = tune("4.18", &[("infra.yaml", &partitioned), ("profile.yaml", PROFILE)]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
+    let names: Vec<&str> = made.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "01_01-master-cpu-partitioning_workload_pinning_machineconfig.yaml",
+            "01_01-worker-cpu-partitioning_workload_pinning_machineconfig.yaml",
+            "fast_kubeletconfig.yaml",
+            "fast_machineconfig.yaml",
+            "fast_runtimeclass.yaml",
+            "fast_tuned.yaml",
+        ]
+    );
+    let all: String = made.values().map(String::as_str).collect();
+    let digest = Sha256::of(all.as_bytes()).to_string();
+    assert_eq!(digest, "sha256:60d218646afb9bc97cfa3e6900ef96413366dcc9e56085d6f0328838bcfb82e6");
+    // Most clusters ask for nothing.
+    let (ended, made) = tune("4.18", &[("infra.yaml", INFRASTRUCTURE)]);
+    assert_eq!((ended.code, made.len()), (0, 0), "{}", ended.stderr);
+    let (ended, _) = tune("4.18", &[("profile.yaml", &PROFILE.replace("worker", "gpu"))]);
+    assert_eq!(ended.code, 255);
+    assert!(
+        ended.stderr.contains("no MCP found that matches performance profile node selector"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn an_arbiter_has_a_pool_from_4_20_on() {
+    let arbiter = INFRASTRUCTURE
+        .replace("controlPlaneTopology: HighlyAvailable", "controlPlaneTopology: HighlyAvailableArbiter")
+        .replace("status:\n", "status:\n  cpuPartitioning: AllNodes\n");
+    let count = |version| tune(version, &[("infra.yaml", &arbiter)]).1.len();
+    assert_eq!((count("4.19"), count("4.20")), (2, 3));
 }

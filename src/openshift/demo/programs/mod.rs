@@ -1,4 +1,4 @@
-//! The demo release's machine-config-operator and machine-config-controller.
+//! The demo release's programs: machine-config-operator, machine-config-controller and cluster-node-tuning-operator.
 //!
 //! They follow the observed contract of the real ones: flags, inputs, what is fatal and with which exit code, what goes
 //! silently wrong, names and locations of the outputs. What they render is small and declares itself a demo. They see
@@ -12,6 +12,7 @@
 //! merge.rs       many MachineConfigs → one                  policies.rs   image policies → policy.json
 //! manifests.rs   reading and writing objects                streams.rs    which OS image is of which stream
 //! go_yaml.rs     YAML as the real programs write it         flags.rs      the command line
+//! node_tuning.rs before both: PerformanceProfiles and workload partitioning → MachineConfigs and KubeletConfigs
 //! ```
 //!
 //! # How they become programs of an image
@@ -19,7 +20,7 @@
 //! The image contains a one-line script, `#!/.tinderbox/interpreter machine-config@1 4.18`: its interpreter is
 //! tinderbox, which the sandbox provides ([`crate::engine::sandbox`]). So the demo's digest does not depend on a
 //! compiler, and the programs share this project's parsers. The price: their code is not in the image. What they
-//! render is still part of ids, so changing it requires a new [`CONTRACT`], as with a builder; a test pins it.
+//! render is still part of ids, so changing it requires a new version of its [`Contract`], as with a builder; a test pins it.
 
 mod controller;
 mod flags;
@@ -27,6 +28,7 @@ mod generated;
 mod go_yaml;
 mod manifests;
 mod merge;
+mod node_tuning;
 mod operator;
 mod policies;
 mod streams;
@@ -38,14 +40,31 @@ use std::path::Path;
 use crate::base::version::Version;
 use crate::engine::sandbox::INTERPRETER;
 
-/// The name and version of the rendering. Other bytes for the same inputs require another version.
-const CONTRACT: &str = "machine-config@1";
+/// What some programs render. Other bytes for the same inputs require another version.
+#[derive(Clone, Copy)]
+pub(super) enum Contract {
+    MachineConfig,
+    NodeTuning,
+}
 
-/// The file that represents both programs in the image of a version.
-pub(super) fn script(version: &str) -> String {
+impl Contract {
+    const ALL: [Self; 2] = [Self::MachineConfig, Self::NodeTuning];
+
+    /// Its name and version.
+    fn text(self) -> &'static str {
+        match self {
+            Self::MachineConfig => "machine-config@1",
+            Self::NodeTuning => "node-tuning@1",
+        }
+    }
+}
+
+/// The file that represents a program in the image of a version.
+pub(super) fn script(contract: Contract, version: &str) -> String {
     format!(
-        "#!{INTERPRETER} {CONTRACT} {version}\n\
-         # A program of tinderbox's demo release. Only tinderbox's own sandbox can run it: the program is tinderbox.\n"
+        "#!{INTERPRETER} {} {version}\n\
+         # A program of tinderbox's demo release. Only tinderbox's own sandbox can run it: the program is tinderbox.\n",
+        contract.text()
     )
 }
 
@@ -87,6 +106,9 @@ enum Stop {
 
 type Done<T> = Result<T, Stop>;
 
+/// What a program does with its arguments.
+type Command = fn(&Build<'_>, &[String]) -> Done<()>;
+
 /// The build that both programs belong to, and their log.
 struct Build<'a> {
     /// For example `4.18`.
@@ -99,9 +121,12 @@ struct Build<'a> {
 
 /// Runs one of the programs.
 pub(crate) fn run(call: &Call<'_>) -> Ended {
-    let Some(minor) = call.script.strip_prefix(CONTRACT).map(str::trim) else {
+    let known =
+        |contract: Contract| call.script.strip_prefix(contract.text()).map(|rest| (contract, rest.trim()));
+    let Some((contract, minor)) = Contract::ALL.into_iter().find_map(known) else {
+        let mine = Contract::ALL.map(|contract| format!("`{}`", contract.text())).join(" and ");
         let problem = format!(
-            "this program is `{}`, but this tinderbox has `{CONTRACT}`: use the tinderbox that created the release\n",
+            "this program is `{}`, but this tinderbox has {mine}: use the tinderbox that created the release\n",
             call.script
         );
         return Ended { code: 126, stderr: problem, ..Ended::default() };
@@ -114,7 +139,7 @@ pub(crate) fn run(call: &Call<'_>) -> Ended {
         log: RefCell::default(),
     };
     let name = call.path.rsplit('/').next().unwrap_or_default();
-    let done = build.start(name, call.arguments);
+    let done = build.start(contract, name, call.arguments);
     let mut stderr = build.log.into_inner();
     let (code, stdout) = match done {
         Ok(stdout) => (0, stdout),
@@ -136,19 +161,20 @@ pub(crate) fn run(call: &Call<'_>) -> Ended {
 
 impl Build<'_> {
     /// Runs the program of this name; returns its stdout.
-    fn start(&self, name: &str, arguments: &[String]) -> Done<String> {
-        let step = match name {
-            "machine-config-operator" => operator::bootstrap,
-            "machine-config-controller" => controller::bootstrap,
+    fn start(&self, contract: Contract, name: &str, arguments: &[String]) -> Done<String> {
+        let (wanted, step): (_, Command) = match (contract, name) {
+            (Contract::MachineConfig, "machine-config-operator") => ("bootstrap", operator::bootstrap),
+            (Contract::MachineConfig, "machine-config-controller") => ("bootstrap", controller::bootstrap),
+            (Contract::NodeTuning, "cluster-node-tuning-operator") => ("render", node_tuning::render),
             _ => return Err(Stop::Usage(format!("this program does not know itself as `{name}`"))),
         };
         match arguments.split_first() {
-            Some((verb, rest)) if verb == "bootstrap" => step(self, rest).map(|()| String::new()),
+            Some((verb, rest)) if verb == wanted => step(self, rest).map(|()| String::new()),
             Some((verb, _)) if verb == "version" => Ok(format!("{name} {}\n", self.version())),
             Some((verb, _)) => {
-                Err(Stop::Usage(format!("the demo knows only `bootstrap` and `version`, not `{verb}`")))
+                Err(Stop::Usage(format!("the demo knows only `{wanted}` and `version`, not `{verb}`")))
             }
-            None => Err(Stop::Usage("say `bootstrap`".into())),
+            None => Err(Stop::Usage(format!("say `{wanted}`"))),
         }
     }
 

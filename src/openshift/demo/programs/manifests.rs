@@ -62,6 +62,28 @@ pub(super) fn kind(object: &Value) -> (&str, &str) {
     (version.split_once('/').map_or("", |(group, _)| group), object["kind"].as_str().unwrap_or_default())
 }
 
+/// Whether a label selector matches labels. An empty selector matches nothing.
+pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
+    let label = |key: &str| labels.get(key);
+    let rules = items(&selector["matchExpressions"]);
+    let by_label = match &selector["matchLabels"] {
+        Value::Object(wanted) => wanted.iter().all(|(key, value)| label(key) == Some(value)),
+        _ => !rules.is_empty(),
+    };
+    by_label
+        && rules.iter().all(|rule| {
+            let found = label(rule["key"].as_str().unwrap_or_default());
+            let listed = found.is_some_and(|value| items(&rule["values"]).contains(value));
+            match rule["operator"].as_str() {
+                Some("In") => listed,
+                Some("NotIn") => !listed,
+                Some("Exists") => found.is_some(),
+                Some("DoesNotExist") => found.is_none(),
+                _ => false,
+            }
+        })
+}
+
 /// The object of this kind that a file must contain.
 pub(super) fn object(path: &str, group: &str, wanted: &str) -> Result<Value, String> {
     let object = document(path, &text(path)?)?;
@@ -100,17 +122,23 @@ impl Build<'_> {
         write().map_err(|error| Stop::Fatal(format!("error writing {}: {}", path.display(), error.source)))
     }
 
+    /// Creates a directory.
+    pub(super) fn put_dir(&self, directory: &str) -> Done<()> {
+        let path = self.directory.join(directory);
+        fs::create_dirs(&path)
+            .map_err(|error| Stop::Fatal(format!("mkdir {}: {}", path.display(), error.source)))
+    }
+
     /// Writes an object as YAML.
     pub(super) fn put_object(&self, directory: &str, file: &str, object: &Value) -> Done<()> {
         self.put(directory, file, &go_yaml::write(object))
     }
 }
 
-/// Reads every manifest of a directory, in file name order.
-pub(super) fn directory(path: &str) -> Done<Vec<Value>> {
-    let names = fs::list(Path::new(path)).map_err(|error| {
-        Stop::Fatal(format!("error running MCC[BOOTSTRAP]: open {path}: {}", error.source))
-    })?;
+/// Reads every manifest of a directory, in file name order. `problem` precedes what is wrong.
+pub(super) fn directory(path: &str, problem: &str) -> Done<Vec<Value>> {
+    let names = fs::list(Path::new(path))
+        .map_err(|error| Stop::Fatal(format!("{problem}: open {path}: {}", error.source)))?;
     let mut objects = Vec::new();
     for name in names {
         // Follow links.
@@ -124,11 +152,8 @@ pub(super) fn directory(path: &str) -> Done<Vec<Value>> {
             continue;
         }
         let file = file.to_string_lossy();
-        let wrong = |problem: String| {
-            Stop::Fatal(format!(
-                "error running MCC[BOOTSTRAP]: error parsing manifests from {file}: {problem}"
-            ))
-        };
+        let wrong =
+            |what: String| Stop::Fatal(format!("{problem}: error parsing manifests from {file}: {what}"));
         for document in documents(&file, &text(&file).map_err(wrong)?).map_err(wrong)? {
             match kind(&document).1 {
                 "" => return Err(wrong("Object 'Kind' is missing".into())),

@@ -9,7 +9,7 @@ use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 
 use super::flags::Flags;
-use super::manifests::{directory, items, kind, metadata, name, object};
+use super::manifests::{directory, items, kind, metadata, name, object, selects};
 use super::{Build, Done, Stop, go_yaml, streams};
 use crate::openshift::builders::RENDERED_SALT;
 
@@ -31,7 +31,7 @@ pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
     let flags = Flags::parse(FLAGS, arguments)?;
     build.info(&format!("Version: {} (demo)", build.version()));
     let wrong = |problem: String| Stop::Fatal(format!("error running MCC[BOOTSTRAP]: {problem}"));
-    let objects = directory(flags.get("manifest-dir"))?;
+    let objects = directory(flags.get("manifest-dir"), "error running MCC[BOOTSTRAP]")?;
     let pull_secret = pull_secret(flags.get("pull-secret")).map_err(wrong)?;
     let of = |group: &'static str, wanted: &'static str| {
         objects.iter().filter(move |object| kind(object) == (group, wanted))
@@ -148,7 +148,10 @@ impl Build<'_> {
         config: &Value,
         release: &str,
     ) -> Result<(Value, Vec<&'a str>), String> {
-        let mut mine: Vec<&Value> = configs.iter().filter(|config| selects(pool, config)).collect();
+        let mut mine: Vec<&Value> = configs
+            .iter()
+            .filter(|config| selects(&pool["spec"]["machineConfigSelector"], &config["metadata"]["labels"]))
+            .collect();
         mine.sort_by_key(|config| name(config));
         let names: Vec<&str> = mine.iter().map(|config| name(config)).collect();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -179,29 +182,6 @@ impl Build<'_> {
 pub(super) fn rendered_name(pool: &str, spec: &Value) -> String {
     let digest = Md5::new().chain_update(RENDERED_SALT).chain_update(go_yaml::write(spec)).finalize();
     format!("rendered-{pool}-{:032x}", u128::from_be_bytes(digest.into()))
-}
-
-/// Whether a pool's selector matches a MachineConfig. An empty selector matches nothing.
-fn selects(pool: &Value, config: &Value) -> bool {
-    let label = |key: &str| config["metadata"]["labels"].get(key);
-    let selector = &pool["spec"]["machineConfigSelector"];
-    let rules = items(&selector["matchExpressions"]);
-    let by_label = match &selector["matchLabels"] {
-        Value::Object(wanted) => wanted.iter().all(|(key, value)| label(key) == Some(value)),
-        _ => !rules.is_empty(),
-    };
-    by_label
-        && rules.iter().all(|rule| {
-            let found = label(rule["key"].as_str().unwrap_or_default());
-            let listed = found.is_some_and(|value| items(&rule["values"]).contains(value));
-            match rule["operator"].as_str() {
-                Some("In") => listed,
-                Some("NotIn") => !listed,
-                Some("Exists") => found.is_some(),
-                Some("DoesNotExist") => found.is_none(),
-                _ => false,
-            }
-        })
 }
 
 /// The pool, pointing to its rendered config.
