@@ -9,18 +9,18 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::document::{Document, Documented};
-use super::output::{line, size};
+use super::output::{exit_code, line, size};
 use super::{Error, Printer, Result};
 use crate::base::event::Event;
 use crate::base::fs;
-use crate::base::hint::chain;
+use crate::base::hint::{Hint as _, chain};
 use crate::base::time::rfc3339;
 use crate::openshift::config::Release;
 use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos, Signatures};
 use crate::openshift::workspace::{
-    BootImage, ClusterDir, Env, FetchedImage, LOCK, WorkspaceError, fetch_boot_images, look_at_signatures,
-    parse_lock, parse_release, pin_boot_images, pin_release, read_cluster, seed, this_second, used_own_keys,
-    write_release,
+    BootImage, ClusterDir, Env, FetchedImage, LOCK, WorkspaceError, fetch_boot_images, lock_is_behind,
+    look_at_signatures, parse_lock, parse_release, pin_boot_images, pin_release, read_cluster, seed,
+    this_second, used_own_keys, write_release,
 };
 
 /// Pin what the outside world says into cluster.lock
@@ -67,7 +67,7 @@ impl Args {
         if let Some(Images(images)) = self.fetch {
             done.fetched = fetch_boot_images(env, &images)?;
         }
-        Ok(printer.answer(&done, || {
+        printer.answer(&done, || {
             if let Some(Renamed { from, to }) = &done.cluster_yaml {
                 line(format!("cluster.yaml: release: {from} → {to}"));
             }
@@ -83,10 +83,16 @@ impl Args {
                 line(format!("{}: {} ({}{there})", image.as_str(), path.display(), size(*bytes)));
             }
             let pinned = done.moved.is_empty() && done.cluster_yaml.is_none() && done.fetched.is_empty();
-            if pinned && !done.seed_made {
-                line("everything is pinned");
+            match &done.behind {
+                Some(Behind { problem, hint }) => {
+                    line(format!("not pinned: {problem}"));
+                    hint.iter().for_each(|hint| line(format!("  {hint}")));
+                }
+                None if pinned && !done.seed_made => line("everything is pinned"),
+                None => {}
             }
-        }))
+        });
+        Ok(exit_code(done.behind.is_none()))
     }
 }
 
@@ -100,12 +106,22 @@ struct Locked {
     /// What that does not prove, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_verified: Vec<String>,
+    /// What cluster.yaml asks for, the lock does not pin, and only `--update` changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    behind: Option<Behind>,
     /// `release` of cluster.yaml, if it was edited.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster_yaml: Option<Renamed>,
     /// What `--fetch` was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fetched: Vec<FetchedImage>,
+}
+
+/// Why the next build refuses the lock.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Behind {
+    problem: String,
+    hint: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -201,7 +217,9 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
     let moved = moved(before.as_ref(), &after);
     let Lock { signatures, .. } = after;
     let not_verified = signatures.as_ref().map(Signatures::doubts).unwrap_or_default();
-    Ok(Locked { moved, seed_made, signatures, not_verified, cluster_yaml, fetched: Vec::new() })
+    let behind = lock_is_behind(&directory, &cluster)?
+        .map(|error| Behind { problem: chain(&error), hint: error.hint() });
+    Ok(Locked { moved, seed_made, signatures, not_verified, behind, cluster_yaml, fetched: Vec::new() })
 }
 
 /// Makes the first seed of a directory. Whether it did.

@@ -7,7 +7,7 @@ use crate::base::hint::Problems;
 use crate::base::pki::{Certificate, SigningRequest};
 use crate::base::yaml::{self, Source};
 use crate::engine::builders::list_layer;
-use crate::engine::registry::{self, Descriptor, ImageName, Images, Reference, Sha256};
+use crate::engine::registry::{self, Descriptor, ImageName, Images, Located, Reference, Sha256};
 use crate::engine::store::Realisation;
 use crate::engine::tree::Listing;
 use crate::openshift::ignition::Config;
@@ -48,6 +48,10 @@ fn layer(bytes: &[u8], dir: &Path) {
 struct Same<'a>(&'a [u8]);
 
 impl Images for Same<'_> {
+    fn locate(&self, image: &ImageName, _: &Sha256) -> registry::Result<Located> {
+        Ok(Located::by_its_name(image))
+    }
+
     fn resolve(&self, _: &ImageName) -> registry::Result<Sha256> {
         Ok(Sha256::of(self.0))
     }

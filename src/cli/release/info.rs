@@ -12,7 +12,8 @@ use crate::cli::document::{Document, Documented};
 use crate::cli::output::{Colour, line, size, stdout_paint};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::store::{Object, StoreError};
-use crate::openshift::workspace::{Env, Workspace, read_release_image, release_named};
+use crate::openshift::lock::Signatures;
+use crate::openshift::workspace::{Env, Workspace, parse_lock, read_release_image, release_named};
 
 /// Say what a release is and what is in it
 #[derive(Debug, clap::Args)]
@@ -46,10 +47,23 @@ fn show(info: &Info) {
     line(format!("created     {}", info.created.as_deref().unwrap_or("(unknown)")));
     line(format!("size        {} in {} layers", size(info.size), info.layers));
     line(format!("manifests   {}, {} CRDs apply to this cluster", info.manifests, info.crds));
+    line(format!("signatures  {}", signed(info)));
+    info.not_verified.iter().for_each(|doubt| line(format!("            {doubt}")));
     line(format!("components  {}", info.components.len()));
     let width = info.components.keys().map(String::len).max().unwrap_or(0);
     for (component, image) in &info.components {
         line(format!("  {component:<width$}  {image}"));
+    }
+}
+
+/// What is known of signatures, in one line.
+fn signed(info: &Info) -> String {
+    match &info.signatures {
+        Some(seen) => seen.summary(),
+        None if info.reference.starts_with("demo:") => {
+            "none: the demo release is part of tinderbox".to_owned()
+        }
+        None => "not looked at: `tinderbox lock` does it when it pins a release".to_owned(),
     }
 }
 
@@ -70,6 +84,12 @@ pub(super) struct Info {
     pub(super) manifests: usize,
     pub(super) crds: usize,
     pub(super) components: BTreeMap<String, String>,
+    /// What `lock` saw of signatures, if this is the pinned release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signatures: Option<Signatures>,
+    /// What that does not prove, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_verified: Vec<String>,
 }
 
 /// Inspects a release; by default the pinned one.
@@ -91,7 +111,11 @@ pub(super) fn info(env: Env<'_>, reference: Option<&str>) -> Result<Info> {
     let path = images.path.join("images.json");
     let components = serde_json::from_str(&fs::read_text(&path)?)
         .map_err(|source| StoreError::Unreadable { path, source })?;
+    let lock = parse_lock(&workspace.directory)?.filter(|lock| lock.release.as_ref() == Some(&release));
+    let signatures = lock.and_then(|lock| lock.signatures);
     Ok(Info {
+        not_verified: signatures.as_ref().map(Signatures::doubts).unwrap_or_default(),
+        signatures,
         layers: manifest.layers.len(),
         size: manifest.layers.iter().map(|layer| layer.size).sum(),
         created: config.created,

@@ -15,8 +15,8 @@ use crate::cli::output::{line, size};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::recipe::GraphNode;
 use crate::engine::registry::{
-    self, CopiedSignatures, ImageName, Images, Opened, Platforms, Reference, RegistryError, Sha256, Target,
-    copy_image, copy_signatures, instances,
+    self, CopiedSignatures, ImageName, Images, Instance, Opened, Platforms, Reference, RegistryError, Sha256,
+    Target, copy_image, copy_signatures, instances,
 };
 use crate::openshift::lock::{LockedRelease, RELEASE};
 use crate::openshift::workspace::{Env, Workspace, access, release_named};
@@ -219,7 +219,7 @@ impl CopyJob {
         let from = images.locate(from, digest)?.name;
         let before = done.signatures;
         let mut kept = false;
-        for digest in instances(images, &from, digest, platforms)? {
+        for Instance { digest, .. } in instances(images, &from, digest, platforms)? {
             match copy_signatures(images, destination.target(), destination.images(), &from, to, &digest)? {
                 CopiedSignatures::There => done.signatures += 1,
                 CopiedSignatures::Kept => kept = true,
@@ -294,6 +294,12 @@ fn destination_of(
 ) -> Result<(Destination, ImageName)> {
     if let Some(place) = destination.strip_prefix("oci:") {
         let (path, tag) = place.rsplit_once(':').unwrap_or((place, &release.version));
+        if path.is_empty() || tag.is_empty() {
+            return Err(Error::usage(
+                format!("`{destination}` names no {}", if path.is_empty() { "directory" } else { "tag" }),
+                "write oci:DIR or oci:DIR:TAG; `oci:.` is this directory",
+            ));
+        }
         // Relative to the cluster directory, like `release: oci:DIR`.
         let target = registry::Directory::create(&workspace.directory.path().join(path))?;
         let name = ImageName {

@@ -241,12 +241,17 @@ fn choose(name: &ImageName, list: &[RawDescriptor], architecture: &Architecture)
 
 #[cfg(test)]
 mod tests {
+    use super::super::Located;
     use super::*;
 
     /// Every manifest is a list that leads to another.
     struct Endless;
 
     impl Images for Endless {
+        fn locate(&self, image: &ImageName, _: &Sha256) -> Result<Located> {
+            Ok(Located::by_its_name(image))
+        }
+
         fn resolve(&self, _: &ImageName) -> Result<Sha256> {
             Ok(Sha256::of(b""))
         }

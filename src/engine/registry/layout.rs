@@ -17,8 +17,8 @@ use serde::Deserialize;
 
 use super::image::{MANIFEST_LIMIT, media_type_of};
 use super::{
-    Descriptor, ImageName, Images, MediaType, Reference, RegistryError, Result, Sha256, Verified, archive,
-    directory, verify,
+    Descriptor, ImageName, Images, Located, MediaType, Reference, RegistryError, Result, Sha256, Verified,
+    archive, directory, verify,
 };
 
 pub(super) const REF_NAME: &str = "org.opencontainers.image.ref.name";
@@ -172,6 +172,10 @@ pub(super) fn blob_name(digest: &Sha256) -> String {
 }
 
 impl Images for Layout {
+    fn locate(&self, image: &ImageName, _: &Sha256) -> Result<Located> {
+        Ok(Located::by_its_name(image))
+    }
+
     fn resolve(&self, image: &ImageName) -> Result<Sha256> {
         let tag = match &image.reference {
             Reference::Digest(digest) => return Ok(*digest),

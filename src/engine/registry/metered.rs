@@ -59,6 +59,10 @@ mod tests {
     struct Anything;
 
     impl Images for Anything {
+        fn locate(&self, image: &ImageName, _: &Sha256) -> Result<Located> {
+            Ok(Located::by_its_name(image))
+        }
+
         fn resolve(&self, _: &ImageName) -> Result<Sha256> {
             Ok(Sha256::of(b""))
         }

@@ -33,7 +33,7 @@ pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
 pub(crate) use remote::{is_below, mirrors_of};
 pub(crate) use replaced::Replaced;
 pub(crate) use root_dir::RootDir;
-pub(crate) use signature::{CopiedSignatures, Flaw, copy_signatures, instances, signatures};
+pub(crate) use signature::{CopiedSignatures, Flaw, Instance, copy_signatures, instances, signatures};
 pub use source::{Deferred, Opened};
 pub(crate) use verify::Verified;
 
@@ -49,9 +49,7 @@ pub trait Images: Send + Sync {
     fn manifest(&self, image: &ImageName, digest: &Sha256) -> Result<(MediaType, Vec<u8>)>;
 
     /// Where this image comes from when it is pulled by digest: mirrors come before its source.
-    fn locate(&self, image: &ImageName, _digest: &Sha256) -> Result<Located> {
-        Ok(Located { name: image.clone(), without: Vec::new(), passed_over: Vec::new() })
-    }
+    fn locate(&self, image: &ImageName, digest: &Sha256) -> Result<Located>;
 
     /// The bytes of a blob, verified while they stream.
     fn blob<'a>(&'a self, image: &ImageName, blob: &Descriptor) -> Result<Box<dyn Read + Send + 'a>>;
@@ -66,6 +64,13 @@ pub struct Located {
     pub without: Vec<String>,
     /// Places that come first and could not be asked.
     pub passed_over: Vec<String>,
+}
+
+impl Located {
+    /// In a source without mirrors, an image is where its name says.
+    pub fn by_its_name(image: &ImageName) -> Self {
+        Self { name: image.clone(), without: Vec::new(), passed_over: Vec::new() }
+    }
 }
 
 /// A destination for images.

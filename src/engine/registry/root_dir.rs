@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::Digest as _;
 
 use super::image::MANIFEST_TYPES;
-use super::{Descriptor, ImageName, Images, MediaType, RegistryError, Result, Sha256, Verified};
+use super::{Descriptor, ImageName, Images, Located, MediaType, RegistryError, Result, Sha256, Verified};
 use crate::base::fs;
 
 const LAYER_TYPE: &str = "application/vnd.oci.image.layer.v1.tar";
@@ -132,6 +132,10 @@ fn broken(root: &Path, error: io::Error) -> RegistryError {
 }
 
 impl Images for RootDir {
+    fn locate(&self, image: &ImageName, _: &Sha256) -> Result<Located> {
+        Ok(Located::by_its_name(image))
+    }
+
     fn resolve(&self, _: &ImageName) -> Result<Sha256> {
         Ok(self.digest())
     }

@@ -28,8 +28,8 @@ use std::io::Read;
 use std::sync::OnceLock;
 
 use crate::engine::registry::{
-    Descriptor, ImageName, Images, MediaType, Platforms, Reference, RegistryError, Result, Sha256, Target,
-    copy_image, media_type_of,
+    Descriptor, ImageName, Images, Located, MediaType, Platforms, Reference, RegistryError, Result, Sha256,
+    Target, copy_image, media_type_of,
 };
 use layer::{Blob, Layer};
 pub(crate) use programs::{Call, run};
@@ -222,6 +222,10 @@ impl Demo {
 }
 
 impl Images for Demo {
+    fn locate(&self, image: &ImageName, _: &Sha256) -> Result<Located> {
+        Ok(Located::by_its_name(image))
+    }
+
     fn resolve(&self, image: &ImageName) -> Result<Sha256> {
         let content = self.content();
         match &image.reference {

@@ -197,7 +197,11 @@ impl Lock {
             Place { file: name.to_owned(), line, field: field.to_owned() }
         };
         let one = |problem: Problem| Problems(vec![problem]);
-        let hint = || "`tinderbox lock` writes this file; delete it to start over".to_owned();
+        let hint = || {
+            "restore it from git; else keep its `version`, `epoch` and `[certificates]`, and `tinderbox lock` fills in the rest: \
+             without the epoch every certificate is another one, and a running cluster trusts none of them"
+                .to_owned()
+        };
         let raw: Raw = toml::from_str(text).map_err(|error| {
             let place = place(error.span().map(|span| span.start), "");
             one(Problem::new(place, error.message()).hint(hint()))
@@ -372,6 +376,7 @@ mod tests {
             release: vec!["ab".repeat(32)],
             components: BTreeMap::from([("ab".repeat(32), 2)]),
             unsigned: vec!["etcd".into(), "pod".into()],
+            only_lists: vec!["pod".into()],
             unknown: vec![RELEASE.into()],
             missing: 7,
             places: vec!["quay.io/a/b".into()],
@@ -413,7 +418,7 @@ mod tests {
         ");
         insta::assert_snapshot!(problem("version = 1\nepch = 'x'\n"), @r"
         cluster.lock:2: unknown field `epch`, expected one of `version`, `epoch`, `seed`, `release`, `rhcos`, `signatures`, `certificates`
-          hint: `tinderbox lock` writes this file; delete it to start over
+          hint: restore it from git; else keep its `version`, `epoch` and `[certificates]`, and `tinderbox lock` fills in the rest: without the epoch every certificate is another one, and a running cluster trusts none of them
         ");
     }
 }

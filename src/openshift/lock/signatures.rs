@@ -28,6 +28,9 @@ pub(crate) struct Signatures {
     /// Images without any signature, by component.
     #[serde(default)]
     pub unsigned: Vec<String>,
+    /// Those among the unsigned whose multi-architecture list is signed: that says who made them, and nodes do not look at it.
+    #[serde(default)]
+    pub only_lists: Vec<String>,
     /// Images with signatures by other keys only.
     #[serde(default)]
     pub unknown: Vec<String>,
@@ -54,6 +57,7 @@ impl Signatures {
             release,
             components,
             unsigned,
+            only_lists,
             unknown,
             missing,
             places,
@@ -76,6 +80,7 @@ impl Signatures {
             ("release", list(release), !release.is_empty()),
             ("components", map(components.collect()), !self.components.is_empty()),
             ("unsigned", list(unsigned), !unsigned.is_empty()),
+            ("only-lists", list(only_lists), !only_lists.is_empty()),
             ("unknown", list(unknown), !unknown.is_empty()),
             ("missing", missing.to_string(), *missing > 0),
             ("places", list(places), !places.is_empty()),
@@ -97,6 +102,8 @@ impl Signatures {
             release,
             components,
             unsigned,
+            // Nodes do not look at lists.
+            only_lists: _,
             unknown,
             missing,
             places,
@@ -129,6 +136,9 @@ impl Signatures {
         let mut parts = Vec::new();
         let signers: Vec<String> = self.release.iter().map(|id| short(id)).collect();
         parts.push(match (self.unsigned.iter().any(|name| name == RELEASE), signers.is_empty()) {
+            (true, _) if self.only_lists.iter().any(|name| name == RELEASE) => {
+                "release image signed as a list only".to_owned()
+            }
             (true, _) => "release image unsigned".to_owned(),
             (_, true) => "release image signed by an unknown key".to_owned(),
             (_, false) => format!("release image signed by {}", signers.join(" and ")),
@@ -147,7 +157,16 @@ impl Signatures {
     /// What was not verified, in plain sentences.
     pub(crate) fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
-        let (unsigned, unknown) = (split(&self.unsigned), split(&self.unknown));
+        let unsigned: Vec<String> =
+            self.unsigned.iter().filter(|name| !self.only_lists.contains(name)).cloned().collect();
+        let (unsigned, unknown) = (split(&unsigned), split(&self.unknown));
+        if !self.only_lists.is_empty() {
+            let names: Vec<&str> = self.only_lists.iter().map(String::as_str).collect();
+            doubts.push(format!(
+                "only the multi-architecture list is signed, not the image in it, which is what nodes judge: {}",
+                first_few(&names)
+            ));
+        }
         if unsigned.0 {
             doubts.push("the release image is not signed: nothing proves who made it".to_owned());
         }

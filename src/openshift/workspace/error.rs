@@ -73,6 +73,11 @@ pub(crate) enum WorkspaceError {
         "{image} is not signed ({place} has no signature of it), and `releaseKeys` of cluster.yaml asks for one"
     )]
     NotSigned { image: String, place: String },
+    /// The user pins keys, and the demo release has no signatures.
+    #[error(
+        "`{reference}` is part of tinderbox and not signed, and `releaseKeys` of cluster.yaml asks for a signature"
+    )]
+    DemoKeys { reference: String },
     /// Keys that were pinned after the release.
     #[error(
         "cluster.lock pins a release that was not verified with the keys in `releaseKeys` of cluster.yaml"
@@ -191,6 +196,9 @@ impl Hint for WorkspaceError {
                 "nothing was locked; sign it (`cosign sign --key …`), copy its signatures with it (`tinderbox release mirror` \
                  does), or remove `releaseKeys`"
                     .into()
+            }
+            Self::DemoKeys { .. } => {
+                "nothing was locked; remove `releaseKeys` while you use a demo release, or choose a signed release".into()
             }
             Self::NotVerified => "`tinderbox lock` verifies it".into(),
             Self::Seed { advice, .. } => advice.clone(),

@@ -45,6 +45,22 @@ pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missi
     Ok(Some(lock))
 }
 
+/// Why a build would refuse the lock as it is, though it can be read: cluster.yaml asks for something else.
+pub(crate) fn lock_is_behind(directory: &ClusterDir, cluster: &Cluster) -> Result<Option<WorkspaceError>> {
+    match existing(directory, cluster, Missing::Make) {
+        Ok(_) => Ok(None),
+        Err(
+            error @ (WorkspaceError::Moved { .. }
+            | WorkspaceError::Unpinned { .. }
+            | WorkspaceError::Architecture { .. }
+            | WorkspaceError::Repository { .. }
+            | WorkspaceError::NodeOs { .. }
+            | WorkspaceError::NotVerified),
+        ) => Ok(Some(error)),
+        Err(error) => Err(error),
+    }
+}
+
 /// The images of the node OS that cluster.yaml names must be those that the lock pins.
 fn node_os(cluster: &Cluster, lock: &Lock) -> Result<()> {
     let (own, pinned) = (&cluster.rhcos, &lock.rhcos);

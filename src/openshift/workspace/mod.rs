@@ -61,7 +61,7 @@ pub(crate) use boot_images::pin as pin_boot_images;
 pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
 pub(crate) use error::{Result, WorkspaceError};
 pub(crate) use fetch::{BootImage, FetchedImage, PlannedDownload, fetch as fetch_boot_images};
-pub(crate) use lock::{parsed as parse_lock, pin_release, release_named, write_release};
+pub(crate) use lock::{lock_is_behind, parsed as parse_lock, pin_release, release_named, write_release};
 pub(crate) use preview::{PREVIEW, Replacement};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
 pub(crate) use seed::GivenSeed;

@@ -5,6 +5,11 @@
 //! | release image | a key of `releaseKeys` in cluster.yaml, else one of `signing-keys.toml` |
 //! | component | any of these, or a key of the release's own policy: the release image has its digest anyway |
 //!
+//! Of a multi-architecture image both the list and the image in it count for that: the list has the digest of the image. Nodes
+//! are stricter. They pull the image for their architecture, and judge signatures of that manifest alone (containers/image,
+//! copy/single.go). So what is recorded for them are the keys that signed it, and images of which only the list is signed
+//! are recorded as such, and as unsigned.
+//!
 //! A signature that no such key made for this image is an error. No signature is an error only where the user pins keys:
 //! test releases have none. Where there is no key, what was found is recorded and not judged.
 
@@ -19,8 +24,8 @@ use crate::base::hint::{Hint as _, Place, Problem, Problems};
 use crate::base::pki::PublicKey;
 use crate::base::yaml::{self, Source};
 use crate::engine::registry::{
-    Flaw, ImageName, Images, LAYOUT, Located, NameError, Platforms, Reference, RegistryError, Sha256,
-    instances, signatures,
+    Flaw, ImageName, Images, Instance, LAYOUT, Located, NameError, Platforms, Reference, RegistryError,
+    Sha256, instances, signatures,
 };
 use crate::engine::store::{Object, StoreError};
 use crate::openshift::config::{Cluster, Release};
@@ -71,8 +76,10 @@ struct Seen {
     without: Vec<String>,
     passed_over: Vec<String>,
     signatures: usize,
-    /// Keys that signed it.
+    /// Keys that signed it, or the list that it is in.
     by: BTreeSet<String>,
+    /// Keys that signed the manifest that nodes pull.
+    pulled_by: BTreeSet<String>,
 }
 
 /// Looks at images with the same keys.
@@ -87,7 +94,7 @@ struct Looking<'a> {
 }
 
 /// Looks at the signatures of a release, and fails if one is wrong. None for the demo release, which is part of this
-/// program.
+/// program and not signed.
 pub(crate) fn look(
     env: Env<'_>,
     directory: &ClusterDir,
@@ -95,7 +102,11 @@ pub(crate) fn look(
     release: &LockedRelease,
 ) -> Result<Option<Signatures>> {
     if matches!(parse_release(&release.reference)?, Release::Demo { .. }) {
-        return Ok(None);
+        // Not silently: who names keys wants to know who made the release.
+        return match own_keys(directory, cluster)?.is_some_and(|keys| !keys.is_empty()) {
+            true => Err(WorkspaceError::DemoKeys { reference: release.reference.clone() }),
+            false => Ok(None),
+        };
     }
     let workspace = Workspace::load_release(env, release)?;
     let images = workspace.opened()?.images.as_ref();
@@ -126,14 +137,14 @@ pub(crate) fn look(
         let (image, place) = (subject.name.to_string(), seen.place);
         return Err(WorkspaceError::NotSigned { image, place });
     }
-    done.release = seen.by.iter().cloned().collect();
+    done.release = seen.pulled_by.iter().cloned().collect();
     record(&mut done, RELEASE, &seen);
 
     let policies = policies(env, &workspace)?;
     let accepted = accepted_keys(&policies);
     // What nodes will accept says nothing about who made the release.
     if let Some(seen) = (Looking { keys: &accepted, judge: false, ..looking }).see(&subject)? {
-        done.release.extend(seen.by);
+        done.release.extend(seen.pulled_by);
         done.release.sort_unstable();
         done.release.dedup();
     }
@@ -152,7 +163,7 @@ pub(crate) fn look(
         match seen {
             None => done.missing += 1,
             Some(seen) => {
-                seen.by.iter().for_each(|id| *done.components.entry(id.clone()).or_default() += 1);
+                seen.pulled_by.iter().for_each(|id| *done.components.entry(id.clone()).or_default() += 1);
                 record(&mut done, component, &seen);
             }
         }
@@ -167,8 +178,10 @@ pub(crate) fn used_own_keys(
     release: &LockedRelease,
     seen: Option<&Signatures>,
 ) -> Result<bool> {
-    let is_demo = matches!(parse_release(&release.reference)?, Release::Demo { .. });
-    let Some(own) = own_keys(directory, cluster)?.filter(|_| !is_demo) else { return Ok(true) };
+    let Some(own) = own_keys(directory, cluster)? else { return Ok(true) };
+    if matches!(parse_release(&release.reference)?, Release::Demo { .. }) {
+        return Ok(own.is_empty());
+    }
     let own: BTreeSet<&str> = own.iter().map(|key| key.id.as_str()).collect();
     Ok(seen.is_some_and(|seen| seen.keys.values().map(String::as_str).collect::<BTreeSet<_>>() == own))
 }
@@ -190,6 +203,10 @@ fn record(done: &mut Signatures, component: &str, seen: &Seen) {
     match (seen.signatures, seen.by.is_empty()) {
         (0, _) => done.unsigned.push(component.to_owned()),
         (_, true) => done.unknown.push(component.to_owned()),
+        (_, false) if seen.pulled_by.is_empty() => {
+            done.only_lists.push(component.to_owned());
+            done.unsigned.push(component.to_owned());
+        }
         (_, false) => {}
     }
 }
@@ -210,8 +227,9 @@ impl Looking<'_> {
         };
         let Located { name: found, without, passed_over } = located;
         let at = self.layout.map_or_else(|| place(&found), str::to_owned);
-        let mut seen = Seen { place: at, without, passed_over, signatures: 0, by: BTreeSet::new() };
-        for digest in digests {
+        let (by, pulled_by) = (BTreeSet::new(), BTreeSet::new());
+        let mut seen = Seen { place: at, without, passed_over, signatures: 0, by, pulled_by };
+        for Instance { digest, is_list } in digests {
             let Some(image) = signatures(self.images, &found, &digest)? else { continue };
             let read = image.read(self.images)?;
             let mut flaws = BTreeSet::new();
@@ -241,6 +259,9 @@ impl Looking<'_> {
                 });
             }
             seen.signatures += read.len().max(1);
+            if !is_list {
+                seen.pulled_by.extend(by.iter().cloned());
+            }
             seen.by.append(&mut by);
         }
         Ok(Some(seen))

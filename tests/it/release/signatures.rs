@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::json;
 use tinderbox::internals::demo;
 use tinderbox::internals::pki::{Algorithm, PrivateKey};
-use tinderbox::internals::registry::{Descriptor, Directory, Sha256, Target as _};
+use tinderbox::internals::registry::{Descriptor, Directory, ImageName, Sha256, Target};
 use tinderbox::internals::secret::Seed;
 
 use crate::harness::{Workspace, names};
@@ -38,13 +38,17 @@ fn statement(digest: &Sha256, identity: &str) -> String {
     .to_string()
 }
 
-/// Puts signatures of these statements beside an image, as cosign does.
+/// Puts signatures of these statements beside an image of the layout.
 fn put(ws: &Workspace, digest: &Sha256, layers: &[(String, Vec<u8>)]) {
     let to = Directory::create(&ws.dir.join("layout")).unwrap();
-    let image = demo::open("4.18").unwrap().release().0;
+    put_to(&to, &demo::open("4.18").unwrap().release().0, digest, layers);
+}
+
+/// Puts signatures of these statements beside an image, as cosign does.
+fn put_to(to: &dyn Target, image: &ImageName, digest: &Sha256, layers: &[(String, Vec<u8>)]) {
     let blob = |media_type: &str, bytes: &[u8]| {
         let (digest, size) = (Sha256::of(bytes), bytes.len() as u64);
-        to.put_blob(&image, &Descriptor { media_type: media_type.into(), digest, size }, &mut &*bytes)
+        to.put_blob(image, &Descriptor { media_type: media_type.into(), digest, size }, &mut &*bytes)
             .unwrap();
         json!({"mediaType": media_type, "digest": digest.to_string(), "size": size})
     };
@@ -61,7 +65,7 @@ fn put(ws: &Workspace, digest: &Sha256, layers: &[(String, Vec<u8>)]) {
     let manifest = json!({"schemaVersion": 2, "config": config, "layers": layers}).to_string();
     let media_type = "application/vnd.oci.image.manifest.v1+json".to_owned();
     let tag = format!("sha256-{}.sig", digest.hex());
-    to.put_manifest(&image, &media_type, manifest.as_bytes(), Some(&tag)).unwrap();
+    to.put_manifest(image, &media_type, manifest.as_bytes(), Some(&tag)).unwrap();
 }
 
 fn sign(ws: &Workspace, digest: &Sha256, signer: &str) {
@@ -202,4 +206,73 @@ fn components_are_looked_at() {
     sign(&ws, &images[2].2, "other");
     let component = format!("demo.invalid/openshift/components@{}: its signature", images[2].2);
     refused(&ws, &[&component, "is by another key, or garbage"]);
+}
+
+/// The images in a list of the layout, by architecture.
+fn instance(ws: &Workspace, list: &Sha256, architecture: &str) -> Sha256 {
+    let text = fs::read_to_string(ws.dir.join("layout/blobs/sha256").join(list.hex())).unwrap();
+    let list: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let all = list["manifests"].as_array().unwrap();
+    let found = all.iter().find(|one| one["platform"]["architecture"] == architecture).unwrap();
+    found["digest"].as_str().unwrap().parse().unwrap()
+}
+
+/// A signed list says who made the release; nodes judge the image that they pull, and so does what is recorded for them.
+#[test]
+fn a_signed_list_is_not_a_signed_image() {
+    let ws = on_layout("4.22");
+    demo::open("4.22-multi").unwrap().copy_to(&Directory::create(&ws.dir.join("layout")).unwrap()).unwrap();
+    let list = release("4.22-multi");
+    ws.edit("cluster.yaml", "oci:layout:4.22.0-demo", &format!("oci:layout@{list}"));
+    ws.edit("cluster.yaml", "\nrelease:", "\nreleaseKeys: [mine.pem]\nrelease:");
+    sign(&ws, &list, "mine");
+    let locked = ws.json(&["lock", "--update", "release"]);
+    let seen = &locked["signatures"];
+    assert_eq!(names(&seen["only-lists"]), ["release"], "{locked}");
+    assert_eq!(seen.get("release").map(names).unwrap_or_default(), Vec::<&str>::new(), "{locked}");
+    assert!(names(&seen["unsigned"]).iter().any(|name| name == "release"), "{locked}");
+    let doubt = names(&locked["not_verified"])[0].to_owned();
+    assert!(doubt.starts_with("only the multi-architecture list is signed"), "{doubt}");
+    let shown = ws.run(&["-q", "release", "info"]);
+    assert!(
+        shown.contains("signatures  release image signed as a list only") && shown.contains(&doubt),
+        "{shown}"
+    );
+    let said = ws.run(&["build", "-q", "check/signatures"]);
+    assert!(said.contains("has no signature of release") && said.contains("--recursive"), "{said}");
+
+    // The image for another architecture does not help.
+    sign(&ws, &instance(&ws, &list, "arm64"), "mine");
+    assert_eq!(names(&ws.json(&["lock", "--update", "signatures"])["signatures"]["only-lists"]), ["release"]);
+    sign(&ws, &instance(&ws, &list, "amd64"), "mine");
+    let locked = ws.json(&["lock", "--update", "signatures"]);
+    let id = locked["signatures"]["keys"]["mine.pem"].as_str().unwrap().to_owned();
+    assert_eq!(names(&locked["signatures"]["release"]), [id.as_str()]);
+    assert_eq!(names(&ws.json(&["release", "info"])["signatures"]["release"]), [id.as_str()]);
+    // A good signature of the list does not cover a wrong one of the image.
+    sign(&ws, &instance(&ws, &list, "amd64"), "other");
+    refused(&ws, &["is wrong: it is by another key, or garbage"]);
+}
+
+/// Keys that somebody pins are honoured with a demo release too: it is not signed.
+#[test]
+fn a_demo_release_has_no_signature_to_verify() {
+    let ws = Workspace::example();
+    ws.write("mine.pem", &key("mine").public_pem());
+    ws.edit("cluster.yaml", "\nrelease:", "\nreleaseKeys: [mine.pem]\nrelease:");
+    insta::assert_snapshot!(ws.run(&["lock"]), @"
+    [stderr]
+    error: `demo:4.18` is part of tinderbox and not signed, and `releaseKeys` of cluster.yaml asks for a signature
+    hint: nothing was locked; remove `releaseKeys` while you use a demo release, or choose a signed release
+    [exit 1]
+    ");
+    refused(&ws, &["`demo:4.18` is part of tinderbox and not signed"]);
+    let said = ws.run(&["build", "release/images"]);
+    assert!(said.contains("not verified with the keys in `releaseKeys`"), "{said}");
+    ws.edit("cluster.yaml", "[mine.pem]", "[]");
+    ws.build(&["release/images"]);
+    assert!(
+        ws.run(&["-q", "release", "info"])
+            .contains("signatures  none: the demo release is part of tinderbox")
+    );
 }

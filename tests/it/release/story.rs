@@ -269,3 +269,17 @@ fn a_resource_without_its_crd_is_named() {
         );
     }
 }
+
+/// A destination without a directory would be the current one.
+#[test]
+fn a_mirror_needs_a_directory() {
+    let ws = Workspace::example().prebuilt();
+    let before = crate::harness::list(&ws.dir);
+    for destination in ["oci:", "oci::4.18", "oci:mirror:"] {
+        let said = ws.run(&["-q", "release", "mirror", destination]);
+        let missing = if destination == "oci:mirror:" { "tag" } else { "directory" };
+        assert!(said.contains(&format!("`{destination}` names no {missing}")), "{said}");
+        assert!(said.contains("hint: write oci:DIR or oci:DIR:TAG") && said.contains("[exit 2]"), "{said}");
+    }
+    assert_eq!(crate::harness::list(&ws.dir), before);
+}

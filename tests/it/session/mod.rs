@@ -102,6 +102,50 @@ fn build_makes_what_is_missing_once() {
     "#);
 }
 
+/// What cluster.yaml asks for and only `--update` pins: `lock` says what a build would say, and changes nothing.
+#[test]
+fn lock_says_what_it_does_not_pin() {
+    let ws = Workspace::example();
+    ws.json(&["lock"]);
+    let before = fs::read(ws.dir.join("cluster.lock")).unwrap();
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
+    insta::assert_snapshot!(ws.run(&["lock"]), @"
+    not pinned: cluster.yaml asks for release `demo:4.19`, and cluster.lock pins `demo:4.18`
+      `tinderbox lock --update release` pins what cluster.yaml asks for; `tinderbox lock --update release=demo:4.18` writes the other into cluster.yaml
+    [exit 1]
+    ");
+    let output = ws.output(&["lock", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(document["behind"]["problem"].as_str().unwrap().contains("demo:4.19"), "{document}");
+    assert_eq!(fs::read(ws.dir.join("cluster.lock")).unwrap(), before);
+    // Both ways out.
+    assert!(ws.run(&["lock", "--update", "release=demo:4.18"]).contains("[exit 0]"));
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
+    assert!(ws.run(&["lock", "--update", "release"]).contains("[exit 0]"));
+    assert!(ws.run(&["lock"]).contains("everything is pinned\n[exit 0]"));
+}
+
+/// A lock that cannot be read: what to keep, and what is lost without it.
+#[test]
+fn a_damaged_lock_is_mended_and_not_deleted() {
+    let ws = Workspace::example();
+    ws.json(&["lock"]);
+    let whole = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+    ws.write("cluster.lock", &format!("{whole}\n<<<<<<< HEAD\n"));
+    let said = ws.run(&["lock"]);
+    assert!(said.contains("hint: restore it from git; else keep its `version`, `epoch`"), "{said}");
+    assert!(said.contains("every certificate is another one"), "{said}");
+    // What the hint says works: the rest comes back.
+    let kept: Vec<&str> = whole
+        .lines()
+        .filter(|line| line.starts_with("version = 1") || line.starts_with("epoch = "))
+        .collect();
+    ws.write("cluster.lock", &(kept.join("\n") + "\n"));
+    assert!(ws.run(&["lock"]).contains("[exit 0]"));
+    assert_eq!(fs::read_to_string(ws.dir.join("cluster.lock")).unwrap(), whole);
+}
+
 /// `init --from` makes the cluster.yaml for an install-config, which then builds.
 #[test]
 fn init_from_an_install_config() {

@@ -23,7 +23,9 @@ use self::layer::{Layer, Wanted};
 use super::{BuildError, Builder, Grants, Job, JobError};
 use crate::base::value::Value;
 use crate::engine::drv::BuilderId;
-use crate::engine::registry::{self, Descriptor, ImageName, Images, Reference, RegistryError, Sha256};
+use crate::engine::registry::{
+    self, Descriptor, ImageName, Images, Located, Reference, RegistryError, Sha256,
+};
 use crate::engine::tree::{Hashing, TreeWriter};
 
 /// The paths that a layer unpacks to, below `dir`, with the budget of a very small image: for tests.
@@ -47,6 +49,10 @@ pub(crate) fn list_layer(
 struct OneBlob<'b>(&'b [u8]);
 
 impl Images for OneBlob<'_> {
+    fn locate(&self, image: &ImageName, _: &Sha256) -> registry::Result<Located> {
+        Ok(Located::by_its_name(image))
+    }
+
     fn resolve(&self, _: &ImageName) -> registry::Result<Sha256> {
         Ok(Sha256::of(self.0))
     }

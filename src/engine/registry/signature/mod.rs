@@ -220,29 +220,35 @@ impl Signature {
     }
 }
 
+/// A manifest of an image: the image's own, or one of those in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Instance {
+    pub(crate) digest: Sha256,
+    /// Whether it is a list. Nodes pull, and judge, only what is not one.
+    pub(crate) is_list: bool,
+}
+
 /// An image and, if it is a list, those of its images that a machine of this architecture, or any, would get.
 pub(crate) fn instances(
     images: &dyn Images,
     image: &ImageName,
     digest: &Sha256,
     platforms: Platforms<'_>,
-) -> Result<Vec<Sha256>> {
+) -> Result<Vec<Instance>> {
     let only: Option<&Architecture> = match platforms {
         Platforms::All => None,
         Platforms::Only(architecture) => Some(architecture),
     };
-    let mut found = vec![*digest];
+    let mut found = Vec::new();
     let mut now = vec![*digest];
     for _ in 0..=LISTS {
         let mut next = Vec::new();
         for digest in now {
             let (_, bytes) = images.manifest(image, &digest)?;
-            next.extend(children(image, &bytes, only)?.unwrap_or_default());
+            let children = children(image, &bytes, only)?;
+            found.push(Instance { digest, is_list: children.is_some() });
+            next.extend(children.unwrap_or_default());
         }
-        if next.is_empty() {
-            break;
-        }
-        found.extend(&next);
         now = next;
     }
     Ok(found)

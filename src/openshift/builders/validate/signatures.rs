@@ -110,7 +110,8 @@ fn signed(
         report.hint(hint);
     };
     const COPY: &str = "`tinderbox release mirror` copies signatures with images, then `tinderbox lock --update signatures` \
-                        sees them; `releaseImagePolicy: false` in cluster.yaml is for test releases that nobody signed";
+                        sees them; of a multi-architecture image nodes judge the image for their own, not the list (`cosign sign \
+                        --recursive` signs both); `releaseImagePolicy: false` in cluster.yaml is for test releases that nobody signed";
     let unsigned: Vec<&str> =
         seen.texts("unsigned").into_iter().filter(|name| covered.contains_key(name)).collect();
     if !unsigned.is_empty() {

@@ -6,9 +6,9 @@ use std::process::{Command, Output};
 use tinderbox::internals::demo::{self, Demo};
 use tinderbox::internals::registry::{ImageName, Images as _, Platforms, Remote, Sha256, copy_image};
 
-use super::refused;
+use super::{put_to, refused, statement};
 use crate::harness::{Workspace, left_out, names};
-use crate::registry::host::Registry;
+use crate::registry::host::{Registry, have};
 
 const VERSION: &str = "4.22";
 
@@ -27,6 +27,15 @@ impl Lab {
             left_out("real signatures", "cosign; .ci/newer-parts brings Debian trixie's");
             return None;
         }
+        let lab = Self::unsigned()?;
+        for key in ["mine", "other"] {
+            lab.cosign(&["generate-key-pair", "--output-key-prefix", key]);
+        }
+        Some(lab)
+    }
+
+    /// The same without cosign.
+    fn unsigned() -> Option<Self> {
         let registry = Registry::start()?;
         let remote = Remote::new(registry.access()).unwrap();
         let demo = demo::open(VERSION).unwrap();
@@ -48,9 +57,6 @@ impl Lab {
         let release = format!("release: demo.invalid/openshift/release@{}", lab.release());
         lab.ws.edit("cluster.yaml", "release: demo:4.18", &release);
         lab.ws.write("ca.crt", &lab.registry.ca);
-        for key in ["mine", "other"] {
-            lab.cosign(&["generate-key-pair", "--output-key-prefix", key]);
-        }
         Some(lab)
     }
 
@@ -102,6 +108,66 @@ impl Lab {
         let to: ImageName = format!("{}/ocp/release:{tag}", self.registry.address).parse().unwrap();
         copy_image(&self.remote, &self.remote, from, &to, digest, Platforms::All, &mut |_| {}).unwrap();
     }
+}
+
+/// As Red Hat signs: RSA with 4096 bits, PKCS#1 v1.5, SHA-256, over the statement; here by openssl, which judges too.
+#[test]
+fn lock_and_openssl_agree_about_rsa() {
+    if !have("openssl", "openssl") {
+        return;
+    }
+    let Some(lab) = Lab::unsigned() else { return };
+    let ws = &lab.ws;
+    let openssl = |args: &[&str]| {
+        let output = Command::new("openssl").args(args).current_dir(&ws.dir).output().unwrap();
+        assert!(output.status.success(), "openssl {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    for key in ["mine", "other"] {
+        openssl(&["genrsa", "-out", &format!("{key}.key"), "4096"]);
+        openssl(&["rsa", "-in", &format!("{key}.key"), "-pubout", "-out", &format!("{key}.pub")]);
+    }
+    let signed = |key: &str, text: &str, options: &[&str]| {
+        ws.write("statement", text);
+        openssl(&[&["dgst", "-sha256", "-sign", key, "-out", "signature"], options, &["statement"]].concat());
+        std::fs::read(ws.dir.join("signature")).unwrap()
+    };
+    let put = |text: &str, signature: Vec<u8>| {
+        put_to(&lab.remote, &lab.mirrored("release"), &lab.release(), &[(text.to_owned(), signature)]);
+    };
+    let text = statement(&lab.release(), "quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64");
+    let place = format!("{}/ocp/release", lab.registry.address);
+    ws.relock();
+    ws.edit("cluster.yaml", "\nrelease:", "\nreleaseKeys: [mine.pub]\nrelease:");
+    refused(ws, &["is not signed", &place]);
+
+    put(&text, signed("other.key", &text, &[]));
+    refused(ws, &["its signature at", &place, "it is by another key, or garbage"]);
+    let other =
+        statement(&Sha256::of(b"another image"), "quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64");
+    put(&other, signed("mine.key", &other, &[]));
+    refused(ws, &["is wrong: it is for another image, `sha256:"]);
+    put(&text, b"garbage".to_vec());
+    refused(ws, &["it is by another key, or garbage"]);
+    // The same key, the same statement, another padding: nodes refuse it.
+    let padding = ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:-1"];
+    put(&text, signed("mine.key", &text, &padding));
+    refused(ws, &["it is by another key, or garbage"]);
+
+    let signature = signed("mine.key", &text, &[]);
+    assert_eq!(signature.len(), 512);
+    openssl(&["dgst", "-sha256", "-verify", "mine.pub", "-signature", "signature", "statement"]);
+    put(&text, signature);
+    let locked = ws.json(&["lock"]);
+    let id = locked["signatures"]["keys"]["mine.pub"].as_str().unwrap().to_owned();
+    assert_eq!(names(&locked["signatures"]["release"]), [id.as_str()], "{locked}");
+    // The mirror has it after a copy, byte for byte.
+    let copied = ws.json(&["release", "mirror", &format!("{}/copy", lab.registry.address)]);
+    assert_eq!(copied["signatures"], 1, "{copied}");
+    let shown = ws.run(&["-q", "release", "info"]);
+    assert!(
+        shown.contains(&format!("signatures  release image signed by mine.pub ({})", &id[..12])),
+        "{shown}"
+    );
 }
 
 #[test]
