@@ -1,4 +1,4 @@
-//! The foundation: digests, files, values, versions, YAML, keys and certificates, events, hints, secrets.
+//! The foundation: digests, files, values, versions, JSON, YAML, keys and certificates, events, hints, secrets.
 //!
 //! Knows nothing of builds, clusters or the terminal. `fs` is the only module that touches the file system, `process`
 //! the only one that starts programs of the host.
@@ -8,6 +8,7 @@ pub(crate) mod event;
 pub(crate) mod fs;
 pub(crate) mod git_index;
 pub(crate) mod hint;
+pub(crate) mod json;
 pub(crate) mod pki;
 pub(crate) mod process;
 pub(crate) mod redact;

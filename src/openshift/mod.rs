@@ -11,6 +11,7 @@
 //! | `builders` | the OpenShift builders, and the set of all builders |
 //! | `ignition`, `iso` | node configurations, and the live ISO's reserved areas |
 //! | `image_policy` | which images nodes pull only if they are signed |
+//! | `nmstate` | a node's own network: from NMState to NetworkManager keyfiles |
 //! | `patch` | patches of Kubernetes objects |
 //! | `pod` | a static pod's flags, and the node paths of the files that they name |
 //! | `schema` | validates objects against OpenAPI schemas and Kubernetes' types, like the API server |
@@ -25,6 +26,7 @@ pub(crate) mod image_policy;
 pub(crate) mod iso;
 pub(crate) mod knowledge;
 pub(crate) mod lock;
+pub(crate) mod nmstate;
 pub(crate) mod patch;
 pub(crate) mod pod;
 pub(crate) mod release;

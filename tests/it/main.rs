@@ -32,6 +32,7 @@
 //! | `delta` | the CRDs of two real releases, compared by field |
 //! | `host::page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
+//! | `network` | nodes that describe their own networks: keyfiles on the node, ports of the machine, read by NetworkManager's library |
 //! | `host::realize` | a real libvirt: what would be done, what stands in the way, and machines that boot there |
 //! | `lab` | off by default: what OpenShift's own programs make of our artifacts, where somebody has them (docs/lab.md) |
 //! | `versions` | every version of the demo release with every topology; what each brings |
@@ -76,6 +77,7 @@ mod layers;
 mod manifests;
 mod masking;
 mod mco;
+mod network;
 mod node_tuning;
 mod parity;
 mod patches;

@@ -106,6 +106,7 @@ mod tests {
     use super::super::{Source, documents, flow, go_documents};
     use super::*;
     use crate::base::hint::Problems;
+    use crate::base::json::canonical;
 
     /// What the API server would get, as JSON.
     fn json(node: &YamlNode) -> serde_json::Value {
@@ -130,7 +131,7 @@ mod tests {
         let found = go_documents(Source { name: "f.yaml", text }, &mut problems);
         match problems.0.first() {
             Some(problem) => format!("{}: {}", problem.place, problem.message),
-            None => found.iter().map(|node| json(node).to_string()).collect::<Vec<_>>().join(" "),
+            None => found.iter().map(|node| canonical(&json(node))).collect::<Vec<_>>().join(" "),
         }
     }
 

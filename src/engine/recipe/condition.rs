@@ -9,10 +9,12 @@
 //! | `proxy and release >= 4.19` | both hold |
 //! | `fips or proxy and release >= 4.19` | one of the two holds; `and` binds first |
 //!
-//! In a comparison, a name may be an alias for a longer field path: the caller defines them.
+//! `node.` is the element of a recipe with `for_each`. In a comparison, a name may be an alias for a longer field path:
+//! the caller defines them.
 
 use super::graph::Absent;
 use super::parse::{At, Recipe};
+use super::resolve::Each;
 use crate::base::hint::{Hint, Problem, Problems};
 use crate::base::value::Value;
 use crate::base::version::{Version, VersionRange};
@@ -40,7 +42,7 @@ enum Wanted<'t> {
 pub(super) fn evaluate(
     recipe: &Recipe,
     when: &At,
-    fields: &Fields,
+    (fields, each): (&Fields, Option<&Each>),
     aliases: &Aliases<'_>,
     problems: &mut Problems,
 ) -> Outcome {
@@ -60,7 +62,12 @@ pub(super) fn evaluate(
                 }
             };
             let alias = aliases.iter().find(|(alias, _)| *alias == name && !matches!(wanted, Wanted::Set));
-            match fields.project(alias.map_or(name, |(_, path)| *path)) {
+            let path = alias.map_or(name, |(_, path)| *path);
+            let path = match (each, path.strip_prefix("node.")) {
+                (Some(Each::Element(node)), Some(rest)) => format!("nodes.{node}.{rest}"),
+                _ => path.to_owned(),
+            };
+            match fields.project(&path) {
                 Ok(found) => {
                     outcome.reads.extend(found.reads.into_iter().map(|read| read.path));
                     first_unmet = first_unmet.or_else(|| unmet(part, name, &wanted, &found.value));

@@ -29,7 +29,7 @@ pub(super) struct Draft {
 
 /// The subject of one instance of a `for_each` recipe.
 #[derive(Debug, Clone)]
-enum Each {
+pub(super) enum Each {
     /// A list element, `{node}` in the recipe's texts; `node.…` in `[config]` are its fields.
     Element(String),
     /// A name that the recipe lists, `{each}` in its texts.
@@ -55,12 +55,19 @@ pub(super) fn expand(
 ) -> Vec<Draft> {
     let mut drafts = Vec::new();
     for (at, recipe) in recipes.iter().enumerate() {
-        let when = recipe.when.as_ref();
-        let outcome = when.map(|when| condition::evaluate(recipe, when, fields, aliases, problems));
-        let Outcome { reads, unmet } = outcome.unwrap_or_default();
-        let why = recipe.none.clone().map(Absent::Never).or(unmet);
-        let absent = why.map(|why| Missing { why, reads: reads.clone() });
+        let outcome = |each: Option<&Each>, problems: &mut Problems| {
+            let when = recipe.when.as_ref();
+            when.map(|when| condition::evaluate(recipe, when, (fields, each), aliases, problems))
+                .unwrap_or_default()
+        };
+        // Evaluated once, unless it is about the element.
+        let own = recipe.when.as_ref().is_some_and(|when| when.text.contains("node."));
+        let common = if own { Outcome::default() } else { outcome(None, problems) };
         for each in instances(recipe, fields, problems) {
+            let Outcome { reads, unmet } =
+                if own { outcome(each.as_ref(), problems) } else { common.clone() };
+            let why = recipe.none.clone().map(Absent::Never).or(unmet);
+            let absent = why.map(|why| Missing { why, reads: reads.clone() });
             let written = recipe.name.as_ref().map_or(&recipe.stem, |name| &name.text);
             let leaf = substitute(written, each.as_ref());
             if !is_name(&leaf) {
@@ -72,7 +79,7 @@ pub(super) fn expand(
                 continue;
             }
             let name = if recipe.folder.is_empty() { leaf } else { format!("{}/{leaf}", recipe.folder) };
-            drafts.push(Draft { recipe: at, name, each, when: reads.clone(), absent: absent.clone() });
+            drafts.push(Draft { recipe: at, name, each, when: reads, absent });
         }
     }
     // Of several recipes with the same name, the one that applies comes first.

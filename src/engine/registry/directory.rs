@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::layout::{Files, IMAGE_NAME, Layout, REF_NAME, blob_name};
 use super::{Descriptor, ImageName, LAYOUT, MediaType, RegistryError, Result, Sha256, Target, Verified};
 use crate::base::fs::{self, At};
+use crate::base::json::canonical;
 
 /// Files below a directory.
 pub(super) struct Plain(pub(super) PathBuf);
@@ -81,7 +82,7 @@ impl Directory {
             None => {}
         }
         manifests.push(entry);
-        fs::replace(&path, index.to_string().as_bytes(), 0o644)?;
+        fs::replace(&path, canonical(&index).as_bytes(), 0o644)?;
         Ok(())
     }
 }

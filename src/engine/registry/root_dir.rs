@@ -13,6 +13,7 @@ use sha2::Digest as _;
 use super::image::MANIFEST_TYPES;
 use super::{Descriptor, ImageName, Images, Located, MediaType, RegistryError, Result, Sha256, Verified};
 use crate::base::fs;
+use crate::base::json::canonical;
 
 const LAYER_TYPE: &str = "application/vnd.oci.image.layer.v1.tar";
 const CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
@@ -85,7 +86,7 @@ impl RootDir {
         if let Some(parameters) = parameters {
             config["config"] = parameters;
         }
-        let config = described(CONFIG_TYPE, config.to_string().into_bytes());
+        let config = described(CONFIG_TYPE, canonical(&config).into_bytes());
         let [.., manifest_type, _] = MANIFEST_TYPES;
         let manifest = serde_json::json!({
             "schemaVersion": 2,
@@ -93,7 +94,7 @@ impl RootDir {
             "config": shown(&config.0),
             "layers": [shown(&layer)],
         });
-        let manifest = manifest.to_string().into_bytes();
+        let manifest = canonical(&manifest).into_bytes();
         Ok(Self { root, entries, manifest: (Sha256::of(&manifest), manifest), config, layer, unreadable })
     }
 

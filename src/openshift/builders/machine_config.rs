@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 
 use super::{BuildError, Builder, Job, JobError};
 use crate::base::hint::Problems;
+use crate::base::json::canonical;
 use crate::base::yaml::{self, Source};
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
@@ -87,7 +88,7 @@ impl Builder for MachineConfig {
             ))
             .into());
         }
-        let line = |value: &Json| value.to_string() + "\n";
+        let line = |value: &Json| canonical(value) + "\n";
         out.write_secret("machine-config.json", line(&config).as_bytes(), false)?;
         out.write_secret("config.ign", line(ignition).as_bytes(), false)?;
         out.write("name", format!("{name}\n").as_bytes(), false)?;

@@ -7,6 +7,7 @@ mod identity;
 mod ignition;
 mod iso;
 mod machine_config;
+mod nmstate;
 mod objects;
 mod patch;
 mod pki;
@@ -38,6 +39,7 @@ pub const ALL: Builders = Builders(&[
     &Template,
     &Run { inspect: secrets::empty },
     &machine_config::MachineConfig,
+    &nmstate::Nmstate,
     &ignition::Ignition,
     &tree::Tree,
     &patch::Patches,

@@ -13,6 +13,7 @@ use super::files::File;
 use super::inputs::{At, Inputs, JOIN, at, v4};
 use super::machines;
 use super::model::ClusterNetwork;
+use super::node_network;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
 
@@ -29,6 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "families", run: families },
     Check { name: "machine-size", run: machines::sizes },
     Check { name: "networks-disjoint", run: networks_disjoint },
+    Check { name: "node-network", run: node_network::reachable },
     Check { name: "replicas", run: replicas },
 ];
 

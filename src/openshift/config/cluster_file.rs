@@ -103,6 +103,17 @@ pub(super) const NODES: &[Row] = &[
         .not_empty()
         .seen_as("ips"),
     nullable("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed."),
+    field(
+        "interfaces",
+        Kind::List(INTERFACES),
+        "The machine's Ethernet ports, for `networkConfig`; as in agent-config.yaml. In place of `mac`.",
+    ),
+    field(
+        "networkConfig",
+        Kind::Document("an NMState document"),
+        "The node's network as NMState: bonds, VLANs, several ports, routes, DNS, DHCP. In place of what follows from `ip` and \
+         `network`; `ip` stays the address that the cluster knows the node by.",
+    ),
     field("vcpus", Kind::Int { min: 1, max: 1024 }, "Virtual CPUs; 4 by default.").default("4"),
     field(
         "memory",
@@ -123,6 +134,11 @@ pub(super) const NODES: &[Row] = &[
         "The disk that the node's live ISO installs to; by default `/dev/vda`, the first of a virtual machine.",
     )
     .default("/dev/vda"),
+];
+
+const INTERFACES: &[Row] = &[
+    field("name", Kind::Text(&syntax::INTERFACE), "What `networkConfig` calls it.").required(),
+    field("macAddress", Kind::Text(&syntax::MAC), "How the machine recognises it.").required(),
 ];
 
 const CLUSTER_NAME: (File, &str) = (File::Install, "metadata.name");

@@ -120,20 +120,21 @@ impl Files {
         self.origin(file, written.map_or(field, String::as_str))
     }
 
-    /// install-config's own data, every leaf with its own line.
-    pub(super) fn as_written(&self, given: &Given, path: &str) -> Field {
+    /// A file's own data, every leaf with its own line.
+    pub(super) fn as_written(&self, file: File, given: &Given, path: &str) -> Field {
         match given {
             Given::Map(map) if !map.is_empty() => {
                 let field = |(name, given): (&String, &Given)| {
-                    (name.clone(), self.as_written(given, &join(path, name)))
+                    (name.clone(), self.as_written(file, given, &join(path, name)))
                 };
                 Field::Map(map.iter().map(field).collect())
             }
             Given::List(items) if !items.is_empty() => {
-                let element = |(index, item)| self.as_written(item, &self.install.element(path, index, item));
+                let element =
+                    |(index, item)| self.as_written(file, item, &self.of(file).element(path, index, item));
                 Field::List(items.iter().enumerate().map(element).collect())
             }
-            leaf => Field::leaf(leaf.written(), self.origin(File::Install, path)),
+            leaf => Field::leaf(leaf.written(), self.origin(file, path)),
         }
     }
 }

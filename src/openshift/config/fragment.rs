@@ -109,6 +109,7 @@ impl Walk<'_> {
                 None
             }
             (Kind::Map(fields), YamlData::Map(entries)) => Some(self.map(path, line, entries, fields)),
+            (Kind::Document(_), data @ YamlData::Map(_)) => self.document(path, line, data),
             (Kind::Named(fields), YamlData::Map(entries)) => Some(self.named(path, entries, fields)),
             (Kind::List(fields), YamlData::List(items)) => Some(self.list(path, items, fields)),
             (Kind::Texts(syntax) | Kind::OneOrMore(syntax), YamlData::List(items)) => {
@@ -176,6 +177,48 @@ impl Walk<'_> {
             self.report(&join(path, field.name), line, "required, and not given", Some(hint));
         }
         Given::Map(map)
+    }
+
+    /// Keeps everything as it is, with its lines. Elements of lists are addressed by index: names may repeat.
+    fn document(&mut self, path: &str, line: usize, data: YamlData) -> Option<Given> {
+        self.lines.insert(path.to_owned(), line);
+        match data {
+            YamlData::Map(entries) => {
+                let mut map = BTreeMap::new();
+                for YamlEntry { key, line, value, .. } in
+                    entries.into_iter().filter(|entry| !entry.value.is_null())
+                {
+                    if let Some(given) = self.document(&join(path, &key), line, value.data) {
+                        map.insert(key, given);
+                    }
+                }
+                Some(Given::Map(map))
+            }
+            YamlData::List(items) => {
+                let items = items.into_iter().enumerate();
+                let given = items.filter_map(|(index, item)| {
+                    self.document(&join(path, &index.to_string()), item.line, item.data)
+                });
+                Some(Given::List(given.collect()))
+            }
+            YamlData::Scalar { text, plain } => {
+                let resolved = if plain { yaml::resolve(&text) } else { yaml::Scalar::Text };
+                let whole = |number: i128| i64::try_from(number).ok().map(Scalar::Int);
+                let scalar = match resolved {
+                    yaml::Scalar::Null => return None,
+                    yaml::Scalar::Bool(value) => Some(Scalar::Bool(value)),
+                    yaml::Scalar::Int(number) => whole(number),
+                    yaml::Scalar::Float(_) => None,
+                    yaml::Scalar::Text => Some(Scalar::Text(text.clone())),
+                };
+                let Some(scalar) = scalar else {
+                    let hint = Some("put it in quotes if it is a text".to_owned());
+                    self.report(path, line, format!("{} is not a whole number", shown(&text)), hint);
+                    return None;
+                };
+                Some(Given::Leaf { written: scalar.value(), scalar })
+            }
+        }
     }
 
     fn named(&mut self, path: &str, entries: Vec<YamlEntry>, fields: &'static [Row]) -> Given {

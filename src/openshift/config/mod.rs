@@ -5,7 +5,7 @@
 //! | step | type | what happens | files |
 //! |---|---|---|---|
 //! | fragments | `Fragment` | one file by its field table: values parsed and typed, unknown fields, lines | `spec`, `syntax`, `words`, `given`, `fragment`, `install_config`, `platform`, `cluster_file`, `schema` |
-//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `pull_secret`, `inputs`, `rules`, `checks`, `machines` |
+//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `pull_secret`, `inputs`, `rules`, `checks`, `machines`, `node_network` |
 //! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `derived`, `release` |
 //!
 //! Recipes see the result as [`Fields`](crate::engine::fields::Fields): a tree of leaves, each with the lines that set
@@ -25,6 +25,7 @@ mod inputs;
 mod install_config;
 mod machines;
 mod model;
+mod node_network;
 mod platform;
 mod projection;
 mod pull_secret;

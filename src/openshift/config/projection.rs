@@ -76,7 +76,7 @@ impl Cluster {
             ("platform.name", of_platform(self.platform.name())),
             ("platform.type", of_platform(self.platform.infrastructure_type())),
             ("proxy.exceptions", self.exceptions()),
-            ("installConfig", files.as_written(&files.install.given, "")),
+            ("installConfig", files.as_written(Install, &files.install.given, "")),
         ];
         derived.extend(self.topology());
         derived.extend(self.node_fields(&domain));
@@ -245,6 +245,7 @@ impl Rows<'_> {
                     .collect(),
             ),
             (Kind::Named(_), _) => Field::Map(Tree::new()),
+            (Kind::Document(_), Some(given)) => self.files.as_written(self.file, given, at),
             (Kind::List(rows), Some(Given::List(items))) if !items.is_empty() => {
                 let path = |index, item| self.files.of(self.file).element(at, index, item);
                 let items = items.iter().enumerate();

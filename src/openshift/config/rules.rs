@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::fragment::{Fragment, join};
 use super::inputs::Inputs;
+use super::node_network;
 use super::platform;
 use super::release::Release;
 use super::words::{Architecture, Role};
@@ -16,6 +17,7 @@ pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
         bootstrap,
         names,
         macs,
+        node_network::documents,
         proxy,
         mirrors,
         features,
@@ -30,7 +32,13 @@ pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
 }
 
 impl Fragment {
-    fn report(&self, problems: &mut Problems, field: &str, message: impl Into<String>, hint: &str) {
+    pub(super) fn report(
+        &self,
+        problems: &mut Problems,
+        field: &str,
+        message: impl Into<String>,
+        hint: &str,
+    ) {
         problems.push(self.problem(field, message).hint(Some(hint.to_owned())));
     }
 }
@@ -86,13 +94,17 @@ fn names(inputs: &Inputs<'_>, problems: &mut Problems) {
 fn macs(inputs: &Inputs<'_>, problems: &mut Problems) {
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     for node in &inputs.nodes {
-        let Some(mac) = node.given.get::<String>("mac") else { continue };
-        if let Some(other) = first.get(mac.as_str()) {
-            let message = format!("`{mac}` is also the MAC of `{other}`");
-            let hint = "give every node its own, or leave it out: it then follows from the seed";
-            inputs.cluster.report(problems, &join(&node.field, "mac"), message, hint);
-        } else {
-            first.insert(mac, &node.field);
+        let own = node.given.get::<String>("mac").map(|mac| (mac.as_str(), join(&node.field, "mac")));
+        let ports =
+            node_network::ports(inputs, node).map(|(field, port)| (port.mac, join(&field, "macAddress")));
+        for (mac, field) in own.into_iter().chain(ports) {
+            if let Some(other) = first.get(mac) {
+                let message = format!("`{mac}` is also the MAC of `{other}`");
+                let hint = "give every node its own, or leave it out: it then follows from the seed";
+                inputs.cluster.report(problems, &field, message, hint);
+            } else {
+                first.insert(mac, &node.field);
+            }
         }
     }
 }

@@ -46,6 +46,7 @@ fn of(kind: &Kind) -> Map<String, Value> {
         Kind::List(fields) => json!({"type": "array", "items": object(fields)}),
         Kind::Map(fields) => return object(fields),
         Kind::Named(fields) => json!({"type": "object", "additionalProperties": object(fields)}),
+        Kind::Document(_) => json!({"type": "object"}),
         Kind::Refused(_) => json!(false),
     })
 }

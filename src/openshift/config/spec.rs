@@ -60,6 +60,8 @@ pub(super) enum Kind {
     Map(&'static [Row]),
     /// A map with user-defined keys.
     Named(&'static [Row]),
+    /// A document of another specification, kept as it is; the text says which.
+    Document(&'static str),
     /// Valid for the installer but not supported here; the text says what to do instead.
     Refused(&'static str),
 }
@@ -195,7 +197,7 @@ impl Kind {
             Self::Text(syntax) | Self::Lines(syntax) | Self::Texts(syntax) | Self::OneOrMore(syntax) => {
                 (syntax.parse)(text)
             }
-            Self::List(_) | Self::Map(_) | Self::Named(_) | Self::Refused(_) => None,
+            Self::List(_) | Self::Map(_) | Self::Named(_) | Self::Document(_) | Self::Refused(_) => None,
         }
     }
 
@@ -224,6 +226,7 @@ impl Kind {
             Self::OneOrMore(syntax) => format!("{} or a list of them", syntax.name),
             Self::List(_) => "a list of maps".to_owned(),
             Self::Map(_) | Self::Named(_) => "a map".to_owned(),
+            Self::Document(what) => (*what).to_owned(),
             Self::Refused(_) => "supported".to_owned(),
         }
     }

@@ -9,6 +9,7 @@ use std::io;
 use serde_json::json;
 use tar::{Builder, EntryType, Header};
 
+use crate::base::json::canonical;
 use crate::engine::registry::Sha256;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -90,7 +91,7 @@ pub(super) fn image(layers: &[&Layer], labels: &BTreeMap<&str, String>, architec
         "os": "linux",
         "rootfs": {"type": "layers", "diff_ids": layers.iter().map(|layer| Sha256::of(layer).to_string()).collect::<Vec<_>>()},
     });
-    let config = config.to_string().into_bytes();
+    let config = canonical(&config).into_bytes();
     let descriptor = |media_type: &str, bytes: &[u8]| json!({"mediaType": media_type, "digest": Sha256::of(bytes).to_string(), "size": bytes.len()});
     let manifest = json!({
         "schemaVersion": 2,
@@ -101,7 +102,7 @@ pub(super) fn image(layers: &[&Layer], labels: &BTreeMap<&str, String>, architec
     });
     let blobs = layers.iter().map(|layer| (*layer).clone()).chain([config]);
     Image {
-        manifest: manifest.to_string().into_bytes(),
+        manifest: canonical(&manifest).into_bytes(),
         blobs: blobs.map(|bytes| (Sha256::of(&bytes), bytes)).collect(),
     }
 }
@@ -117,5 +118,5 @@ pub(super) fn index(images: &[(&str, (Sha256, usize))]) -> Vec<u8> {
         })
     };
     let manifests: Vec<_> = images.iter().map(entry).collect();
-    json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests}).to_string().into_bytes()
+    canonical(&json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests})).into_bytes()
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::layer::{Entry, Layer, layer};
 use super::programs::{Contract, script};
 use super::{Content, Variant, Version, files};
+use crate::base::json::sorted;
 use crate::engine::registry::Sha256;
 use crate::openshift::knowledge::{Components, Release};
 
@@ -224,7 +225,7 @@ fn fill(bytes: &[u8], version: &Version, components: &BTreeMap<&'static str, Sha
 }
 
 fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+    format!("{:#}\n", sorted(value))
 }
 
 fn image_references(version: &Version, components: &BTreeMap<&'static str, Sha256>) -> Value {

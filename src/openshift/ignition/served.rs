@@ -5,7 +5,8 @@ use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Value, json};
 
-use super::{IgnitionError, Version, canonical};
+use super::{IgnitionError, Version};
+use crate::base::json::{canonical, sorted};
 
 /// The MachineConfig as served: a debugging aid of the machine-config daemon.
 pub(crate) const CONTENT_PATH: &str = "/etc/mcs-machine-config-content.json";
@@ -40,17 +41,4 @@ pub(crate) fn served(machine_config: &str, version: Version) -> Result<Served, I
     *config.ok_or_else(|| fail("has no spec.config"))? =
         json!({"ignition": {"version": version.to_string()}});
     Ok(Served { content, encapsulated: canonical(&value) })
-}
-
-/// The value with sorted keys.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            Value::Object(entries.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        scalar => scalar.clone(),
-    }
 }

@@ -6,6 +6,7 @@
 //! change it (never in both: the installer rejects two disks). And the node's config is not compressed separately:
 //! percent-encoded it is text, which xz compresses to half the size of base64-encoded gzip.
 
+use crate::base::json::canonical;
 use serde_json::json;
 
 /// The node's Ignition config on the live system.
@@ -26,7 +27,7 @@ pub(crate) fn unattended(dest: &str) -> String {
         "ignition": {"version": VERSION},
         "storage": {"files": [file(DEST, dest), installer]},
     });
-    format!("{config}\n")
+    canonical(&config) + "\n"
 }
 
 /// Escapes everything but letters, digits and `-._~`.

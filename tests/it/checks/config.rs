@@ -35,6 +35,17 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         Edit("install-config.yaml", "  - 172.30.0.0/16", "  - 10.128.0.0/16"),
         "networking.serviceNetwork",
     ),
+    (
+        "node-network",
+        &[],
+        Edit(
+            "cluster.yaml",
+            "ip: 192.168.126.110}",
+            "ip: 192.168.126.110, networkConfig: {interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, \
+             address: [{ip: 192.168.126.110, prefix-length: 24}]}}]}}",
+        ),
+        "nodes.worker-0.networkConfig: there is no default route for IPv4, and no DHCP that brings one",
+    ),
     ("replicas", &[], Edit("install-config.yaml", "replicas: 2", "replicas: 1"), "replicas"),
     // Around the cluster.
     (

@@ -96,7 +96,7 @@ fn bash_completes_what_the_cluster_has() {
     tinderbox tar: targets
     tinderbox show infra/ha: infra/haproxy infra/haproxy-pivoted
     tinderbox show ignition/master-0:/etc/hostn: ignition/master-0:/etc/hostname
-    tinderbox affects nodes.worker-0.i: nodes.worker-0.index nodes.worker-0.installDevice nodes.worker-0.ip nodes.worker-0.ips.0
+    tinderbox affects nodes.worker-0.i: nodes.worker-0.index nodes.worker-0.installDevice nodes.worker-0.interfaces nodes.worker-0.ip nodes.worker-0.ips.0
     tinderbox realize ssh work: worker-0 worker-1
     tinderbox -C [DIR] why static-pod/kube-a: static-pod/kube-apiserver
     tinderbox why static-pod/kube-a: nothing

@@ -452,6 +452,7 @@ fn checks() {
     passed  network-status                config.openshift.io/v1 Network has a service network in its spec, and the same in its status
     passed  networks-disjoint             machine, cluster and service networks do not overlap; hostPrefix fits and leaves room for every node
     passed  node-credentials              every node joins with a client certificate and a key of its own: CN=system:bootstrapper:<its name>, O=system:bootstrappers, valid for at most 14 days
+    passed  node-network                  a node with a networkConfig has its `ip` on an interface, a default route and a DNS server, or DHCP that brings them
     passed  openshift-config              the API server has `--openshift-config`, SecurityContextConstraint among its plug-ins and SystemMasters among its authorization modes; the file has the service network of Network `cluster`, and no flag says what the file overrules
     passed  operator-network              both config.openshift.io/v1 Network and operator.openshift.io/v1 Network exist, with equal CIDRs
     passed  pause-image                   CRI-O's pause image is the release's `pod` image, with the pull secret as its auth file
@@ -468,7 +469,7 @@ fn checks() {
     passed  strict-apply                  bootkube applies and replaces with `--validate=strict`: oc defaults to ignore
     passed  systemd-units                 units are of a kind that systemd has, parse, and have only sections of their kind; one that is enabled has [Install] too
     cel-bounds: warning: 4 fields of the release's CRDs, which `--json` lists; the first: 0000_10_config-operator_01_infrastructures-Default.crd.yaml: v1 spec.platformSpec.baremetal.apiServerInternalIPs[]: no `maxLength`, and the rule `size(self) == 2 && isIP(self[0]) && isIP(self[1]) ? ip(self[…` goes over it
-    70 checks: 70 passed, 4 warnings
+    71 checks: 71 passed, 4 warnings
     [stderr]
     warning: install-config.yaml has no sshKey: nobody can log in to a node, and `realize ssh`, `logs` and `gather` cannot reach one
     [exit 0]

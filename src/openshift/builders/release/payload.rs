@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::super::{BuildError, Builder, Job, JobError};
+use crate::base::json::sorted;
 use crate::base::value::Value;
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
@@ -109,7 +110,7 @@ fn with_images(references: &str, images: &BTreeMap<String, String>) -> Result<St
         let tag = tags.iter_mut().find(named).ok_or(format!("has no component `{component}`"))?;
         tag["from"]["name"] = image.as_str().into();
     }
-    Ok(format!("{stream:#}\n"))
+    Ok(format!("{:#}\n", sorted(&stream)))
 }
 
 #[cfg(test)]

@@ -82,6 +82,34 @@ const MISTAKES: &[(&str, &str)] = &[
     ("ip: 192.168.126.101", "ip: 192.168.126.101, mac: '01:00:00:00:00:00'"),
     ("ip: 192.168.126.101", "ip: 192.168.126.101, cpus: 4"),
     ("ip: 192.168.126.101", "ip: 192.168.126.101, installDevice: vda"),
+    ("ip: 192.168.126.101", "ip: 192.168.126.101, networkConfig: eno1"),
+    (
+        "ip: 192.168.126.101",
+        "ip: 192.168.126.101, networkConfig: {interfaces: [{name: eno1, type: ethrnet}]}",
+    ),
+    (
+        "ip: 192.168.126.101",
+        "ip: 192.168.126.101, networkConfig: {interfaces: [{name: eno1, type: ethernet, mtu: 1.5}]}",
+    ),
+    (
+        "ip: 192.168.126.101",
+        "ip: 192.168.126.101, networkConfig: {interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, \
+         address: [{ip: 192.168.126.110, prefix-length: 24}]}}]}",
+    ),
+    (
+        "ip: 192.168.126.101",
+        "ip: 192.168.126.101, interfaces: [{name: en01, macAddress: '52:54:00:00:00:01'}], \
+         networkConfig: {interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, dhcp: true}}]}",
+    ),
+    (
+        "ip: 192.168.126.101",
+        "ip: 192.168.126.101, interfaces: [{name: eno1, macAddress: '52:54:00:00:00:01'}]",
+    ),
+    (
+        "ip: 192.168.126.101",
+        "ip: 192.168.126.101, mac: '52:54:00:00:00:01', interfaces: [{name: eno1, macAddress: '52:54:00:00:00:01'}], \
+         networkConfig: {interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, dhcp: true}}]}",
+    ),
     ("\nvips:", "\nlibvirt: {domainType: xen}\nvips:"),
     ("\nvips:", "\npki: {keyAlgorithm: rsa-1024}\nvips:"),
     ("\nvips:", "\npki: {validity: {leaves: 1w}}\nvips:"),

@@ -219,7 +219,10 @@ fn a_disabled_check_is_not_run() {
 #[test]
 fn the_checks_have_names_and_reasons() {
     let names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
-    assert_eq!(names, ["addresses", "families", "machine-size", "networks-disjoint", "replicas"]);
+    assert_eq!(
+        names,
+        ["addresses", "families", "machine-size", "networks-disjoint", "node-network", "replicas"]
+    );
 }
 
 #[test]

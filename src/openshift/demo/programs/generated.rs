@@ -11,6 +11,7 @@ use super::controller::SIGSTORE;
 use super::manifests::{document, items, kind, name, scalar};
 use super::merge::file;
 use super::{Build, policies};
+use crate::base::json::canonical;
 use crate::openshift::ignition;
 
 const KUBELET: &str = "/etc/kubernetes/kubelet.conf";
@@ -92,7 +93,7 @@ fn kubelet(configs: &[Value], role: &str) -> Result<Value, String> {
 
 /// In base64, like the controller.
 fn kubelet_file(kubelet: &Value) -> Value {
-    let url = format!("data:text/plain;charset=utf-8;base64,{}", STANDARD.encode(format!("{kubelet}\n")));
+    let url = format!("data:text/plain;charset=utf-8;base64,{}", STANDARD.encode(canonical(kubelet) + "\n"));
     file(KUBELET, 420, url)
 }
 

@@ -6,13 +6,14 @@
 
 use serde_json::Value;
 
+use crate::base::json::sorted;
 use crate::base::yaml::{YamlData, YamlNode};
 use crate::openshift::schema;
 
 /// One YAML document, with a newline at its end.
 pub(super) fn write(value: &Value) -> String {
     let mut text = String::new();
-    block(value, 0, &mut text);
+    block(&sorted(value), 0, &mut text);
     text
 }
 

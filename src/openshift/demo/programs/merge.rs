@@ -148,6 +148,7 @@ pub(super) fn file(path: &str, mode: u32, source: String) -> Value {
 mod tests {
     use super::super::manifests::document;
     use super::*;
+    use crate::base::json::canonical;
 
     fn spec(configs: &[&str]) -> Result<Value, String> {
         let build = Build {
@@ -170,11 +171,11 @@ mod tests {
                  dropins: [{name: e}]}]}}}";
         let merged = spec(&[a, b]).unwrap();
         assert_eq!(
-            merged["config"]["storage"].to_string(),
+            canonical(&merged["config"]["storage"]),
             r#"{"files":[{"contents":{"source":"z"},"path":"/a"},{"path":"/b"}]}"#
         );
         assert_eq!(
-            merged["config"]["systemd"].to_string(),
+            canonical(&merged["config"]["systemd"]),
             r#"{"units":[{"contents":"c","dropins":[{"contents":1,"name":"d"},{"name":"e"}],"enabled":true,"name":"u"}]}"#
         );
         assert_eq!(merged["kernelArguments"].to_string(), r#"["a","b"]"#);

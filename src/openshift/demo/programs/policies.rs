@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::manifests::{items, kind, scalar};
 use super::merge::file;
+use crate::base::json::canonical;
 use crate::openshift::ignition;
 
 /// What images of a repository must have.
@@ -51,9 +52,8 @@ pub(super) fn files(objects: &[Value]) -> Vec<Value> {
 /// In the form of policy.json.
 fn policy(required: &Requirements) -> String {
     let accept = json!([{"type": "insecureAcceptAnything"}]);
-    json!({
+    canonical(&json!({
         "default": accept,
         "transports": {"atomic": required, "docker": required, "docker-daemon": {"": accept}},
-    })
-    .to_string()
+    }))
 }

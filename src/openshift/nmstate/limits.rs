@@ -1,0 +1,229 @@
+//! What a document must not have: settings that would be dropped without a word, secrets, and text that would become
+//! something else in a keyfile.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::{Port, Refusal, Survey, elements, name_of};
+use crate::base::hint::did_you_mean;
+use crate::base::value::Value;
+
+/// Types of interfaces that keyfiles can describe.
+const TYPES: [&str; 16] = [
+    "bond",
+    "dummy",
+    "ethernet",
+    "hsr",
+    "infiniband",
+    "ipvlan",
+    "linux-bridge",
+    "loopback",
+    "mac-vlan",
+    "mac-vtap",
+    "ovs-bridge",
+    "ovs-interface",
+    "veth",
+    "vlan",
+    "vrf",
+    "vxlan",
+];
+
+/// Fields of the whole document that end up in no keyfile.
+const DROPPED: [(&str, &str); 3] = [
+    ("hostname", "remove it: the node is called by its name in cluster.yaml"),
+    ("ovn", "remove it: a NodeNetworkConfigurationPolicy sets it once the cluster runs"),
+    ("ovs-db", "remove it: a NodeNetworkConfigurationPolicy sets it once the cluster runs"),
+];
+
+/// All other fields of a document.
+const FIELDS: [&str; 5] = ["description", "dns-resolver", "interfaces", "route-rules", "routes"];
+
+/// Fields of an interface that hold a secret.
+const SECRET: [&str; 4] = ["802.1x", "ipsec", "libreswan", "macsec"];
+
+/// Everything that is wrong with the document before the crate reads it.
+pub(super) fn check(document: &Value, ports: &[Port<'_>]) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    texts("", document, &mut refusals);
+    for (field, hint) in DROPPED {
+        if document.get(field).is_some() {
+            refusals.push(Refusal::new(field, "no keyfile can hold this", Some(hint)));
+        }
+    }
+    let fields = match document {
+        Value::Map(map) => map.keys().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    for field in fields {
+        if !FIELDS.contains(&field) && DROPPED.iter().all(|(dropped, _)| *dropped != field) {
+            let hint = did_you_mean(field, FIELDS).unwrap_or_else(|| format!("known: {}", FIELDS.join(", ")));
+            refusals.push(Refusal::new(field, "NMState has no such field", Some(&hint)));
+        }
+    }
+    for (index, route) in elements(document, &["routes", "config"]).enumerate() {
+        addresses(&format!("routes.config.{index}"), route, &mut refusals);
+    }
+    let survey = Survey::of(document);
+    if survey.interfaces.is_empty() {
+        let hint =
+            "list at least one, such as {name: eno1, type: ethernet, ipv4: {enabled: true, dhcp: true}}";
+        refusals.push(Refusal::new("", "there is no interface", Some(hint)));
+    }
+    let mut seen = BTreeSet::new();
+    for (index, one) in elements(document, &["interfaces"]).enumerate() {
+        let path = format!("interfaces.{index}");
+        interface(&path, one, &survey, &mut refusals);
+        let kind = one.get("type").and_then(Value::as_text).unwrap_or_default();
+        if !seen.insert((name_of(one), kind)) {
+            let message = format!("`{}` is described twice", name_of(one));
+            refusals.push(Refusal::new(path.clone(), message, Some("merge the two")));
+        }
+        if let Some(port) = ports.iter().find(|port| port.name == name_of(one)) {
+            identity(&path, one, *port, &mut refusals);
+        }
+    }
+    refusals
+}
+
+fn interface(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Vec<Refusal>) {
+    let text = |key: &str| interface.get(key).and_then(Value::as_text);
+    for key in ["name", "profile-name"] {
+        match text(key) {
+            Some(name) if is_name(name) => {}
+            None if key == "profile-name" => {}
+            None => refusals.push(Refusal::new(path, "an interface without a name", None)),
+            Some(name) => {
+                let hint = "at most 15 letters, digits, `-`, `_` and `.`, as the kernel has them";
+                let message = format!("`{}` is not a name of an interface", name.escape_debug());
+                refusals.push(Refusal::new(format!("{path}.{key}"), message, Some(hint)));
+            }
+        }
+    }
+    if let Some(kind) = text("type").filter(|kind| !TYPES.contains(kind) && !SECRET.contains(kind)) {
+        let hint = did_you_mean(kind, TYPES).unwrap_or_else(|| format!("known: {}", TYPES.join(", ")));
+        let message = format!("`{}` is not a type of interface that keyfiles describe", kind.escape_debug());
+        refusals.push(Refusal::new(format!("{path}.type"), message, Some(&hint)));
+    }
+    for key in SECRET {
+        if interface.get(key).is_some() || text("type") == Some(key) {
+            let hint = "put that connection into a MachineConfig below manifests/, as a file of mode 0600";
+            let message = "it holds a secret, and cluster.yaml is for everybody to read";
+            refusals.push(Refusal::new(format!("{path}.{key}"), message, Some(hint)));
+        }
+    }
+    if interface.get("alt-names").is_some() {
+        let hint = "remove it: keyfiles know an interface by one name";
+        refusals.push(Refusal::new(format!("{path}.alt-names"), "no keyfile can hold this", Some(hint)));
+    }
+    if let Some(state) = text("state").filter(|state| !matches!(*state, "up" | "down")) {
+        let message = format!(
+            "`state: {}` has no effect on a machine that boots for the first time",
+            state.escape_debug()
+        );
+        refusals.push(Refusal::new(
+            format!("{path}.state"),
+            message,
+            Some("`up` or `down`, or leave the interface out"),
+        ));
+    }
+    parents(path, interface, survey, refusals);
+}
+
+/// An interface on top of another names one of the document: the crate would ask the running system.
+fn parents(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Vec<Refusal>) {
+    for kind in ["vlan", "vxlan", "mac-vlan", "mac-vtap", "ipvlan", "infiniband"] {
+        let Some(base) = interface.get(kind).and_then(|own| own.get("base-iface")).and_then(Value::as_text)
+        else {
+            continue;
+        };
+        if base.is_empty() || survey.names().any(|name| name == base) {
+            continue;
+        }
+        let hint = did_you_mean(base, survey.names());
+        let message = format!("`{}` is not an interface of this document", base.escape_debug());
+        refusals.push(Refusal::new(format!("{path}.{kind}.base-iface"), message, hint.as_deref()));
+    }
+    if let Some(id) = interface.get("vlan").and_then(|vlan| vlan.get("id")) {
+        let number = id.as_int().or_else(|| id.as_text()?.parse().ok());
+        if !number.is_some_and(|id| (1..=4094).contains(&id)) {
+            let message = "not a VLAN id: these go from 1 to 4094";
+            refusals.push(Refusal::new(format!("{path}.vlan.id"), message, None));
+        }
+    }
+}
+
+/// The crate says that an address is wrong, and not which.
+fn addresses(path: &str, route: &Value, refusals: &mut Vec<Refusal>) {
+    let wrong = |key: &str, valid: fn(&str) -> bool| {
+        route
+            .get(key)
+            .and_then(Value::as_text)
+            .filter(|text| !valid(text))
+            .map(|text| (key.to_owned(), text.to_owned()))
+    };
+    let network =
+        wrong("destination", |text| text.parse::<IpNet>().is_ok() || text.parse::<IpAddr>().is_ok());
+    let hop = wrong("next-hop-address", |text| text.parse::<IpAddr>().is_ok());
+    for (key, text) in network.into_iter().chain(hop) {
+        let message = format!("`{}` is not an address", text.escape_debug());
+        refusals.push(Refusal::new(
+            format!("{path}.{key}"),
+            message,
+            Some("for example: 0.0.0.0/0 by way of 192.168.126.1"),
+        ));
+    }
+}
+
+/// A port is recognised by one address, and ports are Ethernet.
+fn identity(path: &str, interface: &Value, port: Port<'_>, refusals: &mut Vec<Refusal>) {
+    let text = |key: &str| interface.get(key).and_then(Value::as_text);
+    if let Some(kind) = text("type").filter(|kind| *kind != "ethernet") {
+        let message = format!(
+            "`{}` has a MAC address in `interfaces`, but is of type `{}`",
+            port.name,
+            kind.escape_debug()
+        );
+        let hint =
+            "`interfaces` lists the machine's Ethernet ports; what is built on them has no entry there";
+        refusals.push(Refusal::new(format!("{path}.type"), message, Some(hint)));
+    }
+    if let Some(other) = text("mac-address").filter(|mac| !mac.eq_ignore_ascii_case(port.mac)) {
+        let message =
+            format!("`{}` is not the address in `interfaces`, `{}`", other.escape_debug(), port.mac);
+        let hint = "remove it here: a port that is recognised by its address keeps it";
+        refusals.push(Refusal::new(format!("{path}.mac-address"), message, Some(hint)));
+    }
+}
+
+/// What the kernel and a file name take.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    (1..=15).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('.')
+}
+
+/// Texts have no control characters: a line break would start another setting, or another section.
+fn texts(path: &str, value: &Value, refusals: &mut Vec<Refusal>) {
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        Value::Text(text) if text.chars().any(char::is_control) => {
+            let message = "a line break or another control character";
+            refusals.push(Refusal::new(path, message, Some("keyfiles have one line for a value")));
+        }
+        Value::List(items) => {
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, item)| texts(&below(&index.to_string()), item, refusals));
+        }
+        Value::Map(map) => map.iter().for_each(|(name, item)| {
+            if name.chars().any(char::is_control) {
+                let message = "a field with a control character in its name";
+                refusals.push(Refusal::new(path, message, None));
+            }
+            texts(&below(name), item, refusals);
+        }),
+        _ => {}
+    }
+}

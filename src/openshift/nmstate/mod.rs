@@ -1,0 +1,150 @@
+//! NMState: from a node's `networkConfig` to NetworkManager keyfiles, without a network and without a running system.
+//!
+//! The crate `nmstate` generates them, as `nmstatectl gc` does for the agent-based installer. It is lenient where it has a
+//! running system to ask: an unknown type becomes `ethernet`, a setting that no keyfile can hold is dropped, and a line
+//! break in a name starts another section. [`limits`] refuses all of these first.
+//!
+//! Pure: the same document and ports give the same bytes. A version of the crate that writes other bytes needs a new
+//! version of the builder `nmstate`; a test with a whole keyfile notices.
+
+mod limits;
+mod survey;
+
+pub(crate) use survey::Survey;
+
+use std::collections::BTreeMap;
+
+use crate::base::value::Value;
+
+/// A network port of a machine: its name in the document, and the address to recognise it by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Port<'a> {
+    pub name: &'a str,
+    pub mac: &'a str,
+}
+
+/// Why a document is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// Where in the document, list elements by index: `interfaces.0.ipv4`; empty for all of it.
+    pub path: String,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Refusal {
+    fn new(path: impl Into<String>, message: impl Into<String>, hint: Option<&str>) -> Self {
+        Self { path: path.into(), message: message.into(), hint: hint.map(str::to_owned) }
+    }
+}
+
+/// The keyfiles by file name, or everything that is wrong with the document.
+pub(crate) fn keyfiles(
+    document: &Value,
+    ports: &[Port<'_>],
+) -> Result<BTreeMap<String, String>, Vec<Refusal>> {
+    let mut refusals = limits::check(document, ports);
+    let known: Vec<String> = refusals.iter().map(|one| one.path.clone()).collect();
+    refusals.extend(
+        parts(document).into_iter().filter(|one| !known.iter().any(|path| path.starts_with(&one.path))),
+    );
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    let identified = identify(document, ports);
+    let whole = |message: String| vec![Refusal::new("", message, None)];
+    let state: nmstate::NetworkState = read(&identified).map_err(whole)?;
+    let made = state.gen_conf().map_err(|error| vec![located(document, error.msg())])?;
+    let files = made.into_iter().find(|(backend, _)| backend == "NetworkManager");
+    Ok(files.map(|(_, files)| files.into_iter().collect()).unwrap_or_default())
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
+    serde_json::to_value(value).and_then(serde_json::from_value).map_err(|error| error.to_string())
+}
+
+/// Parses each part of the document on its own: the crate reports only the first problem, and not where it is.
+fn parts(document: &Value) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    let mut parse = |path: String, result: Result<(), String>| {
+        if let Err(message) = result {
+            refusals.push(Refusal::new(path, message, None));
+        }
+    };
+    for (index, interface) in elements(document, &["interfaces"]).enumerate() {
+        parse(format!("interfaces.{index}"), read::<nmstate::Interface>(interface).map(drop));
+    }
+    for (index, route) in elements(document, &["routes", "config"]).enumerate() {
+        parse(format!("routes.config.{index}"), read::<nmstate::RouteEntry>(route).map(drop));
+    }
+    for (index, rule) in elements(document, &["route-rules", "config"]).enumerate() {
+        parse(format!("route-rules.config.{index}"), read::<nmstate::RouteRuleEntry>(rule).map(drop));
+    }
+    if let Some(dns) = document.get("dns-resolver") {
+        parse("dns-resolver".to_owned(), read::<nmstate::DnsState>(dns).map(drop));
+    }
+    refusals
+}
+
+/// The elements of a list below map keys; none for anything else.
+fn elements<'v>(value: &'v Value, keys: &[&str]) -> impl Iterator<Item = &'v Value> {
+    let list = keys.iter().try_fold(value, |value, key| value.get(key));
+    let items = match list {
+        Some(Value::List(items)) => items.as_slice(),
+        _ => &[],
+    };
+    items.iter()
+}
+
+fn name_of(interface: &Value) -> &str {
+    interface.get("name").and_then(Value::as_text).unwrap_or_default()
+}
+
+/// Makes the document recognise ports by MAC address: what the kernel calls them differs from machine to machine.
+fn identify(document: &Value, ports: &[Port<'_>]) -> Value {
+    let mut interfaces: Vec<Value> = elements(document, &["interfaces"]).cloned().collect();
+    for Port { name, mac } in ports {
+        let known = interfaces.iter().position(|interface| name_of(interface) == *name);
+        let mut fields = match known.map(|at| interfaces.swap_remove(at)) {
+            Some(Value::Map(fields)) => fields,
+            // A port of a bond or bridge need not be listed.
+            _ => BTreeMap::from([
+                ("name".to_owned(), Value::from(*name)),
+                ("type".to_owned(), Value::from("ethernet")),
+                ("state".to_owned(), Value::from("up")),
+            ]),
+        };
+        fields.insert("identifier".to_owned(), Value::from("mac-address"));
+        fields.insert("mac-address".to_owned(), Value::from(*mac));
+        interfaces.push(Value::Map(fields));
+    }
+    interfaces.sort_by(|one, other| name_of(one).cmp(name_of(other)));
+    let mut whole = match document {
+        Value::Map(map) => map.clone(),
+        _ => BTreeMap::new(),
+    };
+    whole.insert("interfaces".to_owned(), Value::List(interfaces));
+    Value::Map(whole)
+}
+
+/// Places an error of the whole document at the interface or route that it names.
+fn located(document: &Value, message: &str) -> Refusal {
+    let words = || message.split(|c: char| c.is_whitespace() || "'\",:[]()".contains(c));
+    let about = |name: &str| !name.is_empty() && words().any(|word| word.trim_end_matches('.') == name);
+    let hop = |route: &Value| {
+        let text = |key| route.get(key).and_then(Value::as_text).unwrap_or_default();
+        message.starts_with("Route ") && about(text("destination")) && about(text("next-hop-address"))
+    };
+    let route = elements(document, &["routes", "config"]).position(hop);
+    let interface = elements(document, &["interfaces"]).position(|one| about(name_of(one)));
+    let path = match (route, interface) {
+        (Some(index), _) => format!("routes.config.{index}"),
+        (None, Some(index)) => format!("interfaces.{index}"),
+        (None, None) if message.contains("DNS") => "dns-resolver".to_owned(),
+        (None, None) => String::new(),
+    };
+    Refusal::new(path, message, None)
+}
+
+#[cfg(test)]
+mod tests;
