@@ -1,6 +1,7 @@
 //! `check`: all validation, and nothing else. `--list` lists the checks.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -178,37 +179,37 @@ struct Checked {
 }
 
 #[derive(Debug, Serialize, JsonSchema, Deserialize)]
-struct Made {
-    name: String,
-    rule: String,
+pub(super) struct Made {
+    pub(super) name: String,
+    pub(super) rule: String,
     /// `passed`, `failed` or `disabled`.
-    status: String,
+    pub(super) status: String,
     /// Rules that it leaves to the API server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    not_evaluated: Vec<Open>,
+    pub(super) not_evaluated: Vec<Open>,
     /// What may go wrong, and is not a failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<Warned>,
+    pub(super) warnings: Vec<Warned>,
 }
 
 #[derive(Debug, Serialize, JsonSchema, Deserialize)]
-struct Warned {
-    file: String,
-    line: usize,
-    field: String,
-    message: String,
+pub(super) struct Warned {
+    pub(super) file: String,
+    pub(super) line: usize,
+    pub(super) field: String,
+    pub(super) message: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    derivation: String,
+    pub(super) derivation: String,
 }
 
 /// A rule that is not evaluated before boot.
 #[derive(Debug, Serialize, JsonSchema, Deserialize)]
-struct Open {
+pub(super) struct Open {
     /// The file with the object.
-    file: String,
-    field: String,
-    rule: String,
-    why: String,
+    pub(super) file: String,
+    pub(super) field: String,
+    pub(super) rule: String,
+    pub(super) why: String,
 }
 
 /// Runs every check of the cluster: reads the files, then builds all of `check/`.
@@ -223,22 +224,8 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
     }
     // The configuration was checked when it was read: a failed check does not get this far.
     let knowledge = knowledge(env)?;
-    let facts = knowledge.boot_facts.get()?.facts(None).into_values();
-    let mut checks: Vec<Made> = facts
-        .filter(|(fact, _)| fact.is_on_config())
-        .map(|(fact, _)| {
-            let disabled = report.disabled_checks.contains(&fact.name);
-            let status = if disabled { "disabled" } else { "passed" };
-            let (name, rule) = (fact.name.clone(), fact.rule.clone());
-            Made { name, rule, status: status.into(), not_evaluated: Vec::new(), warnings: Vec::new() }
-        })
-        .collect();
-    for target in &report.targets {
-        let path = target.path.join("report.json");
-        let made: Vec<Made> = serde_json::from_str(&fs::read_text(&path)?)
-            .map_err(|source| StoreError::Unreadable { path, source })?;
-        checks.extend(made);
-    }
+    let outputs = report.targets.iter().map(|target| target.path.as_path());
+    let mut checks = made(knowledge.boot_facts.get()?, &report.disabled_checks, outputs)?;
     let findings = findings(&report.errors);
     let broken: BTreeMap<&str, &str> =
         findings.iter().map(|finding| (finding.check, finding.rule.as_str())).collect();
@@ -253,6 +240,29 @@ fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
     Ok(Checked { checks: once(checks), findings, failed, booted_until, ended, errors })
 }
 
+/// The checks on a configuration that was read, and those that these outputs of `check/` report.
+pub(super) fn made<'p>(
+    facts: &Table<BootFact>,
+    disabled: &[String],
+    outputs: impl Iterator<Item = &'p Path>,
+) -> Result<Vec<Made>> {
+    let on_config = facts.facts(None).into_values().filter(|(fact, _)| fact.is_on_config());
+    let mut checks: Vec<Made> = on_config
+        .map(|(fact, _)| {
+            let status = if disabled.contains(&fact.name) { "disabled" } else { "passed" };
+            let (name, rule) = (fact.name.clone(), fact.rule.clone());
+            Made { name, rule, status: status.into(), not_evaluated: Vec::new(), warnings: Vec::new() }
+        })
+        .collect();
+    for output in outputs {
+        let path = output.join("report.json");
+        let made: Vec<Made> = serde_json::from_str(&fs::read_text(&path)?)
+            .map_err(|source| StoreError::Unreadable { path, source })?;
+        checks.extend(made);
+    }
+    Ok(checks)
+}
+
 /// Whether anybody will be able to log in to the nodes.
 fn has_ssh_key(env: Env<'_>) -> Result<bool> {
     let keys = read_cluster(&ClusterDir::open(env.directory)?)?.fields().project("sshKeys").ok();
@@ -260,7 +270,7 @@ fn has_ssh_key(env: Env<'_>) -> Result<bool> {
 }
 
 /// Every check once, by name: several derivations may run the same check on different artifacts.
-fn once(made: Vec<Made>) -> Vec<Made> {
+pub(super) fn once(made: Vec<Made>) -> Vec<Made> {
     let mut checks: BTreeMap<String, Made> = BTreeMap::new();
     for one in made {
         match checks.get_mut(&one.name) {

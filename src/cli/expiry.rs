@@ -131,6 +131,13 @@ pub(super) struct Row {
     begins: OffsetDateTime,
 }
 
+impl Row {
+    /// Whether only nodes that join need it: it ends with the joining.
+    pub(super) fn is_for_joining(&self) -> bool {
+        !self.authority && self.ends - self.begins <= JOINING
+    }
+}
+
 /// Lists the certificates of these targets; by default, those of `cluster`.
 fn expiry(env: Env<'_>, targets: &[String]) -> Result<Expiry> {
     let workspace = Workspace::load(env, Missing::Imagine)?;

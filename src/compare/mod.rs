@@ -12,6 +12,7 @@
 //! | `static_pods` | compares that with the operators' own renders |
 //! | `readiness` | whether a cluster can go to a release |
 //! | `page` | the page kit: markup, parts, style and script of every page |
+//! | `picture` | the graph of stages, and who trusts what, as SVG |
 //! | `report` | results as rows, Markdown and pages |
 
 pub(crate) mod cause;
@@ -19,6 +20,7 @@ pub(crate) mod delta;
 pub(crate) mod diff;
 pub(crate) mod hand_over;
 pub(crate) mod page;
+pub(crate) mod picture;
 mod program_settings;
 pub(crate) mod readiness;
 pub(crate) mod report;

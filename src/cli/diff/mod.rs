@@ -15,11 +15,18 @@ use super::output::{self, Colour, exit_code};
 use super::{Error, Printer, Result};
 use crate::base::redact::controls_terminal;
 use crate::cli::document::{Document, Documented};
+use crate::compare::diff::Diff;
 use crate::compare::hand_over::HandOverComparison;
 use crate::compare::report::{self, Detail, Mark, Row};
 use crate::compare::static_pods::StaticPodComparison;
 use crate::openshift::workspace::{Env, Replacement};
 use sides::Request;
+
+/// The differences between two retained generations.
+pub(super) fn between(env: Env<'_>, old: u64, new: u64) -> Result<Diff> {
+    let sides = vec![format!("gen:{old}"), format!("gen:{new}")];
+    sides::diff(env, &Request { sides, jobs: 1, ..Request::default() })
+}
 
 /// Say what differs between two builds, configs, releases, artifacts or files, by meaning, and why
 #[derive(Debug, clap::Args)]

@@ -36,18 +36,21 @@ pub(super) struct Args {
     /// `ignition` must be built
     #[arg(long, conflicts_with = "targets")]
     trust: bool,
-    /// How to write it
-    #[arg(long, value_enum, default_value_t = Format::Mermaid)]
-    format: Format,
+    /// How to write it; default: mermaid, with --trust text
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// For a terminal: by stage, with --trust by authority
+    Text,
     Mermaid,
     /// Mermaid, with one box for each folder of recipes
     Stages,
     Dot,
     Json,
+    /// A picture: stages as lanes, with --trust authorities
     Svg,
 }
 
@@ -58,7 +61,8 @@ impl Documented for Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let format = if printer.json { Format::Json } else { self.format };
+        let default = if self.trust { Format::Text } else { Format::Mermaid };
+        let format = if printer.json { Format::Json } else { self.format.unwrap_or(default) };
         let text = match self.trust {
             true => {
                 let found = trust::trust(env)?;
@@ -101,6 +105,7 @@ fn graph(env: Env<'_>, targets: &[String], format: Format) -> Result<String> {
         targets => graph.closure(&workspace.select(targets)?),
     };
     Ok(match format {
+        Format::Text => text(graph, &wanted),
         Format::Mermaid => mermaid(graph, &wanted),
         Format::Stages => stages(graph, &wanted),
         Format::Dot => dot(graph, &wanted),
@@ -156,6 +161,30 @@ fn mermaid(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     for (from, to) in edges(graph, wanted) {
         let name = |at: NodeIndex| identifier(&graph.nodes()[at].name);
         let _ = writeln!(text, "  {} --> {}", name(from), name(to));
+    }
+    text
+}
+
+/// The derivations of each stage, and the stages that it needs.
+fn text(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
+    let of = |at: NodeIndex| {
+        let name = graph.nodes()[at].name.as_str();
+        name.split_once('/').map_or(name, |(folder, _)| folder)
+    };
+    let mut stages: BTreeMap<(u32, &str), (Vec<&str>, BTreeSet<&str>)> = BTreeMap::new();
+    for at in wanted {
+        let (members, needs) = stages.entry((graph.nodes()[*at].stage, of(*at))).or_default();
+        members.push(leaf(&graph.nodes()[*at].name));
+        needs.extend(graph.nodes()[*at].needs().into_iter().map(of).filter(|from| *from != of(*at)));
+    }
+    let mut text = String::new();
+    for ((number, name), (members, needs)) in stages {
+        let needs: Vec<&str> = needs.into_iter().collect();
+        let needs = if needs.is_empty() { String::new() } else { format!(" (needs {})", needs.join(", ")) };
+        let _ = writeln!(text, "{number} {name}{needs}");
+        if members.as_slice() != [name] {
+            let _ = writeln!(text, "  {}", members.join(", "));
+        }
     }
     text
 }

@@ -9,6 +9,7 @@ use super::Format;
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::cli::{Error, Result};
+use crate::compare::picture;
 use crate::engine::store::Object;
 use crate::engine::tree::EntryKind;
 use crate::openshift::config::Role;
@@ -40,9 +41,10 @@ pub(super) fn summary(trust: &Trust) -> Event {
 
 pub(super) fn draw(trust: &Trust, format: Format) -> String {
     match format {
+        Format::Text => picture::trust_text(trust),
         Format::Mermaid | Format::Stages => trust::mermaid(trust),
         Format::Dot => trust::dot(trust),
-        Format::Svg => trust::svg(trust),
+        Format::Svg => picture::trust(trust).file(),
         Format::Json => serde_json::to_string_pretty(trust).map(|text| text + "\n").unwrap_or_default(),
     }
 }

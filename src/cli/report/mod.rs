@@ -1,27 +1,33 @@
 //! `report`: the current generation as a page: to a file, to a browser, or to stdout.
 
+mod certificates;
+mod changes;
+mod contents;
+mod deadlines;
 mod document;
+mod machines;
+mod page;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use super::output::{self, line, size};
+use super::output::{self, line};
 use super::{Error, Printer, Result};
 use crate::base::fs;
 use crate::cli::document::{Document, Documented};
-use crate::compare::report::{self, Mark, Row};
+use crate::compare::report;
 use crate::openshift::workspace::Env;
-use document::{Origin, Report};
+use document::Report;
 
-/// Write the last build as a page: graph with times, sizes, certificates, nodes, and where every object comes from
+/// Write the last build as a page: verdict, nodes, artifacts by stage, certificates, trust and checks
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox report --open                      in your browser
   tinderbox report > build.html                one file, without any network
   tinderbox report --json                      the same as a document
 
-Contents are not in it: names, ids, times and sizes only.")]
+It has names, ids, times, sizes, public fields of certificates and config values that changed; no secrets.")]
 pub(super) struct Args {
     /// Write the page to a temporary file that only you can read, and open it in your browser
     #[arg(long, conflicts_with = "output")]
@@ -51,7 +57,7 @@ impl Args {
         }
         let found = document::report(env)?;
         env.events.settle();
-        let text = if json { encode(&found) } else { page(&found) };
+        let text = if json { encode(&found) } else { page::page(&found) };
         match self.open {
             true => open(&text)?,
             false => output::text(&text),
@@ -62,28 +68,6 @@ impl Args {
 
 fn encode(found: &Report) -> String {
     serde_json::to_string_pretty(found).map(|text| text + "\n").unwrap_or_default()
-}
-
-fn page(found: &Report) -> String {
-    let title = format!("{}, generation {}", found.cluster, found.generation);
-    report::build(&title, found, &rows(found))
-}
-
-/// Rows for readers without scripts.
-fn rows(found: &Report) -> Vec<Row> {
-    let plain = |text: String| Row { mark: Mark::Plain, text };
-    let mut rows = vec![Row { mark: Mark::Title, text: format!("{} artifacts", found.artifacts.len()) }];
-    rows.extend(found.expiry.boots_until.iter().map(|until| plain(format!("boots until {until}"))));
-    for artifact in &found.artifacts {
-        let state = match artifact.state {
-            Origin::Built => "built",
-            Origin::Kept => "as before",
-            Origin::Found => "found in the store",
-        };
-        let took = artifact.milliseconds.map_or(String::new(), |milliseconds| format!(", {milliseconds} ms"));
-        rows.push(plain(format!("  {}: {state}{took}, {}", artifact.name, size(artifact.size))));
-    }
-    rows
 }
 
 /// Writes the page to a file that only its owner can read, and starts the user's browser.

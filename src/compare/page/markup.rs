@@ -14,7 +14,6 @@ impl Markup {
         &self.0
     }
 
-    #[allow(dead_code, reason = "`report` and `guide` are moving to it")]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -24,7 +23,6 @@ impl Markup {
     }
 
     /// Pieces with a text between them.
-    #[allow(dead_code, reason = "`report` and `guide` are moving to it")]
     pub(crate) fn join(pieces: impl IntoIterator<Item = Self>, between: &str) -> Self {
         let mut joined = Self::default();
         for (at, piece) in pieces.into_iter().enumerate() {

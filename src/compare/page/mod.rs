@@ -21,7 +21,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 pub(crate) use markup::{Markup, el, escape};
-#[allow(unused_imports, reason = "`report` and `guide` are moving to these parts")]
+#[allow(unused_imports, reason = "for pages that show files; the guide is being built on it")]
 pub(crate) use parts::{
     Tone, code, deadline, facts, finder, fold, link, listing, note, section, table, tag, time,
 };

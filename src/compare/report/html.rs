@@ -1,7 +1,5 @@
 //! Renders a comparison as a page: its document, embedded as JSON, which the page's script shows as a tree.
 
-use serde::Serialize;
-
 use super::rows::{Detail, Mark, Row, rows};
 use crate::compare::diff::Diff;
 use crate::compare::page::{Markup, Page, el};
@@ -15,23 +13,14 @@ const DIFF: &str = concat!(
     include_str!("page/details.js"),
     "startDiff();\n"
 );
-const REPORT: &str = concat!(include_str!("page/report.js"), "startReport();\n");
-const DIFF_STYLE: &str = include_str!("page/diff.css");
-const REPORT_STYLE: &str = concat!(include_str!("page/diff.css"), include_str!("page/report.css"));
+const STYLE: &str = include_str!("page/diff.css");
 
 /// A comparison as a page.
 pub(crate) fn html(diff: &Diff) -> String {
     let title = format!("{} → {}", diff.old, diff.new);
     let script = [TREE, DIFF].concat();
     let body = plain(&rows(diff, Detail::Folded));
-    Page { kind: "diff", title: &title, style: DIFF_STYLE, script: &script, contents: &[], body }.render(diff)
-}
-
-/// A build as a page: its document, and its rows for readers without scripts.
-pub(crate) fn build(title: &str, document: &impl Serialize, fallback: &[Row]) -> String {
-    let script = [TREE, REPORT].concat();
-    let body = plain(fallback);
-    Page { kind: "report", title, style: REPORT_STYLE, script: &script, contents: &[], body }.render(document)
+    Page { kind: "diff", title: &title, style: STYLE, script: &script, contents: &[], body }.render(diff)
 }
 
 /// Rows for readers without scripts: the page first, then foldable details, artifact by artifact.

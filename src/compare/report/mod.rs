@@ -5,7 +5,7 @@ mod html;
 mod markdown;
 mod rows;
 
-pub(crate) use html::{build, html};
+pub(crate) use html::html;
 pub(crate) use markdown::markdown;
 pub(crate) use rows::{Detail, Mark, Row, rows};
 
@@ -79,7 +79,7 @@ fn location(change: &Change) -> (Vec<String>, String) {
 }
 
 /// The effect on a running node.
-fn effect(effect: Option<Effect>) -> &'static str {
+pub(crate) fn effect(effect: Option<Effect>) -> &'static str {
     match effect {
         None => "on one side only",
         Some(Effect::FirstBoot) => "nothing",
@@ -91,8 +91,9 @@ fn effect(effect: Option<Effect>) -> &'static str {
     }
 }
 
-fn cause(cause: &Cause) -> String {
-    let kind = match cause.kind {
+/// The kind of a cause, as users call it.
+pub(crate) fn cause_kind(kind: CauseKind) -> &'static str {
+    match kind {
         CauseKind::Release => "release image",
         CauseKind::Component => "component",
         CauseKind::Config => "config field",
@@ -101,7 +102,11 @@ fn cause(cause: &Cause) -> String {
         CauseKind::File | CauseKind::Parameter | CauseKind::Versioned | CauseKind::Inputs => "recipe",
         CauseKind::Builder => "builder",
         CauseKind::Unknown => "unknown",
-    };
+    }
+}
+
+fn cause(cause: &Cause) -> String {
+    let kind = cause_kind(cause.kind);
     let side = |side: &Option<String>| {
         side.as_ref().map_or("(not there)".to_owned(), |text| text.replace('\n', "⏎"))
     };

@@ -1,4 +1,4 @@
-//! Draws the result: mermaid, Graphviz or SVG. Solid lines are accepted; dashed red lines are refusals, each with its
+//! Writes the result for mermaid and Graphviz. Solid lines are accepted; dashed red lines are refusals, each with its
 //! reason and consequence. The order is that of the table.
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use super::{Trust, TrustVerification, VerifiedEdge};
 
 const RED: &str = "#c0392b";
 /// Names of the phases, and their titles in pictures.
-const TIMES: [(&str, &str); 2] = [
+pub(crate) const TIMES: [(&str, &str); 2] = [
     ("before", "before the pivot: the bootstrap node serves the API"),
     ("after", "after the pivot: operators have taken over"),
 ];
@@ -36,7 +36,7 @@ impl Line<'_> {
 }
 
 /// A text without the common directories.
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     let directories = ["/etc/kubernetes/bootstrap-secrets/", "/etc/kubernetes/kubeconfigs/"];
     directories.iter().fold(text.to_owned(), |text, directory| text.replace(directory, ""))
 }
@@ -140,57 +140,4 @@ pub(crate) fn dot(trust: &Trust) -> String {
     }
     text.push_str("  }\n}\n");
     text
-}
-
-const ROW: usize = 46;
-/// Characters that fit below a line.
-const WIDTH: usize = 74;
-const COLUMNS: [usize; 4] = [20, 270, 830, 1080];
-const STYLE: &str = "text{font:12px monospace;fill:#222}.bad text{fill:#c0392b}path{stroke:#555;fill:none}\
-.bad path{stroke:#c0392b;stroke-dasharray:5 4}@media(prefers-color-scheme:dark){.good text,svg>text{fill:#eee}\
-.good path{stroke:#bbb}}";
-
-/// For people: one line for every verification, with details as a tooltip.
-pub(crate) fn svg(trust: &Trust) -> String {
-    let mut rows = String::new();
-    let mut y = 10;
-    for (when, title) in TIMES {
-        y += ROW;
-        let _ = writeln!(rows, "<text x=\"{}\" y=\"{y}\" font-weight=\"bold\">{title}</text>", COLUMNS[0]);
-        for line in at(trust, when).0 {
-            y += ROW;
-            rows.push_str(&row(&line, y));
-        }
-    }
-    y += ROW;
-    let legend = "plain: accepted; dashed and red: refused, with what follows";
-    let _ = writeln!(rows, "<text x=\"{}\" y=\"{y}\">{legend}</text>", COLUMNS[0]);
-    let (width, height) = (COLUMNS[3], y + 20);
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
-         <style>{STYLE}</style>\n{rows}</svg>\n"
-    )
-}
-
-fn row(line: &Line<'_>, y: usize) -> String {
-    let clean = |text: &str| {
-        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-    };
-    let Line { edge, verification: TrustVerification { shows, by, why, holds, .. } } = line;
-    let (class, verdict) = if *holds { ("good", "") } else { ("bad", "refused: ") };
-    let about = clean(&format!("{}: shows {shows}; verified with {by}; {why}", edge.id));
-    let above = clean(&format!("{verdict}{}", line.shown()));
-    let below = if *holds { short(by) } else { edge.breaks.clone() };
-    let below = match below.char_indices().nth(WIDTH) {
-        Some((end, _)) => clean(&below[..end]) + "…",
-        None => clean(&below),
-    };
-    let [x, from, to, _] = COLUMNS;
-    let ([middle, high, low], inside, right) = ([y - 4, y - 9, y + 11], from + 8, to + 12);
-    let (presenter, verifier) = (clean(&edge.presenter), clean(&edge.verifier));
-    format!(
-        "<g class=\"{class}\"><title>{about}</title><text x=\"{x}\" y=\"{y}\">{presenter}</text>\
-         <path d=\"M{from} {middle}H{to}l-7 -4m7 4l-7 4\"/><text x=\"{inside}\" y=\"{high}\">{above}</text>\
-         <text x=\"{inside}\" y=\"{low}\" opacity=\".7\">{below}</text><text x=\"{right}\" y=\"{y}\">{verifier}</text></g>\n"
-    )
 }

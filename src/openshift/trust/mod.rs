@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `resolve`, `documents` | find credentials: in a flag's file, a kubeconfig, a hand-over object |
 //! | `verify` | decides whether a verification holds |
-//! | `draw` | draws the result |
+//! | `draw` | writes the result for mermaid and Graphviz; `compare::picture` draws it |
 //!
 //! Only the edges are listed in a table, `trust.toml` ([`TrustEdge`]): the files that a verifier reads come from the
 //! flags of the real static pods, and whether it accepts a credential is computed from the real bytes. Dates are not
@@ -28,7 +28,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use documents::{client_certificate, held, is_object};
-pub(crate) use draw::{dot, mermaid, svg};
+pub(crate) use draw::{TIMES, dot, mermaid, short};
 
 use crate::openshift::knowledge::{Presentation, Role, TrustEdge};
 
@@ -92,7 +92,10 @@ pub struct TrustVerification {
     pub why: String,
     /// The credential, in a few words.
     #[serde(skip)]
-    short: String,
+    pub(crate) short: String,
+    /// The authority that ends the chain, by its subject; none for a token's key and for a refusal.
+    #[serde(skip)]
+    pub(crate) anchor: Option<String>,
 }
 
 impl VerifiedEdge {

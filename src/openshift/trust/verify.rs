@@ -21,7 +21,11 @@ pub(super) fn verification(
 ) -> TrustVerification {
     let outcome = outcome(site, edge.role, presentation);
     let holds = outcome.is_ok();
-    let (Ok(why) | Err(why)) = outcome;
+    let (why, anchor) = match outcome {
+        Ok(Accepted { anchor: Some(anchor) }) => (format!("`{anchor}` is in it"), Some(anchor)),
+        Ok(Accepted { anchor: None }) => ("it has the public half of the key".to_owned(), None),
+        Err(why) => (why, None),
+    };
     let Presentation { shows, trusts, .. } = presentation;
     let short = match shows {
         Credential::SignedBy(object) => {
@@ -30,11 +34,16 @@ pub(super) fn verification(
         Credential::SignedByFlag(_) => format!("signed by {}", edge.credential),
         _ => edge.credential.clone(),
     };
-    TrustVerification { shows: shown(site, shows), by: trusted(site, trusts), holds, why, short }
+    TrustVerification { shows: shown(site, shows), by: trusted(site, trusts), holds, why, short, anchor }
+}
+
+/// A credential that is accepted, by the authority with this subject or because its key is known.
+struct Accepted {
+    anchor: Option<String>,
 }
 
 /// Everyone must accept every credential. Returns the last reason, or the first refusal.
-fn outcome(site: &Site<'_>, role: Role, presentation: &Presentation) -> Result<String, String> {
+fn outcome(site: &Site<'_>, role: Role, presentation: &Presentation) -> Result<Accepted, String> {
     let Presentation { shows, trusts, dials } = presentation;
     let cases = site.shown(shows)?;
     let bases = site.trusted(trusts)?;
@@ -58,7 +67,8 @@ fn accepted(
     role: Role,
     dials: &DialedName,
     names: Option<&[String]>,
-) -> Result<String, String> {
+) -> Result<Accepted, String> {
+    let by = |anchor: String| Accepted { anchor: Some(anchor) };
     match (&case.what, &basis.what) {
         (What::Key(key), Accepts::Keys(all)) => token(key, all),
         (What::Leaf(chain), Accepts::Authorities { all, to_root }) => {
@@ -66,7 +76,7 @@ fn accepted(
             purpose(leaf, role)?;
             named(leaf, dials, names)?;
             let anchor = path(leaf, sent, all, *to_root);
-            anchor.map(|anchor| format!("`{anchor}` is in it")).ok_or_else(|| refusal(leaf, all, *to_root))
+            anchor.map(by).ok_or_else(|| refusal(leaf, all, *to_root))
         }
         (What::Signer { chain, sent }, Accepts::Authorities { all, to_root }) => {
             let Some((signer, above)) = chain.split_first() else { return Err("nothing is shown".into()) };
@@ -79,17 +89,17 @@ fn accepted(
                 false => all.iter().any(|one| same(one, signer)).then(|| signer.subject()),
             };
             let missing = || format!("`{}`, which signs it, is not vouched for", signer.subject());
-            anchor.map(|anchor| format!("`{anchor}` is in it")).ok_or_else(missing)
+            anchor.map(by).ok_or_else(missing)
         }
         (_, Accepts::Authorities { .. }) => Err("a key is shown where a certificate must be".into()),
         (_, Accepts::Keys(_)) => Err("it has a public key where authorities must be".into()),
     }
 }
 
-fn token(key: &PrivateKey, all: &[String]) -> Result<String, String> {
+fn token(key: &PrivateKey, all: &[String]) -> Result<Accepted, String> {
     let public = key.public_pem();
     match all.iter().any(|one| one.trim() == public.trim()) {
-        true => Ok("it has the public half of the key".into()),
+        true => Ok(Accepted { anchor: None }),
         false => Err("it does not have the public half of the key".into()),
     }
 }
