@@ -1,6 +1,6 @@
 //! `graph`: all derivations and what they need, for people and for programs.
 
-mod svg;
+mod lanes;
 mod trust;
 
 pub(super) use trust::machine;
@@ -105,12 +105,12 @@ fn graph(env: Env<'_>, targets: &[String], format: Format) -> Result<String> {
         targets => graph.closure(&workspace.select(targets)?),
     };
     Ok(match format {
-        Format::Text => text(graph, &wanted),
+        Format::Text => lanes::text(graph, &wanted),
         Format::Mermaid => mermaid(graph, &wanted),
         Format::Stages => stages(graph, &wanted),
         Format::Dot => dot(graph, &wanted),
         Format::Json => json(graph, &wanted),
-        Format::Svg => svg::draw(graph, &wanted),
+        Format::Svg => lanes::picture(graph, &wanted),
     })
 }
 
@@ -161,30 +161,6 @@ fn mermaid(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
     for (from, to) in edges(graph, wanted) {
         let name = |at: NodeIndex| identifier(&graph.nodes()[at].name);
         let _ = writeln!(text, "  {} --> {}", name(from), name(to));
-    }
-    text
-}
-
-/// The derivations of each stage, and the stages that it needs.
-fn text(graph: &Graph, wanted: &BTreeSet<NodeIndex>) -> String {
-    let of = |at: NodeIndex| {
-        let name = graph.nodes()[at].name.as_str();
-        name.split_once('/').map_or(name, |(folder, _)| folder)
-    };
-    let mut stages: BTreeMap<(u32, &str), (Vec<&str>, BTreeSet<&str>)> = BTreeMap::new();
-    for at in wanted {
-        let (members, needs) = stages.entry((graph.nodes()[*at].stage, of(*at))).or_default();
-        members.push(leaf(&graph.nodes()[*at].name));
-        needs.extend(graph.nodes()[*at].needs().into_iter().map(of).filter(|from| *from != of(*at)));
-    }
-    let mut text = String::new();
-    for ((number, name), (members, needs)) in stages {
-        let needs: Vec<&str> = needs.into_iter().collect();
-        let needs = if needs.is_empty() { String::new() } else { format!(" (needs {})", needs.join(", ")) };
-        let _ = writeln!(text, "{number} {name}{needs}");
-        if members.as_slice() != [name] {
-            let _ = writeln!(text, "  {}", members.join(", "));
-        }
     }
     text
 }

@@ -74,6 +74,8 @@ impl Browser {
         for domain in ["Page", "Runtime", "Network", "Log"] {
             browser.ask(&format!("{domain}.enable"), json!({}));
         }
+        // As in a window that someone looks at: otherwise no element hears of the focus.
+        browser.ask("Emulation.setFocusEmulationEnabled", json!({"enabled": true}));
         Some(browser)
     }
 
@@ -130,6 +132,15 @@ impl Browser {
         self.eval(&format!(
             "new Promise((done) => {{ const look = () => (({expression}) ? done(true) : requestAnimationFrame(look)); look(); }})"
         ));
+    }
+
+    /// The width and height of the window, and whether the system is dark.
+    pub(crate) fn look(&self, width: u32, is_dark: bool) {
+        let metrics = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+        self.ask("Emulation.setDeviceMetricsOverride", metrics);
+        let scheme = if is_dark { "dark" } else { "light" };
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.ask("Emulation.setEmulatedMedia", features);
     }
 
     /// Presses keys, one after the other: names as `KeyboardEvent.key` has them.

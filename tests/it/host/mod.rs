@@ -11,4 +11,5 @@ mod packages;
 mod page;
 pub(crate) mod realize;
 mod render;
+mod report_page;
 mod sandbox;

@@ -20,7 +20,7 @@ fn files(ws: &Workspace, pairs: &[(&str, &str, &str)]) -> PathBuf {
 }
 
 /// A page that a verb prints, as a file.
-fn page(ws: &Workspace, args: &[&str], code: i32) -> PathBuf {
+pub(super) fn page(ws: &Workspace, args: &[&str], code: i32) -> PathBuf {
     let output = ws.output(args);
     assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
     let path = ws.temp().join(format!("{}.html", args[0]));
@@ -229,28 +229,16 @@ fn a_cluster_is_compared_and_reported() {
     let path = page(&ws, &["report"], 0);
     browser.open(&path);
     assert_eq!(browser.text("document.title"), "ocp4, generation 2");
-    assert_eq!(choose("state", "built"), "built");
+    let names = "[...document.querySelectorAll('.artifact:has(> summary > .tag.notable)')].map((one) => one.id).filter((id) => byId(id).querySelector('summary').textContent.includes('built')).map((id) => id.replace('artifact/', '')).join(' ')";
     let mut shown: Vec<String> = browser.text(names).split(' ').map(str::to_owned).collect();
     shown.sort();
     assert_eq!(shown, built);
-    let boxes = "document.querySelectorAll('#graph g').length";
-    assert_eq!(browser.eval(boxes), browser.eval("data.artifacts.length"));
-    assert_eq!(browser.eval("document.querySelectorAll('#graph g.built').length"), built.len());
-    browser.press(&["x", "/"]);
-    browser.type_in("name:infra/haproxy");
-    browser.press(&["Escape"]);
-    browser.eval("goTo('ignition/worker-0')");
-    let about = browser.text("document.activeElement.textContent");
-    assert!(about.contains("ignition@") && about.contains("base ← mco/worker"), "{about}");
-    browser.eval("document.querySelector('details.node summary').focus()");
-    browser.press(&["Enter"]);
-    browser.until("document.querySelector('details.node table') !== null");
     browser.assert_quiet();
     assert_no_secret(&ws, &path);
 }
 
 /// No secret file of the result is in a page: not a line of one.
-fn assert_no_secret(ws: &Workspace, path: &Path) {
+pub(super) fn assert_no_secret(ws: &Workspace, path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let password = fs::read_to_string(ws.dir.join("result/auth/kubeadmin-password")).unwrap();
     assert!(!text.contains(password.trim()), "the password of kubeadmin");

@@ -65,7 +65,7 @@ fn the_examples_picture() {
     [exit 1]
     ");
     ws.build(&["ignition"]);
-    insta::assert_snapshot!(ws.run(&["graph", "--trust"]), @r#"
+    insta::assert_snapshot!(ws.run(&["graph", "--trust", "--format", "mermaid"]), @r#"
     graph LR
       subgraph before["before the pivot: the bootstrap node serves the API"]
         before0["etcd members"]
@@ -176,7 +176,7 @@ fn the_examples_picture() {
     ");
     // In every format the same, and twice the same.
     let trust = ws.json(&["graph", "--trust"]);
-    for format in ["mermaid", "dot", "svg", "json"] {
+    for format in ["text", "mermaid", "dot", "svg", "json"] {
         let text =
             |_| String::from_utf8(ws.output(&["graph", "--trust", "--format", format]).stdout).unwrap();
         let [one, two] = [0, 1].map(text);
@@ -188,6 +188,25 @@ fn the_examples_picture() {
         }
         assert!(!one.contains("PRIVATE") && !one.contains("LS0t"), "{format}");
     }
+}
+
+/// For a terminal: by authority, what each vouches for, and who relies on it.
+#[test]
+fn the_text_is_grouped_by_authority() {
+    let text = String::from_utf8(built().output(&["graph", "--trust"]).stdout).unwrap();
+    let at = |depth: usize| {
+        let indent = " ".repeat(depth);
+        let is_at = move |line: &&str| line.starts_with(&indent) && !line[depth..].starts_with(' ');
+        text.lines().filter(is_at).map(|line| line[depth..].to_owned()).collect::<Vec<_>>()
+    };
+    insta::assert_snapshot!(at(0).join("\n"), @r"
+    before the pivot: the bootstrap node serves the API
+
+    after the pivot: operators have taken over
+    ");
+    insta::assert_snapshot!(at(2).join(" "), @"etcd-ca root-ca kubernetes-ca front-proxy-ca keys of service accounts etcd-ca kubernetes-ca root-ca front-proxy-ca keys of service accounts");
+    let admin = "    admin (client), shown by administrators\n      API servers: with kube-apiserver --client-ca-file kubernetes-ca.crt\n";
+    assert!(text.contains(admin), "{text}");
 }
 
 /// The shape that programs rely on.
@@ -438,7 +457,7 @@ fn a_patch_is_followed() {
     ws.write("patches/10-x.yaml", &format!("{pod}{replace}"));
     ws.write("patches/20-x.yaml", "target: {kind: ConfigMap, name: root-ca}\npatch: {data: {ca.crt: ''}}\n");
     ws.build(&["ignition"]);
-    let said = ws.run(&["graph", "--trust"]);
+    let said = ws.run(&["graph", "--trust", "--format", "mermaid"]);
     let bad: Vec<&str> =
         said.lines().filter(|line| line.contains(".->") || line.contains("linkStyle")).collect();
     insta::assert_snapshot!(bad.join("\n"), @r#"
@@ -459,5 +478,7 @@ fn a_patch_is_followed() {
     let dot = ws.run(&["graph", "--trust", "--format", "dot", "-q"]);
     assert_eq!(dot.matches("style=dashed").count(), bad.len() - 1);
     let svg = ws.run(&["graph", "--trust", "--format", "svg", "-q"]);
-    assert_eq!(svg.matches("class=\"bad\"").count(), bad.len() - 2, "without the legend");
+    assert_eq!(svg.matches("<g class=\"refused\"><path").count(), bad.len() - 2, "without the legend");
+    let text = ws.run(&["graph", "--trust", "-q"]);
+    assert_eq!(text.matches("REFUSED: ").count(), bad.len() - 2);
 }

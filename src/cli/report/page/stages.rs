@@ -106,7 +106,7 @@ impl Context<'_> {
             false => None,
         };
         let total: u64 = stage.artifacts.iter().map(|one| one.size).sum();
-        let needed = (!needs.is_empty()).then(|| format!("; needs {}", names(&needs))).unwrap_or_default();
+        let needed = if needs.is_empty() { String::new() } else { format!("; needs {}", names(&needs)) };
         let about = format!("{}, {}{needed}", count(stage.artifacts.len(), "artifact"), size(total));
         let summary = [
             rails.beside(at, HEAD),
