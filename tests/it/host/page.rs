@@ -356,7 +356,7 @@ fn documents_are_as_their_schema_says() {
     let report = ws.json(&["report"]);
     assert_eq!(judge(&shape, &report), Some(Ok(())));
     let shape = String::from_utf8(ws.output(&["schema", "release-try"]).stdout).unwrap();
-    let tried = json(&["release", "try", "demo:4.22", "--json"], 0);
+    let tried = json(&["release", "try", "demo:4.22", "--json"], 1);
     assert_eq!(judge(&shape, &tried), Some(Ok(())));
     assert!(judge(&shape, &release).unwrap().is_err());
     // The judge can say no.
