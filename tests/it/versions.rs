@@ -212,6 +212,37 @@ fn the_os_is_that_of_the_releases_default_stream() {
     );
 }
 
+/// install-config chooses the stream, in the version of the object that the release has.
+#[test]
+fn install_config_chooses_the_stream() {
+    let stream = |ws: &Workspace| {
+        let file = ws.path_of("patched").join("manifests/99_osimagestream.yaml");
+        fs::read_to_string(file).unwrap().lines().next().unwrap().to_owned()
+    };
+    let ws = on("4.22");
+    let chosen = "featureSet: TechPreviewNoUpgrade\nosImageStream: rhel-10\nbaseDomain:";
+    ws.edit("install-config.yaml", "baseDomain:", chosen);
+    assert_eq!(os_image(&ws), "rhel-coreos-10");
+    ws.build(&["cluster"]);
+    assert_eq!(stream(&ws), "apiVersion: machineconfiguration.openshift.io/v1alpha1");
+    // Without the gate nobody reads it.
+    ws.edit("install-config.yaml", "featureSet: TechPreviewNoUpgrade\n", "");
+    let said = ws.run(&["build", "-q", "check/render"]);
+    assert!(said.contains("the gate OSStreams is off, so nodes get the release's default OS"), "{said}");
+    let said = ws.run(&["build", "-q", "check/crds"]);
+    assert!(said.contains("OSImageStream") && said.contains("[exit 1]"), "{said}");
+
+    let ws = on("5.0");
+    assert_eq!(os_image(&ws), "rhel-coreos-10");
+    ws.edit("install-config.yaml", "baseDomain:", "osImageStream: rhel-9\nbaseDomain:");
+    assert_eq!(os_image(&ws), "rhel-coreos");
+    ws.build(&["cluster"]);
+    assert_eq!(stream(&ws), "apiVersion: machineconfiguration.openshift.io/v1");
+    ws.edit("install-config.yaml", "osImageStream: rhel-9", "osImageStream: rhel-8");
+    let said = ws.run(&["build", "-q", "mco"]);
+    assert!(said.contains("osImageStream") && said.contains("rhel-9"), "{said}");
+}
+
 /// The image that a node boots first is of the same stream as the OS that it gets.
 #[test]
 fn boot_images_are_of_the_releases_default_stream() {
@@ -254,6 +285,9 @@ fn a_proxy_is_played_too() {
 /// Releases of OpenShift list OKD's feature set too, and their installer refuses it.
 #[test]
 fn the_feature_set_of_okd_is_for_okd() {
+    let okd = on("4.22-okd");
+    okd.edit("install-config.yaml", "baseDomain:", "featureSet: OKD\nbaseDomain:");
+    okd.build(&["cluster"]);
     let ws = on("4.22");
     ws.edit("install-config.yaml", "baseDomain:", "featureSet: OKD\nbaseDomain:");
     let said = ws.run(&["build", "-q", "release/featuregate"]);

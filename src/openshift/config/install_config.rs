@@ -83,7 +83,12 @@ pub(super) const FIELDS: &[Row] = &[
     )
     .seen_as("featureGates"),
     refused("operatorPublishingStrategy", CLOUD),
-    refused("osImageStream", OS),
+    field(
+        "osImageStream",
+        supported(&["rhel-9", "rhel-10"], &["centos-10"]),
+        "Which of the release's operating systems nodes get; from 4.22 on, with gate OSStreams.",
+    )
+    .seen_as("osImageStream"),
     refused("pki", "set `pki` in cluster.yaml"),
 ];
 

@@ -12,7 +12,7 @@ const ROLE: &str = "machineconfiguration.openshift.io/role";
 /// The cluster's own controller renders again, from the objects in the API.
 pub(super) const DRIFT: Check = Check {
     name: "render-drift",
-    config: &["operands.toml", "version"],
+    config: &["mco-formats.toml", "operands.toml", "version"],
     run: |artifacts, report| {
         payload(artifacts, report);
         let mut rendered_from: BTreeSet<&str> = BTreeSet::new();
@@ -59,6 +59,7 @@ pub(super) const DRIFT: Check = Check {
             }
         }
         profiles(artifacts, &rendered_from, report);
+        streams(artifacts, report);
     },
 };
 
@@ -83,6 +84,31 @@ fn profiles(artifacts: &Artifacts<'_>, rendered_from: &BTreeSet<&str>, report: &
             report.at(profile, profile.root.line, "", message);
             report.hint("the node-tuning operator will make it in the cluster, and the nodes of the pool will reboot: `tinderbox show node-tuning/rendered` lists what its render made of your manifests");
         }
+    }
+}
+
+/// Without the gate, no controller reads which OS nodes are to get.
+fn streams(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
+    let gate = artifacts.tables.mco_format("os-image-stream-gate");
+    let is_on = |one: &Document| {
+        one.list("status.featureGates").iter().any(|gates| {
+            let enabled = gates.get("enabled").map(YamlNode::items).unwrap_or_default();
+            enabled.iter().any(|one| one.get("name").and_then(YamlNode::text) == Some(gate))
+        })
+    };
+    if artifacts.kind("config.openshift.io/v1", "FeatureGate").any(is_on) {
+        return;
+    }
+    let manifests = artifacts.of("manifests").flat_map(|file| file.documents());
+    for stream in manifests.filter(|one| one.text("kind") == Some("OSImageStream")) {
+        let field = "spec.defaultStream";
+        let message =
+            format!("the gate {gate} is off, so nodes get the release's default OS whatever this says");
+        report.at(stream, line(stream, field), field, message);
+        report.hint(format!(
+            "remove `osImageStream` from install-config.yaml, or turn {gate} on: in 4.22 with `featureSet: TechPreviewNoUpgrade`; \
+             from 4.23 on it is on by default"
+        ));
     }
 }
 
