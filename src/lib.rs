@@ -160,6 +160,6 @@ pub mod internals {
         pub use crate::base::value::Value;
     }
     pub mod yaml {
-        pub use crate::base::yaml::{Source, YamlNode, documents, go_documents, parse};
+        pub use crate::base::yaml::{Source, YamlData, YamlNode, documents, go_documents, parse};
     }
 }

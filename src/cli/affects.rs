@@ -47,15 +47,21 @@ fn show(found: &Affected) {
         let places: Vec<String> = places.iter().map(ToString::to_string).collect();
         line(format!("{} ({})", stdout_paint(field, Colour::Cyan), places.join("; ")));
     }
-    line(format!("{} derivations read it:", found.direct.len()));
+    line(match found.direct.len() {
+        1 => "1 derivation reads it:".to_owned(),
+        count => format!("{count} derivations read it:"),
+    });
     found.direct.iter().for_each(|name| line(format!("  {name}")));
-    line(format!(
-        "{} more depend on those, and are rebuilt only if their inputs change:",
-        found.cascade.len()
-    ));
+    line(match found.cascade.len() {
+        1 => "1 more depends on those, and is rebuilt only if its inputs change:".to_owned(),
+        count => format!("{count} more depend on those, and are rebuilt only if their inputs change:"),
+    });
     found.cascade.iter().for_each(|name| line(format!("  {name}")));
     if !found.absent.is_empty() {
-        line(format!("{} are absent because of it:", found.absent.len()));
+        line(match found.absent.len() {
+            1 => "1 is absent because of it:".to_owned(),
+            count => format!("{count} are absent because of it:"),
+        });
         found.absent.iter().for_each(|(name, why)| line(format!("  {name}: {why}")));
     }
 }
@@ -86,10 +92,19 @@ fn affects(env: Env<'_>, field: &str) -> Result<Affected> {
         }
     }
     if fields.is_empty() {
-        let known: Vec<String> = workspace.fields.leaves().map(|(path, _)| path).collect();
-        let advice =
-            near(field, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
-        return Err(Error::Usage { message: format!("there is no config field `{field}`"), advice });
+        let fields = workspace.fields.leaves();
+        let known = fields.flat_map(|(path, origins)| {
+            std::iter::once(path).chain(origins.iter().map(|origin| origin.field.clone())).collect::<Vec<_>>()
+        });
+        let known: Vec<String> = known.collect();
+        // Leaves, and everything above them.
+        let above = known.iter().flat_map(|path| path.match_indices('.').map(|(end, _)| &path[..end]));
+        let advice = match near(field, known.iter().map(String::as_str).chain(above)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "write a field as in the two files (`vips.api`), or as in docs/reference/cluster-yaml.md"
+                .to_owned(),
+        };
+        return Err(Error::usage(format!("there is no config field `{field}`"), advice));
     }
     let graph = &workspace.graph;
     let nodes = graph.nodes();

@@ -78,7 +78,7 @@ impl Global {
 #[derive(Debug, Args)]
 pub(super) struct Jobs {
     /// Derivations built at the same time; default: one per core
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<u16>,
 }
 
@@ -87,6 +87,16 @@ impl Jobs {
         let cores = || std::thread::available_parallelism().map_or(1, Into::into);
         self.jobs.map_or_else(cores, usize::from)
     }
+}
+
+fn parse_jobs(text: &str) -> std::result::Result<u16, String> {
+    let jobs = text.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
+    jobs.ok_or_else(|| "write a whole number from 1 to 1024".to_owned())
+}
+
+/// A number of things, such as generations or lines.
+pub(super) fn parse_count(text: &str) -> std::result::Result<u64, String> {
+    text.parse().map_err(|_| "write a whole number".to_owned())
 }
 
 /// `90s`, `15m`, `12h`, `30d`, `2w`.

@@ -95,6 +95,14 @@ pub(super) struct FileText {
     pub(super) masked: bool,
 }
 
+/// Advice about a file that an artifact does not have.
+pub(super) fn near_file<'a>(target: &str, path: &str, paths: impl IntoIterator<Item = &'a str>) -> String {
+    match near(path, paths) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("`tinderbox show {target}` lists its files"),
+    }
+}
+
 pub(super) fn file(object: &Object, target: &str, path: &str, reveal: bool) -> Result<FileText> {
     let no_path = |advice| Error::NoPath { target: target.to_owned(), path: path.to_owned(), advice };
     if path.starts_with('/') {
@@ -103,7 +111,7 @@ pub(super) fn file(object: &Object, target: &str, path: &str, reveal: bool) -> R
     }
     let Some(entry) = object.listing.get(path) else {
         let paths = object.listing.leaves("").map(|(path, _)| path);
-        return Err(no_path(near(path, paths).map(|near| format!("did you mean `{near}`?"))));
+        return Err(no_path(Some(near_file(target, path, paths))));
     };
     let (content, masked) = match &entry.kind {
         EntryKind::Dir => return Err(no_path(Some("it is a directory: name a file in it".into()))),

@@ -13,7 +13,7 @@ use super::build::{self, BuildReport, BuildRequest, Failure};
 use super::document::{Document, Documented};
 use super::error::explain;
 use super::expiry::Ended;
-use super::output::{Colour, exit_code, line, stdout_paint, table};
+use super::output::{self, Colour, exit_code, line, stdout_paint, table};
 use super::{Printer, Result};
 use crate::base::event::Event;
 use crate::base::fs;
@@ -85,7 +85,7 @@ fn total(checked: &Checked) -> String {
     let words = words.iter().filter(|(count, ..)| *count > 0);
     let words: Vec<String> =
         words.map(|(count, word, colour)| stdout_paint(&format!("{count} {word}"), *colour)).collect();
-    format!("{} checks: {}", checked.checks.len(), words.join(", "))
+    format!("{}: {}", output::count(checked.checks.len(), "check"), words.join(", "))
 }
 
 fn show_listed(check: &Listed<'_>) {

@@ -35,6 +35,8 @@ pub(super) enum Error {
     Realize(RealizeError),
     #[error("`{}` already exists, and is left alone", path.display())]
     Exists { path: PathBuf, advice: &'static str },
+    #[error("`{}` is not empty", path.display())]
+    NotEmpty { path: PathBuf },
     #[error("`{target}` is not built")]
     NotBuilt { target: String },
     #[error("the output of `{derivation}` cannot be read")]
@@ -88,6 +90,7 @@ impl Hint for Error {
             Self::Diff(error) => error.hint(),
             Self::Realize(error) => error.hint(),
             Self::Exists { advice, .. } => Some((*advice).into()),
+            Self::NotEmpty { .. } => Some("export to a new or an empty directory".into()),
             Self::Certificate { .. } => Some("`tinderbox store verify` finds what is broken".into()),
             Self::NotBuilt { target } => Some(format!("run `tinderbox build {target}`")),
             Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),

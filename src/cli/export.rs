@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::arguments::Jobs;
 use super::document::{Document, Documented};
-use super::output::line;
+use super::output::{count, line};
 use super::{Error, Printer, Result, build};
 use crate::base::fs;
 use crate::engine::tree::EntryKind;
-use crate::openshift::workspace::{self, Env};
+use crate::openshift::workspace::{self, Env, WorkspaceError};
 
 /// Copy an artifact tree to a plain directory; secrets get mode 0600
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ impl Args {
         let done = export(env, &self.target, &self.dir, self.jobs.count())?;
         Ok(printer.answer(&done, || {
             let Exported { directory, files, secret } = &done;
-            line(format!("{}: {files} files, {secret} of them secret", directory.display()));
+            line(format!("{}: {}, {secret} of them secret", directory.display(), count(*files, "file")));
         }))
     }
 }
@@ -47,15 +47,26 @@ struct Exported {
     secret: usize,
 }
 
+/// The directory comes first: says so if it looks like a target, and the target is none.
+fn in_order(error: Error, to: &Path) -> Error {
+    match error {
+        Error::Workspace(WorkspaceError::NoTarget { target, near: None }) => {
+            let advice = format!("the directory comes first: `tinderbox export DIR {}`", to.display());
+            Error::usage(format!("there is no derivation `{target}`"), advice)
+        }
+        error => error,
+    }
+}
+
 /// Builds a target if necessary, and copies it to a new or empty directory.
 fn export(env: Env<'_>, target: &str, to: &Path, jobs: usize) -> Result<Exported> {
     if fs::optional(fs::list(to))?.is_some_and(|names| !names.is_empty()) {
-        let advice = "export to a new or an empty directory";
-        return Err(Error::Exists { path: to.to_owned(), advice });
+        return Err(Error::NotEmpty { path: to.to_owned() });
     }
-    let report = build::build_or_fail(env, vec![target.to_owned()], jobs)?;
+    let report =
+        build::build_or_fail(env, vec![target.to_owned()], jobs).map_err(|error| in_order(error, to))?;
     let [built] = report.targets.as_slice() else {
-        let message = format!("`{target}` is {} derivations", report.targets.len());
+        let message = format!("`{target}` is a folder of {}", count(report.targets.len(), "derivation"));
         return Err(Error::usage(message, "export one, for example `cluster`"));
     };
     let store = workspace::open_store(env.store, env.directory)?;

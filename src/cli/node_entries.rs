@@ -3,11 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::artifact::{self, Artifact, FileText};
+use super::artifact::{self, Artifact, FileText, near_file};
 use super::output::{size, table};
 use super::{Error, Result};
 use crate::base::fs;
-use crate::base::hint::near;
 use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Object, StoreError};
 use crate::openshift::ignition::{Manifest, Origin, OriginKind, Written, unit_path};
@@ -122,8 +121,7 @@ pub(super) fn list(object: &Object, node: Option<&GraphNode>) -> Result<Vec<Node
 pub(super) fn find<'e>(entries: &'e [NodeEntry], target: &str, path: &str) -> Result<&'e NodeEntry> {
     let paths: Vec<String> = entries.iter().map(NodeEntry::on_node).collect();
     paths.iter().position(|one| one == path).map(|at| &entries[at]).ok_or_else(|| {
-        let advice = near(path, paths.iter().map(String::as_str));
-        let advice = advice.map(|near| format!("did you mean `{near}`?"));
+        let advice = Some(near_file(target, path, paths.iter().map(String::as_str)));
         Error::NoPath { target: target.to_owned(), path: path.to_owned(), advice }
     })
 }

@@ -194,6 +194,12 @@ pub(super) fn json(value: &impl Serialize) {
     }
 }
 
+/// `1 object`, `2 objects`.
+pub(super) fn count(number: usize, one: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{end}")
+}
+
 pub(super) fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let unit = (0..units.len() - 1).take_while(|unit| bytes >> (10 * (unit + 1)) > 0).count();

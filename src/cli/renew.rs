@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::document::{Document, Documented};
 use super::lock::{Moved, moved, show_moved};
-use super::output::line;
+use super::output::{count, line};
 use super::{Error, Printer, Result};
 use crate::base::fs;
 use crate::base::hint::near;
@@ -54,7 +54,7 @@ fn show(done: &Renewal, dry_run: bool) {
         line("nothing needs to be built");
         return;
     }
-    line(format!("{} derivations will be built:", done.would_build.len()));
+    line(format!("{} will be built:", count(done.would_build.len(), "derivation")));
     done.would_build.iter().for_each(|name| line(format!("  {name}")));
     line(format!("{} keys and certificates stay as they are", done.kept.len()));
     if !dry_run {

@@ -17,6 +17,7 @@ use crate::openshift::workspace::{Env, RESULT};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The generation; default: the one before the current
+    #[arg(allow_negative_numbers = true, value_parser = parse_generation)]
     number: Option<u64>,
 }
 
@@ -29,6 +30,11 @@ impl Args {
         let done = rollback(env, self.number)?;
         Ok(printer.answer(&done, || line(format!("generation {}: {}", done.to, done.path.display()))))
     }
+}
+
+fn parse_generation(text: &str) -> std::result::Result<u64, String> {
+    let number = text.strip_prefix("gen:").unwrap_or(text);
+    number.parse().map_err(|_| "write its number; `tinderbox generations` lists them".to_owned())
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

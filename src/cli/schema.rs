@@ -94,9 +94,12 @@ fn listed(known: &[NamedDocument]) -> Vec<Listed> {
 }
 
 fn unknown(name: &str, known: &[NamedDocument]) -> Error {
-    let advice = match near(name, known.iter().map(|one| one.name.as_str())) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "`tinderbox schema --list` lists all schemas".to_owned(),
+    let names = || known.iter().map(|one| one.name.as_str());
+    let below: Vec<&str> = names().filter(|one| one.starts_with(&format!("{name} "))).collect();
+    let advice = match (below.as_slice(), near(name, names())) {
+        ([_, ..], _) => format!("there are {}", below.join(", ")),
+        (_, Some(near)) => format!("did you mean `{near}`?"),
+        _ => "`tinderbox schema --list` lists all schemas".to_owned(),
     };
     Error::usage(format!("there is no schema `{name}`"), advice)
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::document::{Document, Documented};
-use super::output::{line, table};
+use super::output::{count, line, table};
 use super::{Error, Printer, Result, complete};
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
@@ -43,7 +43,10 @@ impl Args {
         Ok(printer.answer(&found, || {
             let rows = found.iter().map(|target| vec![target.name.to_owned(), target.summary.to_owned()]);
             table(&["TARGET", "WHAT"], &rows.collect::<Vec<_>>());
-            line(format!("{} derivations; a folder, the part before the `/`, is a target too", found.len()));
+            line(format!(
+                "{}; a folder, the part before the `/`, is a target too",
+                count(found.len(), "derivation")
+            ));
         }))
     }
 }

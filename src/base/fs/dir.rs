@@ -77,12 +77,12 @@ impl Dir {
 
     /// What a name stands for; of a link, the link itself.
     pub(crate) fn stat(&self, name: &OsStr) -> Result<Stat> {
-        rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).at("look at", &self.of(name))
+        rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).at("access", &self.of(name))
     }
 
     /// What the directory itself is.
     pub(crate) fn own_stat(&self) -> Result<Stat> {
-        rustix::fs::fstat(&self.fd).at("look at", &self.path)
+        rustix::fs::fstat(&self.fd).at("access", &self.path)
     }
 
     pub(crate) fn dir(&self, name: &OsStr) -> Result<Self> {
@@ -262,7 +262,7 @@ pub(crate) fn kind(stat: &Stat) -> FileType {
 
 /// Sets a mode through an open descriptor, which need not be readable.
 pub(super) fn set_mode_of(fd: &OwnedFd, path: &Path, mode: u32) -> Result<()> {
-    let found = rustix::fs::fstat(fd).at("look at", path)?;
+    let found = rustix::fs::fstat(fd).at("access", path)?;
     if kind(&found) == FileType::Symlink {
         let link = io::Error::new(io::ErrorKind::InvalidInput, "it is a link");
         return Err(Error::new("set the mode of", path, link));

@@ -125,7 +125,7 @@ pub(crate) fn read_stream(path: &Path) -> Result<Vec<u8>> {
 /// Refuses an open file that is neither regular nor a directory.
 fn only_regular(file: &File, path: &Path) -> Result<()> {
     use std::os::unix::fs::FileTypeExt as _;
-    let kind = file.metadata().at("look at", path)?.file_type();
+    let kind = file.metadata().at("access", path)?.file_type();
     let problem = match () {
         () if kind.is_file() || kind.is_dir() => return Ok(()),
         () if kind.is_fifo() => "it is a named pipe, not a file",
@@ -322,7 +322,7 @@ pub(crate) fn read_link(path: &Path) -> Result<PathBuf> {
 
 /// Metadata without following links.
 pub(crate) fn metadata(path: &Path) -> Result<std::fs::Metadata> {
-    std::fs::symlink_metadata(path).at("look at", path)
+    std::fs::symlink_metadata(path).at("access", path)
 }
 
 /// Whether a path is a link to a file that not everybody may read.
@@ -342,7 +342,11 @@ pub(crate) fn others_may(path: &Path) -> Result<bool> {
 
 /// Whether the path exists, even as a dangling link.
 pub(crate) fn exists(path: &Path) -> Result<bool> {
-    Ok(optional(metadata(path))?.is_some())
+    match metadata(path) {
+        // Something above it is a file.
+        Err(error) if error.source.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+        found => Ok(optional(found)?.is_some()),
+    }
 }
 
 /// The absolute path with all links resolved.
@@ -441,7 +445,7 @@ pub(crate) fn hash(path: &Path) -> Result<sha2::Sha256> {
 
 /// Bytes that an unprivileged user can still write to the file system of `path`.
 pub(crate) fn available(path: &Path) -> Result<u64> {
-    let found = rustix::fs::statvfs(path).at("look at", path)?;
+    let found = rustix::fs::statvfs(path).at("access", path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 

@@ -13,9 +13,9 @@ mod write;
 
 pub(crate) use edit::{edit, replace_scalar};
 pub(crate) use emit::{emit, scalar};
-pub use read::YamlNode;
 pub use read::{Source, documents, go_documents, parse};
-pub(crate) use read::{TOO_LARGE, YamlData, YamlEntry};
+pub(crate) use read::{TOO_LARGE, YamlEntry};
+pub use read::{YamlData, YamlNode};
 pub(crate) use scalar::{Scalar, resolve};
 pub(crate) use write::{block, flow};
 

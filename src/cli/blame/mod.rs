@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::artifact::Artifact;
+use super::artifact::{Artifact, near_file};
 use super::explain::{Origin, fact, show_origin};
 use super::node_entries::{self, NodeEntry};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result, complete, targets};
-use crate::base::hint::{Place, near};
+use crate::base::hint::Place;
 use crate::cli::document::{Document, Documented};
 use crate::openshift::workspace::Env;
 use walk::BlameWalk;
@@ -121,6 +121,13 @@ struct BlameLine {
 /// Traces the origin of `NAME:PATH`.
 fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
     let Some((name, path)) = target.split_once(':') else {
+        if target.starts_with('/') {
+            let advice = format!("name the node too: `ignition/NODE:{target}`");
+            return Err(Error::usage(
+                format!("`{target}` is a path, and every node has its own files"),
+                advice,
+            ));
+        }
         return Err(Error::usage(
             format!("`{target}` names no file"),
             format!("name one: `{target}:PATH`; `tinderbox show {target}` lists them"),
@@ -155,7 +162,7 @@ fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
     } else {
         if found.object.listing.get(path).is_none() {
             let paths = found.object.listing.leaves("").map(|(path, _)| path);
-            let advice = near(path, paths).map(|near| format!("did you mean `{near}`?"));
+            let advice = Some(near_file(name, path, paths));
             return Err(Error::NoPath { target: name.to_owned(), path: path.to_owned(), advice });
         }
         walk.back(found.at(), path.to_owned(), &mut blame);

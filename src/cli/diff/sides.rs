@@ -129,7 +129,10 @@ fn sides(env: Env<'_>, request: &Request) -> Result<(Side, Side)> {
             let (store, roots) = kept(env)?;
             let numbers = roots.numbers()?;
             let [.., old, new] = numbers.as_slice() else {
-                let message = format!("there are not two generations to compare, but {}", numbers.len());
+                let message = match numbers.len() {
+                    0 => "there are no generations to compare",
+                    _ => "there is only one generation, and `diff` compares two",
+                };
                 let advice = "every `tinderbox build` that changes `cluster` makes one; or name two sides: `tinderbox diff --help`";
                 return Err(Error::usage(message, advice));
             };
@@ -203,6 +206,9 @@ impl Asked {
             let path = PathBuf::from(text);
             fs::canonical(&path)?;
             return Ok(Self::Path(path));
+        }
+        if text.contains('.') && fs::exists(Path::new(text))? {
+            return Err(Error::usage(format!("`{text}` is a file"), format!("write a path: `./{text}`")));
         }
         Ok(Self::Target(text.to_owned()))
     }

@@ -6,7 +6,7 @@ use super::realizer::with_realizer;
 use super::{confirm, show_root_commands};
 use crate::cli::arguments::Jobs;
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::line;
+use crate::cli::output::{count, line};
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::Env;
 use crate::realize::Destroyed;
@@ -36,7 +36,7 @@ impl Args {
         }
         let done = with_realizer(env, self.jobs.count(), |realizer| Ok(crate::realize::destroy(&realizer)?))?;
         Ok(printer.answer(&done, || {
-            line(format!("{} resources removed", done.removed.len()));
+            line(format!("{} removed", count(done.removed.len(), "resource")));
             done.left.iter().for_each(|left| line(format!("left: {left}")));
             show_root_commands(&done.privileged);
         }))

@@ -14,7 +14,7 @@ use crate::base::hint::chain;
 use crate::base::redact::Redactor;
 use crate::cli::arguments::Jobs;
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{line, size};
+use crate::cli::output::{count, line, size};
 use crate::cli::store::scan;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::{self, Env, Workspace};
@@ -47,7 +47,7 @@ impl Args {
 }
 
 fn show(done: &Gathered) {
-    line(format!("{}: {} files, {}", done.archive.display(), done.files, size(done.size)));
+    line(format!("{}: {}, {}", done.archive.display(), count(done.files, "file"), size(done.size)));
     match done.reached.as_slice() {
         [] => line("no node answered over SSH"),
         reached => line(format!("answered over SSH: {}", reached.join(", "))),

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::ExitCode;
 
 use schemars::JsonSchema;
@@ -10,10 +11,10 @@ use serde::Serialize;
 use super::ssh::with_node;
 use crate::base::process::Sink;
 use crate::base::redact::ControlFilter;
-use crate::cli::arguments::Jobs;
+use crate::cli::arguments::{Jobs, parse_count};
 use crate::cli::document::{Document, Documented};
 
-use crate::cli::{Error, Printer, Result};
+use crate::cli::{Error, Printer, Result, output};
 use crate::openshift::workspace::Env;
 use crate::realize;
 use crate::realize::NodeLog;
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     follow: bool,
     /// Only the last N lines
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
     lines: Option<u64>,
     #[command(flatten)]
     jobs: Jobs,
@@ -53,6 +54,7 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let Self { node, what, follow, .. } = &self;
         let json = printer.json;
+        let to_file = printer.output.is_some_and(|file| file != Path::new("-"));
         if json && *follow {
             let message = "`--json` prints one document, and `--follow` has no end".to_owned();
             return Err(Error::usage(message, "leave one of them out"));
@@ -61,7 +63,7 @@ impl Args {
         let mut filter = std::io::stdout().is_terminal().then(ControlFilter::default);
         let mut closed = false;
         let mut take = |piece: &[u8]| {
-            if json {
+            if json || to_file {
                 whole.extend_from_slice(piece);
                 return ControlFlow::Continue(());
             }
@@ -82,7 +84,10 @@ impl Args {
         if json {
             let text = String::from_utf8_lossy(&whole);
             let what = what.as_deref().unwrap_or("console");
-            printer.answer(&Log { node, log: what, text: &text }, || {});
+            return Ok(printer.answer(&Log { node, log: what, text: &text }, || {}));
+        }
+        if to_file {
+            output::text(&String::from_utf8_lossy(&whole));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -11,7 +11,7 @@ use super::info::info;
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{line, size};
+use crate::cli::output::{count, line, size};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::recipe::GraphNode;
 use crate::engine::registry::{
@@ -52,7 +52,7 @@ impl Args {
 }
 
 fn show(done: &Mirrored) {
-    line(format!("{} images at {}", done.images.len(), done.destination));
+    line(format!("{} at {}", count(done.images.len(), "image"), done.destination));
     line(format!("{} blobs sent ({}), {} already there", done.blobs, size(done.bytes), done.skipped));
     line(match done.unsigned.len() {
         0 => format!("{} signatures, of every image", done.signatures),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::open;
 use crate::base::fs;
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{line, size};
+use crate::cli::output::{count, line, size};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
 
@@ -29,9 +29,13 @@ impl Args {
         Ok(printer.answer(&usage, || {
             let Usage { store, objects, apparent, stored, downloads, downloaded } = &usage;
             line(format!("{}\t{}", size(*stored), store.display()));
-            line(format!("{objects} objects; {} if equal files counted every time", size(*apparent)));
+            line(format!(
+                "{}; {} if equal files counted every time",
+                count(*objects, "object"),
+                size(*apparent)
+            ));
             if *downloads > 0 {
-                line(format!("{downloads} downloads: {} more", size(*downloaded)));
+                line(format!("{}: {} more", count(*downloads, "download"), size(*downloaded)));
             }
         }))
     }

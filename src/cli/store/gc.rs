@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use super::open;
 use crate::base::event::Event;
-use crate::cli::arguments::{parse_age, parse_size};
+use crate::cli::arguments::{parse_age, parse_count, parse_size};
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{line, size};
+use crate::cli::output::{count, line, size};
 use crate::cli::{Printer, Result};
 use crate::engine::store::{GcOptions, GcPlan};
 use crate::openshift::workspace::Env;
@@ -20,8 +20,8 @@ use crate::openshift::workspace::Env;
   tinderbox store gc --older-than 30d --max-size 10G")]
 pub(crate) struct Args {
     /// Forget all but the newest N generations of each cluster; the current one always stays
-    #[arg(long, value_name = "N")]
-    keep_last: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    keep_last: Option<u64>,
     /// Forget generations older than this (`12h`, `30d`), and keep younger objects
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     older_than: Option<Duration>,
@@ -45,7 +45,13 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let Self { keep_last, older_than, max_size, forget_missing, dry_run } = self;
         let now = Some(SystemTime::now());
-        let options = GcOptions { keep_last, older_than, max_size, forget_missing, now };
+        let options = GcOptions {
+            keep_last: keep_last.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+            older_than,
+            max_size,
+            forget_missing,
+            now,
+        };
         let store = open(env)?;
         let plan = if dry_run { store.plan_gc(&options)? } else { store.gc(&options)? };
         for directory in &plan.gone {
@@ -77,5 +83,10 @@ fn show(plan: &GcPlan, dry_run: bool) {
         line(format!("{}\tdownload {}", size(download.size), download.name));
     }
     let verb = if dry_run { "would free" } else { "freed" };
-    line(format!("{verb} {} in {} objects; {} stay", size(plan.freed), plan.objects.len(), plan.kept));
+    line(format!(
+        "{verb} {} in {}; {} stay",
+        size(plan.freed),
+        count(plan.objects.len(), "object"),
+        plan.kept
+    ));
 }

@@ -12,7 +12,7 @@ use crate::base::digest::ObjectId;
 use crate::cli::arguments::Jobs;
 use crate::cli::build::{self, BuildRequest};
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{exit_code, line};
+use crate::cli::output::{count, exit_code, line};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::store::{FindingKind, Verification};
 use crate::openshift::workspace::{Env, WorkspaceError};
@@ -38,9 +38,9 @@ impl Args {
 
 fn show(done: &Repaired) {
     line(format!(
-        "{} bad objects removed, {} derivations built again",
-        done.removed.len(),
-        done.rebuilt.len()
+        "{} removed, {} built again",
+        count(done.removed.len(), "bad object"),
+        count(done.rebuilt.len(), "derivation")
     ));
     for (object, directories) in &done.elsewhere {
         let shown: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();

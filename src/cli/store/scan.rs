@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::base::fs;
 use crate::base::secret::Secret;
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
+use crate::cli::output::{Colour, count, exit_code, line, size, stdout_paint};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::store::{Encoding, KnownSecret, Scan, ScanPaths};
 use crate::openshift::workspace::{
@@ -69,10 +69,10 @@ fn show(found: &Scan) {
         (hits, _) => format!("{hits} leaks"),
     };
     line(format!(
-        "{} files, {}, searched for {} secrets: {hits}",
-        found.files,
+        "{}, {}, searched for {}: {hits}",
+        count(found.files, "file"),
         size(found.bytes),
-        found.secrets
+        count(found.secrets, "secret")
     ));
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::open;
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
+use crate::cli::output::{Colour, count, exit_code, line, size, stdout_paint};
 use crate::cli::{Printer, Result};
 use crate::engine::store::Verification;
 use crate::openshift::workspace::Env;
@@ -34,5 +34,10 @@ pub(super) fn show(found: &Verification) {
         1 => "1 bad path".to_owned(),
         bad => format!("{bad} bad paths"),
     };
-    line(format!("{} objects, {} files, {}: {bad}", found.objects, found.files, size(found.bytes)));
+    line(format!(
+        "{}, {}, {}: {bad}",
+        count(found.objects, "object"),
+        count(found.files, "file"),
+        size(found.bytes)
+    ));
 }

@@ -370,7 +370,7 @@ struct Written {
 impl Written {
     fn open(path: &Path) -> Result<Self> {
         let file = fs::open_lock(path)?; // appends
-        let at = file.metadata().at("look at", path)?.len();
+        let at = file.metadata().at("access", path)?.len();
         let hasher = if at == 0 { sha2::Sha256::new() } else { fs::hash(path)? };
         Ok(Self { path: path.to_owned(), file, hasher, at })
     }
@@ -427,7 +427,7 @@ impl<'a> Source<'a> {
         if let Some(path) = local(url) {
             let path = Path::new(path);
             let mut file = fs::open(path)?;
-            let total = file.metadata().at("look at", path)?.len();
+            let total = file.metadata().at("access", path)?.len();
             let start = file.seek(SeekFrom::Start(offset)).at("read", path)?;
             let cancel = downloader.cancel;
             return Ok((offset <= total).then_some(Self::Local { file, start, total, cancel, path }));

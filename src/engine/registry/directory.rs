@@ -17,7 +17,7 @@ impl Files for Plain {
     fn open(&self, name: &str) -> Result<Option<(Box<dyn Read + Send>, u64)>> {
         let path = self.0.join(name);
         let Some(file) = fs::optional(fs::open(&path))? else { return Ok(None) };
-        let size = file.metadata().at("look at", &path)?.len();
+        let size = file.metadata().at("access", &path)?.len();
         Ok(Some((Box::new(file), size)))
     }
 }

@@ -67,7 +67,7 @@ pub enum StoreError {
     /// An object that a record names.
     #[error("object `{object}` is not in the store any more")]
     Collected { object: ObjectId },
-    #[error("`{prefix}` matches {} objects: {}", found.len(), found.join(", "))]
+    #[error("`{prefix}` matches {} objects: {}", found.len(), some(found))]
     Ambiguous {
         prefix: String,
         /// The matching directories.
@@ -93,6 +93,16 @@ pub enum StoreError {
     ReadOnly { path: PathBuf },
     #[error(transparent)]
     Id(#[from] ParseError),
+}
+
+/// The first of many names.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
 }
 
 impl StoreError {

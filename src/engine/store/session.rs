@@ -394,7 +394,7 @@ impl Store {
                 Err(TryLockError::Error(error)) => return Err(fs::Error::new("lock", path, error).into()),
             }
             // The previous holder may have removed the file: then ours is not the one that others see.
-            let ours = file.metadata().at("look at", &path)?.ino();
+            let ours = file.metadata().at("access", &path)?.ino();
             if fs::optional(fs::metadata(&path))?.is_some_and(|there| there.ino() == ours) {
                 return Ok(Some((file, path)));
             }

@@ -47,7 +47,15 @@ impl Workspace {
             let folder = node.name.split_once('/').map(|(folder, _)| folder);
             std::iter::once(node.name.as_str()).chain(folder)
         });
-        WorkspaceError::NoTarget { target: target.to_owned(), near: near(target, names).map(str::to_owned) }
+        // A file of a derivation, or its name without the folder.
+        let of_file =
+            target.split_once(':').map(|(name, _)| name).filter(|name| self.graph.find(name).is_some());
+        let end = format!("/{target}");
+        let all: Vec<&str> = names.clone().collect();
+        let mut same_end = all.into_iter().filter(|name| name.ends_with(&end));
+        let unique = same_end.next().filter(|_| same_end.next().is_none());
+        let near = of_file.or_else(|| near(target, names)).or(unique).map(str::to_owned);
+        WorkspaceError::NoTarget { target: target.to_owned(), near }
     }
 
     /// What to do to get live ISOs.

@@ -152,7 +152,9 @@ fn outdated(desired: &DesiredMachine, found: &Observed) -> Vec<String> {
 fn summary(machine: &DesiredMachine) -> String {
     let xml = &machine.domain.definition.xml;
     let kib: u64 = xml.text_at("memory").parse().unwrap_or(0);
-    format!("{} vCPUs, {} MiB, {}", xml.text_at("vcpu"), kib / 1024, xml.attribute("type"))
+    let cpus = xml.text_at("vcpu");
+    let word = if cpus == "1" { "vCPU" } else { "vCPUs" };
+    format!("{cpus} {word}, {} MiB, {}", kib / 1024, xml.attribute("type"))
 }
 
 fn volume(kind: ResourceKind, desired: &StorageVolume, inventory: &Inventory, what: &str) -> PlanStep {

@@ -70,6 +70,18 @@ fn links_lead_somewhere() {
     }
 }
 
+/// One section per version, the newest first, below what is not released; the newest is the package's.
+#[test]
+fn the_changelog_has_this_version() {
+    let changelog = fs::read_to_string(source("CHANGELOG.md")).unwrap();
+    let sections: Vec<&str> = changelog.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(sections[0], "Unreleased");
+    let versions: Vec<&str> =
+        sections[1..].iter().filter_map(|one| one.split_once(" (20").map(|(v, _)| v)).collect();
+    assert_eq!(versions.len(), sections.len() - 1, "a version has a date: {sections:?}");
+    assert_eq!(versions[0], env!("CARGO_PKG_VERSION"));
+}
+
 /// docs/verbs.md has every verb that `--help` has.
 #[test]
 fn verbs_are_complete() {

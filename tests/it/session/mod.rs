@@ -4,6 +4,7 @@ mod discovery;
 mod documents;
 mod errors;
 mod graph;
+mod mistakes;
 mod secrets;
 mod silent;
 mod words;
@@ -367,7 +368,7 @@ fn export() {
     assert_eq!(modes, expected);
     insta::assert_snapshot!(ws.run(&["export", "out"]), @"
     [stderr]
-    error: `out` already exists, and is left alone
+    error: `out` is not empty
     hint: export to a new or an empty directory
     [exit 1]
     ");
@@ -383,7 +384,7 @@ fn export() {
     assert!(!ws.dir.join("bad").exists());
     insta::assert_snapshot!(ws.run(&["export", "other", "infra"]), @"
     [stderr]
-    error: `infra` is 11 derivations
+    error: `infra` is a folder of 11 derivations
     hint: export one, for example `cluster`
     [exit 2]
     ");

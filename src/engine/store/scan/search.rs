@@ -58,7 +58,7 @@ impl Search {
     /// How much of a file was searched, and the hits in it; none if it is gone.
     pub(super) fn file(&self, path: &Path, cancel: &AtomicBool) -> fs::Result<Option<(u64, Vec<Hit>)>> {
         let Some(file) = fs::optional(fs::open(path))? else { return Ok(None) };
-        let size = file.metadata().at("look at", path)?.len();
+        let size = file.metadata().at("access", path)?.len();
         let pieces: Vec<(u64, Vec<(u64, usize)>)> = (0..size.div_ceil(PIECE))
             .into_par_iter()
             .filter(|_| !cancel.load(Ordering::Relaxed))

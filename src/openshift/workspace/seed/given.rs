@@ -33,6 +33,7 @@ impl GivenSeed {
             .read_to_end(&mut bytes)
             .map_err(|source| fs::Error::new("read", path, source))?;
         let given = Self { name, bytes };
+        given.check_form()?;
         // What is encrypted may be read by others.
         let found = file.metadata().map_err(|source| fs::Error::new("read", path, source))?;
         if found.is_file() && found.mode() & 0o077 != 0 && !sealed::is_age(&given.bytes) {
@@ -53,13 +54,26 @@ impl GivenSeed {
         if sealed::is_age(&self.bytes) {
             return sealed::identities(env, path)?.open(path, &self.bytes);
         }
+        self.plain().ok_or_else(|| self.wrong("is not a seed", RESTORE.into()))
+    }
+
+    /// The seed, if it is not encrypted.
+    fn plain(&self) -> Option<Seed> {
         let decoded = || {
             let text = self.bytes.trim_ascii();
             data_encoding::BASE64.decode(text).ok().map(Zeroizing::new)
         };
-        from_bytes(&self.bytes).or_else(|| decoded().and_then(|bytes| from_bytes(&bytes))).ok_or_else(|| {
-            self.wrong("is neither 32 bytes, nor their base64, nor an age file", RESTORE.into())
-        })
+        from_bytes(&self.bytes).or_else(|| decoded().and_then(|bytes| from_bytes(&bytes)))
+    }
+
+    /// What has the wrong form is not a seed, whoever can read it.
+    fn check_form(&self) -> Result<()> {
+        match sealed::is_age(&self.bytes) || self.plain().is_some() {
+            true => Ok(()),
+            false => {
+                Err(self.wrong("is neither 32 bytes, nor their base64, nor an age file", RESTORE.into()))
+            }
+        }
     }
 
     fn wrong(&self, problem: &'static str, advice: String) -> WorkspaceError {

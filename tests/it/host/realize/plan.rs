@@ -42,37 +42,37 @@ fn a_plan_follows_the_host() {
     create  disk      bootstrap.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-bootstrap
-                        1 vCPUs, 256 MiB, qemu
+                        1 vCPU, 256 MiB, qemu
     create  medium    master-0-[ID:16].ign
                         its Ignition config
     create  disk      master-0.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-0
-                        1 vCPUs, 256 MiB, qemu
+                        1 vCPU, 256 MiB, qemu
     create  medium    master-1-[ID:16].ign
                         its Ignition config
     create  disk      master-1.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-1
-                        1 vCPUs, 256 MiB, qemu
+                        1 vCPU, 256 MiB, qemu
     create  medium    master-2-[ID:16].ign
                         its Ignition config
     create  disk      master-2.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-2
-                        1 vCPUs, 256 MiB, qemu
+                        1 vCPU, 256 MiB, qemu
     create  medium    worker-0-[ID:16].ign
                         its Ignition config
     create  disk      worker-0.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-worker-0
-                        1 vCPUs, 256 MiB, qemu
+                        1 vCPU, 256 MiB, qemu
     create  medium    worker-1-[ID:16].ign
                         its Ignition config
     create  disk      worker-1.qcow2
                         1 GB, thin
     create  machine   ocp4-cv5ll-worker-1
-                        1 vCPUs, 256 MiB, qemu
+                        1 vCPU, 256 MiB, qemu
 
     With root:
       [STORE]/[ID]-cluster/infra/firewall.sh open
