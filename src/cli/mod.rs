@@ -15,8 +15,10 @@
 //! | `artifact`, `node_entries` | a built derivation, and a node's entries in it |
 //! | `complete` | what shells complete |
 //! | `adoption` | until when operators adopt the handed-over authorities |
+//! | `about` | what a file, object or artifact is for |
 //! | `explain` | what determined a line of an artifact |
 
+mod about;
 mod adoption;
 mod affects;
 mod arguments;

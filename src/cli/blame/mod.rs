@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::about::{self, About, Purposes, content};
 use super::artifact::{Artifact, near_file};
-use super::explain::{Origin, fact, show_origin};
+use super::explain::{Origin, fact, show_about, show_origin};
 use super::node_entries::{self, NodeEntry};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result, complete, targets};
@@ -44,8 +45,9 @@ impl Args {
 }
 
 fn show(found: &Blame) {
-    let Blame { target, path, entry, why, replaces, way, template, lines, origins, images } = found;
+    let Blame { target, path, about, entry, why, replaces, way, template, lines, origins, images } = found;
     line(stdout_paint(&format!("{target}:{path}"), Colour::Green));
+    show_about(about);
     if let Some(entry) = entry {
         let words = [Some(entry.kind), entry.mode.as_deref(), entry.state.as_deref()];
         let secret = entry.secret.then_some("secret");
@@ -73,6 +75,8 @@ struct Blame {
     target: String,
     /// The file in it, or on the node.
     path: String,
+    /// What it is for; several for a manifest with several objects.
+    about: Vec<About>,
     /// Its entry in the node's configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<NodeEntry>,
@@ -140,6 +144,7 @@ fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
     let mut blame = Blame {
         target: name.to_owned(),
         path: path.to_owned(),
+        about: Vec::new(),
         entry: None,
         why: Vec::new(),
         replaces: Vec::new(),
@@ -158,6 +163,10 @@ fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
         blame.why = tell(|origin| Some(&origin.why));
         blame.replaces = tell(|origin| origin.replaces.as_ref());
         walk.entry(&entry, &mut blame);
+        let node = name.rsplit('/').next().unwrap_or_default();
+        let text = content(&found, &format!("tree{}", entry.on_node()));
+        let purposes = Purposes { workspace: &found.workspace };
+        blame.about = purposes.entry(node, &entry, text.as_deref())?;
         blame.entry = Some(entry);
     } else {
         if found.object.listing.get(path).is_none() {
@@ -166,6 +175,7 @@ fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
             return Err(Error::NoPath { target: name.to_owned(), path: path.to_owned(), advice });
         }
         walk.back(found.at(), path.to_owned(), &mut blame);
+        blame.about = about::of(&found, path)?;
     }
     Ok(blame)
 }

@@ -11,6 +11,7 @@ mod yaml_field;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::about::About;
 use super::artifact::{self, Artifact};
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Result};
@@ -214,9 +215,24 @@ pub(super) fn show(found: &Explanation) {
     fact("goes into", found.goes_into.join(", "));
 }
 
+/// Prints what something is for. The subject is named where there are several.
+pub(super) fn show_about(about: &[About]) {
+    for About { subject, purpose, .. } in about {
+        if about.len() > 1 {
+            fact("object", subject.clone());
+        }
+        fact("for", purpose.purpose.clone());
+        fact("read by", purpose.reader.clone());
+        fact("without it", purpose.without.clone());
+        if !purpose.checks.is_empty() {
+            fact("checked by", purpose.checks.join(", "));
+        }
+    }
+}
+
 /// Prints a named fact.
 pub(super) fn fact(name: &str, text: String) {
-    line(format!("  {}{text}", stdout_paint(&format!("{name:<10}"), Colour::Cyan)));
+    line(format!("  {}{text}", stdout_paint(&format!("{name:<11}"), Colour::Cyan)));
 }
 
 pub(super) fn show_origin(origin: &Origin) -> String {

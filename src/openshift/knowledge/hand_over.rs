@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::purposes::Purpose;
 use super::release::Release;
 use super::table::{RawRows, Row, Source, Table, TableFile};
 use super::trust::ObjectKey;
@@ -34,6 +35,8 @@ pub(crate) struct HandedOver {
     pub(crate) kind: String,
     /// Namespace and name.
     pub(crate) name: String,
+    /// What it is for.
+    purpose: String,
     /// Required keys of its data.
     pub(crate) keys: Vec<String>,
     pub(crate) operator: String,
@@ -104,5 +107,16 @@ impl HandOver {
         let mut signers: Vec<_> = objects.filter_map(|object| Some((object, object.signer?))).collect();
         signers.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         signers
+    }
+
+    /// What an object is for that an operator adopts.
+    pub(super) fn purpose(&self, release: Option<Release>, kind: &str, name: &str) -> Option<Purpose> {
+        let object = self.objects.planned(release).find(|row| row.kind == kind && row.name == name)?;
+        Some(Purpose {
+            purpose: object.purpose.clone(),
+            reader: format!("the {} operator, which adopts it", object.operator),
+            without: object.without.clone(),
+            checks: vec!["hand-over-objects".to_owned()],
+        })
     }
 }

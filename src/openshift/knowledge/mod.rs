@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `named_values`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
+//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
@@ -18,6 +18,7 @@ mod disruption;
 mod hand_over;
 mod mco_kinds;
 mod named_values;
+mod purposes;
 mod release;
 mod render_differences;
 mod signing_keys;
@@ -36,6 +37,8 @@ pub(crate) use hand_over::{HandOver, HandedOver, Signer, SignerFields};
 
 use mco_kinds::McoKind;
 pub(crate) use named_values::{McoFormat, Operand};
+pub(crate) use purposes::Purpose;
+use purposes::{AppliedObject, KnownArtifact, NodeFile};
 pub(crate) use release::Flavor;
 pub(crate) use release::Release;
 pub(crate) use render_differences::{ComparedFiles, ComparedProgram, Reason, RenderDifferences};
@@ -52,18 +55,22 @@ use std::sync::OnceLock;
 use crate::base::hint::{Place, Problem, Problems};
 use crate::base::version::Version;
 use crate::engine::recipe::{self, NameTable, SourceFile, Sources};
+use crate::openshift::trust::Pool;
 
 /// All tables, each parsed on first use.
 #[derive(Debug)]
 pub struct Knowledge {
     admission: Lazy<Admission>,
     annotations: Lazy<Table<Annotation>>,
+    artifacts: Lazy<Table<KnownArtifact>>,
     pub(crate) boot_facts: Lazy<Table<BootFact>>,
     pub(crate) boot_images: Lazy<BootImages>,
     pub(crate) components: Lazy<Components>,
     pub(crate) hand_over: Lazy<HandOver>,
     mco_formats: Lazy<Table<McoFormat>>,
     mco_kinds: Lazy<Table<McoKind>>,
+    node_files: Lazy<Table<NodeFile>>,
+    objects: Lazy<Table<AppliedObject>>,
     operands: Lazy<Table<Operand>>,
     pub(crate) render_differences: Lazy<RenderDifferences>,
     pub(crate) signing_keys: Lazy<Table<SigningKey>>,
@@ -85,12 +92,15 @@ impl Knowledge {
         Ok(Self {
             admission: Lazy::of(sources)?,
             annotations: Lazy::of(sources)?,
+            artifacts: Lazy::of(sources)?,
             boot_facts: Lazy::of(sources)?,
             boot_images: Lazy::of(sources)?,
             components: Lazy::of(sources)?,
             hand_over: Lazy::of(sources)?,
             mco_formats: Lazy::of(sources)?,
             mco_kinds: Lazy::of(sources)?,
+            node_files: Lazy::of(sources)?,
+            objects: Lazy::of(sources)?,
             operands: Lazy::of(sources)?,
             render_differences: Lazy::of(sources)?,
             signing_keys: Lazy::of(sources)?,
@@ -123,6 +133,41 @@ impl Knowledge {
     /// into our render.
     pub(crate) fn mco_kinds(&self, release: Option<Release>) -> Result<BTreeMap<&str, bool>, Problems> {
         Ok(self.mco_kinds.get()?.select(release).map(|row| (row.kind(), row.is_of_payload())).collect())
+    }
+
+    /// What a path on a node of this pool is for; none if no row covers it.
+    pub(crate) fn node_file(
+        &self,
+        release: Option<Release>,
+        pool: Pool,
+        path: &str,
+    ) -> Result<Option<Purpose>, Problems> {
+        Ok(self.node_files.get()?.purpose(release, pool, path))
+    }
+
+    /// What an object is for, by its kind with its group and its name with its namespace; none if no row covers it.
+    pub(crate) fn object(
+        &self,
+        release: Option<Release>,
+        kind: &str,
+        name: &str,
+    ) -> Result<Option<Purpose>, Problems> {
+        let handed_over = self.hand_over.get()?.purpose(release, kind, name);
+        Ok(match handed_over {
+            Some(found) => Some(found),
+            None => self.objects.get()?.purpose(release, kind, name),
+        })
+    }
+
+    /// What a derivation is for, or one file of it; none if no row covers it.
+    pub(crate) fn artifact(
+        &self,
+        release: Option<Release>,
+        derivation: &str,
+        file: Option<&str>,
+        summary: &str,
+    ) -> Result<Option<Purpose>, Problems> {
+        Ok(self.artifacts.get()?.purpose(release, derivation, file, summary))
     }
 
     /// The tables that recipes may use, by the part before the dot.

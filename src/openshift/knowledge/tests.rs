@@ -14,14 +14,15 @@ fn problems(rows: &str) -> String {
     HandOver::parse(Source { file: "knowledge/hand-over.toml", text: &text }).unwrap_err().to_string()
 }
 
-const ROW: &str = "[[object]]\nkind = 'Secret'\nname = 'a/b'\nkeys = []\noperator = 'o'\nwithout = 'w'\n";
+const ROW: &str =
+    "[[object]]\nkind = 'Secret'\nname = 'a/b'\npurpose = 'p'\nkeys = []\noperator = 'o'\nwithout = 'w'\n";
 
 #[test]
 fn mistakes_name_file_row_and_field() {
     insta::assert_snapshot!(problems(&format!("{ROW}releases = '4.19'\n")), @"knowledge/hand-over.toml:6: object[a/b].releases: `4.19` is not a bound such as `>=4.19` or `<4.22`");
     insta::assert_snapshot!(problems(&format!("{ROW}flavor = 'rhel'\n")), @"knowledge/hand-over.toml:6: object[a/b].flavor: `rhel` is not a flavor: write `ocp` or `okd`");
     insta::assert_snapshot!(problems(&format!("{ROW}flavor = 4\n")), @"knowledge/hand-over.toml:6: object[a/b].flavor: it must be a text");
-    insta::assert_snapshot!(problems(&format!("{ROW}keyz = []\n")), @"knowledge/hand-over.toml:6: object[0]: unknown field `keyz`, expected one of `kind`, `name`, `keys`, `operator`, `without`, `signer`, `server_name`, `holds`");
+    insta::assert_snapshot!(problems(&format!("{ROW}keyz = []\n")), @"knowledge/hand-over.toml:6: object[0]: unknown field `keyz`, expected one of `kind`, `name`, `purpose`, `keys`, `operator`, `without`, `signer`, `server_name`, `holds`");
     insta::assert_snapshot!(problems("[[object]]\nkind = 'Secret'\n"), @"knowledge/hand-over.toml:6: object[0]: missing field `name`");
     insta::assert_snapshot!(problems(&format!("{ROW}{ROW}releases = '>=4.20'\n")), @r"
     knowledge/hand-over.toml: object[a/b]: two rows are for ocp 4.20
@@ -52,6 +53,7 @@ fn tables_agree_in_every_version() {
     let Knowledge {
         admission,
         annotations,
+        artifacts,
         boot_facts,
         boot_images,
         components,
@@ -59,6 +61,8 @@ fn tables_agree_in_every_version() {
         hand_over,
         mco_formats,
         mco_kinds,
+        node_files,
+        objects: applied,
         operands,
         render_differences,
         signing_keys,
@@ -80,6 +84,10 @@ fn tables_agree_in_every_version() {
     let mentioned = mentioned.chain(operands.get().unwrap().mentioned());
     let mentioned = mentioned.chain(render_differences.get().unwrap().mentioned()).chain(trust.mentioned());
     let mentioned = mentioned.chain(signing_keys.get().unwrap().mentioned());
+    let (artifacts, node_files, applied) =
+        (artifacts.get().unwrap(), node_files.get().unwrap(), applied.get().unwrap());
+    let mentioned = mentioned.chain(artifacts.mentioned()).chain(node_files.mentioned());
+    let mentioned = mentioned.chain(applied.mentioned());
     let mentioned: Vec<Version> = mentioned.collect();
     assert!(mentioned.len() > 1, "{mentioned:?}");
     for release in table::releases(mentioned.into_iter().chain(RELEASED.map(|text| text.parse().unwrap()))) {
@@ -137,6 +145,20 @@ fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
     let kinds = format!("{:?}", tables["mco"].values["kinds"]);
     let since: Version = "4.22".parse().unwrap();
     assert_eq!(kinds.contains("OSImageStream"), release.version >= since, "{release}");
+}
+
+/// A purpose names only checks that exist.
+#[test]
+fn purposes_name_checks_that_exist() {
+    let knowledge = Knowledge::built_in().unwrap();
+    let facts = knowledge.boot_facts.get().unwrap().facts(None);
+    let named = knowledge.artifacts.get().unwrap().checks();
+    let named = named.chain(knowledge.node_files.get().unwrap().checks());
+    let unknown: Vec<&str> = named
+        .chain(knowledge.objects.get().unwrap().checks())
+        .filter(|name| !facts.contains_key(name))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
 }
 
 /// Every check has a function and a row.

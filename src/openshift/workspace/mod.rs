@@ -151,6 +151,11 @@ impl Workspace {
         user_files::named_in(&self.directory, output)
     }
 
+    /// The user's MachineConfigs with an entry of this path or name, each with its file and line.
+    pub(crate) fn machine_configs_with(&self, entry: &str) -> Result<Vec<String>> {
+        user_files::machine_configs_with(&self.directory, entry)
+    }
+
     /// Reads everything as if this release were pinned. Does not write to the directory.
     pub(crate) fn load_release(env: Env<'_>, release: &LockedRelease) -> Result<Self> {
         Self::load_changed(env, |lock| lock.release = Some(release.clone()))

@@ -46,6 +46,40 @@ pub(super) fn named_in(directory: &ClusterDir, output: &str) -> Result<Vec<Strin
     Ok(found)
 }
 
+/// The user's MachineConfigs that write a file or unit, each with its file and line.
+pub(super) fn machine_configs_with(directory: &ClusterDir, entry: &str) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for (shown, text) in read(directory, "manifests", &mut Problems::default())?.into_values() {
+        for document in yaml::documents(Source { name: &shown, text: &text }, &mut Problems::default()) {
+            let object = Identity::of(&document);
+            if object.kind == "MachineConfig"
+                && let Some(line) = line_of_entry(&document, entry)
+            {
+                found.push(format!("{object} ({shown}:{line})"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The line of a file's path or a unit's name in a MachineConfig. A drop-in is named `UNIT/NAME`.
+fn line_of_entry(document: &YamlNode, entry: &str) -> Option<usize> {
+    let config = document.get("spec")?.get("config")?;
+    let named = |list: Option<&YamlNode>, key: &str, wanted: &str| {
+        let all = list.map(YamlNode::items).unwrap_or_default().to_vec();
+        all.into_iter().find(|one| one.get(key).and_then(YamlNode::text) == Some(wanted))
+    };
+    let storage = config.get("storage");
+    let lists = ["files", "links", "directories"].into_iter();
+    let stored = lists.filter_map(|list| named(storage?.get(list), "path", entry)).next();
+    let units = config.get("systemd").and_then(|systemd| systemd.get("units"));
+    let unit = || match entry.split_once('/') {
+        Some((unit, drop_in)) => named(named(units, "name", unit)?.get("dropins"), "name", drop_in),
+        None => named(units, "name", entry),
+    };
+    stored.or_else(unit).map(|found| found.line)
+}
+
 /// Whether a line of output is about an object. A name of one word may be about anything, unless the kind is there too.
 fn names(line: &str, object: &Identity) -> bool {
     let (name, is_part) = (object.name.as_str(), |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c));
