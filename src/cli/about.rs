@@ -1,8 +1,6 @@
 //! What a file, object or artifact is for: the answer of the tables below `recipes/knowledge/`, and an honest one where
 //! they have none.
 
-use serde::Serialize;
-
 use super::Result;
 use super::artifact::Artifact;
 use super::node_entries::NodeEntry;
@@ -14,35 +12,13 @@ use crate::engine::recipe::NodeIndex;
 use crate::engine::tree::EntryKind;
 use crate::openshift::config::Role;
 use crate::openshift::ignition::OriginKind;
-use crate::openshift::knowledge::Purpose;
+use crate::openshift::knowledge::{About, Known, Purpose};
 use crate::openshift::patch::Identity;
 use crate::openshift::trust::Pool;
 use crate::openshift::workspace::Workspace;
 
 /// The derivation with the user's own manifests.
 const USER: &str = "user/manifests";
-
-/// What one thing is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct About {
-    /// The file, object or derivation.
-    pub(super) subject: String,
-    pub(super) known: Known,
-    #[serde(flatten)]
-    pub(super) purpose: Purpose,
-}
-
-/// How we know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Known {
-    /// From the tables.
-    Table,
-    /// The user's own.
-    Yours,
-    /// The tables do not have it.
-    Unknown,
-}
 
 /// The tables, for one cluster.
 #[derive(Clone, Copy)]

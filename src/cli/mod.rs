@@ -10,7 +10,7 @@
 //! | `arguments` | arguments that several verbs take |
 //! | `environment` | the environment variables that we read, and those that programs of the host see |
 //! | `document` | what `--json` prints, and its schemas |
-//! | `output`, `table`, `progress`, `verdict` | results, events, and how a build ends |
+//! | `output`, `table`, `pager`, `progress`, `verdict` | results, what does not fit on the terminal, events, and how a build ends |
 //! | `error` | errors of verbs, for people and as an exit code |
 //! | `artifact`, `node_entries` | a built derivation, and a node's entries in it |
 //! | `complete` | what shells complete |
@@ -38,11 +38,13 @@ mod explain;
 mod export;
 mod generations;
 mod graph;
+mod guide;
 mod init;
 mod interpreter;
 mod lock;
 mod node_entries;
 mod output;
+mod pager;
 mod partial_build;
 mod progress;
 mod realize;
@@ -149,6 +151,7 @@ verbs! {
     Graph(graph::Args),
     Show(show::Args),
     Diff(diff::Args),
+    Guide(guide::Args),
     Report(report::Args),
     Export(export::Args),
     Generations(generations::Args),

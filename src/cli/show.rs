@@ -25,14 +25,18 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace};
   tinderbox show ignition/master-0                         what the node gets
   tinderbox show ignition/master-0:/etc/hostname           one file of it
   tinderbox show static-pod/kube-apiserver --explain etcd-servers
+  tinderbox show pki/kube-apiserver --explain              field by field, and who shows it to whom
+  tinderbox show infra/haproxy --explain \"listen api\"
+  tinderbox show ignition/master-0:/etc/systemd/system/kubelet.service --explain ExecStart
   tinderbox show manifest/cluster-network-02-config --explain spec.serviceNetwork")]
 pub(super) struct Args {
     /// A derivation, `DERIVATION:PATH`, or a folder
     #[arg(add = complete::target())]
     target: Option<String>,
-    /// Say what a flag (`--etcd-servers`) or field (`spec.hostNetwork`) is for, what decides it, and who reads it
-    #[arg(long, value_name = "FLAG|FIELD", allow_hyphen_values = true, conflicts_with = "reveal")]
-    explain: Option<String>,
+    /// Say what it is for, who reads it and what breaks without it; or what decides one flag (`--etcd-servers`), field
+    /// (`spec.hostNetwork`) or part (`ExecStart`, `listen api`, `names`) of it. Give it last
+    #[arg(long, value_name = "FLAG|FIELD|PART", num_args = 0..=1, allow_hyphen_values = true, conflicts_with = "reveal")]
+    explain: Option<Option<String>>,
     /// Show secrets; on a terminal only
     #[arg(long)]
     reveal: bool,
@@ -58,7 +62,7 @@ impl Args {
                         (`cluster:manifests/cluster-dns-02-config.yml`, `ignition/master-0:/etc/hostname`)";
         let target = self.target.ok_or_else(|| targets::needed(env, "show", accepted))?;
         if let Some(what) = &self.explain {
-            let explanation = explain::explain(env, &target, what)?;
+            let explanation = explain::explain(env, &target, what.as_deref())?;
             return Ok(printer.answer(&explanation, || explain::show(&explanation)));
         }
         if let Some(folder) = folder(env, &target)? {

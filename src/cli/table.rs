@@ -110,7 +110,7 @@ fn blocks(header: &[&str], rows: &[Vec<String>], room: usize) -> Vec<String> {
 }
 
 /// Lines of at most `room` characters, broken at blanks; a longer word has a line of its own.
-fn wrap(text: &str, room: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let current = lines.last().map_or(0, |line| width(line));

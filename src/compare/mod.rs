@@ -7,7 +7,9 @@
 //! | `cause` | root causes, by the names that people know |
 //! | `delta` | compares two files by meaning, down to the leaf |
 //! | `diff` | compares two closures: what differs, why, and the effect on running nodes |
+//! | `guide` | a book about one cluster |
 //! | `hand_over` | compares our objects with those of the operators' own renders |
+//! | `parts` | the parts of an artifact that people ask about, by its format |
 //! | `program_settings` | what a program of a static pod is told: flags, environment, configuration, pod |
 //! | `static_pods` | compares that with the operators' own renders |
 //! | `readiness` | whether a cluster can go to a release |
@@ -18,8 +20,10 @@
 pub(crate) mod cause;
 pub(crate) mod delta;
 pub(crate) mod diff;
+pub(crate) mod guide;
 pub(crate) mod hand_over;
 pub(crate) mod page;
+pub(crate) mod parts;
 pub(crate) mod picture;
 mod program_settings;
 pub(crate) mod readiness;

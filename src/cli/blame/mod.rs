@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::about::{self, About, Purposes, content};
+use super::about::{self, Purposes, content};
 use super::artifact::{Artifact, near_file};
 use super::explain::{Origin, fact, show_about, show_origin};
 use super::node_entries::{self, NodeEntry};
@@ -16,6 +16,7 @@ use super::output::{Colour, line, stdout_paint};
 use super::{Error, Printer, Result, complete, targets};
 use crate::base::hint::Place;
 use crate::cli::document::{Document, Documented};
+use crate::openshift::knowledge::About;
 use crate::openshift::workspace::Env;
 use walk::BlameWalk;
 

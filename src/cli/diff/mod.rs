@@ -5,14 +5,13 @@ mod renders;
 mod sides;
 mod static_pods;
 
-use std::io::Write;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use clap::ValueEnum;
 
 use super::arguments::Jobs;
 use super::output::{self, Colour, exit_code};
-use super::{Error, Printer, Result};
+use super::{Error, Printer, Result, pager};
 use crate::base::redact::controls_terminal;
 use crate::cli::document::{Document, Documented};
 use crate::compare::diff::Diff;
@@ -149,10 +148,7 @@ impl Args {
 fn show(rows: &[Row], no_pager: bool) {
     let size = output::terminal();
     let text: String = rows.iter().map(|row| painted(row, size.map(|(width, _)| width)) + "\n").collect();
-    let fits = size.is_none_or(|(_, height)| rows.len() < height);
-    if no_pager || fits || !page(&text) {
-        output::text(&text);
-    }
+    pager::show(&text, no_pager);
 }
 
 fn painted(row: &Row, width: Option<usize>) -> String {
@@ -174,35 +170,4 @@ fn painted(row: &Row, width: Option<usize>) -> String {
         Mark::Dim => Colour::Dim,
     };
     output::stdout_paint(&cut, colour)
-}
-
-/// Whether a pager took the text: the user's, else `less`. As for git, an empty PAGER or `cat` means none, and so does
-/// NO_PAGER.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "PAGER and the pager are about the terminal, which only cli knows"
-)]
-fn page(text: &str) -> bool {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
-    if is_set("NO_PAGER")
-        || pager.trim() == "cat"
-        || std::env::var_os("TERM").is_some_and(|term| term == "dumb")
-    {
-        return false;
-    }
-    let mut words = pager.split_whitespace();
-    let Some(program) = words.next() else { return false };
-    let mut command = Command::new(program);
-    command.args(words).stdin(Stdio::piped());
-    if std::env::var_os("LESS").is_none() {
-        command.env("LESS", "FRX");
-    }
-    let Ok(mut child) = command.spawn() else { return false };
-    if let Some(mut input) = child.stdin.take() {
-        // Quitting a pager early is not an error.
-        let _ = input.write_all(text.as_bytes());
-    }
-    let _ = child.wait();
-    true
 }

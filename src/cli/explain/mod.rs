@@ -1,9 +1,10 @@
-//! `show --explain`: one flag or field of an artifact: its comment, the lines of the user's files that set it, and its
-//! reader.
+//! `show --explain`: what an artifact is for and what its parts mean; or one flag, field or part of it: its comment,
+//! the lines of the user's files that set it, and its reader.
 //!
 //! Artifacts keep the comments of their templates, so the comment is above the line. The origin is traced backwards:
 //! the template line that wrote it (`template_lines`), the names in that line, and their meaning in the recipe.
 
+mod subject;
 pub(super) mod template_lines;
 pub(super) mod value_origin;
 mod yaml_field;
@@ -11,21 +12,32 @@ mod yaml_field;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::about::About;
-use super::artifact::{self, Artifact};
+use super::artifact::Artifact;
 use super::output::{Colour, line, stdout_paint};
 use super::{Error, Result};
 use crate::base::hint::{Place, Problems, near};
 use crate::base::yaml::{self, Source, YamlNode};
+use crate::engine::recipe::GraphNode;
+use crate::openshift::knowledge::{About, Known, TrustEdge};
 use crate::openshift::pod::{self, Container, Flag};
 use crate::openshift::workspace::Env;
 
+use subject::{NamedPart, Subject};
 pub(super) use value_origin::{Kind, Origin};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Explanation {
     pub target: String,
+    /// Empty for a whole derivation.
     pub file: String,
+    /// What it is for; several for a manifest with several objects.
+    pub about: Vec<About>,
+    /// Who shows it to whom, for a certificate or key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
+    /// All parts, if none was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<NamedPart>,
     /// All matches: a flag may be repeated, a file may contain several objects.
     pub matches: Vec<Explained>,
     /// Derivations that use it.
@@ -72,37 +84,122 @@ struct Hit {
     files: Vec<NamedFile>,
 }
 
-/// Explains a flag (`--name`, or `name`) or a field path of `NAME` or `NAME:PATH`.
-pub(super) fn explain(env: Env<'_>, target: &str, what: &str) -> Result<Explanation> {
+/// Explains `NAME` or `NAME:PATH`: all of it, or a flag (`--name`, or `name`), a field path, or a part.
+pub(super) fn explain(env: Env<'_>, target: &str, what: Option<&str>) -> Result<Explanation> {
     let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
-    let found = Artifact::find_with(env, name, None)?;
-    let node = found.node();
-    if node.builder.0 != "template" {
+    let found = Artifact::find_with(env, name, path)?;
+    let subject = Subject::of(&found, path)?;
+    let mut explanation = Explanation {
+        target: found.node().name.clone(),
+        file: subject.file.clone(),
+        shown: shown(&found),
+        goes_into: found.users().map(str::to_owned).collect(),
+        about: Vec::new(),
+        parts: Vec::new(),
+        matches: Vec::new(),
+    };
+    let parts = subject.parts(&found)?;
+    match what {
+        None => explanation.parts = parts,
+        Some(what) if subject.format().is_some() => {
+            explanation.matches = part_matches(&found, &subject, parts, name, what)?;
+        }
+        Some(what) => explanation.matches = yaml_matches(&found, &subject, name, what)?,
+    }
+    explanation.about = subject.about;
+    Ok(explanation)
+}
+
+/// Who presents a certificate or key to whom.
+fn shown(found: &Artifact) -> Vec<String> {
+    let name = found.node().name.as_str();
+    let name = name.strip_prefix("pki/").or_else(|| name.strip_prefix("key/"));
+    let (Some(name), Ok(edges)) = (name, found.workspace.trust_edges()) else { return Vec::new() };
+    let told = |edge: &TrustEdge| {
+        let TrustEdge { presenter, verifier, role, breaks, .. } = edge;
+        format!("{presenter} to {verifier}, as {}; if refused: {breaks}", role.as_str())
+    };
+    edges.filter(|edge| edge.credential == name).map(told).collect()
+}
+
+/// The parts that a name means: the whole name, or its end after a dot, slash or blank.
+fn part_matches(
+    found: &Artifact,
+    subject: &Subject,
+    parts: Vec<NamedPart>,
+    target: &str,
+    what: &str,
+) -> Result<Vec<Explained>> {
+    let wanted = what.to_lowercase();
+    let is_end = |name: &str| name.strip_suffix(&wanted).is_some_and(|rest| rest.ends_with(['.', '/', ' ']));
+    let is_first = |name: &str| name == wanted;
+    let named = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<usize> {
+        let all = parts.iter().enumerate();
+        all.filter(|(_, one)| is_wanted(&one.part.name.to_lowercase())).map(|(at, _)| at).collect()
+    };
+    let mut at = named(&is_first);
+    if at.is_empty() {
+        at = named(&is_end);
+    }
+    if at.is_empty() {
+        let names = parts.iter().map(|one| one.part.name.as_str());
+        let advice = near(what, names).map(|near| format!("did you mean `{near}`?"));
+        let list = format!("`tinderbox show {target} --explain` lists its parts");
+        let advice = Some(advice.unwrap_or(list));
+        return Err(Error::NoPath { target: target.to_owned(), path: what.to_owned(), advice });
+    }
+    let reader = subject.about.first().map(|about| about.purpose.reader.clone()).unwrap_or_default();
+    let origins = Written::new(found, subject);
+    let explained = |at: usize| {
+        let NamedPart { part, meaning } = &parts[at];
+        let words = [part.comment.as_str(), meaning.as_deref().unwrap_or_default()];
+        let comment = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
+        let (template, origins) = origins.of(part.lines);
+        Explained {
+            name: part.name.clone(),
+            value: part.value.clone(),
+            line: part.lines.0,
+            comment,
+            template,
+            origins,
+            reader: reader.clone(),
+            files: Vec::new(),
+        }
+    };
+    Ok(at.into_iter().map(explained).collect())
+}
+
+/// Flags and fields of YAML.
+fn yaml_matches(found: &Artifact, subject: &Subject, target: &str, what: &str) -> Result<Vec<Explained>> {
+    let (file, text) = (&subject.file, subject.public_text(found, target)?);
+    if file.is_empty() {
+        let files: Vec<&str> = found.object.listing.leaves("").map(|(path, _)| path).collect();
         return Err(Error::usage(
-            format!("`{name}` is not made from a template: there are no comments to show"),
-            "explain one of the artifacts that go into it",
+            format!("`{target}` has several files"),
+            format!("name one: `{target}:{}`", files.first().unwrap_or(&"")),
         ));
     }
-    let (file, text) = text(&found, name, path)?;
     let mut problems = Problems::default();
-    let documents = yaml::documents(Source { name: &file, text: &text }, &mut problems);
-    if !problems.0.is_empty() {
+    let documents = yaml::documents(Source { name: file, text }, &mut problems);
+    if !problems.0.is_empty() || documents.is_empty() {
         return Err(Error::usage(
-            format!("`{name}:{file}` is not YAML: it has no flags or fields to explain"),
-            format!("`tinderbox show {name}` prints it, with its comments"),
+            format!("`{target}:{file}` is not YAML: it has no flags or fields to explain"),
+            format!("`tinderbox show {target}` prints it, with its comments"),
         ));
     }
-    let hits = hits(&found, &documents, &text, name, what)?;
-    let template = template_lines::Template::new(node, &file);
+    let hits = hits(found, &documents, text, target, what)?;
     let output: Vec<&str> = text.lines().collect();
-    let aligned = template.align(&output);
-    let matches = hits.into_iter().map(|hit| {
-        let written: Vec<usize> =
-            (hit.lines.0..=hit.lines.1).filter_map(|line| aligned.get(line - 1).copied().flatten()).collect();
+    let written = Written::new(found, subject);
+    let readers: Vec<&About> = subject.about.iter().filter(|about| about.known == Known::Table).collect();
+    let matches = hits.into_iter().map(|mut hit| {
+        let (template, origins) = written.of(hit.lines);
+        if let ([only], true) = (readers.as_slice(), hit.reader.starts_with(yaml_field::ANYBODY)) {
+            hit.reader = only.purpose.reader.clone();
+        }
         Explained {
             comment: pod::comment_above(&output, hit.lines.0),
-            template: aligned.get(hit.lines.0 - 1).copied().flatten().map(|at| template.place(at)),
-            origins: value_origin::origins(node, &template, &written),
+            template,
+            origins,
             name: hit.name,
             value: hit.value,
             line: hit.lines.0,
@@ -110,35 +207,32 @@ pub(super) fn explain(env: Env<'_>, target: &str, what: &str) -> Result<Explanat
             files: hit.files,
         }
     });
-    Ok(Explanation {
-        target: name.to_owned(),
-        matches: matches.collect(),
-        file,
-        goes_into: found.users().map(str::to_owned).collect(),
-    })
+    Ok(matches.collect())
 }
 
-/// The only file of the artifact, or the requested one. Secrets stay hidden.
-fn text(found: &Artifact, name: &str, path: Option<&str>) -> Result<(String, String)> {
-    let files: Vec<&str> = found.object.listing.leaves("").map(|(path, _)| path).collect();
-    let path = match (path, files.as_slice()) {
-        (Some(path), _) => path,
-        (None, [only]) => only,
-        (None, _) => {
-            return Err(Error::usage(
-                format!("`{name}` has several files"),
-                format!("name one: `{name}:{}`", files.first().unwrap_or(&"")),
-            ));
-        }
-    };
-    let file = artifact::file(&found.object, name, path, false)?;
-    if file.masked {
-        return Err(Error::usage(
-            format!("`{name}:{path}` is secret: its lines are not explained"),
-            format!("its template is in the recipe {}", found.node().recipe),
-        ));
+/// The lines of the template that wrote a file.
+struct Written<'f> {
+    node: &'f GraphNode,
+    template: Option<template_lines::Template>,
+    aligned: Vec<Option<usize>>,
+}
+
+impl<'f> Written<'f> {
+    fn new(found: &'f Artifact, subject: &Subject) -> Self {
+        let node = &found.workspace.graph.nodes()[subject.writer];
+        let template = subject.template.as_deref().map(|alias| template_lines::Template::new(node, alias));
+        let output: Vec<&str> = subject.text.lines().collect();
+        let aligned = template.as_ref().map(|template| template.align(&output)).unwrap_or_default();
+        Self { node, template, aligned }
     }
-    Ok((file.path, file.content))
+
+    /// The first line's place in the template, and what determined the values in all of them.
+    fn of(&self, (first, last): (usize, usize)) -> (Option<Place>, Vec<Origin>) {
+        let Some(template) = &self.template else { return (None, Vec::new()) };
+        let at = |line: usize| self.aligned.get(line.checked_sub(1)?).copied().flatten();
+        let lines: Vec<usize> = (first.max(1)..=last).filter_map(at).collect();
+        (at(first).map(|at| template.place(at)), value_origin::origins(self.node, template, &lines))
+    }
 }
 
 fn hits(found: &Artifact, documents: &[YamlNode], text: &str, target: &str, what: &str) -> Result<Vec<Hit>> {
@@ -194,6 +288,13 @@ fn flag_hit(found: &Artifact, pod: &YamlNode, container: &Container, flag: &Flag
 }
 
 pub(super) fn show(found: &Explanation) {
+    if found.matches.is_empty() {
+        let file = if found.file.is_empty() { String::new() } else { format!(":{}", found.file) };
+        line(stdout_paint(&format!("{}{file}", found.target), Colour::Green));
+        show_about(&found.about);
+        found.shown.iter().for_each(|text| fact("shown by", text.clone()));
+        show_parts(&found.parts);
+    }
     for one in &found.matches {
         let Explained { name, value, line: at, comment, template, origins, reader, files } = one;
         match value.lines().count() {
@@ -201,18 +302,38 @@ pub(super) fn show(found: &Explanation) {
             _ => line(format!("{}\n{value}", stdout_paint(name, Colour::Green))),
         }
         line(if comment.is_empty() { "  (no comment)".to_owned() } else { wrap(comment) });
-        fact("where", format!("{}:{}, line {at}", found.target, found.file));
-        if let Some(place) = template {
-            fact("template", place.to_string());
-        }
-        if origins.is_empty() {
-            fact("origin", "the template has this value itself".to_owned());
+        let at = if *at == 0 { String::new() } else { format!(", line {at}") };
+        fact("where", format!("{}:{}{at}", found.target, found.file));
+        match template {
+            Some(place) => {
+                fact("template", place.to_string());
+                if origins.is_empty() {
+                    fact("origin", "the template has this value itself".to_owned());
+                }
+            }
+            None => found.about.iter().take(1).for_each(|about| fact("for", about.purpose.purpose.clone())),
         }
         origins.iter().map(show_origin).for_each(|text| fact("origin", text));
         fact("read by", reader.clone());
         files.iter().map(named_file).for_each(|text| fact("names", text));
     }
-    fact("goes into", found.goes_into.join(", "));
+    if !found.goes_into.is_empty() {
+        fact("goes into", found.goes_into.join(", "));
+    }
+}
+
+/// Every part on a line, and what it means below it.
+fn show_parts(parts: &[NamedPart]) {
+    for NamedPart { part, meaning } in parts {
+        let first = part.value.lines().next().unwrap_or_default();
+        let more = if part.value.lines().count() > 1 { " …" } else { "" };
+        line(format!("  {} {}{more}", stdout_paint(&part.name, Colour::Green), first.trim()));
+        let words = [part.comment.as_str(), meaning.as_deref().unwrap_or_default()];
+        let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
+        if !words.is_empty() {
+            super::table::wrap(&words, 94).into_iter().for_each(|part| line(format!("      {part}")));
+        }
+    }
 }
 
 /// Prints what something is for. The subject is named where there are several.
@@ -223,16 +344,16 @@ pub(super) fn show_about(about: &[About]) {
         }
         fact("for", purpose.purpose.clone());
         fact("read by", purpose.reader.clone());
-        fact("without it", purpose.without.clone());
+        fact("without", purpose.without.clone());
         if !purpose.checks.is_empty() {
-            fact("checked by", purpose.checks.join(", "));
+            fact("checked", purpose.checks.join(", "));
         }
     }
 }
 
 /// Prints a named fact.
 pub(super) fn fact(name: &str, text: String) {
-    line(format!("  {}{text}", stdout_paint(&format!("{name:<11}"), Colour::Cyan)));
+    line(format!("  {}{text}", stdout_paint(&format!("{name:<10}"), Colour::Cyan)));
 }
 
 pub(super) fn show_origin(origin: &Origin) -> String {

@@ -5,6 +5,9 @@
 use super::Hit;
 use crate::base::yaml::{YamlData, YamlNode};
 
+/// The reader of an object that no table knows.
+pub(super) const ANYBODY: &str = "whoever reads";
+
 /// The document's `kind`.
 pub(super) fn kind(document: &YamlNode) -> &str {
     document.get("kind").and_then(YamlNode::text).unwrap_or_default()
@@ -30,7 +33,7 @@ pub(super) fn find(document: &YamlNode, text: &str, path: &str) -> Option<Hit> {
     };
     let reader = match kind(document) {
         "Pod" => format!("the kubelet, which runs {}", object(document)),
-        _ => format!("whoever reads {}", object(document)),
+        _ => format!("{ANYBODY} {}", object(document)),
     };
     Some(Hit { name: path.to_owned(), value, lines: (line, last), reader, files: Vec::new() })
 }

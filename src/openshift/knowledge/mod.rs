@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `hand_over`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
+//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `fields`, `guide`, `hand_over`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
@@ -15,6 +15,8 @@ mod boot_facts;
 mod boot_images;
 mod components;
 mod disruption;
+mod fields;
+mod guide;
 mod hand_over;
 mod mco_kinds;
 mod named_values;
@@ -33,11 +35,13 @@ pub(crate) use boot_facts::BootFact;
 pub(crate) use boot_images::BootImages;
 pub(crate) use components::Components;
 pub(crate) use disruption::{Disruption, Effect};
+use fields::FieldMeaning;
+pub(crate) use guide::{Chapter, NodeFiles};
 pub(crate) use hand_over::{HandOver, HandedOver, Signer, SignerFields};
 
 use mco_kinds::McoKind;
 pub(crate) use named_values::{McoFormat, Operand};
-pub(crate) use purposes::Purpose;
+pub(crate) use purposes::{About, Known, Purpose};
 use purposes::{AppliedObject, KnownArtifact, NodeFile};
 pub(crate) use release::Flavor;
 pub(crate) use release::Release;
@@ -66,6 +70,8 @@ pub struct Knowledge {
     pub(crate) boot_facts: Lazy<Table<BootFact>>,
     pub(crate) boot_images: Lazy<BootImages>,
     pub(crate) components: Lazy<Components>,
+    pub(crate) fields: Lazy<Table<FieldMeaning>>,
+    pub(crate) guide: Lazy<Table<Chapter>>,
     pub(crate) hand_over: Lazy<HandOver>,
     mco_formats: Lazy<Table<McoFormat>>,
     mco_kinds: Lazy<Table<McoKind>>,
@@ -96,6 +102,8 @@ impl Knowledge {
             boot_facts: Lazy::of(sources)?,
             boot_images: Lazy::of(sources)?,
             components: Lazy::of(sources)?,
+            fields: Lazy::of(sources)?,
+            guide: Lazy::of(sources)?,
             hand_over: Lazy::of(sources)?,
             mco_formats: Lazy::of(sources)?,
             mco_kinds: Lazy::of(sources)?,

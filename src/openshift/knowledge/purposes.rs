@@ -1,6 +1,7 @@
 //! `artifacts.toml`, `node-files.toml` and `objects.toml`: what everything is for, who reads it, and what breaks without
 //! it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::release::Release;
@@ -8,7 +9,7 @@ use super::table::{Row, Table};
 use crate::openshift::trust::Pool;
 
 /// What something is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Purpose {
     pub(crate) purpose: String,
     pub(crate) reader: String,
@@ -16,6 +17,28 @@ pub(crate) struct Purpose {
     /// Named checks that guard it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) checks: Vec<String>,
+}
+
+/// What one thing is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct About {
+    /// The file, object or derivation.
+    pub(crate) subject: String,
+    pub(crate) known: Known,
+    #[serde(flatten)]
+    pub(crate) purpose: Purpose,
+}
+
+/// How we know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Known {
+    /// From the tables.
+    Table,
+    /// The user's own.
+    Yours,
+    /// The tables do not have it.
+    Unknown,
 }
 
 /// A file, directory, link, unit or user of a node.
@@ -48,7 +71,8 @@ enum Nodes {
     Every,
     Bootstrap,
     /// Masters and workers.
-    Nodes,
+    #[serde(rename = "nodes")]
+    Joining,
     Master,
     Worker,
 }
@@ -103,7 +127,7 @@ impl Nodes {
         match self {
             Self::Every => true,
             Self::Bootstrap => pool == Pool::Bootstrap,
-            Self::Nodes => pool != Pool::Bootstrap,
+            Self::Joining => pool != Pool::Bootstrap,
             Self::Master => pool == Pool::Master,
             Self::Worker => pool == Pool::Worker,
         }
@@ -165,7 +189,7 @@ impl Table<KnownArtifact> {
 }
 
 /// The row whose pattern matches, and the text that its `*` stands for. Without a `*` beats with one, then the longest.
-fn best<'r, 't, R>(
+pub(super) fn best<'r, 't, R>(
     rows: impl Iterator<Item = &'r R>,
     text: &'t str,
     pattern: impl Fn(&'r R) -> &'r str,
@@ -180,7 +204,7 @@ fn best<'r, 't, R>(
 }
 
 /// The text that the only `*` of a pattern stands for; empty without one.
-fn captured<'t>(pattern: &str, text: &'t str) -> Option<&'t str> {
+pub(super) fn captured<'t>(pattern: &str, text: &'t str) -> Option<&'t str> {
     match pattern.split_once('*') {
         None => (pattern == text).then_some(""),
         Some((start, end)) => {

@@ -58,6 +58,8 @@ fn tables_agree_in_every_version() {
         boot_images,
         components,
         disruption,
+        fields,
+        guide,
         hand_over,
         mco_formats,
         mco_kinds,
@@ -87,7 +89,8 @@ fn tables_agree_in_every_version() {
     let (artifacts, node_files, applied) =
         (artifacts.get().unwrap(), node_files.get().unwrap(), applied.get().unwrap());
     let mentioned = mentioned.chain(artifacts.mentioned()).chain(node_files.mentioned());
-    let mentioned = mentioned.chain(applied.mentioned());
+    let mentioned = mentioned.chain(applied.mentioned()).chain(guide.get().unwrap().mentioned());
+    let mentioned = mentioned.chain(fields.get().unwrap().mentioned());
     let mentioned: Vec<Version> = mentioned.collect();
     assert!(mentioned.len() > 1, "{mentioned:?}");
     for release in table::releases(mentioned.into_iter().chain(RELEASED.map(|text| text.parse().unwrap()))) {

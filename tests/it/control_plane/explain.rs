@@ -94,7 +94,7 @@ fn a_field_too_of_a_pod_and_of_a_manifest() {
       where     manifest/cluster-dns-02-config:cluster-dns-02-config.yml, line 7
       template  built-in recipes/50-manifest/cluster-dns-02-config.yml.j2:7
       origin    `domain` = cluster.domain ← install-config.yaml:8: metadata.name; install-config.yaml:9: baseDomain
-      read by   whoever reads DNS cluster
+      read by   the DNS and ingress operators, and the kube-apiserver operator, which builds api and api-int from it
       goes into assembled
     [exit 0]
     ");
@@ -129,14 +129,14 @@ fn what_is_not_there_gets_a_hint() {
     ");
     insta::assert_snapshot!(explain(&ws, "infra/haproxy", "x"), @r"
     [stderr]
-    error: `infra/haproxy:haproxy.cfg` is not YAML: it has no flags or fields to explain
-    hint: `tinderbox show infra/haproxy` prints it, with its comments
-    [exit 2]
+    error: `infra/haproxy` has no `x`
+    hint: `tinderbox show infra/haproxy --explain` lists its parts
+    [exit 1]
     ");
     insta::assert_snapshot!(explain(&ws, "release/images", "x"), @r"
     [stderr]
-    error: `release/images` is not made from a template: there are no comments to show
-    hint: explain one of the artifacts that go into it
+    error: `release/images` has several files
+    hint: name one: `release/images:components/baremetal-runtimecfg`
     [exit 2]
     ");
     let secret = explain(&ws, "manifest/openshift-config-secret-pull-secret", "metadata.name");
