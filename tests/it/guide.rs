@@ -251,7 +251,7 @@ fn every_kind_of_artifact_is_explained() {
         ("infra/network", &["network/dns"]),
         ("script/bootkube", &["put_all", "main", "script"]),
         ("ignition/master-0", &["storage.files", "systemd.units"]),
-        ("ignition/master-0:/etc/systemd/system/kubelet.service", &["ExecStart", "Unit.Wants"]),
+        ("ignition/master-0:/etc/systemd/system/kubelet.service", &["ExecStart", "Unit.Requires"]),
         ("ignition/bootstrap:/etc/systemd/system/bootkube.service", &["Restart"]),
     ] {
         let whole = ask(target, "");

@@ -106,7 +106,7 @@ fn a_field_too_of_a_pod_and_of_a_manifest() {
       where     manifest/cluster-network-02-config:cluster-network-02-config.yml, line 14
       template  built-in recipes/50-manifest/cluster-network-02-config.yml.j2:13
       origin    `service` = networks.service ← install-config.yaml:32: networking.serviceNetwork.0
-      read by   whoever reads Network cluster
+      read by   kube-apiserver and controller-manager operators, and the machine-config operator, which puts the cluster DNS address into kubelet.conf
       goes into assembled
     [exit 0]
     "#);
