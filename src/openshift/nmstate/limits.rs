@@ -141,9 +141,15 @@ fn parents(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Ve
         if base.is_empty() || survey.names().any(|name| name == base) {
             continue;
         }
-        let hint = did_you_mean(base, survey.names());
+        let listed = || {
+            format!(
+                "list it among the interfaces: {{name: {}, type: ethernet, state: up}}",
+                base.escape_debug()
+            )
+        };
+        let hint = did_you_mean(base, survey.names()).unwrap_or_else(listed);
         let message = format!("`{}` is not an interface of this document", base.escape_debug());
-        refusals.push(Refusal::new(format!("{path}.{kind}.base-iface"), message, hint.as_deref()));
+        refusals.push(Refusal::new(format!("{path}.{kind}.base-iface"), message, Some(&hint)));
     }
     if let Some(id) = interface.get("vlan").and_then(|vlan| vlan.get("id")) {
         let number = id.as_int().or_else(|| id.as_text()?.parse().ok());
