@@ -10,6 +10,7 @@
 //! | `release`, `demo` | from `release:` to an image source; the built-in demo release |
 //! | `builders` | the OpenShift builders, and the set of all builders |
 //! | `ignition`, `iso` | node configurations, and the live ISO's reserved areas |
+//! | `install_dir` | what openshift-install left in its directory: what is ours, an edit of the user, or the user's own |
 //! | `image_policy` | which images nodes pull only if they are signed |
 //! | `nmstate` | a node's own network: from NMState to NetworkManager keyfiles |
 //! | `patch` | patches of Kubernetes objects |
@@ -23,6 +24,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod ignition;
 pub(crate) mod image_policy;
+pub(crate) mod install_dir;
 pub(crate) mod iso;
 pub(crate) mod knowledge;
 pub(crate) mod lock;

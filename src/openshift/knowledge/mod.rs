@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `fields`, `guide`, `hand_over`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
+//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `fields`, `guide`, `hand_over`, `installer`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
@@ -18,6 +18,7 @@ mod disruption;
 mod fields;
 mod guide;
 mod hand_over;
+mod installer;
 mod mco_kinds;
 mod named_values;
 mod purposes;
@@ -39,6 +40,7 @@ use fields::FieldMeaning;
 pub(crate) use guide::{Chapter, NodeFiles};
 pub(crate) use hand_over::{HandOver, HandedOver, Signer, SignerFields};
 
+pub(crate) use installer::{Installer, InstallerState};
 use mco_kinds::McoKind;
 pub(crate) use named_values::{McoFormat, Operand};
 pub(crate) use purposes::{About, Known, Purpose};
@@ -73,6 +75,7 @@ pub struct Knowledge {
     pub(crate) fields: Lazy<Table<FieldMeaning>>,
     pub(crate) guide: Lazy<Table<Chapter>>,
     pub(crate) hand_over: Lazy<HandOver>,
+    pub(crate) installer: Lazy<Installer>,
     mco_formats: Lazy<Table<McoFormat>>,
     mco_kinds: Lazy<Table<McoKind>>,
     node_files: Lazy<Table<NodeFile>>,
@@ -105,6 +108,7 @@ impl Knowledge {
             fields: Lazy::of(sources)?,
             guide: Lazy::of(sources)?,
             hand_over: Lazy::of(sources)?,
+            installer: Lazy::of(sources)?,
             mco_formats: Lazy::of(sources)?,
             mco_kinds: Lazy::of(sources)?,
             node_files: Lazy::of(sources)?,

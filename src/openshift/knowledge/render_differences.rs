@@ -219,15 +219,15 @@ fn stale<'r>(rows: impl Iterator<Item = &'r str>, used: &[&Reason]) -> Vec<Strin
     rows.filter(|id| used.iter().all(|reason| reason.id != *id)).map(str::to_owned).collect()
 }
 
-fn reason(id: &str, reason: &str, source: &str) -> Reason {
+pub(super) fn reason(id: &str, reason: &str, source: &str) -> Reason {
     Reason { id: id.to_owned(), reason: reason.to_owned(), source: source.to_owned() }
 }
 
-fn any(text: &str, patterns: &[String]) -> bool {
+pub(super) fn any(text: &str, patterns: &[String]) -> bool {
     patterns.iter().any(|pattern| matches(text, pattern))
 }
 
-fn matches(text: &str, pattern: &str) -> bool {
+pub(super) fn matches(text: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => text == pattern,
         Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {

@@ -61,6 +61,7 @@ fn tables_agree_in_every_version() {
         fields,
         guide,
         hand_over,
+        installer,
         mco_formats,
         mco_kinds,
         node_files,
@@ -85,6 +86,7 @@ fn tables_agree_in_every_version() {
     let mentioned = mentioned.chain(mco_kinds.get().unwrap().mentioned());
     let mentioned = mentioned.chain(operands.get().unwrap().mentioned());
     let mentioned = mentioned.chain(render_differences.get().unwrap().mentioned()).chain(trust.mentioned());
+    let mentioned = mentioned.chain(installer.get().unwrap().mentioned());
     let mentioned = mentioned.chain(signing_keys.get().unwrap().mentioned());
     let (artifacts, node_files, applied) =
         (artifacts.get().unwrap(), node_files.get().unwrap(), applied.get().unwrap());

@@ -16,6 +16,7 @@
 //! errors cannot say what exists instead. Here everything is a [`YamlNode`], which also knows its line.
 
 mod apply;
+mod between;
 mod identity;
 mod parse;
 mod pointer;
@@ -23,6 +24,7 @@ mod pointer;
 mod tests;
 
 pub(crate) use apply::apply;
+pub(crate) use between::{Edit, between, change, file as patch_file};
 pub(crate) use identity::Identity;
 pub(crate) use parse::parse;
 pub(crate) use pointer::Pointer;

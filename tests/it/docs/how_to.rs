@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::console::{self, Step};
 use super::pages;
+use crate::harness::install_dir::InstallDir;
 use crate::harness::{Workspace, source};
 
 /// Every page has a test of its name.
@@ -16,7 +17,7 @@ macro_rules! how_tos {
         fn $page() {
             let (path, steps) = session(stringify!($page), &["console"]);
             assert!(!steps.is_empty(), "{}", path.display());
-            console::run(&path, &Workspace::example().prebuilt(), &steps, None);
+            console::run(&path, &prepared(stringify!($page)), &steps, None);
         })*
     };
 }
@@ -27,10 +28,26 @@ how_tos! {
     develop_an_operator,
     disconnected,
     first_cluster,
+    migrate_from_openshift_install,
     preview_an_upgrade,
     recover_a_lost_directory,
     renew_certificates,
     user_provisioned_and_bare_metal,
+}
+
+/// The workspace of a page. Beside that of the migration is a directory of openshift-install, with an edit and a manifest of
+/// the user's own.
+fn prepared(page: &str) -> Workspace {
+    let ws = Workspace::example().prebuilt();
+    if page == "migrate_from_openshift_install" {
+        let theirs = InstallDir::write(&ws.dir.join("../install-dir"), "v4.18.30");
+        let scheduler = "manifests/cluster-scheduler-02-config.yml";
+        theirs.edit(scheduler, "mastersSchedulable: false", "mastersSchedulable: true");
+        let chrony = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-worker-chrony\n  \
+                      labels: {machineconfiguration.openshift.io/role: worker}\nspec:\n  kernelArguments: [nosmt]\n";
+        theirs.put("openshift/99_worker-chrony.yaml", chrony);
+    }
+    ws
 }
 
 /// A page's path, and its blocks of these kinds as one session.

@@ -7,6 +7,7 @@
 //! ```
 
 pub(crate) mod documents;
+pub(crate) mod install_dir;
 mod template;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,6 +7,7 @@ use age::secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::harness::documents::judge_all;
+use crate::harness::install_dir::InstallDir;
 use crate::harness::{Workspace, names, set_mode};
 
 /// Documents that need more than the demo: tests of realize (tests/it/host/realize) and of renders (tests/it/parity)
@@ -98,6 +99,8 @@ fn every_verb_prints_what_its_schema_says() {
     for (name, args, code) in SESSION {
         say(name, args, *code);
     }
+    InstallDir::write(&ws.dir.join("theirs"), "v4.18.30");
+    say("init import", &["init", "migrated", "--from", "theirs"], 0);
     let object = names(&json!([say("show", &["show", "infra/haproxy"], 0)["object"]])).remove(0);
     say("store path", &["store", "path", &object], 0);
     let identity = age::x25519::Identity::generate();

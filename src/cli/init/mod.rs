@@ -1,10 +1,15 @@
-//! `init`: a commented, valid cluster directory. Never overwrites.
+//! `init`: a commented, valid cluster directory; from nothing, from an install-config, or from a directory of
+//! openshift-install (`import`). Never overwrites.
+
+mod import;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use import::{Imported, Request};
 
 use super::document::{Document, Documented};
 use super::output::{line, table};
@@ -17,25 +22,48 @@ use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, LOCK, SEED, seed
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox init ocp4
-  tinderbox init --from install-config.yaml    writes the cluster.yaml that matches it, and lists what it guessed")]
+  tinderbox init --from install-config.yaml    writes the cluster.yaml that matches it, and lists what it guessed
+  tinderbox init ocp4 --from ../install-dir    takes over what openshift-install left: your edits become patches")]
 pub(super) struct Args {
     /// The directory to write; default: the cluster directory
     dir: Option<PathBuf>,
-    /// An existing install-config.yaml to write the cluster.yaml for
-    #[arg(long, value_name = "FILE")]
+    /// An existing install-config.yaml to write the cluster.yaml for; or a directory in which `openshift-install create
+    /// manifests` or `create ignition-configs` ran, which is read and not changed
+    #[arg(long, value_name = "FILE|DIR")]
     from: Option<PathBuf>,
     /// The release to write into that cluster.yaml; default: the built-in demo
     #[arg(long, value_name = "RELEASE", requires = "from")]
     release: Option<String>,
+    /// A file of the installer's directory to leave out; may be repeated
+    #[arg(long, value_name = "FILE", requires = "from")]
+    without: Vec<String>,
+    /// Take over infraID and clusterID of the installer's directory, instead of new ones from the seed
+    #[arg(long, requires = "from")]
+    keep_ids: bool,
 }
 
 impl Documented for Args {
-    const DOCUMENTS: &'static [Document] = &[Document::of::<Initialised>()];
+    const DOCUMENTS: &'static [Document] =
+        &[Document::of::<Initialised>(), Document::of::<Imported>().when("import", "--from DIR")];
 }
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let directory = self.dir.as_deref().unwrap_or(env.directory);
+        let Self { release, without, keep_ids, .. } = &self;
+        if let Some(from) =
+            self.from.as_deref().filter(|from| fs::followed(from).is_some_and(|found| found.is_dir()))
+        {
+            let request = Request { from, release: release.as_deref(), without, keep_ids: *keep_ids };
+            let done = import::import(env, directory, &request)?;
+            return Ok(printer.answer(&done, || done.print()));
+        }
+        if !without.is_empty() || *keep_ids {
+            return Err(Error::usage(
+                "`--without` and `--keep-ids` are about a directory of openshift-install, and `--from` names none",
+                "name the directory itself: `--from DIR`",
+            ));
+        }
         let done = init(env, directory, self.from.as_deref(), self.release.as_deref())?;
         Ok(printer.answer(&done, || done.print()))
     }
@@ -119,13 +147,19 @@ fn init(env: Env<'_>, directory: &Path, from: Option<&Path>, release: Option<&st
             written.push(name.to_owned());
         }
     }
-    if !seed::is_there(env, &directory)? {
-        if fs::exists(&directory.join(LOCK))? {
-            return Err(seed::lost(&directory).into());
-        }
-        seed::make(&directory)?;
-        written.push(SEED.to_owned());
-    }
-    seed::ignore(&directory)?;
+    written.extend(seed_file(env, &directory)?);
     Ok(Initialised { directory, written, taken, guessed })
+}
+
+/// Writes a seed, unless there is one, and the `.gitignore`; the name of a new seed.
+fn seed_file(env: Env<'_>, directory: &Path) -> Result<Option<String>> {
+    let is_there = seed::is_there(env, directory)?;
+    if !is_there {
+        if fs::exists(&directory.join(LOCK))? {
+            return Err(seed::lost(directory).into());
+        }
+        seed::make(directory)?;
+    }
+    seed::ignore(directory)?;
+    Ok((!is_there).then(|| SEED.to_owned()))
 }
