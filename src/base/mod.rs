@@ -3,6 +3,7 @@
 //! Knows nothing of builds, clusters or the terminal. `fs` is the only module that touches the file system, `process`
 //! the only one that starts programs of the host.
 
+pub(crate) mod cancel;
 pub(crate) mod digest;
 pub(crate) mod event;
 pub(crate) mod fs;

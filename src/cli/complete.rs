@@ -4,12 +4,12 @@
 //! candidates.
 
 use std::ffi::OsStr;
-use std::sync::atomic::AtomicBool;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
 use super::artifact::Artifact;
 use super::{Result, environment, node_entries};
+use crate::base::cancel::Cancel;
 use crate::engine::registry::ProxySettings;
 use crate::openshift::workspace::{Env, Missing, StoreChoice, Workspace};
 
@@ -61,12 +61,12 @@ fn candidates(
 ) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     let (directory, store) = environment::of_completed_line();
-    let store = StoreChoice { named: store, data: environment::data_directory() };
+    let store = StoreChoice { named: store, data: environment::data_directory(), ..StoreChoice::default() };
     let env = Env {
         directory: &directory,
         store: &store,
         events: &(),
-        cancel: &AtomicBool::new(false),
+        cancel: &Cancel::default(),
         proxy: &ProxySettings::default(),
         programs: &environment::programs(),
         executable: None,

@@ -54,11 +54,19 @@ pub(super) enum Error {
     /// The user cancelled something that changes nothing.
     #[error("interrupted; nothing was changed")]
     Stopped,
+    /// The user cancelled a wait, or work that ends wherever it is.
+    #[error("interrupted")]
+    BrokenOff,
 }
 
 impl Error {
     pub(super) fn usage(message: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), advice: Some(advice.into()) }
+    }
+
+    /// The error of a verb that the user cancelled.
+    pub(super) fn interrupted(self) -> Self {
+        if self.is_interrupt() { self } else { Self::BrokenOff }
     }
 
     /// Whether the user cancelled: exit code 130.
@@ -67,6 +75,7 @@ impl Error {
             self,
             Self::Interrupted { .. }
                 | Self::Stopped
+                | Self::BrokenOff
                 | Self::Realize(RealizeError::Api(ApiError::Stopped))
                 | Self::Workspace(WorkspaceError::Download(DownloadError::Cancelled))
         )
@@ -97,7 +106,7 @@ impl Hint for Error {
             Self::Result { source, .. } => source
                 .hint()
                 .or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into())),
-            Self::Interrupted { .. } | Self::Stopped => None,
+            Self::Interrupted { .. } | Self::Stopped | Self::BrokenOff => None,
         }
     }
 }
@@ -157,6 +166,11 @@ pub(super) fn print_usage(error: &clap::Error, json: bool) -> ExitCode {
     }
     let _ = error.print(); // a closed pipe is not worth a second error
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Says that the user cancelled, for a process that ends without returning.
+pub(super) fn print_interrupted() {
+    explain(&Error::BrokenOff, None);
 }
 
 /// Prints an error and returns the exit code.

@@ -63,8 +63,7 @@ mod why;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
@@ -74,6 +73,7 @@ use error::{Error, Result};
 use output::Printer;
 use progress::Progress;
 
+use crate::base::cancel::Cancel;
 use crate::base::fs;
 use crate::openshift::workspace::{Env, StoreChoice};
 
@@ -194,18 +194,19 @@ pub fn main() -> ExitCode {
             return error::print_usage(&error, environment::wants_json());
         }
     };
-    let cancel = Arc::new(AtomicBool::new(false));
+    let cancel = Cancel::default();
     let interrupts = AtomicU32::new(0);
-    let flag = Arc::clone(&cancel);
+    let flag = cancel.clone();
     // Without a handler, Ctrl-C ends the process at once, which the store survives too.
     let _ = ctrlc::set_handler(move || {
-        flag.store(true, Ordering::Relaxed);
+        flag.set();
         if interrupts.fetch_add(1, Ordering::Relaxed) >= 1 {
             std::process::exit(130);
         }
-        // Whatever does not look at the flag, such as a wait for a slow registry or disk, ends soon too.
+        // Waits look at the flag. Work that does not, such as a slow disk, ends soon too.
         std::thread::spawn(|| {
             std::thread::sleep(CANCEL_GRACE);
+            error::print_interrupted();
             std::process::exit(130);
         });
     });
@@ -215,16 +216,19 @@ pub fn main() -> ExitCode {
     match run(args, &cancel) {
         Ok(code) => code,
         Err(error) => {
+            // Whatever broke off because the user cancelled, that is the reason.
+            let error = if cancel.is_set() { error.interrupted() } else { error };
             let code = error::print(&error, json);
             if answers { ExitCode::from(2) } else { code }
         }
     }
 }
 
-fn run(Args { global, verb }: Args, cancel: &AtomicBool) -> Result<ExitCode> {
+fn run(Args { global, verb }: Args, cancel: &Cancel) -> Result<ExitCode> {
     let log = global.events.as_deref().map(fs::create_or_truncate).transpose()?;
     let progress = Progress::new(global.level(), log);
-    let store = StoreChoice { named: global.store(), data: environment::data_directory() };
+    let store =
+        StoreChoice { named: global.store(), data: environment::data_directory(), cancel: cancel.clone() };
     let executable = environment::executable();
     let seed = global.seed()?;
     let env = Env {

@@ -8,16 +8,19 @@ mod dir;
 pub(crate) mod fault;
 mod remove;
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 
 pub(crate) use dir::{DEPTH, Dir, Stop, Visit, kind};
 pub use remove::remove_all;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
 
+use crate::base::cancel::{self, Cancel};
 use crate::base::hint::Hint;
 
 /// A failed operation and its path.
@@ -150,10 +153,61 @@ pub(crate) fn create_new(path: &Path, mode: u32) -> Result<File> {
     Ok(file)
 }
 
-/// Opens (or creates) a file to lock or to append to, for its owner only.
+/// Opens (or creates) a file to lock or to append to, for its owner only. Nothing else than a file: no link is followed, and
+/// no pipe or device opened.
 pub(crate) fn open_lock(path: &Path) -> Result<File> {
     fault::point().at("open", path)?;
-    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).at("open", path)
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).append(true).create(true).mode(0o600).custom_flags(flags.bits() as i32);
+    let file = file.open(path).at("open", path)?;
+    only_regular(&file, path)?;
+    Ok(file)
+}
+
+fn interrupted(action: &'static str, path: &Path) -> Error {
+    Error::new(action, path, io::Error::new(io::ErrorKind::Interrupted, "interrupted"))
+}
+
+/// Whether a lock keeps others from sharing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    Shared,
+    Exclusive,
+}
+
+/// Locks a file, waiting for whoever holds it, until the user cancels.
+pub(crate) fn lock(file: &File, path: &Path, sharing: Sharing, cancel: &Cancel) -> Result<()> {
+    let attempt = match sharing {
+        Sharing::Shared => file.try_lock_shared(),
+        Sharing::Exclusive => file.try_lock(),
+    };
+    match attempt {
+        Ok(()) => return Ok(()),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(Error::new("lock", path, error)),
+    }
+    // Nothing can wait for a lock and for a flag, so a thread waits for the lock. If the user cancels, it ends with the process.
+    let same = file.try_clone().at("lock", path)?;
+    let (locked, done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = locked.send(match sharing {
+            Sharing::Shared => same.lock_shared(),
+            Sharing::Exclusive => same.lock(),
+        });
+    });
+    loop {
+        match done.recv_timeout(cancel::GLANCE) {
+            Ok(locked) => return locked.at("lock", path),
+            Err(RecvTimeoutError::Timeout) if cancel.is_set() => {
+                return Err(interrupted("lock", path));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::new("lock", path, io::ErrorKind::Other.into()));
+            }
+        }
+    }
 }
 
 /// Writes a new file; fails if it exists.
@@ -431,11 +485,19 @@ pub fn sync_file_system(path: &Path) -> Result<()> {
 
 /// The SHA-256 of a file of any size.
 pub(crate) fn hash(path: &Path) -> Result<sha2::Sha256> {
+    hash_until(path, &AtomicBool::new(false))
+}
+
+/// [`hash`], until the user cancels.
+pub(crate) fn hash_until(path: &Path, cancel: &AtomicBool) -> Result<sha2::Sha256> {
     use sha2::Digest as _;
     let mut file = open(path)?;
     let mut hasher = sha2::Sha256::new();
     let mut chunk = vec![0; 1 << 20];
     loop {
+        if cancel.load(Ordering::Relaxed) {
+            return Err(interrupted("read", path));
+        }
         match file.read(&mut chunk).at("read", path)? {
             0 => return Ok(hasher),
             read => hasher.update(&chunk[..read]),

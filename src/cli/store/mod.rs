@@ -25,6 +25,11 @@ verbs! {
     Gc(gc::Args),
 }
 
+/// The selected store, which may be damaged.
+fn open_damaged(env: Env<'_>) -> Result<Store> {
+    Ok(workspace::open_damaged_store(env.store, env.directory)?)
+}
+
 /// The selected store.
 fn open(env: Env<'_>) -> Result<Store> {
     Ok(workspace::open_store(env.store, env.directory)?)

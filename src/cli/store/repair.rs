@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{open, verify};
+use super::{open_damaged, verify};
 use crate::base::digest::ObjectId;
 use crate::cli::arguments::Jobs;
 use crate::cli::build::{self, BuildRequest};
 use crate::cli::document::{Document, Documented};
 use crate::cli::output::{count, exit_code, line};
 use crate::cli::{Error, Printer, Result};
-use crate::engine::store::{FindingKind, Verification};
+use crate::engine::store::{FindingKind, Store, Verification};
 use crate::openshift::workspace::{Env, WorkspaceError};
 
 /// Remove what is bad, and build it again
@@ -65,7 +65,8 @@ struct Repaired {
 }
 
 fn repair(env: Env<'_>, jobs: usize) -> Result<Repaired> {
-    let store = open(env)?;
+    let store = open_damaged(env)?;
+    let mut lost = store.mend_layout()?;
     let mut found = store.verify()?;
     // With a key that is missing or damaged, all its objects look damaged. A build of this cluster writes it again.
     if found.findings.iter().any(|finding| finding.kind == FindingKind::Key) {
@@ -74,24 +75,31 @@ fn repair(env: Env<'_>, jobs: usize) -> Result<Repaired> {
         found = store.verify()?;
     }
     let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
-    let lost = match found.findings.is_empty() {
-        true => Vec::new(),
-        false => store.remove_bad(&found)?,
-    };
-    let mut rebuilt = Vec::new();
+    let damaged = !found.findings.is_empty() || !lost.is_empty();
     if !found.findings.is_empty() {
+        lost.extend(store.remove_bad(&found)?);
+    }
+    let mut rebuilt = Vec::new();
+    if damaged {
         match build::build(env, &request(jobs)) {
             Ok(report) => rebuilt = report.built.unwrap_or_default(),
             Err(Error::Workspace(WorkspaceError::NotACluster { .. })) => {}
             Err(error) => return Err(error),
         }
     }
+    lost.extend(store.forget_lost(&bad)?);
+    let elsewhere = elsewhere(&store, &bad)?;
+    Ok(Repaired { removed: bad.into_iter().collect(), rebuilt, elsewhere, lost, left: store.verify()? })
+}
+
+/// Bad objects that other cluster directories use, and can build again.
+fn elsewhere(store: &Store, bad: &BTreeSet<ObjectId>) -> Result<Vec<(ObjectId, Vec<PathBuf>)>> {
     let there: BTreeSet<ObjectId> = store.objects()?.into_iter().map(|name| name.id).collect();
     let mut elsewhere = Vec::new();
     for object in bad.iter().filter(|object| !there.contains(object)) {
         let mut owners = Vec::new();
         for roots in store.all_roots()? {
-            if roots.keeps(*object)? {
+            if roots.record()?.names.values().any(|named| named.object == *object) {
                 owners.push(roots.directory.clone());
             }
         }
@@ -99,7 +107,7 @@ fn repair(env: Env<'_>, jobs: usize) -> Result<Repaired> {
             elsewhere.push((*object, owners));
         }
     }
-    Ok(Repaired { removed: bad.into_iter().collect(), rebuilt, elsewhere, lost, left: store.verify()? })
+    Ok(elsewhere)
 }
 
 fn request(jobs: usize) -> BuildRequest {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::open;
+use super::open_damaged;
 use crate::cli::document::{Document, Documented};
 use crate::cli::output::{Colour, count, exit_code, line, size, stdout_paint};
 use crate::cli::{Printer, Result};
@@ -19,7 +19,7 @@ impl Documented for Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let found = open(env)?.verify()?;
+        let found = open_damaged(env)?.verify()?;
         printer.answer(&found, || show(&found));
         Ok(exit_code(found.findings.is_empty()))
     }

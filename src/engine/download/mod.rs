@@ -166,7 +166,7 @@ impl Downloader<'_> {
     fn existing(&self, sha256: Option<Sha256>) -> Result<Option<Fetched>> {
         let Some(sha256) = sha256 else { return Ok(None) };
         let Some(path) = self.store.download(&sha256)? else { return Ok(None) };
-        let Some(hasher) = fs::optional(fs::hash(&path))? else { return Ok(None) };
+        let Some(hasher) = fs::optional(fs::hash_until(&path, self.cancel))? else { return Ok(None) };
         if Sha256::from_bytes(hasher.finalize().into()) == sha256 {
             let bytes = fs::metadata(&path)?.len();
             return Ok(Some(Fetched { path, sha256, bytes, cached: true }));

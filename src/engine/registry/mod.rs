@@ -136,6 +136,9 @@ pub enum RegistryError {
         /// Contains no secret value.
         problem: String,
     },
+    /// The user cancelled.
+    #[error("interrupted")]
+    Interrupted,
     #[error(transparent)]
     Fs(#[from] crate::base::fs::Error),
 }
@@ -191,6 +194,7 @@ impl RegistryError {
                 Self::NoMirror { image: image.clone(), tried: tried.clone(), advice: advice.clone() }
             }
             Self::Access { problem } => Self::Access { problem: problem.clone() },
+            Self::Interrupted => Self::Interrupted,
             Self::Fs(error) => Self::Fs(crate::base::fs::Error::new(
                 error.action,
                 &error.path,
@@ -217,7 +221,7 @@ impl Hint for RegistryError {
                 Some("choose one of these with `architecture`, or use another image".into())
             }
             Self::Fs(error) => error.hint(),
-            Self::NotFound { .. } | Self::Malformed { .. } | Self::Access { .. } => None,
+            Self::NotFound { .. } | Self::Malformed { .. } | Self::Access { .. } | Self::Interrupted => None,
         }
     }
 }

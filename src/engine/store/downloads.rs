@@ -63,7 +63,7 @@ impl Store {
     /// All files below `downloads/` with a digest in their names.
     pub(crate) fn downloads(&self) -> Result<Vec<DownloadFile>> {
         let mut all = Vec::new();
-        for name in fs::optional(fs::list(&self.downloads_dir()))?.unwrap_or_default() {
+        for name in self.names_in("downloads") {
             let path = self.downloads_dir().join(&name);
             let Some((digest, suffix)) = name.to_str().map(|name| name.split_once('.').unwrap_or((name, "")))
             else {
@@ -107,7 +107,7 @@ impl Store {
         for DownloadFile { path, bytes: size, sha256, .. } in
             self.downloads()?.into_iter().filter(|file| file.complete)
         {
-            let (kind, detail) = match fs::optional(fs::hash(&path)) {
+            let (kind, detail) = match fs::optional(fs::hash_until(&path, &self.cancel)) {
                 Ok(None) => continue, // just collected
                 Ok(Some(hasher)) if Sha256::from_bytes(hasher.clone().finalize().into()) == sha256 => {
                     files += 1;
@@ -149,6 +149,20 @@ impl Roots {
         Ok(text.lines().filter_map(|line| format!("sha256:{line}").parse().ok()).collect())
     }
 
+    /// Whether `downloads` is exactly as it was written, or does not exist.
+    pub(super) fn has_whole_downloads(&self) -> bool {
+        let is_list =
+            |text: &str| text.lines().all(|line| format!("sha256:{line}").parse::<Sha256>().is_ok());
+        match fs::optional(fs::read_text(&self.place().join("downloads"))) {
+            Ok(None) => true,
+            Ok(Some(text)) => {
+                super::seal::unseal_text(&text).is_some_and(is_list)
+                    || (is_list(&text) && text.ends_with('\n'))
+            }
+            Err(_) => false,
+        }
+    }
+
     /// Makes gc keep these downloads for this cluster, and no others.
     pub(crate) fn keep_downloads(&self, session: &Session, wanted: &BTreeSet<Sha256>) -> Result<()> {
         if self.downloads()? == *wanted || session.is_reading() {
@@ -156,7 +170,7 @@ impl Roots {
         }
         self.prepare(session)?;
         let text: String = wanted.iter().map(|sha256| sha256.hex() + "\n").collect();
-        session.put(&self.place().join("downloads"), text.as_bytes())
+        session.put(&self.place().join("downloads"), super::seal::seal_text(&text).as_bytes())
     }
 }
 

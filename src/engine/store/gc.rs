@@ -11,10 +11,13 @@ use std::time::{Duration, SystemTime};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use sha2::Digest as _;
 
+use super::verify::{Finding, FindingKind};
 use super::{DownloadFile, ObjectName, Result, Roots, Session, Store};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs;
+use crate::engine::registry::Sha256;
 
 /// How long a cluster directory may be away (unmounted, renamed) before its generations are forgotten.
 pub(crate) const MISSING_GRACE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -184,6 +187,25 @@ impl Store {
     /// The cache of downloaded blobs, shared by releases with common layers.
     pub fn blobs(&self) -> PathBuf {
         self.part("blobs")
+    }
+
+    /// Blobs whose content is not what their name says.
+    pub(super) fn bad_blobs(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        for name in self.names_in("blobs/sha256") {
+            let path = self.blobs().join("sha256").join(&name);
+            let Some(wanted) = name.to_str().and_then(|name| format!("sha256:{name}").parse::<Sha256>().ok())
+            else {
+                continue;
+            };
+            // One of another kind is a defect of the layout.
+            let Ok(hasher) = fs::hash_until(&path, &self.cancel) else { continue };
+            if Sha256::from_bytes(hasher.finalize().into()) != wanted {
+                let detail = "its content does not match its name".to_owned();
+                findings.push(Finding { path, kind: FindingKind::Changed, detail, object: None });
+            }
+        }
+        Ok(findings)
     }
 
     /// Downloaded blobs to remove: all, or those that are old enough; and leftovers of killed downloads.

@@ -4,16 +4,20 @@
 //! published before it; users claim an object before they use it ([`Session::claim`]), and gc never removes a claimed
 //! object.
 
+#[cfg(test)]
+mod damage;
 mod downloads;
 #[cfg(test)]
 mod faults;
 mod gc;
 mod keys;
+mod layout;
 mod objects;
 mod realisations;
 mod records;
 mod roots;
 mod scan;
+mod seal;
 mod session;
 mod verify;
 
@@ -29,6 +33,7 @@ pub use session::Session;
 pub(crate) use session::{DrvLock, Staged, Using};
 pub(crate) use verify::{FindingKind, Verification};
 
+use crate::base::cancel::Cancel;
 use crate::base::digest::{DrvId, ObjectId, ParseError};
 use crate::base::fs;
 use crate::base::hint::Hint;
@@ -36,6 +41,9 @@ use crate::engine::tree::{ListingError, TreeError};
 
 /// The format that this program reads and writes.
 pub(crate) const FORMAT: u32 = 1;
+
+/// The content of its format file.
+const FORMAT_TEXT: &str = "1\n";
 
 const README: &str = include_str!("../../../store/README.md");
 
@@ -46,6 +54,8 @@ const PARTS: [&str; 7] = ["realisations", "manifests", "links", "keys", "locks",
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
+    /// Ends waits for locks, and verification.
+    cancel: Cancel,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +101,8 @@ pub enum StoreError {
     /// A write to a read-only store.
     #[error("the store `{}` is read-only", path.display())]
     ReadOnly { path: PathBuf },
+    #[error("interrupted")]
+    Interrupted,
     #[error(transparent)]
     Id(#[from] ParseError),
 }
@@ -124,6 +136,10 @@ impl Hint for StoreError {
             Self::NotAStore { .. } => Some(
                 "`tinderbox build` creates one; select another with `--store DIR` or TINDERBOX_STORE".into(),
             ),
+            // A damaged number, not another one.
+            Self::Format { path, .. } if Store::at(path).is_ours() => {
+                Some("its format file is damaged: `tinderbox store repair` writes it again".into())
+            }
             Self::Format { .. } => {
                 Some("use the tinderbox that created it, or another store (`--store DIR`)".into())
             }
@@ -138,6 +154,7 @@ impl Hint for StoreError {
             Self::Modified { .. } => {
                 Some("`tinderbox store repair` removes what was modified, and builds it again".into())
             }
+            Self::Interrupted => None,
             Self::NoSuchGeneration { known, .. } => Some(match known.as_slice() {
                 [] => "there are none yet: `tinderbox build` creates the first".into(),
                 known => {
@@ -155,14 +172,15 @@ pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 impl Store {
     /// Opens an existing store.
     pub fn open(root: &Path) -> Result<Self> {
-        let Some(format) = fs::optional(fs::read_text(&root.join(".tinderbox/format")))? else {
+        let Some(format) = fs::optional(fs::read_head(&root.join(".tinderbox/format"), 64))? else {
             return Err(StoreError::NotAStore { path: root.to_owned() });
         };
+        let format = String::from_utf8_lossy(&format);
         if format.trim() != FORMAT.to_string() {
             let found = format.trim().chars().take(20).collect();
             return Err(StoreError::Format { path: root.to_owned(), found });
         }
-        Ok(Self { root: fs::canonical(root)? })
+        Ok(Self { root: fs::canonical(root)?, cancel: Cancel::default() })
     }
 
     /// Opens a store, creating it if necessary.
@@ -183,9 +201,24 @@ impl Store {
             fs::set_mode(&inner.join("keys"), 0o700)?;
             fs::set_mode(&inner.join("tmp"), 0o700)?;
             // Last: what has a format is complete.
-            fs::replace(&inner.join("format"), format!("{FORMAT}\n").as_bytes(), 0o644)?;
+            fs::replace(&inner.join("format"), FORMAT_TEXT.as_bytes(), 0o644)?;
+        }
+        // Of an earlier tinderbox, perhaps. A read-only store keeps its own.
+        let readme = root.join("README.md");
+        if !fs::read(&readme).is_ok_and(|there| there == README.as_bytes()) {
+            let _ = fs::replace(&readme, README.as_bytes(), 0o644);
         }
         Self::open(root)
+    }
+
+    /// A store at a path where there may be none.
+    fn at(root: &Path) -> Self {
+        Self { root: root.to_owned(), cancel: Cancel::default() }
+    }
+
+    /// The same store; what waits in it ends when the user cancels.
+    pub fn cancelled_by(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
     }
 
     /// Absolute path of the store.

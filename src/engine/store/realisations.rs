@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Result, Store, StoreError};
+use super::{Result, Store, StoreError, seal};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs::{self, At};
 use crate::engine::drv::Explanation;
@@ -85,7 +85,8 @@ impl Store {
 
     /// What the programs of a derivation printed when it was last built here.
     pub fn log(&self, drv: DrvId) -> Result<Option<String>> {
-        Ok(fs::optional(fs::read_text(&self.log_path(drv)))?)
+        let text = fs::optional(fs::read_text(&self.log_path(drv)))?;
+        Ok(text.map(|text| seal::unseal_text(&text).unwrap_or(&text).to_owned()))
     }
 
     pub(super) fn log_path(&self, drv: DrvId) -> std::path::PathBuf {
@@ -129,6 +130,27 @@ impl Store {
             text.push_str(&serde_json::to_string(trace).map_err(unwritable)?);
             text.push('\n');
         }
-        Ok((text, found))
+        Ok((seal::seal_json(&text), found))
+    }
+
+    /// Whether a realisation is exactly as it was written.
+    pub(super) fn is_whole(&self, drv: DrvId) -> bool {
+        let Ok(text) = fs::read_text(&self.realisation_path(drv)) else { return false };
+        let plain = seal::unseal_json(&text).or_else(|| {
+            // Of an earlier tinderbox, without a checksum.
+            let mut lines = serde_json::to_string(&Realisation::parse(text.as_bytes())?).ok()? + "\n";
+            for trace in Realisation::parse_traces(&text).ok()? {
+                lines += &(serde_json::to_string(&trace).ok()? + "\n");
+            }
+            (lines == text).then_some(lines)
+        });
+        plain.is_some_and(|text| {
+            Realisation::parse(text.as_bytes()).is_some() && Realisation::parse_traces(&text).is_ok()
+        })
+    }
+
+    /// Whether a log is exactly as it was written.
+    pub(super) fn is_whole_log(&self, drv: DrvId) -> bool {
+        fs::read_text(&self.log_path(drv)).is_ok_and(|text| seal::unseal_text(&text).is_some())
     }
 }

@@ -4,16 +4,22 @@
 //! |---|---|---|
 //! | a key | removes it; the next build of its cluster writes it again | nothing |
 //! | a realisation | removes it; its derivation is built again | its trace |
+//! | a log | removes it | what programs printed |
 //! | `generations/N.json` | removes it | that generation |
 //! | `current` | the newest readable generation becomes current | a rollback |
-//! | `last.json` | removes it; the next build writes it | what `why` compares with |
+//! | `last.json`, `state` | removes both; the next build writes them | what `why` compares with |
 //! | `directory` | removes it; the next build writes it. gc keeps what the root names until then | nothing |
+//! | `downloads` | removes it; the next `lock` or build writes it | nothing |
+//! | `missing` | removes it; gc waits thirty days again | nothing |
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::roots::whole_json;
+use super::seal::unseal_text;
 use super::verify::{Finding, FindingKind};
 use super::{Generation, Record, Result, Roots, Session, Store};
-use crate::base::digest::KeyId;
+use crate::base::digest::{Digest, KeyId, ObjectId};
 use crate::base::fs;
 
 impl Store {
@@ -23,27 +29,31 @@ impl Store {
         let mut found = |path: PathBuf, kind, detail: &str| {
             findings.push(Finding { path, kind, detail: detail.to_owned(), object: None });
         };
-        for name in fs::list(&self.part("keys"))? {
-            let path = self.part("keys").join(&name);
-            let id = name.to_str().and_then(|name| name.parse::<KeyId>().ok());
-            match id.map(|id| self.key(id)) {
-                Some(Ok(Some(_))) if fs::others_may(&path).unwrap_or(true) => {
-                    found(path, FindingKind::Altered, "others can read this key");
-                }
-                Some(Ok(Some(_))) => {}
-                _ => found(path, FindingKind::Record, "it is not the key that its name says"),
+        for name in self.names_in("keys") {
+            let Some(id) = name.to_str().and_then(|name| name.parse::<KeyId>().ok()) else { continue };
+            if !matches!(self.key(id), Ok(Some(_))) {
+                let path = self.part("keys").join(&name);
+                found(path, FindingKind::Record, "it is not the key that its name says");
             }
         }
-        for drv in self.realised()? {
-            let whole = matches!(self.realisation(drv), Ok(Some(_))) && self.traces(drv).is_ok();
+        for drv in self.names_in("realisations").iter().filter_map(|name| name.to_str()?.parse().ok()) {
+            let path = self.realisation_path(drv);
             // One that was removed meanwhile is not damaged.
-            if !whole && fs::exists(&self.realisation_path(drv))? {
-                found(self.realisation_path(drv), FindingKind::Record, "it cannot be parsed");
+            if !self.is_whole(drv) && fs::exists(&path)? {
+                found(path, FindingKind::Record, "it cannot be parsed, or was changed");
             }
         }
-        for roots in self.all_roots()? {
-            for (path, detail) in roots.damage()? {
-                found(path, FindingKind::Record, detail);
+        for drv in self.names_in("logs").iter().filter_map(|name| name.to_str()?.parse().ok()) {
+            let path = self.log_path(drv);
+            if !self.is_whole_log(drv) && fs::exists(&path)? {
+                found(path, FindingKind::Record, "it was changed");
+            }
+        }
+        if !self.names_in("roots").is_empty() {
+            for roots in self.all_roots()? {
+                for (path, detail) in roots.damage(self)? {
+                    found(path, FindingKind::Record, detail);
+                }
             }
         }
         Ok(findings)
@@ -54,7 +64,7 @@ impl Store {
         let mut lost = Vec::new();
         let all_roots = self.all_roots()?;
         for Finding { path, kind, .. } in findings {
-            if path.starts_with(self.part("keys")) && *kind == FindingKind::Altered {
+            if path.starts_with(self.part("manifests")) && *kind == FindingKind::Altered {
                 fs::set_mode(path, 0o600)?;
             }
             if *kind != FindingKind::Record {
@@ -75,6 +85,38 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Forgets the generations whose `cluster` was among the removed objects and is not back; returns them, and what other
+    /// generations lack. What the last build of a directory names can be built again there.
+    pub fn forget_lost(&self, removed: &BTreeSet<ObjectId>) -> Result<Vec<String>> {
+        let there: BTreeSet<ObjectId> = self.objects()?.into_iter().map(|name| name.id).collect();
+        let mut lost = Vec::new();
+        for roots in self.all_roots()? {
+            let last: BTreeSet<ObjectId> = roots.record()?.names.values().map(|named| named.object).collect();
+            let gone = |id: &ObjectId| removed.contains(id) && !there.contains(id) && !last.contains(id);
+            for generation in roots.generations()? {
+                let which = format!("generation {} of `{}`", generation.number, roots.directory.display());
+                if gone(&generation.object) {
+                    roots.forget(generation.number)?;
+                    lost.push(which);
+                    continue;
+                }
+                let names = generation.names.iter().filter(|(_, named)| gone(&named.object));
+                lost.extend(names.map(|(name, _)| format!("`{name}` of {which}")));
+            }
+        }
+        Ok(lost)
+    }
+}
+
+/// Whether a file is exactly one value on a line, with its checksum or without.
+fn is_line<T: std::str::FromStr + std::fmt::Display>(path: &Path) -> bool {
+    let Ok(text) = fs::read_text(path) else { return false };
+    let plain = unseal_text(&text).unwrap_or(&text);
+    let value = plain.strip_suffix('\n').and_then(|line| line.parse::<T>().ok());
+    value.is_some_and(|value| format!("{value}\n") == plain)
+}
+
 /// The number of a generation's file.
 fn number(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.strip_suffix(".json")?.parse().ok()
@@ -82,36 +124,52 @@ fn number(path: &Path) -> Option<u64> {
 
 impl Roots {
     /// Files of this root that cannot be used.
-    fn damage(&self) -> Result<Vec<(PathBuf, &'static str)>> {
+    fn damage(&self, store: &Store) -> Result<Vec<(PathBuf, &'static str)>> {
+        const CHANGED: &str = "it cannot be parsed, or was changed";
         let mut bad = Vec::new();
+        if !fs::metadata(self.place())?.is_dir() {
+            return Ok(bad); // the layout says so
+        }
+        let numbers = self.numbers().unwrap_or_default();
         // One that was only begun keeps nothing yet.
-        let keeps = !self.numbers()?.is_empty() || fs::exists(&self.place().join("last.json"))?;
-        if keeps && !self.is_known() {
+        let last = self.place().join("last.json");
+        let keeps = !numbers.is_empty() || fs::exists(&last)?;
+        if (keeps || self.is_known()) && !self.is_at_home(store) {
             bad.push((self.place().join("directory"), "it does not name the cluster directory"));
         }
         let mut generations = Vec::new();
-        for number in self.numbers()? {
-            match self.generation(number) {
-                Ok(Generation { number: own, object, .. }) if own == number => {
-                    generations.push((number, object))
+        for number in &numbers {
+            let path = self.generation_path(*number);
+            match whole_json(&path) {
+                Some(Generation { number: own, object, .. }) if own == *number => {
+                    generations.push((*number, object));
                 }
-                _ => bad.push((self.generation_path(number), "it cannot be parsed")),
+                _ => bad.push((path, CHANGED)),
             }
         }
         let current = self.place().join("current");
-        match self.current_object() {
-            Ok(Some(named))
-                if !generations.contains(&named) && generations.len() == self.numbers()?.len() =>
-            {
-                bad.push((current, "it names a generation that does not exist"));
-            }
-            Ok(Some(_)) => {}
-            _ if fs::exists(&current)? => bad.push((current, "it cannot be parsed")),
-            _ => {}
+        if !self.has_whole_current() {
+            bad.push((current, "it cannot be parsed"));
+        } else if let Ok(Some(named)) = self.current_object()
+            && !generations.contains(&named)
+            && generations.len() == numbers.len()
+        {
+            bad.push((current, "it names a generation that does not exist"));
         }
-        let record: Result<Record> = self.record();
-        if record.is_err() {
-            bad.push((self.place().join("last.json"), "it cannot be parsed"));
+        let state = self.place().join("state");
+        if fs::exists(&last)? && whole_json::<Record>(&last).is_none() {
+            bad.push((last, CHANGED));
+        } else if fs::exists(&state)? && !fs::exists(&last)? {
+            bad.push((state, "it belongs to no `last.json`"));
+        } else if fs::exists(&state)? && !is_line::<Digest>(&state) {
+            bad.push((state, CHANGED));
+        }
+        let missing = self.place().join("missing");
+        if fs::exists(&missing)? && !is_line::<u64>(&missing) {
+            bad.push((missing, CHANGED));
+        }
+        if !self.has_whole_downloads() {
+            bad.push((self.place().join("downloads"), CHANGED));
         }
         Ok(bad)
     }
@@ -119,7 +177,7 @@ impl Roots {
     /// Makes the newest readable generation current if none is, and forgets a state that no record belongs to.
     fn heal(&self, session: &Session) -> Result<()> {
         let named = self.current_object().ok().flatten();
-        let readable = |number: &u64| self.generation(*number).ok();
+        let readable = |number: &u64| whole_json::<Generation>(&self.generation_path(*number));
         if named.is_none_or(|(number, _)| readable(&number).is_none()) {
             match self.numbers()?.iter().rev().find_map(readable) {
                 Some(newest) => self.set_current(session, newest.number, newest.object)?,

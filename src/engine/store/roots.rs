@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Result, Session, Store, StoreError};
+use super::{Result, Session, Store, StoreError, seal};
 use crate::base::digest::{Digest, DrvId, ObjectId};
 use crate::base::fs;
 
@@ -99,16 +99,25 @@ impl Roots {
         self.directory.is_absolute()
     }
 
+    /// Whether `directory` names the cluster directory that this place belongs to.
+    pub(super) fn is_at_home(&self, store: &Store) -> bool {
+        // A name that is not text was written as well as text can.
+        let lossy = self.directory.to_str().is_none_or(|name| name.contains(char::REPLACEMENT_CHARACTER));
+        self.is_known()
+            && (lossy || store.roots_of(&self.directory).dir == self.dir)
+            && self.is_named().is_ok_and(|named| named)
+    }
+
     /// Since when the cluster directory is away, in seconds since the epoch, if gc has noticed.
     pub(super) fn missing_since(&self) -> Option<u64> {
-        fs::read_text(&self.dir.join("missing")).ok()?.trim().parse().ok()
+        fs::read_text(&self.dir.join("missing")).ok()?.lines().next()?.parse().ok()
     }
 
     /// Notes that the cluster directory is away, or that it is back.
     pub(super) fn note_missing(&self, session: &Session, since: Option<u64>) -> Result<()> {
         let path = self.dir.join("missing");
         match since {
-            Some(since) => session.put(&path, format!("{since}\n").as_bytes()),
+            Some(since) => session.put(&path, seal::seal_text(&format!("{since}\n")).as_bytes()),
             None => Ok(fs::optional(fs::remove_file(&path)).map(Option::unwrap_or_default)?),
         }
     }
@@ -118,14 +127,28 @@ impl Roots {
         Ok(self.current_object()?.map(|(number, _)| number))
     }
 
-    /// Number and object of the current generation, without reading it completely.
+    /// Number and object of the current generation, without reading it completely. Where no `current` is, the newest is.
     pub fn current_object(&self) -> Result<Option<(u64, ObjectId)>> {
-        let text = fs::optional(fs::read_text(&self.dir.join("current")))?;
+        let Some(text) = fs::optional(fs::read_text(&self.dir.join("current")))? else {
+            let newest = self.numbers()?.last().map(|number| self.generation(*number)).transpose()?;
+            return Ok(newest.map(|newest| (newest.number, newest.object)));
+        };
         let parse = |text: String| {
             let (number, object) = text.trim().split_once(' ')?;
             Some((number.parse().ok()?, object.parse().ok()?))
         };
-        Ok(text.and_then(parse))
+        Ok(parse(text))
+    }
+
+    /// Whether `current` is exactly as it was written, or does not exist.
+    pub(super) fn has_whole_current(&self) -> bool {
+        match fs::optional(fs::read_text(&self.dir.join("current"))) {
+            Ok(None) => true,
+            Ok(Some(text)) => self.current_object().is_ok_and(|named| {
+                named.is_some_and(|(number, object)| text == format!("{number} {object}\n"))
+            }),
+            Err(_) => false,
+        }
     }
 
     /// Numbers of retained generations, oldest first.
@@ -161,13 +184,13 @@ impl Roots {
         }
         // Unreadable is damaged too.
         let text = fs::read_text(&self.dir.join("state"));
-        Ok(text.is_ok_and(|text| text.trim() == state.to_string()))
+        Ok(text.is_ok_and(|text| text.lines().next() == Some(&state.to_string())))
     }
 
     pub fn set_record(&self, session: &Session, record: &Record, state: Digest) -> Result<()> {
         self.prepare(session)?;
         session.put(&self.dir.join("last.json"), &to_json(record, &self.dir)?)?;
-        session.put(&self.dir.join("state"), format!("{state}\n").as_bytes())
+        session.put(&self.dir.join("state"), seal::seal_text(&format!("{state}\n")).as_bytes())
     }
 
     /// Makes the generation with this `cluster` object current: an existing one, or a new one.
@@ -250,5 +273,17 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 }
 
 fn to_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
+    let unwritable = |source| StoreError::Unreadable { path: path.to_owned(), source };
+    Ok(seal::seal_json(&serde_json::to_string(value).map_err(unwritable)?).into_bytes())
+}
+
+/// What a JSON record says, if it is exactly as it was written.
+pub(super) fn whole_json<T: serde::de::DeserializeOwned + Serialize>(path: &Path) -> Option<T> {
+    let text = fs::read_text(path).ok()?;
+    if let Some(plain) = seal::unseal_json(&text) {
+        return serde_json::from_str(&plain).ok();
+    }
+    // Of an earlier tinderbox, without a checksum.
+    let value: T = serde_json::from_str(&text).ok()?;
+    (serde_json::to_string(&value).ok()? == text).then_some(value)
 }

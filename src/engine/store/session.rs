@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{Object, ObjectName, Output, Realisation, Result, Store, StoreError, Trace};
 use crate::base::digest::{DrvId, ObjectId};
-use crate::base::fs::{self, At};
+use crate::base::fs::{self, At, Sharing};
 use crate::base::secret::IdKey;
 use crate::engine::tree::{Hashing, TreeWriter, Written};
 
@@ -79,7 +79,7 @@ impl Session {
         }
         store.clean_up()?;
         let starting = fs::open_lock(&store.part("locks").join("sessions"))?;
-        starting.lock_shared().at("lock", &store.part("locks"))?;
+        fs::lock(&starting, &store.part("locks"), Sharing::Shared, &store.cancel)?;
         let dir = store.part("tmp").join(format!("session-{}", fs::random_name()));
         fs::create_dir(&dir, 0o700)?;
         let claims = fs::open_lock(&dir.join("lock"))?;
@@ -235,7 +235,7 @@ impl Session {
     pub fn keep_log(&self, drv: DrvId, text: &str) -> Result<()> {
         fs::create_dirs(&self.store.part("logs"))?; // stores of an earlier version have none
         let temporary = self.fresh("log-")?;
-        fs::write_new(&temporary, text.as_bytes(), 0o600)?;
+        fs::write_new(&temporary, super::seal::seal_text(text).as_bytes(), 0o600)?;
         Ok(fs::rename(&temporary, &self.store.log_path(drv))?)
     }
 
@@ -308,7 +308,7 @@ impl Store {
         let _using = self.hold_off_gc()?;
         for dir in self.sessions(|held| !held)? {
             // A session that ends right now removes its directory itself.
-            for entry in fs::optional(fs::list(&dir))?.unwrap_or_default() {
+            for entry in fs::list(&dir).unwrap_or_default() {
                 self.recover(&dir.join(entry))?;
             }
             fs::remove_all(&dir)?;
@@ -321,13 +321,14 @@ impl Store {
         let mut found = Vec::new();
         for name in fs::list(&self.part("tmp"))? {
             let dir = self.part("tmp").join(name);
-            let Some(lock) = fs::optional(fs::open(&dir.join("lock")))? else {
-                if wanted(false) {
-                    found.push(dir); // died before it had a lock; the caller blocks starting sessions
-                }
-                continue;
+            // Without a lock, it died before it had one, or never was a session; the caller blocks starting sessions.
+            let lock = match fs::open(&dir.join("lock")) {
+                Ok(lock) => Some(lock),
+                Err(error) if is_no_lock(error.kind()) => None,
+                Err(error) => return Err(error.into()),
             };
-            let held = matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock));
+            let held =
+                lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)));
             if wanted(held) {
                 found.push(dir);
             }
@@ -344,7 +345,7 @@ impl Store {
         if fs::exists(&dir.join("tree"))? || !fs::exists(&manifest)? {
             return Ok(());
         }
-        let text = fs::read_text(&manifest)?;
+        let Ok(text) = fs::read_text(&manifest) else { return Ok(()) };
         let Some((first, listing)) = text.split_once('\n') else { return Ok(()) };
         let Some(name) = first.strip_prefix("object ").and_then(|name| name.parse::<ObjectName>().ok())
         else {
@@ -371,7 +372,7 @@ impl Store {
     pub fn wait_for(&self, drv: DrvId) -> Result<()> {
         let path = self.part("locks").join(drv.to_string());
         if let Some(file) = fs::optional(fs::open(&path))? {
-            file.lock_shared().at("lock", &path)?;
+            fs::lock(&file, &path, Sharing::Shared, &self.cancel)?;
         }
         Ok(())
     }
@@ -379,7 +380,7 @@ impl Store {
     fn hold_off_gc(&self) -> Result<Using> {
         let path = self.part("locks").join("gc");
         let shared = fs::open_lock(&path)?;
-        shared.lock_shared().at("lock", &path)?;
+        fs::lock(&shared, &path, Sharing::Shared, &self.cancel)?;
         Ok(Using { _shared: Some(shared) })
     }
 
@@ -405,9 +406,15 @@ impl Store {
     pub(super) fn lock_gc(&self) -> Result<File> {
         let path = self.part("locks").join("gc");
         let file = fs::open_lock(&path)?;
-        file.lock().at("lock", &path).map_err(StoreError::from)?;
+        fs::lock(&file, &path, Sharing::Exclusive, &self.cancel)?;
         Ok(file)
     }
+}
+
+/// What the lock of a session that never was, or never began, looks like.
+fn is_no_lock(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
+    [InvalidInput, NotADirectory, NotFound].contains(&kind)
 }
 
 #[cfg(test)]

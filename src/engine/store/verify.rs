@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::objects::parse_listing;
 use super::{Object, ObjectName, Result, Store, StoreError};
+use crate::base::cancel::Cancel;
 use crate::base::digest::{Digest, ObjectId};
 use crate::base::fs;
 use crate::base::secret::IdKey;
@@ -48,8 +49,10 @@ pub enum FindingKind {
     Key,
     /// A manifest or realisation without its object.
     Dangling,
-    /// A record of the store itself (a key, a realisation, a root) cannot be read.
+    /// A record of the store itself (a key, a realisation, a root) cannot be read, or was changed.
     Record,
+    /// It is not part of a store.
+    Foreign,
 }
 
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -75,7 +78,11 @@ impl Store {
             return Ok(found);
         }
         // A concurrent build or gc looks like damage for a moment: check bad paths again while neither runs.
-        let Ok(_exclusive) = self.lock_gc() else { return Ok(found) };
+        let _exclusive = match self.lock_gc() {
+            Ok(exclusive) => exclusive,
+            Err(_) if self.cancel.is_set() => return Err(StoreError::Interrupted),
+            Err(_) => return Ok(found),
+        };
         let bad: BTreeSet<ObjectId> = found.findings.iter().filter_map(|finding| finding.object).collect();
         found.findings = self.look(|name| bad.contains(&name.id))?.findings;
         Ok(found)
@@ -90,11 +97,16 @@ impl Store {
             .filter(|name| wanted(name))
             .flat_map_iter(|name| self.verify_object(name, &seen))
             .collect();
+        findings.extend(self.bad_layout());
         findings.extend(self.dangling(&names)?);
         findings.extend(self.bad_links(&seen)?);
         findings.extend(self.bad_records()?);
         let (bad, files, downloaded) = self.bad_downloads()?;
         findings.extend(bad);
+        findings.extend(self.bad_blobs()?);
+        if self.cancel.is_set() {
+            return Err(StoreError::Interrupted); // what was not read looks damaged
+        }
         findings.sort();
         findings.dedup();
         let seen = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -131,39 +143,45 @@ impl Store {
             Some(Err(error)) => return finding(FindingKind::Key, describe(&error)),
         };
         let (id, findings) = (name.id, Vec::new());
-        let mut check = Check { path: &path, id, key: key.as_ref(), seen, modes: true, findings };
+        let cancel = &self.cancel;
+        let mut check = Check { path: &path, id, key: key.as_ref(), seen, modes: true, findings, cancel };
         check.tree(&listing, "");
+        let manifest = self.manifest_path(name.id);
+        if listing.root().secret && fs::others_may(&manifest).unwrap_or(false) {
+            let detail = "others can read this manifest".to_owned();
+            check.findings.push(Finding { path: manifest, kind: FindingKind::Altered, detail, object: None });
+        }
         check.findings
     }
 
     /// Contents under `links/` that do not match their name: the next equal file would be linked to them.
     fn bad_links(&self, seen: &Seen) -> Result<Vec<Finding>> {
         let seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let keys: Vec<IdKey> = fs::list(&self.part("keys"))?
+        let keys: Vec<IdKey> = self
+            .names_in("keys")
             .iter()
             .filter_map(|name| self.key(name.to_str()?.parse().ok()?).ok()?)
             .collect();
         let mut findings = Vec::new();
-        for name in fs::list(&self.part("links"))? {
+        for name in self.names_in("links") {
             let path = self.part("links").join(&name);
             let Some(found) = fs::optional(fs::metadata(&path))? else { continue }; // just collected
+            let wanted = name.to_str().and_then(|name| name.trim_end_matches(".x").parse::<Digest>().ok());
+            let Some(wanted) = wanted else { continue }; // not a link: the layout says so
             if !found.is_file() {
                 let detail = "it is not a regular file".to_owned();
                 findings.push(Finding { path, kind: FindingKind::Altered, detail, object: None });
                 continue;
             }
-            let wanted = name
-                .to_str()
-                .map(|name| name.trim_end_matches(".x"))
-                .and_then(|name| name.parse::<Digest>().ok());
             let is = |(_, digest): &(bool, std::result::Result<Digest, String>)| {
-                digest.as_ref().is_ok_and(|digest| Some(*digest) == wanted)
+                digest.as_ref().is_ok_and(|digest| *digest == wanted)
             };
             let known = [false, true].map(|secret| (secret, seen.get(&(found.ino(), secret)).cloned()));
             let known = known.into_iter().filter_map(|(secret, digest)| Some((secret, digest?)));
             let hashes = || {
-                std::iter::once((false, hash(&path, Hashing(None), false)))
-                    .chain(keys.iter().map(|key| (true, hash(&path, Hashing(Some(key)), true))))
+                let hash = |key, secret| hash(&path, Hashing(key), secret, &self.cancel);
+                std::iter::once((false, hash(None, false)))
+                    .chain(keys.iter().map(move |key| (true, hash(Some(key), true))))
             };
             let Some((secret, _)) = known.into_iter().find(is).or_else(|| hashes().find(is)) else {
                 let detail = "its content does not match its name".to_owned();
@@ -172,7 +190,7 @@ impl Store {
             };
             let exec = name.to_str().is_some_and(|name| name.ends_with(".x"));
             let kind = EntryKind::File { exec, size: found.len() };
-            let wanted = TreeEntry { kind, secret, digest: wanted.unwrap_or([0; 32].into()) }.mode();
+            let wanted = TreeEntry { kind, secret, digest: wanted }.mode();
             let mode = found.mode() & 0o7777;
             if mode != wanted {
                 let detail = format!("its mode is {mode:04o}, not {wanted:04o}");
@@ -194,9 +212,11 @@ impl Store {
             seen: &seen,
             modes: false,
             findings: Vec::new(),
+            cancel: &self.cancel,
         };
         check.tree(&object.listing, part);
         match check.findings.into_iter().next() {
+            _ if self.cancel.is_set() => Err(StoreError::Interrupted),
             None => Ok(()),
             Some(Finding { path, detail, .. }) => Err(StoreError::Modified { path, detail }),
         }
@@ -212,20 +232,24 @@ impl Store {
             session.discard(&self.path_of(&name))?;
         }
         for id in bad {
-            fs::optional(fs::remove_file(&self.manifest_path(id)))?;
+            fs::remove_all(&self.manifest_path(id))?;
         }
         for finding in found.findings.iter().filter(|finding| finding.path.starts_with(self.part("links"))) {
             fs::remove_all(&finding.path)?;
         }
         let mut lost = self.repair_records(&session, &found.findings)?;
         lost.extend(self.remove_bad_downloads(&found.findings)?);
+        for finding in found.findings.iter().filter(|finding| finding.path.starts_with(self.blobs())) {
+            fs::remove_all(&finding.path)?;
+        }
         for drv in self.realised()? {
-            let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
+            let outputs =
+                self.realisation(drv).unwrap_or(None).map(|found| found.outputs).unwrap_or_default();
             if !outputs
                 .iter()
                 .any(|output| self.find(output.object, &output.name).is_ok_and(|path| path.is_some()))
             {
-                fs::remove_file(&self.realisation_path(drv))?;
+                fs::remove_all(&self.realisation_path(drv))?;
             }
         }
         Ok(lost)
@@ -238,14 +262,16 @@ impl Store {
             let detail = format!("its object {object} is not in the store");
             findings.push(Finding { path, kind: FindingKind::Dangling, detail, object: Some(object) });
         };
-        for name in fs::list(&self.part("manifests"))? {
+        for name in self.names_in("manifests") {
             let id = name.to_str().and_then(|name| name.parse::<ObjectId>().ok());
             if let Some(id) = id.filter(|id| !there.contains(id)) {
                 found(self.manifest_path(id), id);
             }
         }
-        for drv in self.realised()? {
-            let outputs = self.realisation(drv)?.map(|found| found.outputs).unwrap_or_default();
+        for drv in self.names_in("realisations").iter().filter_map(|name| name.to_str()?.parse().ok()) {
+            // One that cannot be read is a bad record.
+            let outputs =
+                self.realisation(drv).unwrap_or(None).map(|found| found.outputs).unwrap_or_default();
             // Some of several outputs may have been collected; only a derivation without any output left is reported.
             if let Some(first) =
                 outputs.first().filter(|_| !outputs.iter().any(|one| there.contains(&one.object)))
@@ -265,6 +291,7 @@ struct Check<'a> {
     /// Whether permission bits count.
     modes: bool,
     findings: Vec<Finding>,
+    cancel: &'a Cancel,
 }
 
 impl Check<'_> {
@@ -333,7 +360,7 @@ impl Check<'_> {
         if let Some(known) = lock().get(&(inode, secret)) {
             return known.clone();
         }
-        let digest = hash(path, Hashing(self.key), secret);
+        let digest = hash(path, Hashing(self.key), secret, self.cancel);
         lock().insert((inode, secret), digest.clone());
         digest
     }
@@ -353,11 +380,19 @@ impl Check<'_> {
     }
 }
 
-fn hash(path: &Path, hashing: Hashing<'_>, secret: bool) -> std::result::Result<Digest, String> {
+fn hash(
+    path: &Path,
+    hashing: Hashing<'_>,
+    secret: bool,
+    cancel: &Cancel,
+) -> std::result::Result<Digest, String> {
     let mut hasher = hashing.content(secret).ok_or("the key of its digest is missing")?;
     let mut file = fs::open(path).map_err(|error| error.source.to_string())?;
     let mut chunk = vec![0; 128 * 1024];
     loop {
+        if cancel.is_set() {
+            return Err("interrupted".into());
+        }
         match file.read(&mut chunk) {
             Ok(0) => return Ok(hasher.finalize().into()),
             Ok(read) => hasher.update(&chunk[..read]),

@@ -36,10 +36,10 @@ mod user_files;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use time::OffsetDateTime;
 
+use crate::base::cancel::Cancel;
 use crate::base::event::{Event, Events};
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
@@ -66,7 +66,7 @@ pub(crate) use preview::{PREVIEW, Replacement};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
 pub(crate) use seed::GivenSeed;
 pub(crate) use signatures::{look as look_at_signatures, used_own_keys};
-pub(crate) use store::{StoreChoice, open_store, open_store_if_there};
+pub(crate) use store::{StoreChoice, open_damaged_store, open_store, open_store_if_there};
 
 /// The input of every verb.
 #[derive(Clone, Copy)]
@@ -76,7 +76,7 @@ pub(crate) struct Env<'a> {
     /// Receives progress.
     pub events: &'a dyn Events,
     /// Set when the user cancels.
-    pub cancel: &'a AtomicBool,
+    pub cancel: &'a Cancel,
     /// For reaching registries.
     pub proxy: &'a ProxySettings,
     pub programs: &'a Programs,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Result, WorkspaceError};
+use crate::base::cancel::Cancel;
 use crate::base::fs;
 use crate::engine::store::{Store, StoreError};
 
@@ -13,11 +14,18 @@ pub(crate) struct StoreChoice {
     pub named: Option<PathBuf>,
     /// The user's data directory.
     pub data: Option<PathBuf>,
+    /// Ends what waits in it.
+    pub cancel: Cancel,
 }
 
 /// The selected store, which must exist.
 pub(crate) fn open_store(choice: &StoreChoice, directory: &Path) -> Result<Store> {
-    Ok(Store::open(&locate(choice, directory)?)?)
+    Ok(Store::open(&locate(choice, directory)?)?.cancelled_by(&choice.cancel))
+}
+
+/// The selected store, whose own files may be damaged.
+pub(crate) fn open_damaged_store(choice: &StoreChoice, directory: &Path) -> Result<Store> {
+    Ok(Store::open_damaged(&locate(choice, directory)?)?.cancelled_by(&choice.cancel))
 }
 
 /// The selected store; none if it does not exist yet. An unusable store is an error.
@@ -30,7 +38,7 @@ pub(crate) fn open_store_if_there(choice: &StoreChoice, directory: &Path) -> Res
 }
 
 pub(super) fn open_or_create(choice: &StoreChoice, directory: &Path) -> Result<Store> {
-    Ok(Store::open_or_create(&locate(choice, directory)?)?)
+    Ok(Store::open_or_create(&locate(choice, directory)?)?.cancelled_by(&choice.cancel))
 }
 
 fn locate(choice: &StoreChoice, directory: &Path) -> Result<PathBuf> {
@@ -40,7 +48,8 @@ fn locate(choice: &StoreChoice, directory: &Path) -> Result<PathBuf> {
     let absolute = fs::canonical(directory)?;
     for above in absolute.ancestors() {
         let store = above.join("store");
-        if fs::exists(&store.join(".tinderbox/format")).unwrap_or(false) {
+        // Its format file may be damaged or gone: `repair` finds it all the same.
+        if Store::is_at(&store) {
             return Ok(store);
         }
     }

@@ -14,11 +14,13 @@ fn a_store_of_a_newer_format_is_refused() {
     let ws = built();
     let before = tree(&ws.store).len();
     fs::write(ws.part("format"), "2\n").unwrap();
+    fs::write(ws.store.join("README.md"), "# The store, format 2\n").unwrap();
     for args in [
         &["build"][..],
         &["store", "ls"],
         &["store", "gc"],
         &["store", "verify"],
+        &["store", "repair"],
         &["generations"],
         &["store", "add", "cluster.yaml"],
     ] {
@@ -159,14 +161,14 @@ fn a_full_disk() {
         &flags,
         "mount -t tmpfs -o size=8m,mode=755 tinderbox $S
          $T build infra/pool; echo built: $?
-         head -c 7m /dev/zero > $S/filler
+         mkdir -p $S/lost+found; head -c 7m /dev/zero > $S/lost+found/filler
          $T build -k -j 1 demo infra/network; echo full: $?
          $T store verify; echo verify: $?
          ls $S/.tinderbox/tmp
-         cat /dev/zero >> $S/filler 2>/dev/null
+         cat /dev/zero >> $S/lost+found/filler 2>/dev/null
          $T build infra/haproxy; echo full: $?
          $T lock; $T build; echo full: $?
-         rm $S/filler
+         rm $S/lost+found/filler
          $T store verify; echo verify: $?
          $T build -q demo cluster; echo room: $?
          $T store verify; echo verify: $?

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::base::cancel::Cancel;
 use crate::base::secret::{MASK, Secret};
 
 /// How to reach registries.
@@ -22,6 +23,8 @@ pub struct Access {
     pub plain_http: Vec<String>,
     /// Timeouts and retries.
     pub patience: Patience,
+    /// Ends every wait.
+    pub cancel: Cancel,
 }
 
 /// Mirrors of one source, as in `imageDigestSources`. Only used for images by digest.

@@ -3,7 +3,6 @@
 //!
 //! There is no deadline for the whole: a large file takes as long as it takes. It must keep coming, though ([`super::pace`]).
 
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,9 +15,6 @@ use super::http::Ask;
 use super::mirrors::Place;
 use super::pace::{Pace, TooSlow};
 use super::{Remote, failure};
-
-/// How soon a cancellation is noticed.
-const TICK: Duration = Duration::from_millis(100);
 
 /// Why a file, or the rest of it, did not come.
 #[derive(Debug)]
@@ -89,16 +85,7 @@ impl Remote {
     }
 
     fn unless_cancelled<T>(&self, cancel: &AtomicBool, work: impl Future<Output = T>) -> Option<T> {
-        self.runtime().block_on(async {
-            let mut work = pin!(work);
-            loop {
-                match tokio::time::timeout(TICK, &mut work).await {
-                    Ok(done) => return Some(done),
-                    Err(_) if cancel.load(Ordering::Relaxed) => return None,
-                    Err(_) => {}
-                }
-            }
-        })
+        self.runtime().block_on(super::until(cancel, work))
     }
 }
 

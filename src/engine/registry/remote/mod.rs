@@ -29,7 +29,9 @@ mod stream;
 
 use std::fmt;
 use std::io::Read;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::Method;
 
@@ -45,6 +47,7 @@ use super::{
     Descriptor, ImageName, Images, Located, MediaType, Reference, RegistryError, Result, Sha256, Verified,
     verify,
 };
+use crate::base::cancel::GLANCE;
 use crate::base::hint::Hint as _;
 
 /// Threads of the runtime. They wait for the network; hashing and unpacking happen on the reader's threads.
@@ -92,8 +95,26 @@ impl Remote {
         &self.handle
     }
 
+    /// Blocks until the work is done, or the user cancels.
+    fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let done = self.runtime().block_on(until(&self.http.access.cancel, work));
+        done.unwrap_or(Err(RegistryError::Interrupted))
+    }
+
     fn places(&self, image: &ImageName) -> Vec<Place> {
         self.http.order(places(&self.http.access.mirrors, image))
+    }
+}
+
+/// Does the work until it is done; none if the flag is set before.
+async fn until<T>(cancel: &AtomicBool, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    loop {
+        match tokio::time::timeout(GLANCE, &mut work).await {
+            Ok(done) => return Some(done),
+            Err(_) if cancel.load(Ordering::Relaxed) => return None,
+            Err(_) => {}
+        }
     }
 }
 
@@ -139,7 +160,7 @@ impl Images for Remote {
         let what = format!("the tag `{tag}`");
         let ask = Ask::get(&name, &what, format!("manifests/{tag}"));
         // The bytes decide, not a header.
-        let (_, bytes) = self.runtime().block_on(self.http.whole(&Place::of(image), &ask))?;
+        let (_, bytes) = self.wait(self.http.whole(&Place::of(image), &ask))?;
         Ok(Sha256::of(&bytes))
     }
 
@@ -151,14 +172,14 @@ impl Images for Remote {
         ask.elsewhere = places.len() > 1;
         let mut refusals = Refusals::new(&name);
         for place in &places {
-            let answer =
-                self.runtime().block_on(self.http.whole(place, &ask)).and_then(|(media_type, bytes)| {
-                    let bytes = verify::manifest(image, digest, bytes)?;
-                    let known = media_type.filter(|text| text.contains("manifest") || text.contains("index"));
-                    Ok((known.unwrap_or_else(|| media_type_of(&bytes)), bytes))
-                });
+            let answer = self.wait(self.http.whole(place, &ask)).and_then(|(media_type, bytes)| {
+                let bytes = verify::manifest(image, digest, bytes)?;
+                let known = media_type.filter(|text| text.contains("manifest") || text.contains("index"));
+                Ok((known.unwrap_or_else(|| media_type_of(&bytes)), bytes))
+            });
             match answer {
                 Ok(answer) => return Ok(answer),
+                Err(RegistryError::Interrupted) => return Err(RegistryError::Interrupted),
                 Err(error) => refusals.said.push((place, error)),
             }
         }
@@ -179,8 +200,9 @@ impl Images for Remote {
         let mut refusals = Refusals::new(&name);
         let (mut without, mut passed_over) = (Vec::new(), Vec::new());
         for place in &places {
-            match self.runtime().block_on(self.http.send(place, &ask)) {
+            match self.wait(self.http.send(place, &ask)) {
                 Ok(_) => return Ok(Located { name: place.name(image), without, passed_over }),
+                Err(RegistryError::Interrupted) => return Err(RegistryError::Interrupted),
                 Err(error) => {
                     match error {
                         RegistryError::NotFound { .. } => without.push(place.to_string()),
@@ -203,7 +225,7 @@ impl Images for Remote {
             image: image.to_string(),
             blob: blob.clone(),
         };
-        let begun = self.runtime().block_on(download.open(0))?;
+        let begun = self.wait(download.open(0))?;
         Ok(Box::new(Verified::new(download.start(self.runtime(), begun), image, blob)))
     }
 }

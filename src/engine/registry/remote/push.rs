@@ -30,7 +30,7 @@ impl Target for Remote {
         let what = format!("blob {}", blob.digest);
         let mut ask = Ask::get(&name, &what, format!("blobs/{}", blob.digest));
         ask.method = Method::HEAD;
-        match self.runtime().block_on(self.http.send(&Place::of(image), &ask)) {
+        match self.wait(self.http.send(&Place::of(image), &ask)) {
             Ok(_) => Ok(true),
             Err(RegistryError::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -46,7 +46,9 @@ impl Target for Remote {
             match bytes.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => {
-                    if sender.blocking_send(Ok(Bytes::copy_from_slice(&buffer[..count]))).is_err() {
+                    let chunk = Bytes::copy_from_slice(&buffer[..count]);
+                    let sent = async { Ok(sender.send(Ok(chunk)).await) };
+                    if self.wait(sent)?.is_err() {
                         break; // the upload ended early and reports why
                     }
                 }
@@ -66,7 +68,7 @@ impl Target for Remote {
             }
         }
         drop(sender);
-        self.runtime().block_on(upload).unwrap_or_else(|_| Err(stopped(image, "the upload was aborted")))
+        self.wait(async { upload.await.unwrap_or_else(|_| Err(stopped(image, "the upload was aborted"))) })
     }
 
     fn put_manifest(
@@ -84,7 +86,7 @@ impl Target for Remote {
         let media_type = HeaderValue::from_str(media_type)
             .map_err(|_| RegistryError::Malformed { image: name.clone(), problem: problem() })?;
         ask.body = Some((media_type, Bytes::copy_from_slice(bytes)));
-        self.runtime().block_on(self.http.send(&Place::of(image), &ask)).map(drop)
+        self.wait(self.http.send(&Place::of(image), &ask)).map(drop)
     }
 }
 

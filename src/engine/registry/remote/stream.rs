@@ -16,6 +16,7 @@ use super::http::{Ask, Http};
 use super::mirrors::Place;
 use super::pace::{Pace, TooSlow};
 use super::{Refusals, failure};
+use crate::base::cancel::Cancel;
 
 /// Chunks between the network and a slow reader.
 const CHUNKS: usize = 8;
@@ -47,12 +48,13 @@ impl Download {
     /// Starts reading. The first response already exists, so that a missing blob is known before the first byte.
     pub(super) fn start(mut self, runtime: &tokio::runtime::Handle, first: (Place, Response)) -> Pipe {
         let (sender, chunks) = channel(CHUNKS);
+        let cancel = self.http.access.cancel.clone();
         runtime.spawn(async move {
             if let Err(error) = self.pump(first, &sender).await {
                 let _ = sender.send(Err(error)).await; // the reader may be gone
             }
         });
-        Pipe { chunks, now: Bytes::new() }
+        Pipe { chunks, now: Bytes::new(), runtime: runtime.clone(), cancel }
     }
 
     async fn pump(&mut self, first: (Place, Response), to: &Sender<Result<Bytes>>) -> Result<()> {
@@ -152,15 +154,18 @@ fn begin(response: &Response) -> Option<u64> {
 pub(super) struct Pipe {
     chunks: Receiver<Result<Bytes>>,
     now: Bytes,
+    runtime: tokio::runtime::Handle,
+    cancel: Cancel,
 }
 
 impl Read for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.now.is_empty() {
-            match self.chunks.blocking_recv() {
-                None => return Ok(0),
-                Some(Ok(chunk)) => self.now = chunk,
-                Some(Err(error)) => return Err(io::Error::other(error)),
+            match self.runtime.block_on(super::until(&self.cancel, self.chunks.recv())) {
+                None => return Err(io::Error::other(RegistryError::Interrupted)),
+                Some(None) => return Ok(0),
+                Some(Some(Ok(chunk))) => self.now = chunk,
+                Some(Some(Err(error))) => return Err(io::Error::other(error)),
             }
         }
         let count = buffer.len().min(self.now.len());

@@ -1,0 +1,206 @@
+//! Any single damage of any path of a real store, by the program: `verify` names it, one `repair` heals it or says what is lost,
+//! and a second `verify` is clean. `engine::store::damage` visits every path of a small store; this takes one path of each
+//! class here, and all of them in the tier `long`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use super::built;
+use crate::harness::{Workspace, mode, set_mode, tried};
+
+type Inflict = fn(&Path);
+
+const DAMAGES: [(&str, Inflict); 12] = [
+    ("emptied", |path| rewrite(path, |bytes| bytes.clear())),
+    ("shortened", |path| rewrite(path, |bytes| bytes.truncate(bytes.len() / 2))),
+    ("a flipped bit", |path| rewrite(path, |bytes| *bytes.last_mut().unwrap() ^= 1)),
+    ("garbage", |path| rewrite(path, |bytes| *bytes = b"\xff garbage".to_vec())),
+    ("deleted", remove),
+    ("a directory", |path| (remove(path), fs::create_dir_all(path.join("inside")).unwrap()).1),
+    ("a pipe", |path| (remove(path), assert!(run("mkfifo", path))).1),
+    ("a socket", |path| (remove(path), socket(path)).1),
+    ("a link to a device", |path| (remove(path), symlink("/dev/zero", path).unwrap()).1),
+    ("a link elsewhere", |path| (remove(path), symlink("/etc/passwd", path).unwrap()).1),
+    ("without any mode", |path| set_mode(path, 0)),
+    ("a foreign file", |path| fs::write(path.join("foreign"), "mine").unwrap()),
+];
+
+fn socket(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Socket, Mode::from_raw_mode(0o600), 0).unwrap();
+}
+
+fn run(program: &str, path: &Path) -> bool {
+    Command::new(program).arg(path).status().unwrap().success()
+}
+
+fn remove(path: &Path) {
+    let found = fs::symlink_metadata(path).unwrap();
+    if found.is_dir() {
+        assert!(Command::new("chmod").args(["-R", "u+rwX"]).arg(path).status().unwrap().success());
+        fs::remove_dir_all(path).unwrap();
+    } else {
+        fs::remove_file(path).unwrap();
+    }
+}
+
+/// Changes a file in place.
+fn rewrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    let before = mode(path);
+    set_mode(path, 0o600);
+    fs::write(path, bytes).unwrap();
+    set_mode(path, before);
+}
+
+/// Damages a path, whatever the mode of its directory. False if that means nothing for it.
+fn damage(path: &Path, (what, inflict): (&str, Inflict)) -> bool {
+    let found = fs::symlink_metadata(path).unwrap();
+    let fits = match what {
+        "a foreign file" => found.is_dir(),
+        "emptied" | "shortened" | "a flipped bit" => found.is_file() && found.len() > 0,
+        "garbage" => found.is_file(),
+        "a directory" => !found.is_dir(),
+        "without any mode" => !found.is_symlink(),
+        _ => true,
+    };
+    let parent = path.parent().unwrap();
+    let before = (mode(parent), mode(path));
+    if fits {
+        set_mode(parent, 0o700);
+        if what == "a foreign file" {
+            set_mode(path, 0o700);
+        }
+        inflict(path);
+        if what == "a foreign file" {
+            set_mode(path, before.1);
+        }
+        if parent.exists() {
+            set_mode(parent, before.0);
+        }
+    }
+    fits
+}
+
+/// The paths of a store by class: names that are ids, numbers or digests count as one. Of the objects, those of one artifact,
+/// and one with secrets.
+fn classes(ws: &Workspace) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut classes: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    let mut open = vec![ws.store.clone()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            let below = path.strip_prefix(&ws.store).unwrap().to_str().unwrap().to_owned();
+            if kind.is_dir() {
+                open.push(path.clone());
+            }
+            let class = match below.strip_prefix(".tinderbox") {
+                None if below.contains('/') => format!("object/{kind:?}/{:o}", mode(&path)),
+                None if below.len() > 52 => "object".to_owned(),
+                _ => ws.filter(&below).trim_end().replace(|c: char| c.is_ascii_digit(), "#"),
+            };
+            classes.entry(class).or_default().push(path);
+        }
+    }
+    classes.values_mut().for_each(|paths| paths.sort());
+    classes
+}
+
+/// What deletes without damage, as `engine::store::layout` lists it.
+fn is_harmless(below: &str, what: &str) -> bool {
+    let parts: Vec<&str> = below.split('/').skip(1).collect();
+    match (parts.as_slice(), what) {
+        (["tmp", ..], "a foreign file") => true,
+        (["realisations" | "links" | "logs" | "locks", _], "deleted") => true,
+        (["logs" | "blobs" | "downloads", ..], "deleted") => true,
+        (["roots", _] | ["roots", _, "state" | "current" | "downloads"], "deleted") => true,
+        _ => false,
+    }
+}
+
+/// Runs a verb, for a minute at most.
+fn bounded(ws: &Workspace, args: &[&str]) -> Output {
+    let command = ws.command(args);
+    let mut timeout = Command::new("timeout");
+    timeout.args(["--signal=KILL", "60"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => timeout.env(name, value),
+            None => timeout.env_remove(name),
+        };
+    }
+    timeout.current_dir(command.get_current_dir().unwrap()).output().unwrap()
+}
+
+/// Damages, verifies, repairs and verifies.
+fn heals(ws: &Workspace, path: &Path, one: (&str, Inflict)) -> bool {
+    let below = path.strip_prefix(&ws.store).unwrap().to_str().unwrap();
+    if !damage(path, one) {
+        return false;
+    }
+    let case = format!("{}: {below}", one.0);
+    let output = bounded(ws, &["store", "verify", "--json"]);
+    if !is_harmless(below, one.0) {
+        assert_eq!(output.status.code(), Some(1), "{case}: {}", ws.text(&output));
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found: Vec<&str> =
+            found["findings"].as_array().unwrap().iter().map(|one| one["path"].as_str().unwrap()).collect();
+        assert!(!found.is_empty(), "{case}");
+    }
+    let output = bounded(ws, &["store", "repair"]);
+    assert_eq!(output.status.code(), Some(0), "{case}: {}", ws.text(&output));
+    let output = bounded(ws, &["store", "verify"]);
+    assert_eq!(output.status.code(), Some(0), "{case}: {}", ws.text(&output));
+    true
+}
+
+#[test]
+fn a_path_of_each_class() {
+    let ws = built();
+    let classes = classes(&ws);
+    let mut count = 0;
+    for (at, paths) in classes.values().enumerate() {
+        // Two of the damages for each; the small store has all of them.
+        let fitting = (0..DAMAGES.len()).map(|step| DAMAGES[(at * 5 + step * 7) % DAMAGES.len()]);
+        let mut left = 2;
+        for one in fitting {
+            if left > 0
+                && (paths[0].exists() || ws.build(&[]).is_empty())
+                && paths[0].exists()
+                && heals(&ws, &paths[0], one)
+            {
+                left -= 1;
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 40, "{count}");
+    tried(&format!(
+        "{count} damages of {} classes of paths of a store: named, and healed in one run",
+        classes.len()
+    ));
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "tier long"]
+    fn every_damage_of_every_path() {
+        let ws = built();
+        let mut count = 0;
+        for path in classes(&ws).into_values().flatten() {
+            for one in DAMAGES {
+                if !fs::exists(&path).unwrap() {
+                    ws.build(&[]);
+                }
+                count += u32::from(fs::symlink_metadata(&path).is_ok() && heals(&ws, &path, one));
+            }
+        }
+        tried(&format!("{count} damages of every path of a store"));
+    }
+}
