@@ -9,6 +9,7 @@ use tar::EntryType;
 
 use super::super::BuildError;
 use super::budget::{self, Counted, HeaderLimit, ImageBudget, Limited};
+use super::sparse::PaxSparse;
 use crate::engine::registry::{Descriptor, ImageName, Images, RegistryError};
 use crate::engine::tree::{FillError, Scratch, TreeEntry, TreeWriter};
 
@@ -107,7 +108,9 @@ impl<'a> Layer<'a> {
             let sparse = entry.header().entry_type() == EntryType::GNUSparse;
             let size = if sparse { entry.header().entry_size()? } else { entry.size() };
             headers.entry(entry.raw_file_position(), size);
-            let path = clean(&entry.path_bytes())?;
+            let sparse = PaxSparse::of(&mut entry)?;
+            let named = sparse.as_ref().and_then(|sparse| sparse.name.clone());
+            let path = clean(&named.unwrap_or_else(|| entry.path_bytes().into_owned()))?;
             let (parent, leaf) = path.rsplit_once('/').unwrap_or(("", &path));
             if leaf == ".wh..wh..opq" {
                 self.opaque.push(parent.to_owned());
@@ -115,7 +118,7 @@ impl<'a> Layer<'a> {
                 let hidden = if parent.is_empty() { hidden.to_owned() } else { format!("{parent}/{hidden}") };
                 self.removed.push(hidden);
             } else if wanted.has(&path) || (wanted.leads_to(&path) && !path.is_empty()) {
-                self.keep(&mut entry, path, wanted, budget)?;
+                self.keep(&mut entry, path, sparse, wanted, budget)?;
             }
         }
         headers.lift();
@@ -128,6 +131,7 @@ impl<'a> Layer<'a> {
         &mut self,
         entry: &mut tar::Entry<'_, impl Read>,
         path: String,
+        sparse: Option<PaxSparse>,
         wanted: &Wanted,
         budget: &ImageBudget,
     ) -> Result<(), Problem> {
@@ -138,7 +142,12 @@ impl<'a> Layer<'a> {
             EntryType::Link => Item::Same(clean(target(entry)?.as_bytes())?),
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse if wanted.has(&path) => {
                 let exec = header.mode()? & 0o100 != 0;
-                let (place, entry) = self.scratch.fill(&mut Counted { inner: entry, budget }, exec)?;
+                let (place, entry) = match sparse {
+                    None => self.scratch.fill(&mut Counted { inner: entry, budget }, exec)?,
+                    Some(sparse) => {
+                        self.scratch.fill(&mut Counted { inner: sparse.expand(entry)?, budget }, exec)?
+                    }
+                };
                 Item::File(place, entry)
             }
             // Devices and pipes do not belong in an output; files on the way to a requested path are not requested.

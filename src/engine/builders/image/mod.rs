@@ -13,6 +13,7 @@
 mod budget;
 mod layer;
 mod overlay;
+mod sparse;
 #[cfg(test)]
 mod tests;
 

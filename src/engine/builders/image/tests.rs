@@ -64,6 +64,36 @@ fn holes_count() {
     assert!(problem.contains("more than twenty times its size"), "{problem}");
 }
 
+/// A file with the pax records that GNU tar writes for `--sparse --format=pax`.
+fn pax_sparse(major: &str, size: u64, content: &[u8]) -> Vec<u8> {
+    let record = |key: &str, value: &str| {
+        let rest = format!(" GNU.sparse.{key}={value}\n");
+        let length = rest.len() + (rest.len() + 2).to_string().len();
+        format!("{length}{rest}")
+    };
+    let pax = record("major", major)
+        + &record("minor", "0")
+        + &record("name", "etc/real")
+        + &record("realsize", &size.to_string());
+    let mut tar = entry(tar::EntryType::XHeader, "x", pax.as_bytes(), |_| {});
+    tar.extend(file("GNUSparseFile.0/real", content));
+    tar
+}
+
+#[test]
+fn sparse_files_of_pax_archives_are_expanded() {
+    let mut content = b"1\n5\n3\n".to_vec();
+    content.resize(512, 0);
+    content.extend_from_slice(b"abc");
+    assert_eq!(read(&pax_sparse("1", 10, &content)).unwrap(), ["etc/real"]);
+    let problem = read(&pax_sparse("1", 64 << 30, &content)).unwrap_err();
+    assert!(problem.contains("more than twenty times its size"), "{problem}");
+    let problem = read(&pax_sparse("1", 4, &content)).unwrap_err();
+    assert!(problem.contains("the map of a sparse file in it is wrong"), "{problem}");
+    let problem = read(&pax_sparse("0", 10, &content)).unwrap_err();
+    assert!(problem.contains("pax format other than 1.0"), "{problem}");
+}
+
 #[test]
 fn long_names_and_pax_headers_end() {
     for kind in [tar::EntryType::GNULongName, tar::EntryType::GNULongLink, tar::EntryType::XHeader] {
