@@ -27,7 +27,7 @@
 //! | read or write a file of the host | it sees mounts of the image, its inputs (read-only) and its output, and nothing else; what is for tinderbox's user only is copied into its memory, if it is another user; Landlock, where the kernel has it, allows writing below `/out`, `/tmp` and `/dev/shm` only |
 //! | make tinderbox read or write one | what it left is opened below the output, name by name, without following links ([`fs::Dir`]) |
 //! | be root anywhere | root's programs get a user id that no account has (`user`); no new namespaces, no set-id bits, `no_new_privs` |
-//! | reach a process, a key, a socket | own PID, IPC and network namespaces, own session keyring; sockets of four families only |
+//! | reach a process, a key, a socket | own PID, IPC, cgroup and network namespaces, own session keyring; sockets of four families only |
 //! | use the kernel's corners | `filter` refuses about eighty system calls, all that are newer than it, and those of other ABIs |
 //! | change the machine | `/proc` has no `sys`, and is read-only |
 //! | exhaust the machine | time, memory, processes, open files, bytes, entries and depth have limits (`cgroup`, `enter`, `usage`) |

@@ -338,6 +338,9 @@ fn prepare(ready: &Ready<'_>) -> Result<(), Stop> {
     if ready.isolation == Isolation::User && !ready.mapped {
         at(ChildMessage::Users, users(ready))?;
     }
+    // From its groups down: otherwise /proc/self/cgroup names those of the host. A kernel that cannot shows them.
+    // SAFETY: this process has one thread, and holds no descriptor of a group.
+    let _ = unsafe { libc::unshare(libc::CLONE_NEWCGROUP) };
     at(ChildMessage::Host, rustix::system::sethostname(HOST.as_bytes()))?;
     at(ChildMessage::Network, network::addresses(ready.addresses))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;

@@ -193,6 +193,19 @@ static int k_add_key(void) { return must_fail(syscall(SYS_add_key, "user", "x", 
 static int k_request_key(void) { return must_fail(syscall(SYS_request_key, "user", "tinderbox-secret", 0, 0)); }
 static int k_proc_keys(void) { return reads("/proc/keys"); }
 static int k_core_pattern(void) { return opens("/proc/sys/kernel/core_pattern", O_WRONLY); }
+static int k_cgroup(void) {
+  char text[8192], *line, *save = 0, *path;
+  int fd = open("/proc/self/cgroup", O_RDONLY);
+  long size = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+  if (size <= 0) return refused("no /proc/self/cgroup");
+  text[size] = 0;
+  for (line = strtok_r(text, "\n", &save); line; line = strtok_r(0, "\n", &save)) {
+    path = strchr(line, ':');
+    path = path ? strchr(path + 1, ':') : 0;
+    if (path && strcmp(path + 1, "/")) return escaped(path + 1);
+  }
+  return refused("every group is the root");
+}
 static int k_boot_id(void) { return reads("/proc/sys/kernel/random/boot_id"); }
 static int k_sysrq(void) { return opens("/proc/sysrq-trigger", O_WRONLY); }
 static int k_kcore(void) { return reads("/proc/kcore"); }
@@ -253,7 +266,7 @@ static const struct attempt attempts[] = {
   A(n, tcp, 1), A(n, udp, 0), A(n, abstract, 1), A(n, vsock, 1), A(n, packet, 0), A(n, raw, 0), A(n, alg, 1), A(n, sctp, 0),
   A(n, netfilter, 1), A(n, audit, 1), A(n, uevent, 1), A(n, bluetooth, 0), A(n, tipc, 0), A(n, xdp, 0),
   A(k, keyring, 1), A(k, key_read, 1), A(k, add_key, 0), A(k, request_key, 0), A(k, proc_keys, 0), A(k, core_pattern, 0),
-  A(k, boot_id, 1), A(k, sysrq, 0), A(k, kcore, 0), A(k, kallsyms, 1), A(k, cpuinfo, 1), A(k, meminfo, 1),
+  A(k, cgroup, 0), A(k, boot_id, 1), A(k, sysrq, 0), A(k, kcore, 0), A(k, kallsyms, 1), A(k, cpuinfo, 1), A(k, meminfo, 1),
   A(k, kernel_cmdline, 1), A(k, mem, 0), A(k, kmsg, 0), A(k, kvm, 0), A(k, sys, 1), A(k, bpf, 0), A(k, perf, 0),
   A(k, userfaultfd, 0), A(k, io_uring, 1), A(k, module, 0), A(k, kexec, 0), A(k, reboot, 0), A(k, swap, 0), A(k, clock, 0),
   A(k, adjtime, 1), A(k, log, 0), A(k, hostname, 0), A(k, acct, 0), A(k, quota, 0), A(k, fanotify, 0), A(k, kcmp, 1),
