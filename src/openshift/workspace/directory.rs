@@ -54,13 +54,37 @@ impl ClusterDir {
         let mut sources = Sources::built_in();
         let mut problems = Problems::default();
         let root = self.path.join("recipes");
-        if fs::exists(&root)? {
+        if is_folder(&root, "recipes", &mut problems)? {
             collect(&root, "", &mut sources, &mut problems)?;
         }
         let user = super::user_files::add(self, &mut sources, &mut problems)?;
         Ok(problems.or((sources, user))?)
     }
 }
+
+/// Whether there is such a folder of the cluster directory. A link is none: where it leads, files were not written to be read by
+/// everybody who can read the store.
+pub(super) fn is_folder(path: &Path, shown: &str, problems: &mut Problems) -> Result<bool> {
+    let Some(found) = fs::optional(fs::metadata(path))? else { return Ok(false) };
+    if found.is_dir() {
+        return Ok(true);
+    }
+    let (message, hint) = match found.is_symlink() {
+        true => (
+            "it is a link, and folders of a cluster directory are not followed elsewhere",
+            "copy the folder here, or link the files in it one by one",
+        ),
+        false => ("it is not a folder", "rename it, or move it away"),
+    };
+    problems.push(Problem::new(Place::file(shown), message).hint(Some(hint.to_owned())));
+    Ok(false)
+}
+
+/// Why a link to a private file is not read.
+pub(super) const PRIVATE: (&str, &str) = (
+    "it is a link to a file that not everybody may read, and what is built from it is public",
+    "if it is meant to be public, copy it, or give others permission to read it",
+);
 
 /// Adds every text file below `dir`. Ignores hidden files and editors' leftovers.
 fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Problems) -> Result<()> {
@@ -79,8 +103,7 @@ fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Probl
         }
         let path = format!("{prefix}{name}");
         if fs::is_link_to_private(&full)? {
-            let message = "it is a link to a file that not everybody may read, and recipes are public";
-            let hint = "if it is meant to be public, copy it, or give others permission to read it";
+            let (message, hint) = PRIVATE;
             problems.push(Problem::new(Place::file(shown), message).hint(Some(hint.to_owned())));
             continue;
         }

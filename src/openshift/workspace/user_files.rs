@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::directory::{PRIVATE, is_folder};
 use super::{ClusterDir, Result};
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems};
@@ -100,7 +101,7 @@ type Files = BTreeMap<String, (String, String)>;
 /// mistake.
 fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result<Files> {
     let (root, mut files) = (directory.file(folder), Files::new());
-    if !fs::exists(&root)? {
+    if !is_folder(&root, folder, problems)? {
         return Ok(files);
     }
     for (name, is_dir) in fs::list_kinds(&root)? {
@@ -125,6 +126,7 @@ fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result
                     "call it `.yaml`, `.yml` or `.json`, or put a dot in front of its name",
                 );
             }
+            Some(_) if fs::is_link_to_private(&root.join(&name))? => wrong(PRIVATE.0, PRIVATE.1),
             Some(name) => match String::from_utf8(fs::read(&root.join(name))?) {
                 Ok(text) => drop(files.insert(name.to_owned(), (shown, text))),
                 Err(_) => wrong("the file is not UTF-8 text", ""),
