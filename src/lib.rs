@@ -80,6 +80,9 @@ pub mod internals {
     pub mod builders {
         pub use crate::openshift::builders::ALL;
     }
+    pub mod cancel {
+        pub use crate::base::cancel::Cancel;
+    }
     pub mod config {
         pub use crate::openshift::config::Release;
     }

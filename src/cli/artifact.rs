@@ -40,8 +40,16 @@ impl Artifact {
         Ok(Self { workspace, at, drv, object, done: plan.done, store })
     }
 
-    /// The same for a file of it. Of a folder, the derivation that has such a file, if it is the only one.
+    /// The same for a file of it, whose content is verified because it is about to leave the store. Of a folder, the derivation
+    /// that has such a file, if it is the only one.
     pub(super) fn find_with(env: Env<'_>, name: &str, path: Option<&str>) -> Result<Self> {
+        let found = Self::find_in(env, name, path)?;
+        let part = path.filter(|path| found.object.listing.get(path).is_some()).unwrap_or_default();
+        found.store.verify_part(&found.object, part)?;
+        Ok(found)
+    }
+
+    fn find_in(env: Env<'_>, name: &str, path: Option<&str>) -> Result<Self> {
         let workspace = Workspace::load(env, Missing::Imagine)?;
         let members = workspace.graph.select(name);
         if workspace.graph.find(name).is_some() || members.is_empty() {

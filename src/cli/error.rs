@@ -1,7 +1,8 @@
 //! Errors of verbs: `error:`, `caused by:`, `hint:` for people, a document for programs, and the exit code.
 
-#![expect(clippy::print_stderr, clippy::print_stdout, reason = "this module is the one that prints errors")]
+#![expect(clippy::print_stdout, reason = "this module is the one that prints errors")]
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output::{Colour, stderr_paint, visible};
+use super::output::{Colour, stderr_line, stderr_paint, visible};
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems, chain};
 use crate::base::pki::PkiError;
@@ -148,7 +149,8 @@ pub(super) struct ErrorDocument {
 impl ErrorDocument {
     fn print(&self) {
         if let Ok(text) = serde_json::to_string_pretty(self) {
-            println!("{text}");
+            // Past what `-o` keeps: nothing of that is written after an error.
+            println!("{}", if std::io::stdout().is_terminal() { visible(&text) } else { text.into() });
         }
     }
 }
@@ -193,19 +195,19 @@ pub(super) fn print(error: &Error, json: bool) -> ExitCode {
 
 /// Prints an error with its causes and hint.
 pub(super) fn explain(error: &dyn std::error::Error, hint: Option<String>) {
-    eprintln!("{} {}", paint("error:"), visible(&error.to_string()));
+    stderr_line(format!("{} {error}", paint("error:")));
     let mut shown = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
         let text = cause.to_string();
         if !shown.ends_with(&text) {
-            eprintln!("{} {}", paint("caused by:"), visible(&text));
+            stderr_line(format!("{} {text}", paint("caused by:")));
         }
         shown = text;
         next = cause.source();
     }
     if let Some(hint) = hint {
-        eprintln!("{} {}", paint("hint:"), visible(&hint));
+        stderr_line(format!("{} {hint}", paint("hint:")));
     }
 }
 

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 
 use super::progress::Progress;
 pub(super) use super::table::table;
 use crate::base::event::Events as _;
+use crate::base::fs;
+use crate::base::redact::controls_terminal;
 use crate::openshift::workspace::Env;
 
 /// What is printed while `-o` names a file for it.
@@ -112,7 +114,14 @@ pub(super) fn stdout_paint(text: &str, colour: Colour) -> String {
 }
 
 fn paint(text: &str, colour: Colour, wanted: bool) -> String {
-    if wanted { format!("\x1b[{}m{text}\x1b[0m", colour.code()) } else { text.to_owned() }
+    let mark = mark();
+    if wanted { format!("{mark}[{}m{text}{mark}[0m", colour.code()) } else { text.to_owned() }
+}
+
+/// How our own sequences begin until they are printed: what others write cannot begin so, because it is chosen at random.
+fn mark() -> &'static str {
+    static MARK: OnceLock<String> = OnceLock::new();
+    MARK.get_or_init(|| format!("\x1b{}", fs::random_name()))
 }
 
 /// Columns and rows of the terminal, if known.
@@ -121,8 +130,10 @@ pub(super) fn terminal() -> Option<(usize, usize)> {
     (size.ws_col > 0 && size.ws_row > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
 }
 
-/// Prints text verbatim. A closed pipe is not an error.
+/// Prints text: verbatim into a file or pipe, [`visible`] on a terminal. A closed pipe is not an error.
 pub(super) fn text(text: &str) {
+    let shown = if is_terminal() { visible(text) } else { text.into() };
+    let text: &str = &shown;
     if let Some(captured) = &mut *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner) {
         captured.extend(text.as_bytes());
         return;
@@ -144,18 +155,19 @@ pub(super) fn failure() -> Option<std::io::Error> {
 }
 
 pub(super) fn line(line: impl std::fmt::Display) {
-    let shown = line.to_string();
-    let shown = if is_terminal() { visible(&shown) } else { shown.into() };
-    text(&format!("{shown}\n"));
+    text(&format!("{line}\n"));
+}
+
+/// Prints a line on stderr, which people read: always [`visible`].
+#[expect(clippy::print_stderr, reason = "everything for stderr goes through here, to be escaped")]
+pub(super) fn stderr_line(line: impl std::fmt::Display) {
+    eprintln!("{}", visible(&line.to_string()));
 }
 
 /// The text with control characters escaped: what a config, an image or a program says must not move the cursor, hide
-/// lines or type. Line breaks, tabs and colours (ours) stay.
+/// lines, colour or type. Line breaks, tabs and our own colours stay.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let hidden = |c: char| controls_terminal(c) && c != '\n' && c != '\t';
     if !text.contains(hidden) {
         return text.into();
     }
@@ -164,27 +176,20 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(hidden) {
         let (before, after) = rest.split_at(at);
         shown.push_str(before);
-        let colour = colour_length(after);
-        match (colour, after.chars().next()) {
-            (0, Some(c)) => {
+        match (after.strip_prefix(mark()), after.chars().next()) {
+            (Some(ours), _) => {
+                shown.push('\x1b');
+                rest = ours;
+            }
+            (None, Some(c)) => {
                 shown.extend(c.escape_default());
                 rest = &after[c.len_utf8()..];
             }
-            (length, _) => {
-                shown.push_str(&after[..length]);
-                rest = &after[length..];
-            }
+            (None, None) => break,
         }
     }
     shown.push_str(rest);
     shown.into()
-}
-
-/// The length of a colour sequence (`ESC [ 31;1 m`) at the start of a text; 0 if there is none.
-fn colour_length(text: &str) -> usize {
-    let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';');
-    end.filter(|end| rest[*end..].starts_with('m')).map_or(0, |end| end + 3)
 }
 
 /// Prints one JSON document.
@@ -217,7 +222,10 @@ mod tests {
     fn what_others_say_moves_no_cursor() {
         assert_eq!(visible("plain\n\ttext ü"), "plain\n\ttext ü");
         assert_eq!(visible("a\u{1b}[2Jb\r\u{7}\u{202e}c"), "a\\u{1b}[2Jb\\r\\u{7}\\u{202e}c");
-        assert_eq!(visible("\x1b[31;1mred\x1b[0m\u{8}"), "\x1b[31;1mred\x1b[0m\\u{8}");
+        // Colours are ours, or none.
+        let red = super::paint("red\x1b[32m\u{8}", super::Colour::Red, true);
+        assert_eq!(visible(&red), "\x1b[31;1mred\\u{1b}[32m\\u{8}\x1b[0m");
+        assert_eq!(visible("\x1b[31;1mred\x1b[0m"), "\\u{1b}[31;1mred\\u{1b}[0m");
     }
 
     #[test]

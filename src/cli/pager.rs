@@ -8,7 +8,8 @@ use super::output;
 /// Prints a text, through a pager if it does not fit on the terminal.
 pub(super) fn show(text: &str, no_pager: bool) {
     let fits = output::terminal().is_none_or(|(_, height)| text.lines().count() < height);
-    if no_pager || fits || !page(text) {
+    // What a pager prints is on the terminal too.
+    if no_pager || fits || !page(&output::visible(text)) {
         output::text(text);
     }
 }

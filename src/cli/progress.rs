@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::output::{Colour, size, stderr_paint, visible};
+use super::output::{Colour, size, stderr_line, stderr_paint};
 use crate::base::event::{Event, Events};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Progress {
     pub(super) fn conclude(&self, text: impl FnOnce(usize) -> String) {
         self.settle();
         if self.level == Level::Verbose || (self.terminal && self.level == Level::Normal) {
-            eprintln!("{}", visible(&text(self.warnings.load(Ordering::Relaxed))));
+            stderr_line(text(self.warnings.load(Ordering::Relaxed)));
         }
     }
 
@@ -101,7 +101,7 @@ impl Events for Progress {
             Some(live) => drop(live.events.send(event)),
             None => {
                 if let Some(line) = plain(&event, self.level).filter(|_| self.is_due(&event)) {
-                    eprintln!("{line}");
+                    stderr_line(line);
                 }
             }
         }
@@ -126,10 +126,8 @@ impl Drop for Progress {
 fn plain(event: &Event, level: Level) -> Option<String> {
     match event {
         _ if level == Level::Quiet => None,
-        Event::Warning { text } => {
-            Some(format!("{} {}", stderr_paint("warning:", Colour::Yellow), visible(text)))
-        }
-        Event::Notice { text } => Some(format!("{} {}", stderr_paint("note:", Colour::Cyan), visible(text))),
+        Event::Warning { text } => Some(format!("{} {text}", stderr_paint("warning:", Colour::Yellow))),
+        Event::Notice { text } => Some(format!("{} {text}", stderr_paint("note:", Colour::Cyan))),
         Event::Built { name, milliseconds, .. } if level == Level::Verbose => {
             Some(format!("{} {name} ({milliseconds} ms)", stderr_paint("built", Colour::Green)))
         }
@@ -241,7 +239,7 @@ impl View {
         );
         if let Some(line) = plain(&event, Level::Normal).filter(|_| lasting) {
             self.clear();
-            eprintln!("{line}");
+            stderr_line(line);
         }
     }
 
@@ -249,7 +247,7 @@ impl View {
         if let Some(download) = &self.download {
             let text = format!("  {download}");
             self.clear();
-            eprintln!("{text}");
+            stderr_line(text);
             self.drawn = 1;
             return;
         }
@@ -274,7 +272,7 @@ impl View {
         }
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
         lines.push(format!("{} built, {} cached of {}{failed}", self.built, self.cached, self.total));
-        eprintln!("{}", lines.join("\n"));
+        stderr_line(lines.join("\n"));
         self.drawn = lines.len();
     }
 

@@ -56,7 +56,7 @@ fn confirm(env: Env<'_>, what: &str) -> bool {
         return false;
     }
     env.events.settle();
-    eprint!("{what}\nContinue? [y/N] ");
+    eprint!("{}\nContinue? [y/N] ", super::output::visible(what));
     stdin.read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Result;
 use crate::base::digest::{Digest, DrvId, ObjectId};
 use crate::base::fs;
-use crate::engine::store::Store;
+use crate::engine::store::{Store, StoreError};
 use crate::engine::tree::EntryKind;
 
 #[derive(Debug, Clone, Default)]
@@ -83,12 +83,19 @@ impl Leaves {
         if self.is_file { self.root.clone() } else { self.root.join(path) }
     }
 
-    /// The content of a file, or the target of a link.
+    /// The content of a file, or the target of a link. What somebody changed in the store is not shown; secret content is not
+    /// shown in any case.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u8>> {
-        match self.by_path.get(path).and_then(|leaf| leaf.link.as_ref()) {
-            Some(target) => Ok(format!("link to {target}\n").into_bytes()),
-            None => Ok(fs::read(&self.path(path))?),
+        let leaf = self.by_path.get(path);
+        if let Some(target) = leaf.and_then(|leaf| leaf.link.as_ref()) {
+            return Ok(format!("link to {target}\n").into_bytes());
         }
+        let bytes = fs::read(&self.path(path))?;
+        if leaf.is_some_and(|leaf| !leaf.secret && leaf.digest != Digest::of(&bytes)) {
+            let detail = "its content changed".to_owned();
+            return Err(StoreError::Modified { path: self.path(path), detail }.into());
+        }
+        Ok(bytes)
     }
 }
 

@@ -198,16 +198,16 @@ fn paths(root: &Path) -> Vec<PathBuf> {
 /// Absences, and what is in `tmp`, that `verify` need not name; see `layout`.
 fn is_harmless(below: &str, damage: Damage) -> bool {
     let parts: Vec<&str> = below.split('/').collect();
-    match (parts.as_slice(), damage) {
-        ([".tinderbox", "tmp", ..], Damage::Foreign) => true,
-        ([".tinderbox", "blobs", "tmp", ..], Damage::Delete | Damage::Foreign) => true,
-        ([".tinderbox", "realisations" | "links" | "logs" | "locks", _], Damage::Delete) => true,
-        ([".tinderbox", "logs" | "blobs" | "downloads", ..], Damage::Delete) => true,
-        ([".tinderbox", "roots", _], Damage::Delete) => true,
-        ([".tinderbox", "roots", _, "state" | "current" | "downloads" | "missing"], Damage::Delete) => true,
-        ([".tinderbox", "roots", _, "generations", "1.json"], Damage::Delete) => true,
-        _ => false,
-    }
+    matches!(
+        (parts.as_slice(), damage),
+        ([".tinderbox", "tmp", ..], Damage::Foreign)
+            | ([".tinderbox", "blobs", "tmp", ..], Damage::Delete | Damage::Foreign)
+            | ([".tinderbox", "realisations" | "links" | "logs" | "locks", _], Damage::Delete)
+            | ([".tinderbox", "logs" | "blobs" | "downloads", ..], Damage::Delete)
+            | ([".tinderbox", "roots", _], Damage::Delete)
+            | ([".tinderbox", "roots", _, "state" | "current" | "downloads" | "missing"], Damage::Delete)
+            | ([".tinderbox", "roots", _, "generations", "1.json"], Damage::Delete)
+    )
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use tinderbox::internals::cancel::Cancel;
 use tinderbox::internals::registry::{Access, Images as _, Patience, RegistryError, Remote};
 
 use crate::registry::bad::{assert_clean, pull_secret};
@@ -113,6 +114,36 @@ fn a_blob_has_a_lowest_speed() {
         _ => answer.clone(),
     };
     assert_eq!(slow_blob(once), Ok(0));
+}
+
+/// A registry that wants us to come back in an hour, drips, or says nothing keeps nobody who cancels.
+#[test]
+fn a_wait_that_is_cancelled_ends_at_once() {
+    let sample = Sample::new();
+    let patient = || Patience { longest: Duration::from_secs(3600), ..Patience::default() };
+    let (blob, bytes) = sample.blobs.iter().max_by_key(|(blob, _)| blob.size).unwrap().clone();
+    let later = Answer::status(429).with("Retry-After", "3600");
+    let drip = Answer { body: bytes, drip: Some((1, Duration::from_secs(3))), ..Answer::status(200) };
+    let silent = Answer { announced: Some(100), ..Answer::status(200) };
+    for answer in [later, drip, silent] {
+        let cancel = Cancel::default();
+        let (flag, first) = (cancel.clone(), answer.clone());
+        let server = Server::with(&sample, move |_, _| {
+            flag.set(); // once there is something to wait for
+            Some(first.clone())
+        });
+        let access = Access { patience: patient(), cancel, ..server.access() };
+        let remote = Remote::new(access).unwrap();
+        let begin = std::time::Instant::now();
+        let error = remote.resolve(&server.name()).unwrap_err();
+        assert_eq!(error.to_string(), "interrupted", "{answer:?}");
+        let read = remote.blob(&server.name(), &blob).map(|mut reader| {
+            std::io::Read::read_to_end(&mut reader, &mut Vec::new()).unwrap_err().to_string()
+        });
+        let said = read.unwrap_or_else(|error| error.to_string());
+        assert!(said.ends_with("interrupted"), "{said}");
+        assert!(begin.elapsed() < Duration::from_secs(3), "{answer:?}");
+    }
 }
 
 /// docs/security.md counts the registries here and in `bad`.

@@ -4,6 +4,7 @@ mod discovery;
 mod documents;
 mod errors;
 mod graph;
+mod interrupt;
 mod mistakes;
 mod secrets;
 mod silent;
@@ -530,6 +531,69 @@ fn the_store_is_found() {
     [STORE]/[ID]-infra-pool
     [exit 0]
     ");
+}
+
+/// What others write does not colour, move or retitle a terminal; into a pipe it goes as it is.
+#[test]
+fn on_a_terminal_foreign_text_controls_nothing() {
+    let ws = Workspace::with(&[
+        ("recipes/20-demo/loud.toml", "builder = 'template'\n[files]\n'loud' = 'loud.j2'\n"),
+        ("recipes/20-demo/loud.j2", "\x1b[31mred\x1b]0;title\x07\u{9b}2J\u{202e}end\n"),
+    ]);
+    ws.build(&["demo/loud"]);
+    let piped = ws.output(&["show", "demo/loud"]);
+    assert!(piped.stdout.starts_with(b"\x1b[31mred\x1b]0;title\x07"), "{piped:?}");
+    let loud = "demo/\x1b[31mx\x1b]0;t\x07";
+    for (command, expected) in [
+        ("show demo/loud", "\\u{1b}[31mred\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{202e}end"),
+        ("show \"$L\"", "demo/\\u{1b}[31mx\\u{1b}]0;t\\u{7}"),
+        ("show \"$L\" --json", "demo/\\u{1b}[31mx\\u{1b}]0;t\\u{7}"),
+    ] {
+        let line = format!("\"$T\" --store \"$S\" {command}");
+        let mut program = ws.command_of(Path::new("script"), &["-qec", &line, "/dev/null"]);
+        program.env_remove("NO_COLOR").env("TERM", "xterm");
+        program.env("T", env!("CARGO_BIN_EXE_tinderbox")).env("S", &ws.store).env("L", loud);
+        let Ok(output) = program.output() else {
+            return left_out("a terminal", "script, of Debian's bsdutils");
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains(expected), "{command}: {text:?}");
+        // Our own colours are there, and no other sequence.
+        let ours = text.replace("\x1b[31;1m", "").replace("\x1b[36m", "").replace("\x1b[0m", "");
+        assert!(!ours.contains(['\x1b', '\x07', '\u{9b}', '\u{202e}']), "{command}: {ours:?}");
+        assert!(command == "show demo/loud" || text.contains("\x1b[31;1merror:\x1b[0m"), "{text:?}");
+    }
+}
+
+/// Folders of a cluster directory are folders, and what they link to is public.
+#[test]
+fn folders_that_lead_elsewhere_are_refused() {
+    for folder in ["recipes", "manifests", "patches"] {
+        let ws = Workspace::example();
+        let elsewhere = ws.temp().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("x.yaml"), "apiVersion: v1\nkind: ConfigMap\n").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, ws.dir.join(folder)).unwrap();
+        let said = ws.run(&["build", "infra/pool"]);
+        assert!(
+            said.contains("folders of a cluster directory are not followed elsewhere"),
+            "{folder}: {said}"
+        );
+        assert!(said.ends_with("[exit 1]\n"), "{said}");
+        fs::remove_file(ws.dir.join(folder)).unwrap();
+        ws.write(folder, "a file");
+        assert!(ws.run(&["build", "infra/pool"]).contains("it is not a folder"), "{folder}");
+    }
+    let ws = Workspace::example();
+    ws.write("private.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: y}\n");
+    crate::harness::set_mode(&ws.dir.join("private.yaml"), 0o600);
+    for folder in ["manifests", "patches"] {
+        fs::create_dir(ws.dir.join(folder)).unwrap();
+        std::os::unix::fs::symlink("../private.yaml", ws.dir.join(folder).join("x.yaml")).unwrap();
+        let said = ws.run(&["build", "infra/pool"]);
+        assert!(said.contains("a link to a file that not everybody may read"), "{folder}: {said}");
+        fs::remove_file(ws.dir.join(folder).join("x.yaml")).unwrap();
+    }
 }
 
 /// On a terminal the progress view is gone before the answer is printed, and never takes the answer with it.

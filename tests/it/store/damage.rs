@@ -113,13 +113,13 @@ fn classes(ws: &Workspace) -> BTreeMap<String, Vec<PathBuf>> {
 /// What deletes without damage, as `engine::store::layout` lists it.
 fn is_harmless(below: &str, what: &str) -> bool {
     let parts: Vec<&str> = below.split('/').skip(1).collect();
-    match (parts.as_slice(), what) {
-        (["tmp", ..], "a foreign file") => true,
-        (["realisations" | "links" | "logs" | "locks", _], "deleted") => true,
-        (["logs" | "blobs" | "downloads", ..], "deleted") => true,
-        (["roots", _] | ["roots", _, "state" | "current" | "downloads"], "deleted") => true,
-        _ => false,
-    }
+    matches!(
+        (parts.as_slice(), what),
+        (["tmp", ..], "a foreign file")
+            | (["realisations" | "links" | "logs" | "locks", _], "deleted")
+            | (["logs" | "blobs" | "downloads", ..], "deleted")
+            | (["roots", _] | ["roots", _, "state" | "current" | "downloads"], "deleted")
+    )
 }
 
 /// Runs a verb, for a minute at most.

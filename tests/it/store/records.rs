@@ -124,8 +124,18 @@ fn what_was_modified_is_not_used() {
     let file = file_of(&ws, "manifest/01-rbac");
     tamper(&file, |bytes| bytes[10] ^= 1);
     assert_eq!(ws.build(&[]), [""; 0], "nothing is read, so nothing is noticed");
-    let output = ws.output(&["export", "copy"]);
-    assert!(ws.text(&output).contains("was modified: its content changed"), "{}", ws.text(&output));
+    for args in [
+        &["export", "copy"][..],
+        &["show", "manifest/01-rbac"],
+        &["show", "cluster:manifests/01-rbac.yaml"],
+        &["show", "cluster"],
+        &["blame", "cluster:manifests/01-rbac.yaml"],
+    ] {
+        let output = ws.output(args);
+        let said = ws.text(&output);
+        assert!(said.contains("was modified: its content changed"), "{args:?}: {said}");
+        assert!(output.stdout.is_empty(), "{args:?}: {said}");
+    }
     assert!(!ws.dir.join("copy").exists());
     // The cluster tree is built again, with another input changed.
     ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.112");
