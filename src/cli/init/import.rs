@@ -220,7 +220,7 @@ impl Staging {
             fs::write_whole(&directory.join(name), text.as_bytes(), 0o600)?;
         }
         seed::make(&directory)?;
-        let store = StoreChoice { named: Some(self.path.join("store")), data: None };
+        let store = StoreChoice { named: Some(self.path.join("store")), ..StoreChoice::default() };
         let env =
             Env { directory: &directory, store: &store, events: &(), seed: None, identity: None, ..env };
         let workspace = Workspace::load(env, Missing::Make)?;
