@@ -41,13 +41,13 @@ fn roots_keep_what_they_name() {
     ws.json(&["store", "add", "stray.txt"]);
     insta::assert_snapshot!(without_counts(&ws.run(&["store", "gc", "--dry-run"])), @r"
     [SIZE]	[ID]-stray.txt
-    would free [SIZE] in [N] objects; [N] stay
+    would free [SIZE] in 1 object; [N] stay
     [exit 0]
     ");
     assert_eq!(objects(&ws).len(), before.len() + 1, "a dry run frees nothing");
     insta::assert_snapshot!(without_counts(&ws.run(&["store", "gc"])), @r"
     [SIZE]	[ID]-stray.txt
-    freed [SIZE] in [N] objects; [N] stay
+    freed [SIZE] in 1 object; [N] stay
     [exit 0]
     ");
     assert_eq!(objects(&ws), before);

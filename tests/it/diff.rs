@@ -310,7 +310,7 @@ fn trouble_is_told_apart_from_a_difference() {
     ws.build(&[]);
     insta::assert_snapshot!(ws.run(&["-q", "diff"]), @r"
     [stderr]
-    error: there are not two generations to compare, but 1
+    error: there is only one generation, and `diff` compares two
     hint: every `tinderbox build` that changes `cluster` makes one; or name two sides: `tinderbox diff --help`
     [exit 2]
     ");

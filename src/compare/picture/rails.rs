@@ -128,19 +128,19 @@ impl Rails {
 
 /// Edges that do not follow from others.
 fn reduced(stages: usize, edges: &BTreeSet<(usize, usize)>) -> BTreeSet<(usize, usize)> {
+    let edges: BTreeSet<(usize, usize)> =
+        edges.iter().filter(|(from, to)| from < to && *to < stages).copied().collect();
     let mut reach: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); stages];
     for from in (0..stages).rev() {
         let to: Vec<usize> = edges.range((from, 0)..(from + 1, 0)).map(|(_, to)| *to).collect();
-        let further: BTreeSet<usize> =
-            to.iter().filter(|to| **to > from).filter_map(|to| reach.get(*to)).flatten().copied().collect();
+        let further: BTreeSet<usize> = to.iter().filter_map(|to| reach.get(*to)).flatten().copied().collect();
         reach[from] = to.into_iter().chain(further).collect();
     }
     let follows = |(from, to): &(usize, usize)| {
         let mut between = edges.range((*from, 0)..(*from + 1, 0)).map(|(_, between)| *between);
         between.any(|between| between != *to && reach.get(between).is_some_and(|reach| reach.contains(to)))
     };
-    let forwards = |(from, to): &&(usize, usize)| from < to && *to < stages;
-    edges.iter().filter(forwards).filter(|edge| !follows(edge)).copied().collect()
+    edges.iter().filter(|edge| !follows(edge)).copied().collect()
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_stage_has_one_track_and_free_tracks_are_used_again() {
-        let rails = Rails::new(4, &[(0, 1), (0, 3), (1, 2), (2, 3)].into());
+        let rails = Rails::new(5, &[(0, 1), (0, 4), (1, 2), (2, 3)].into());
         assert_eq!(rails.tracks, 2);
         assert_eq!(rails.rows[0], Row { begins: Some(0), ..Row::default() });
         assert_eq!(rails.rows[1], Row { through: vec![], branches: vec![(0, 0, false)], begins: Some(1) });
@@ -163,6 +163,10 @@ mod tests {
             rails.rows[2],
             Row { through: vec![(0, 0)], branches: vec![(1, 1, true)], begins: Some(1) }
         );
-        assert_eq!(rails.rows[3], Row { branches: vec![(0, 0, true), (1, 2, true)], ..Row::default() });
+        assert_eq!(
+            rails.rows[3],
+            Row { through: vec![(0, 0)], branches: vec![(1, 2, true)], ..Row::default() }
+        );
+        assert_eq!(rails.rows[4], Row { branches: vec![(0, 0, true)], ..Row::default() });
     }
 }

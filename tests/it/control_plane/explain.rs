@@ -131,7 +131,7 @@ fn what_is_not_there_gets_a_hint() {
     [stderr]
     error: `infra/haproxy` has no `x`
     hint: `tinderbox show infra/haproxy --explain` lists its parts
-    [exit 1]
+    [exit 2]
     ");
     insta::assert_snapshot!(explain(&ws, "release/images", "x"), @r"
     [stderr]

@@ -72,6 +72,9 @@ fn blame_goes_back_to_lines_of_files() {
     ws.build(&[]);
     insta::assert_snapshot!(ws.run(&["blame", "ignition/master-0:/etc/hostname"]), @"
     ignition/master-0:/etc/hostname
+      for       The node's name: the kubelet registers under it, and its certificate requests carry it.
+      read by   systemd-hostnamed; on masters and workers then the kubelet
+      without   the node is called localhost: node-valid-hostname.service holds the kubelet back, and a request for system:node:localhost is never approved
       what      file, 0644
       why       the node's name, which it registers with and its certificates have
       from      ignition/master-0:tree/etc/hostname  (ignition, built-in recipes/65-ignition/masters.toml)
@@ -82,6 +85,10 @@ fn blame_goes_back_to_lines_of_files() {
     ");
     insta::assert_snapshot!(ws.run(&["blame", "ignition/bootstrap:/opt/openshift/manifests/cluster-dns-02-config.yml"]), @"
     ignition/bootstrap:/opt/openshift/manifests/cluster-dns-02-config.yml
+      for       The domain of the cluster.
+      read by   the DNS and ingress operators, and the kube-apiserver operator, which builds api and api-int from it
+      without   the ingress operator does not know which names routes get, and the machine-config operator cannot render
+      checked   dns-base-domain
       what      file, 0600
       why       bootkube.sh applies them in order
       from      ignition/bootstrap:tree/opt/openshift/manifests/cluster-dns-02-config.yml  (ignition, built-in recipes/65-ignition/bootstrap.toml)
@@ -96,6 +103,9 @@ fn blame_goes_back_to_lines_of_files() {
     ");
     insta::assert_snapshot!(ws.run(&["blame", "ignition/master-0:/var/lib/kubelet/config.json"]), @"
     ignition/master-0:/var/lib/kubelet/config.json
+      for       The pull secret: credentials for the registries that hold the release.
+      read by   the kubelet, CRI-O and podman, for every image that they pull
+      without   registries answer 401: not even the pause image arrives, and no pod starts
       what      file, 0600, secret
       why       the machine-config operator's rendered master config
       from      ignition/master-0:tree/var/lib/kubelet/config.json  (ignition, built-in recipes/65-ignition/masters.toml)
@@ -107,6 +117,10 @@ fn blame_goes_back_to_lines_of_files() {
     ");
     insta::assert_snapshot!(ws.run(&["blame", "ignition/bootstrap:/etc/systemd/system/bootkube.service"]), @"
     ignition/bootstrap:/etc/systemd/system/bootkube.service
+      for       Starts bootkube.sh once the kubelet runs, and again whenever it fails; never again after it is done.
+      read by   systemd
+      without   the bootstrap node runs a control plane that nobody fills
+      checked   bootkube-path
       what      unit, enabled
       why       runs bootkube.sh until it is done
       from      ignition/bootstrap:tree/etc/systemd/system/bootkube.service  (ignition, built-in recipes/65-ignition/bootstrap.toml)

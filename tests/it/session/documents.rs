@@ -51,6 +51,8 @@ const SESSION: &[(&str, &[&str], i32)] = &[
     ("show explain", &["show", "static-pod/kube-apiserver", "--explain", "etcd-servers"], 0),
     ("diff", &["diff", "./cluster.yaml", "./install-config.yaml"], 1),
     ("report", &["report"], 0),
+    ("guide", &["guide"], 0),
+    ("guide", &["guide", "identity"], 0),
     ("export", &["export", "out"], 0),
     ("generations", &["generations"], 0),
     ("rollback", &["rollback", "1"], 0),
