@@ -425,7 +425,7 @@ fn a_dangling_link_among_the_manifests_is_named() {
     std::os::unix::fs::symlink("nowhere", ws.dir.join("manifests/mine.yaml")).unwrap();
     insta::assert_snapshot!(ws.run(&["build", "-q", "mco"]), @r"
     [stderr]
-    error: cannot read `[DIR]/manifests/mine.yaml`
+    error: cannot find `[DIR]/manifests/mine.yaml`
     caused by: No such file or directory (os error 2)
     [exit 1]
     ");

@@ -304,7 +304,9 @@ fn a_cluster_comes_up_whatever_happens() {
     let output = libvirt.command(&ws, &args).output().unwrap();
     assert!(output.status.success(), "{}", ws.text(&output));
     let applied: Value = serde_json::from_slice(&output.stdout).unwrap();
-    insta::assert_json_snapshot!(json!([applied["operators"], applied["checks"]]), @r#"
+    let mut verdict = json!([applied["operators"], applied["checks"]]);
+    verdict.sort_all_objects();
+    insta::assert_json_snapshot!(verdict, @r#"
     [
       [
         {
