@@ -158,6 +158,12 @@ impl Hint for WorkspaceError {
                  set `architecture` in cluster.yaml to one that there is"
             ),
             Self::Registry(error) => return error.hint(),
+            Self::Download(error) if error.is_about_its_place() => {
+                let hint = error.hint().map(|hint| hint + "; ").unwrap_or_default();
+                format!(
+                    "{hint}`rhcos: {{mirror: URL}}` in cluster.yaml names a mirror, `rhcos: {{iso: FILE, qcow2: FILE}}` your own copies"
+                )
+            }
             Self::Download(error) => return error.hint(),
             Self::NoBootImage { image } => {
                 let image = image.as_str();

@@ -2,6 +2,7 @@
 //! that is killed, has no room, or is not alone.
 
 mod host;
+mod https;
 mod program;
 
 use std::collections::BTreeSet;
