@@ -1,4 +1,4 @@
-//! The foundation: digests, files, values, versions, JSON, YAML, keys and certificates, events, hints, secrets.
+//! The foundation: digests, files, values, versions, JSON, YAML, text, keys and certificates, events, hints, secrets.
 //!
 //! Knows nothing of builds, clusters or the terminal. `fs` is the only module that touches the file system, `process`
 //! the only one that starts programs of the host.
@@ -14,6 +14,7 @@ pub(crate) mod pki;
 pub(crate) mod process;
 pub(crate) mod redact;
 pub(crate) mod secret;
+pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod value;
 pub(crate) mod version;

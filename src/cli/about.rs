@@ -117,10 +117,9 @@ impl Purposes<'_> {
     }
 
     fn unknown(&self, subject: String) -> Result<About> {
-        let newest = self.workspace.knowledge.newest()?;
-        let end = newest.map_or_else(String::new, |version| format!(", which end at {version}"));
+        let described = self.workspace.knowledge.described()?;
         let purpose = Purpose {
-            purpose: format!("Not in the tables of this tinderbox{end}."),
+            purpose: format!("Not in the tables of this tinderbox, which describe {described}."),
             reader: "unknown".to_owned(),
             without: "unknown".to_owned(),
             checks: Vec::new(),

@@ -75,6 +75,30 @@ impl Global {
     }
 }
 
+/// The command line, with the flag after `show --explain` (`--etcd-servers`) as its value. An option of our own there
+/// (`--json`) stays one: without this, clap takes either both or neither.
+pub(super) fn with_explained_flag(
+    given: impl IntoIterator<Item = OsString>,
+    program: &clap::Command,
+) -> Vec<OsString> {
+    let show = program.find_subcommand("show");
+    let options = program.get_arguments().chain(show.into_iter().flat_map(clap::Command::get_arguments));
+    let own: Vec<&str> = options.filter_map(clap::Arg::get_long).chain(["help"]).collect();
+    let is_own = |flag: &str| own.contains(&flag.split_once('=').map_or(flag, |(name, _)| name));
+    let mut args: Vec<OsString> = Vec::new();
+    for one in given {
+        let flag = one.to_str().and_then(|text| text.strip_prefix("--")).filter(|flag| !flag.is_empty());
+        match (args.last_mut(), flag) {
+            (Some(last), Some(flag)) if last == "--explain" && !is_own(flag) => {
+                last.push("=");
+                last.push(&one);
+            }
+            _ => args.push(one),
+        }
+    }
+    args
+}
+
 #[derive(Debug, Args)]
 pub(super) struct Jobs {
     /// Derivations built at the same time; default: one per core

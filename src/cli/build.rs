@@ -169,6 +169,7 @@ pub(super) fn build_or_fail(env: Env<'_>, targets: Vec<String>, jobs: usize) -> 
 
 pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport> {
     let workspace = Workspace::load(env, Missing::Make)?;
+    workspace.warn_beyond_tables(env)?;
     let targets = workspace.select(&request.targets)?;
     let session = workspace.session(env)?;
     let context = workspace.context(env, &session);

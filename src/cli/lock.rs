@@ -18,9 +18,9 @@ use crate::base::time::rfc3339;
 use crate::openshift::config::Release;
 use crate::openshift::lock::{Artifact, Lock, LockedRelease, Renewed, Rhcos, Signatures};
 use crate::openshift::workspace::{
-    BootImage, ClusterDir, Env, FetchedImage, LOCK, WorkspaceError, fetch_boot_images, lock_is_behind,
-    look_at_signatures, parse_lock, parse_release, pin_boot_images, pin_release, read_cluster, seed,
-    this_second, used_own_keys, write_release,
+    BootImage, ClusterDir, Env, FetchedImage, LOCK, Workspace, WorkspaceError, fetch_boot_images,
+    lock_is_behind, look_at_signatures, parse_lock, parse_release, pin_boot_images, pin_release,
+    read_cluster, seed, this_second, used_own_keys, write_release,
 };
 
 /// Pin what the outside world says into cluster.lock
@@ -197,6 +197,9 @@ fn lock(env: Env<'_>, updates: &[String]) -> Result<Locked> {
             seen => seen?,
         };
     }
+    if moved_on {
+        Workspace::load_release(env, &release)?.warn_beyond_tables(env)?;
+    }
     if moved_on || wants_rhcos || after.rhcos == Rhcos::default() {
         let pinned = pin_boot_images(env, &release)?;
         after.rhcos = if wants_rhcos { pinned } else { pinned.keeping(&after.rhcos) };
@@ -244,6 +247,7 @@ pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
             fields.push(("release.image".to_owned(), image.clone()));
             fields.push(("release.architecture".to_owned(), architecture.clone()));
         }
+        fields.extend(lock.rhcos.stream.clone().map(|stream| ("rhcos.stream".to_owned(), stream)));
         for (field, artifact) in [("rhcos.iso", &lock.rhcos.iso), ("rhcos.qcow2", &lock.rhcos.qcow2)] {
             if let Some(Artifact { location, sha256, uncompressed: _, fetch: _ }) = artifact {
                 fields.push((field.to_owned(), format!("{location} sha256:{sha256}")));

@@ -66,7 +66,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 use arguments::Global;
 use error::{Error, Result};
@@ -187,8 +187,9 @@ pub fn main() -> ExitCode {
     if let Some(code) = interpreter::run() {
         return code;
     }
-    clap_complete::CompleteEnv::with_factory(<Args as clap::CommandFactory>::command).complete();
-    let args = match Args::try_parse() {
+    clap_complete::CompleteEnv::with_factory(Args::command).complete();
+    let given = arguments::with_explained_flag(std::env::args_os(), &Args::command());
+    let args = match Args::try_parse_from(given) {
         Ok(args) => args,
         Err(error) => {
             return error::print_usage(&error, environment::wants_json());

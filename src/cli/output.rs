@@ -13,6 +13,7 @@ pub(super) use super::table::table;
 use crate::base::event::Events as _;
 use crate::base::fs;
 use crate::base::redact::controls_terminal;
+use crate::base::text::fold;
 use crate::openshift::workspace::Env;
 
 /// What is printed while `-o` names a file for it.
@@ -132,8 +133,10 @@ pub(super) fn terminal() -> Option<(usize, usize)> {
 
 /// Prints text: verbatim into a file or pipe, [`visible`] on a terminal. A closed pipe is not an error.
 pub(super) fn text(text: &str) {
-    let shown = if is_terminal() { visible(text) } else { text.into() };
-    let text: &str = &shown;
+    if is_terminal() { write(&visible(text)) } else { write(text) }
+}
+
+fn write(text: &str) {
     if let Some(captured) = &mut *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner) {
         captured.extend(text.as_bytes());
         return;
@@ -154,14 +157,25 @@ pub(super) fn failure() -> Option<std::io::Error> {
     FAILURE.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
+/// Prints a line for people: on a terminal, folded between words. What is to be copied, such as a file or a command, is
+/// [`text`].
 pub(super) fn line(line: impl std::fmt::Display) {
-    text(&format!("{line}\n"));
+    let text = format!("{line}\n");
+    match terminal() {
+        Some((columns, _)) => write(&fold(&visible(&text), columns)),
+        None => self::text(&text),
+    }
 }
 
-/// Prints a line on stderr, which people read: always [`visible`].
+/// Prints a line on stderr, which people read: always [`visible`], and folded on a terminal. Returns the number of rows.
 #[expect(clippy::print_stderr, reason = "everything for stderr goes through here, to be escaped")]
-pub(super) fn stderr_line(line: impl std::fmt::Display) {
-    eprintln!("{}", visible(&line.to_string()));
+pub(super) fn stderr_line(line: impl std::fmt::Display) -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok().filter(|size| size.ws_col > 0);
+    let text = line.to_string();
+    let shown = visible(&text);
+    let shown = size.map_or_else(|| shown.to_string(), |size| fold(&shown, size.ws_col.into()));
+    eprintln!("{shown}");
+    shown.split('\n').count()
 }
 
 /// The text with control characters escaped: what a config, an image or a program says must not move the cursor, hide
@@ -195,7 +209,7 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
 /// Prints one JSON document.
 pub(super) fn json(value: &impl Serialize) {
     if let Ok(text) = serde_json::to_string_pretty(value) {
-        line(text);
+        self::text(&format!("{text}\n"));
     }
 }
 

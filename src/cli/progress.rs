@@ -247,8 +247,7 @@ impl View {
         if let Some(download) = &self.download {
             let text = format!("  {download}");
             self.clear();
-            stderr_line(text);
-            self.drawn = 1;
+            self.drawn = stderr_line(text);
             return;
         }
         if self.total == 0 {
@@ -272,8 +271,7 @@ impl View {
         }
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
         lines.push(format!("{} built, {} cached of {}{failed}", self.built, self.cached, self.total));
-        stderr_line(lines.join("\n"));
-        self.drawn = lines.len();
+        self.drawn = stderr_line(lines.join("\n"));
     }
 
     /// Erases the view, so that permanent lines appear above it.

@@ -34,8 +34,8 @@ pub(super) struct Args {
     #[arg(add = complete::target())]
     target: Option<String>,
     /// Say what it is for, who reads it and what breaks without it; or what decides one flag (`--etcd-servers`), field
-    /// (`spec.hostNetwork`) or part (`ExecStart`, `listen api`, `names`) of it. Give it last
-    #[arg(long, value_name = "FLAG|FIELD|PART", num_args = 0..=1, allow_hyphen_values = true, conflicts_with = "reveal")]
+    /// (`spec.hostNetwork`) or part (`ExecStart`, `listen api`, `names`) of it
+    #[arg(long, value_name = "FLAG|FIELD|PART", num_args = 0..=1, conflicts_with = "reveal")]
     explain: Option<Option<String>>,
     /// Show secrets; on a terminal only
     #[arg(long)]

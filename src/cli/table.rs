@@ -5,6 +5,7 @@
 //! heading. Into a pipe or a file, every row is one line.
 
 use super::output::{Colour, line, stdout_paint, terminal};
+use crate::base::text::{width, wrap};
 
 /// Blanks between columns.
 const GAP: usize = 2;
@@ -30,10 +31,6 @@ fn lines(header: &[&str], rows: &[Vec<String>], room: Option<usize>) -> Vec<Stri
         Some(widths) => columns(header, rows, &widths),
         None => blocks(header, rows, room),
     }
-}
-
-fn width(text: &str) -> usize {
-    text.chars().count()
 }
 
 /// Every column as wide as its widest cell.
@@ -109,29 +106,12 @@ fn blocks(header: &[&str], rows: &[Vec<String>], room: usize) -> Vec<String> {
     lines
 }
 
-/// Lines of at most `room` characters, broken at blanks; a longer word has a line of its own.
-pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let current = lines.last().map_or(0, |line| width(line));
-        match lines.last_mut() {
-            Some(line) if current == 0 || current + 1 + width(word) <= room => {
-                if current > 0 {
-                    line.push(' ');
-                }
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{lines, width};
+    use super::lines;
+    use crate::base::text::width;
 
     fn row(cells: &[&str]) -> Vec<String> {
         cells.iter().map(|cell| (*cell).to_owned()).collect()

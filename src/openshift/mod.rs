@@ -9,6 +9,7 @@
 //! | `lock` | what is pinned from outside; which certificates were renewed |
 //! | `release`, `demo` | from `release:` to an image source; the built-in demo release |
 //! | `builders` | the OpenShift builders, and the set of all builders |
+//! | `hosts` | machines in other installers' files: agent-config.yaml, ClusterInstance |
 //! | `ignition`, `iso` | node configurations, and the live ISO's reserved areas |
 //! | `install_dir` | what openshift-install left in its directory: what is ours, an edit of the user, or the user's own |
 //! | `image_policy` | which images nodes pull only if they are signed |
@@ -22,6 +23,7 @@
 pub(crate) mod builders;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod hosts;
 pub(crate) mod ignition;
 pub(crate) mod image_policy;
 pub(crate) mod install_dir;

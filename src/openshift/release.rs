@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::config::{self, Release};
 use super::demo;
 use crate::engine::registry::{
-    Access, DEMO, ImageName, LAYOUT, Layout, NameError, Opened, Reference, RegistryError, Remote, Result,
+    Access, ImageName, LAYOUT, Layout, NameError, Opened, Reference, RegistryError, Remote, Result,
 };
 
 /// Opens the source that a release names. Does not contact a registry yet.
@@ -46,11 +46,9 @@ fn of(release: &Release, reference: &config::Reference) -> Result<Reference> {
 
 fn demo(version: &str) -> Result<Opened> {
     let Some(demo) = demo::open(version) else {
-        return Err(RegistryError::NotFound {
-            image: format!("{DEMO}:{version}"),
-            what: "demo release".into(),
-            place: format!(
-                "this build has {}, each also with `-multi`, up to 4.22 with `-okd`",
+        return Err(RegistryError::Access {
+            problem: format!(
+                "no demo release {version}; this build has {}, each also with `-multi`, up to 4.22 with `-okd`",
                 demo::versions().join(", ")
             ),
         });

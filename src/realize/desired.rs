@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Result;
 use super::provider::{Domain, Infrastructure};
+use crate::base::fs;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Desired {
@@ -69,6 +70,11 @@ impl Desired {
     /// The load balancer's configuration, with or without the bootstrap machine as a backend.
     pub(super) fn haproxy_config(&self, pivoted: bool) -> PathBuf {
         self.artifact(if pivoted { "haproxy-pivoted.cfg" } else { "haproxy.cfg" })
+    }
+
+    /// Whether there is a load balancer in front of the nodes: none where they hold the VIPs themselves.
+    pub(super) fn has_load_balancer(&self) -> bool {
+        fs::exists(&self.haproxy_config(false)).unwrap_or(true)
     }
 
     /// A file of the closure's `infra` directory.

@@ -22,7 +22,7 @@ impl Host {
     pub(super) fn read(realizer: &Realizer<'_>) -> Result<Self> {
         let Realizer { provider, runner, desired, state, access, .. } = *realizer;
         let load_balancer = if access.local { LoadBalancer::find(state)? } else { None };
-        let taken = match load_balancer.is_none() && access.may_listen() {
+        let taken = match load_balancer.is_none() && access.may_listen() && desired.has_load_balancer() {
             true => {
                 let config = fs::read_text(&desired.haproxy_config(false))?;
                 ports::taken(&ports::binds(&config), &ports::listening())

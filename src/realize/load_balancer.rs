@@ -99,6 +99,9 @@ pub(super) fn arguments(state: &StateDir, config: &Path, running: Option<&LoadBa
 /// Starts or reloads it with the configuration for this side of the pivot.
 pub(super) fn start(realizer: &Realizer<'_>) -> Result<()> {
     let Realizer { state, desired, runner, .. } = *realizer;
+    if !desired.has_load_balancer() {
+        return Ok(());
+    }
     let plan = realizer.plan()?;
     if !realizer.access.may_listen() {
         return Err(RealizeError::needs_root("the load balancer", plan));

@@ -112,7 +112,8 @@ impl RealizePlan {
         let (inventory, pivoted) = (&host.inventory, is_pivoted(realizer, host));
         let mut steps = provider::plan_shared(desired, inventory).to_vec();
         steps.extend(firewall(host));
-        steps.extend(access.local.then(|| load_balancer(&desired.haproxy_config(pivoted), host)));
+        let balanced = access.local && desired.has_load_balancer();
+        steps.extend(balanced.then(|| load_balancer(&desired.haproxy_config(pivoted), host)));
         steps.extend(provider::plan_machines(desired, inventory, pivoted));
         let running = host.load_balancer.as_ref();
         let privileged = privileged::to_apply(desired, &steps, pivoted, running, state, access);

@@ -51,7 +51,7 @@ pub(super) fn to_apply(
     }
     let is_running =
         steps.iter().any(|step| step.resource == ResourceKind::LoadBalancer && !step.action.makes());
-    if !access.may_listen() && !is_running {
+    if !access.may_listen() && !is_running && desired.has_load_balancer() {
         let config = desired.haproxy_config(pivoted);
         let args = match access.local {
             true => load_balancer::arguments(state, &config, running),

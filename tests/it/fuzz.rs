@@ -10,7 +10,8 @@ use tinderbox::internals::fuzz::{TARGETS, Target};
 
 use crate::harness::{list, source};
 
-/// The longest that any input may take, on a busy machine. They take microseconds.
+/// The most time on a CPU that any input may take: that of the clock would depend on what else the machine does. They take
+/// microseconds.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// The most memory that all of them may take, in kilobytes.
@@ -101,9 +102,9 @@ fn mutate(random: &mut Random, one: &[u8], other: &[u8]) -> Vec<u8> {
 fn run(name: &str, target: Target, bytes: &[u8], dir: &Path) {
     let room = dir.join("room");
     std::fs::create_dir(&room).unwrap();
-    let start = Instant::now();
+    let start = cpu_time();
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| target(bytes, &room)));
-    let took = start.elapsed();
+    let took = cpu_time() - start;
     tinderbox::internals::fs::remove_all(&room).unwrap();
     if done.is_err() || took > LONGEST {
         let kept = std::env::temp_dir().join(format!("tinderbox-fuzz-{name}-{}", std::process::id()));
@@ -114,6 +115,29 @@ fn run(name: &str, target: Target, bytes: &[u8], dir: &Path) {
             kept.display()
         );
     }
+}
+
+/// How long this thread has been on a CPU, itself and in the kernel.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    // The name, in brackets, may have anything in it; utime and stime are the 14th and 15th field.
+    let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
+    let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(ticks * 10) // the kernel tells programs of 100 a second
+}
+
+#[test]
+fn only_work_takes_time() {
+    let start = cpu_time();
+    let mut random = Random(1);
+    while cpu_time() - start < Duration::from_millis(50) {
+        std::hint::black_box(random.next());
+    }
+    let before = cpu_time();
+    let (wait, until) = std::sync::mpsc::channel::<()>();
+    assert!(until.recv_timeout(Duration::from_millis(300)).is_err());
+    drop(wait);
+    assert!(cpu_time() - before < Duration::from_millis(200));
 }
 
 fn peak_memory() -> u64 {

@@ -26,6 +26,7 @@
 //! | `bootkube` | bootkube.sh, judged by shellcheck, and run by a real client against a stand-in API through bad days |
 //! | `ignition` | every node's configuration: applied by the real Ignition, and told entry by entry |
 //! | `checks` | every check fails when what it looks at is broken, and every boot fact is a check or waits for one |
+//! | `import_hosts` | `init --from` agent-config.yaml and ClusterInstance: their machines become nodes, the rest is listed with its line |
 //! | `import` | `init --from` a directory of openshift-install: each file is ours, a patch, kept, or left out with a reason |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
@@ -74,6 +75,7 @@ mod host;
 mod identity;
 mod ignition;
 mod import;
+mod import_hosts;
 mod infra;
 #[path = "../lab/mod.rs"]
 mod lab;
@@ -86,6 +88,7 @@ mod node_tuning;
 mod parity;
 mod patches;
 mod pki;
+mod platform;
 mod preview;
 mod recipes;
 mod registry;

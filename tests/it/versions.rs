@@ -222,9 +222,17 @@ fn install_config_chooses_the_stream() {
     let ws = on("4.22");
     let chosen = "featureSet: TechPreviewNoUpgrade\nosImageStream: rhel-10\nbaseDomain:";
     ws.edit("install-config.yaml", "baseDomain:", chosen);
+    insta::assert_snapshot!(ws.run(&["build", "-q", "mco"]), @r"
+    [stderr]
+    error: the OS stream of install-config.yaml is `rhel-10`, and cluster.lock pins boot images of the release's default
+    hint: `tinderbox lock --update rhcos` pins those of the stream
+    [exit 1]
+    ");
+    ws.run(&["lock", "--update", "rhcos"]);
     assert_eq!(os_image(&ws), "rhel-coreos-10");
     ws.build(&["cluster"]);
     assert_eq!(stream(&ws), "apiVersion: machineconfiguration.openshift.io/v1alpha1");
+    assert_eq!(overlay(&ws), component(&ws, "rhel-coreos-10"));
     // Without the gate nobody reads it.
     ws.edit("install-config.yaml", "featureSet: TechPreviewNoUpgrade\n", "");
     let said = ws.run(&["build", "-q", "check/render"]);
@@ -234,23 +242,90 @@ fn install_config_chooses_the_stream() {
 
     let ws = on("5.0");
     assert_eq!(os_image(&ws), "rhel-coreos-10");
+    assert_eq!(overlay(&ws), component(&ws, "rhel-coreos-10"));
     ws.edit("install-config.yaml", "baseDomain:", "osImageStream: rhel-9\nbaseDomain:");
+    ws.run(&["lock", "--update", "rhcos"]);
     assert_eq!(os_image(&ws), "rhel-coreos");
     ws.build(&["cluster"]);
+    assert_eq!(overlay(&ws), component(&ws, "rhel-coreos"));
     assert_eq!(stream(&ws), "apiVersion: machineconfiguration.openshift.io/v1");
     ws.edit("install-config.yaml", "osImageStream: rhel-9", "osImageStream: rhel-8");
     let said = ws.run(&["build", "-q", "mco"]);
     assert!(said.contains("osImageStream") && said.contains("rhel-9"), "{said}");
 }
 
+/// What the bootstrap node lays over its boot image.
+fn overlay(ws: &Workspace) -> String {
+    ws.build(&["bootstrap-config/node-image"]);
+    let script = ws.path_of("bootstrap-config/node-image").join("node-image-pull.sh");
+    let script = fs::read_to_string(script).unwrap();
+    let image = script.lines().find_map(|line| line.strip_prefix("image=")).unwrap();
+    image.trim_matches('\'').to_owned()
+}
+
+/// The pull spec of a component.
+fn component(ws: &Workspace, name: &str) -> String {
+    let file = ws.path_of("release/images").join("components").join(name);
+    fs::read_to_string(file).unwrap().trim().to_owned()
+}
+
 /// The image that a node boots first is of the same stream as the OS that it gets.
 #[test]
-fn boot_images_are_of_the_releases_default_stream() {
-    for (version, wanted) in [("4.23", "9.8.20261001-0"), ("5.0", "10.2.20261101-0")] {
+fn boot_images_are_of_the_same_stream() {
+    let pinned = |ws: &Workspace| fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+    for (version, default, other, wanted) in [
+        ("4.22", "9.8.20260701-0", "rhel-10", "10.0.20260715-1"),
+        ("4.23", "9.8.20261001-0", "rhel-10", "10.2.20261001-0"),
+        ("5.0", "10.2.20261101-0", "rhel-9", "9.8.20261101-0"),
+    ] {
         let ws = on(version);
-        let lock = fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+        let lock = pinned(&ws);
+        assert!(
+            lock.contains(&format!("{default}-live-iso")) && !lock.contains("stream ="),
+            "{version}: {lock}"
+        );
+        ws.edit("install-config.yaml", "baseDomain:", &format!("osImageStream: {other}\nbaseDomain:"));
+        let said = ws.run(&["lock", "--update", "rhcos"]);
+        assert!(said.contains("rhcos.stream"), "{said}");
+        let lock = pinned(&ws);
+        assert!(lock.contains(&format!("stream = \"{other}\"")), "{version}: {lock}");
         assert!(lock.contains(&format!("{wanted}-live-iso")), "{version}: {lock}");
+        assert!(lock.contains(&format!("{wanted}-qemu")), "{version}: {lock}");
+        // Back to the default is a change as well.
+        ws.edit("install-config.yaml", &format!("osImageStream: {other}\n"), "");
+        let said = ws.run(&["build", "-q", "mco"]);
+        assert!(said.contains("is the release's default, and cluster.lock pins boot images of"), "{said}");
     }
+}
+
+/// OKD has one stream, which has a name from 4.23 on; OpenShift has others.
+#[test]
+fn streams_that_a_release_does_not_have() {
+    let ws = on("4.22-okd");
+    ws.edit("install-config.yaml", "baseDomain:", "osImageStream: centos-10\nbaseDomain:");
+    insta::assert_snapshot!(ws.run(&["lock", "--update", "rhcos"]), @r"
+    [stderr]
+    error: 1 problem:
+    install-config.yaml:9: osImageStream: OKD 4.22 has no OS stream `centos-10`
+      hint: remove the field: nodes get the one operating system of OKD 4.22
+    [exit 1]
+    ");
+    let ws = on("4.23-okd");
+    assert_eq!(os_image(&ws), "stream-coreos");
+    ws.edit("install-config.yaml", "baseDomain:", "osImageStream: centos-10\nbaseDomain:");
+    let said = ws.run(&["lock", "--update", "rhcos"]);
+    assert!(said.contains("[exit 0]"), "{said}");
+    assert_eq!(os_image(&ws), "stream-coreos");
+    ws.build(&["cluster"]);
+    let ws = on("4.22");
+    ws.edit("install-config.yaml", "baseDomain:", "osImageStream: centos-10\nbaseDomain:");
+    insta::assert_snapshot!(ws.run(&["lock", "--update", "rhcos"]), @r"
+    [stderr]
+    error: 1 problem:
+    install-config.yaml:9: osImageStream: OpenShift 4.22 has no OS stream `centos-10`
+      hint: it has rhel-9, rhel-10
+    [exit 1]
+    ");
 }
 
 /// A copy of a release has the OS images that a build asks about, and the same build needs nothing else.

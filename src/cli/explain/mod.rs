@@ -13,9 +13,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::artifact::Artifact;
-use super::output::{Colour, line, stdout_paint};
+use super::output::{Colour, line, stdout_paint, terminal};
 use super::{Error, Result};
 use crate::base::hint::{Place, Problems, near};
+use crate::base::text::wrap;
 use crate::base::yaml::{self, Source, YamlNode};
 use crate::engine::recipe::GraphNode;
 use crate::openshift::knowledge::{About, Known, TrustEdge};
@@ -301,7 +302,11 @@ pub(super) fn show(found: &Explanation) {
             0 | 1 => line(format!("{}={value}", stdout_paint(name, Colour::Green))),
             _ => line(format!("{}\n{value}", stdout_paint(name, Colour::Green))),
         }
-        line(if comment.is_empty() { "  (no comment)".to_owned() } else { wrap(comment) });
+        line(if comment.is_empty() {
+            "  (no comment)".to_owned()
+        } else {
+            format!("  {}", wrap(comment, widest() - 2).join("\n  "))
+        });
         let at = if *at == 0 { String::new() } else { format!(", line {at}") };
         fact("where", format!("{}:{}{at}", found.target, found.file));
         match template {
@@ -331,7 +336,7 @@ fn show_parts(parts: &[NamedPart]) {
         let words = [part.comment.as_str(), meaning.as_deref().unwrap_or_default()];
         let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
         if !words.is_empty() {
-            super::table::wrap(&words, 94).into_iter().for_each(|part| line(format!("      {part}")));
+            wrap(&words, widest() - 6).into_iter().for_each(|part| line(format!("      {part}")));
         }
     }
 }
@@ -349,6 +354,11 @@ pub(super) fn show_about(about: &[About]) {
             fact("checked", purpose.checks.join(", "));
         }
     }
+}
+
+/// Columns of prose: more are hard to read.
+fn widest() -> usize {
+    terminal().map_or(100, |(columns, _)| columns.clamp(40, 100))
 }
 
 /// Prints a named fact.
@@ -373,16 +383,4 @@ fn named_file(file: &NamedFile) -> String {
     };
     let made = derivation.as_ref().map(|name| format!(" ← {name}")).unwrap_or_default();
     format!("{path}{on_node}{made}")
-}
-
-/// Wraps a text at a hundred characters, indented by two.
-fn wrap(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(last) if last.len() + 1 + word.len() <= 100 => *last = format!("{last} {word}"),
-            _ => lines.push(format!("  {word}")),
-        }
-    }
-    lines.join("\n")
 }

@@ -72,7 +72,10 @@ impl Args {
             }
             false => graph(env, &self.targets, format)?,
         };
-        output::text(&text);
+        match format {
+            Format::Text => output::line(text.trim_end_matches('\n')),
+            _ => output::text(&text),
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

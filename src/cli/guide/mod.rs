@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::output::{self, Colour, line, stdout_paint, table};
-use super::table::wrap;
 use super::{Error, Printer, Result, pager};
 use crate::base::hint::near;
+use crate::base::text::wrap;
 use crate::cli::document::{Document, Documented};
 use crate::compare::guide::{self, Guide, GuideChapter, GuideEntry, Line, LineKind};
 use crate::openshift::config::{Cluster, Role};

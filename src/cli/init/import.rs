@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::origin::PULL_SECRET;
 use super::{print_origins, seed_file};
 use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems};
@@ -25,7 +26,6 @@ use crate::openshift::knowledge::{Knowledge, Release};
 use crate::openshift::patch::Identity;
 use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, Missing, StoreChoice, Workspace, seed};
 
-const PULL_SECRET: &str = "pull-secret.json";
 /// Recipes that replace those which derive the ids from the seed.
 const IDS: &str = "recipes/20-identity";
 
@@ -78,7 +78,7 @@ pub(super) fn import(env: Env<'_>, directory: &Path, request: &Request<'_>) -> R
     // A development build of the installer names no release of anybody.
     let release = request.release.or(dir.release.as_deref());
     let generate = |pull_secret: &str| {
-        let known = Known { release, pull_secret: Some((PULL_SECRET, pull_secret)) };
+        let known = Known { release, pull_secret: Some((PULL_SECRET, pull_secret)), hosts: None };
         config::cluster_yaml_for(Source { name: INSTALL_CONFIG, text: &install_config }, known)
     };
     let generated = match generate(&pull_secret) {

@@ -12,7 +12,7 @@ mod ssh;
 mod status;
 
 use super::error::explain;
-use super::output::{line, table};
+use super::output::{line, table, text};
 use super::verbs;
 use crate::openshift::workspace::Env;
 use crate::realize::api::Stage;
@@ -44,7 +44,8 @@ fn show_root_commands(commands: &[Privileged]) {
         line("\nWith root:");
     }
     for one in commands {
-        line(format!("  {}\n      {}", one.command, one.why));
+        text(&format!("  {}\n", one.command));
+        line(format!("      {}", one.why));
     }
 }
 

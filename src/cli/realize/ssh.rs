@@ -11,7 +11,7 @@ use crate::base::hint::{Hint as _, did_you_mean};
 use crate::cli::arguments::Jobs;
 use crate::cli::document::{Document, Documented};
 use crate::cli::error::explain;
-use crate::cli::output::line;
+use crate::cli::output::text;
 use crate::cli::{Error, Printer, Result};
 use crate::openshift::workspace::{Env, Workspace};
 use crate::realize;
@@ -62,7 +62,8 @@ impl Args {
                 Ok([vec!["ssh".to_owned()], way()?.arguments(SshMode::Interactive, command)].concat())
             })?;
             return Ok(printer.answer(&SshCommand { node, command: &words }, || {
-                line(words.iter().map(|word| for_shell(word)).collect::<Vec<_>>().join(" "));
+                let words: Vec<String> = words.iter().map(|word| for_shell(word)).collect();
+                text(&format!("{}\n", words.join(" ")));
             }));
         }
         let visit = with_node(env, jobs.count(), node, |(realizer, _), way| {

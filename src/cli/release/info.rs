@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::digest_of;
 use crate::base::fs;
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{Colour, line, size, stdout_paint};
+use crate::cli::output::{Colour, line, size, stdout_paint, terminal};
 use crate::cli::{Error, Printer, Result};
 use crate::engine::store::{Object, StoreError};
 use crate::openshift::lock::Signatures;
@@ -49,11 +49,21 @@ fn show(info: &Info) {
     line(format!("manifests   {}, {} CRDs apply to this cluster", info.manifests, info.crds));
     line(format!("signatures  {}", signed(info)));
     info.not_verified.iter().for_each(|doubt| line(format!("            {doubt}")));
-    line(format!("components  {}", info.components.len()));
     let width = info.components.keys().map(String::len).max().unwrap_or(0);
+    let room = terminal().map(|(columns, _)| columns.saturating_sub(width + 4));
+    let is_wide = room.is_none_or(|room| info.components.values().all(|image| image.len() <= room));
+    let more = if is_wide { "" } else { ", in short; `--json` has the pull specs" };
+    line(format!("components  {}{more}", info.components.len()));
     for (component, image) in &info.components {
-        line(format!("  {component:<width$}  {image}"));
+        line(format!("  {component:<width$}  {}", if is_wide { image } else { short(image) }));
     }
+}
+
+/// The beginning of a pull spec's digest, for a terminal that has no room for all of it.
+fn short(image: &str) -> &str {
+    let digest = image.rsplit_once('@').map_or(image, |(_, digest)| digest);
+    let hex = digest.find(':').map_or(0, |colon| colon + 1);
+    digest.get(..hex + 12).unwrap_or(digest)
 }
 
 /// What is known of signatures, in one line.

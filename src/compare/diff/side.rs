@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::Result;
 use crate::base::digest::{Digest, DrvId, ObjectId};
 use crate::base::fs;
+use crate::base::secret::IdKey;
 use crate::engine::store::{Store, StoreError};
-use crate::engine::tree::EntryKind;
+use crate::engine::tree::{EntryKind, Hashing};
 
 #[derive(Debug, Clone, Default)]
 pub struct Side {
@@ -62,6 +63,10 @@ pub(super) struct Leaves {
     pub(super) by_path: BTreeMap<String, Leaf>,
     /// Whether `root` is the file itself.
     is_file: bool,
+    /// The key of the digests of secret files, if it is an object that has some.
+    key: Option<IdKey>,
+    /// Whether it is an object: digests of secret files outside of a store have no key.
+    is_object: bool,
 }
 
 impl Leaves {
@@ -83,19 +88,24 @@ impl Leaves {
         if self.is_file { self.root.clone() } else { self.root.join(path) }
     }
 
-    /// The content of a file, or the target of a link. What somebody changed in the store is not shown; secret content is not
-    /// shown in any case.
+    /// The content of a file, or the target of a link. What somebody changed in the store is not compared, nor is a secret
+    /// whose key is lost: nobody could tell.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u8>> {
         let leaf = self.by_path.get(path);
         if let Some(target) = leaf.and_then(|leaf| leaf.link.as_ref()) {
             return Ok(format!("link to {target}\n").into_bytes());
         }
         let bytes = fs::read(&self.path(path))?;
-        if leaf.is_some_and(|leaf| !leaf.secret && leaf.digest != Digest::of(&bytes)) {
-            let detail = "its content changed".to_owned();
-            return Err(StoreError::Modified { path: self.path(path), detail }.into());
-        }
-        Ok(bytes)
+        let digest = |leaf: &Leaf| {
+            let mut hasher = Hashing(self.key.as_ref()).content(leaf.secret && self.is_object)?;
+            Some(Digest::from(hasher.update(&bytes).finalize()))
+        };
+        let detail = match leaf.map(|leaf| (digest(leaf), leaf.digest)) {
+            Some((Some(found), wanted)) if found != wanted => "its content changed",
+            Some((None, _)) => "the key of its digest is missing",
+            _ => return Ok(bytes),
+        };
+        Err(StoreError::Modified { path: self.path(path), detail: detail.to_owned() }.into())
     }
 }
 
@@ -123,7 +133,8 @@ impl Tree {
                     Some((path.to_owned(), leaf))
                 };
                 let by_path = object.listing.leaves("").filter_map(leaf).collect();
-                Ok(Leaves { root: object.path, by_path, is_file: false })
+                let key = object.listing.key.map(|id| store.key(id)).transpose()?.flatten();
+                Ok(Leaves { root: object.path, by_path, is_file: false, key, is_object: true })
             }
             (Self::Object(_), None) => Ok(Leaves::default()),
             (Self::Loose(path), _) => loose(path),

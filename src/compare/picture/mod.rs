@@ -95,30 +95,3 @@ fn path(class: &str, d: &str) -> Markup {
 fn wide(text: &str, character: f64) -> usize {
     (text.chars().count() as f64 * character).ceil() as usize
 }
-
-/// Words in lines of at most so many characters; a longer word has a line of its own.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrap;
-
-    #[test]
-    fn lines_break_between_words() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("a-very-long-word b", 5), ["a-very-long-word", "b"]);
-        assert_eq!(wrap("", 5), [""; 0]);
-    }
-}

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{CHARACTER, Picture, Rails, SMALL, frame, text, wide, wrap};
+use super::{CHARACTER, Picture, Rails, SMALL, frame, text, wide};
+use crate::base::text::wrap;
 use crate::compare::page::{Markup, el};
 
 /// Where the lanes end.

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Picture, frame, path, text, wide, wrap};
+use super::{Picture, frame, path, text, wide};
+use crate::base::text::wrap;
 use crate::compare::page::{Markup, el};
 use crate::openshift::trust::{TIMES, Trust, TrustVerification, VerifiedEdge, short};
 

@@ -27,8 +27,8 @@ pub use directory::Directory;
 pub(crate) use image::{Architecture, Manifest, MediaType, media_type_of};
 pub use image::{Descriptor, image};
 pub use layout::Layout;
-pub(crate) use name::{DEMO, LAYOUT, NameError};
 pub use name::{ImageName, Reference, Sha256};
+pub(crate) use name::{LAYOUT, NameError};
 pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
 pub(crate) use remote::{is_below, mirrors_of};
 pub(crate) use replaced::Replaced;
@@ -212,8 +212,8 @@ impl Hint for RegistryError {
             }
             Self::Denied { place, .. } => Some(format!("add credentials for {place} to the pull secret")),
             Self::Unreachable { advice, .. } | Self::NoMirror { advice, .. } => {
-                let usual = "is its name right? if there is a proxy, set HTTPS_PROXY; if a mirror or a layout on disk has the \
-                             images, name that instead";
+                let usual = "check the registry's name; behind a proxy, set HTTPS_PROXY; on a disconnected site, \
+                             configure a mirror, or use an OCI layout on disk (`oci:DIR:TAG`)";
                 Some(advice.clone().unwrap_or_else(|| usual.to_owned()))
             }
             Self::Mismatch { .. } => Some("the source is corrupt or malicious; nothing was stored".into()),

@@ -56,7 +56,11 @@ pub(super) const FIELDS: &[Row] = &[
         Some(Scalar::Architecture(pool.unwrap_or(Architecture::Amd64)))
     }),
     field("channel", Kind::Text(&syntax::TEXT), "Update channel of the installed cluster; by default `stable-` and the release's minor version, `stable-4.18`."),
-    field("vips", Kind::Map(VIPS), "Virtual addresses in front of the nodes.").required(),
+    field(
+        "vips",
+        Kind::Map(VIPS),
+        "Virtual addresses in front of the nodes. Required, but on platform `baremetal`, which has them in install-config.",
+    ),
     field("network", Kind::Map(NETWORK), "What the nodes' interfaces need.").required(),
     field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.")
         .required()

@@ -107,9 +107,9 @@ impl Files {
         Field::List(values.iter().enumerate().map(leaf).collect())
     }
 
-    /// The first address of a field of cluster.yaml.
-    pub(super) fn first(&self, values: &[IpAddr], field: &str) -> Field {
-        Field::leaf(values.first().map(ToString::to_string), self.element_origin(File::Cluster, field, 0))
+    /// The first address of a field.
+    pub(super) fn first(&self, values: &[IpAddr], (file, field): (File, &str)) -> Field {
+        Field::leaf(values.first().map(ToString::to_string), self.element_origin(file, field, 0))
     }
 
     /// Where an element is set: by itself, or with all others in `field`.

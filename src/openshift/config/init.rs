@@ -3,6 +3,7 @@
 //! Invariants: the returned files load without problems, and every value that the install-config does not determine is
 //! in [`Generated::guessed`] and carries a comment in its line. The examples are the files of `examples/ocp4` themselves.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -13,12 +14,17 @@ use serde::Serialize;
 use super::derived::nth;
 use super::files::{File, Files};
 use super::fragment::Fragment;
+use super::init_nodes::{NodePlan, Slot};
 use super::inputs::{At, Inputs};
 use super::{Source, in_order, load, pull_secret};
 use crate::base::hint::{Place, Problems};
+use crate::base::yaml;
+use crate::openshift::hosts::{Host, Hosts};
 
 /// The release of a `cluster.yaml` for which nobody named one.
 const DEMO: &str = "demo:4.18";
+/// The file that is generated.
+const GENERATED: &str = "cluster.yaml";
 
 /// The commented install-config of the example cluster.
 pub(crate) fn install_config_yaml() -> &'static str {
@@ -68,13 +74,15 @@ pub(crate) struct Known<'a> {
     pub release: Option<&'a str>,
     /// The file with the pull secret, if install-config leaves it out, and its content.
     pub pull_secret: Option<(&'a str, &'a str)>,
+    /// What another file says about the machines.
+    pub hosts: Option<&'a Hosts>,
 }
 
 /// A `cluster.yaml` for an existing install-config: its replicas as nodes, with addresses from its machineNetwork.
 pub(crate) fn cluster_yaml_for(install_config: Source<'_>, known: Known<'_>) -> Result<Generated, Problems> {
     let mut problems = Problems::default();
     let install = Fragment::read(install_config, File::Install.table(), &mut problems);
-    let nothing = Source { name: "cluster.yaml", text: "{}" };
+    let nothing = Source { name: GENERATED, text: "{}" };
     let files = Files { install, cluster: Fragment::read(nothing, &[], &mut problems) };
     let inputs = Inputs::merge(&files, &mut problems);
     if !problems.0.is_empty() {
@@ -84,25 +92,41 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>, known: Known<'_>) -> 
         |replicas: &Option<At<i64>>| replicas.as_ref().map_or(0, |at| u32::try_from(at.value).unwrap_or(0));
     let (masters, workers) = (count(&inputs.masters), count(&inputs.workers));
     let networks = one_per_family(&inputs.machine);
-    let Some(plan) = Plan::fit(&networks, masters, workers) else {
+    let Some(addresses) = AddressPlan::fit(&networks, masters, workers) else {
         let message =
             format!("no room for {masters} masters, {workers} workers, bootstrap, gateway and two VIPs");
         let problem = inputs.machine.first().map(|at| inputs.problem(at, message.clone()));
         let problem = problem.unwrap_or_else(|| files.install.problem("networking.machineNetwork", message));
         return Err(Problems(vec![problem.hint(Some("use a larger network".to_owned()))]));
     };
-    let taken = taken(&files, &inputs);
+    let mut taken = taken(&files, &inputs);
     let domain = ["metadata.name", "baseDomain"].map(|field| files.install.text(field).unwrap_or_default());
-    let mut writer =
-        Writer { text: String::new(), guessed: Vec::new(), networks, plan, domain: domain.join(".") };
-    writer.write(known, masters, workers);
+    let nothing = Hosts::default();
+    let nodes = NodePlan::new(known.hosts.unwrap_or(&nothing), &networks, masters, workers);
+    let outside = nodes.outside(&networks);
+    if !outside.is_empty() {
+        return Err(Problems(outside));
+    }
+    taken.extend(nodes.taken());
+    let mut writer = Writer {
+        text: String::new(),
+        guessed: Vec::new(),
+        used: nodes.addresses().collect(),
+        networks,
+        plan: addresses,
+        domain: domain.join("."),
+    };
+    writer.write(known, &nodes);
     let Writer { text, guessed, .. } = writer;
     // Reports what is wrong with the install-config; the generated file is always valid.
     let read = |file: &str| match known.pull_secret {
         Some((name, content)) if name == file => Ok(content.to_owned()),
         _ => Err("not read here".to_owned()),
     };
-    load(install_config, Source { name: "cluster.yaml", text: &text }, &read)?;
+    let loaded = load(install_config, Source { name: GENERATED, text: &text }, &read);
+    loaded.map_err(|Problems(found)| {
+        Problems(found.into_iter().map(|problem| nodes.locate(GENERATED, problem)).collect())
+    })?;
     Ok(Generated { text, taken, guessed })
 }
 
@@ -136,7 +160,7 @@ fn one_per_family(machine: &[At<IpNet>]) -> Vec<IpNet> {
 }
 
 /// The address plan of a network, as offsets from its first address.
-struct Plan {
+struct AddressPlan {
     api: u32,
     ingress: u32,
     bootstrap: u32,
@@ -145,7 +169,7 @@ struct Plan {
     dhcp: Option<(u32, u32)>,
 }
 
-impl Plan {
+impl AddressPlan {
     /// The documented addresses if they fit, else consecutive ones, else none.
     fn fit(networks: &[IpNet], masters: u32, workers: u32) -> Option<Self> {
         let hosts = networks.iter().map(|network| network.max_prefix_len() - network.prefix_len()).min()?;
@@ -166,12 +190,14 @@ struct Writer {
     text: String,
     guessed: Vec<Guess>,
     networks: Vec<IpNet>,
-    plan: Plan,
+    plan: AddressPlan,
+    /// Addresses that something has already.
+    used: BTreeSet<IpAddr>,
     domain: String,
 }
 
 impl Writer {
-    fn write(&mut self, known: Known<'_>, masters: u32, workers: u32) {
+    fn write(&mut self, known: Known<'_>, nodes: &NodePlan<'_>) {
         self.line(
             "# What install-config.yaml has no place for: the release, the machines, and where they are.",
         );
@@ -181,12 +207,20 @@ impl Writer {
             self.line("\n# The pull secret, which install-config.yaml leaves out. Keep it out of git.");
             self.line(&format!("{}: {file}", pull_secret::FILE));
         }
-        self.addresses();
+        self.addresses(nodes);
         self.line("\n# Every machine; by default 4 vcpus, memory: 16GiB (workers 8GiB), disk: 100GB, mac: from cluster.seed.");
         self.line("nodes:");
-        self.node("bootstrap", "bootstrap", self.plan.bootstrap);
-        (0..masters).for_each(|n| self.node(&format!("master-{n}"), "master", self.plan.master + n));
-        (0..workers).for_each(|n| self.node(&format!("worker-{n}"), "worker", self.plan.worker + n));
+        self.node(nodes.bootstrap, "bootstrap", self.plan.bootstrap);
+        for (role, slots, first) in
+            [("master", &nodes.masters, self.plan.master), ("worker", &nodes.workers, self.plan.worker)]
+        {
+            for (slot, n) in slots.iter().zip(first..) {
+                match slot.host {
+                    None => self.node(&slot.name, role, n),
+                    Some(host) => self.host(slot, host, role, n),
+                }
+            }
+        }
     }
 
     fn release(&mut self, known: Option<&str>) {
@@ -204,35 +238,60 @@ impl Writer {
         }
     }
 
-    fn addresses(&mut self) {
+    fn addresses(&mut self, nodes: &NodePlan<'_>) {
         let domain = self.domain.clone();
         self.line("\n# Virtual addresses, held by the load balancer in front of the nodes.\nvips:");
-        self.address(
-            "vips.api",
-            self.plan.api,
-            &format!("what api.{domain} and api-int.{domain} resolve to"),
+        let (api, ingress, gateway) = (self.plan.api, self.plan.ingress, 1);
+        let edit = format!("what api.{domain} and api-int.{domain} resolve to");
+        self.known_or_guess("vips.api", &nodes.api_vips(), api, &edit);
+        self.known_or_guess(
+            "vips.ingress",
+            &nodes.ingress_vips(),
+            ingress,
+            &format!("what *.apps.{domain} resolves to"),
         );
-        self.address("vips.ingress", self.plan.ingress, &format!("what *.apps.{domain} resolves to"));
         self.line("\n# What the nodes' interfaces need.\nnetwork:");
-        self.address("network.gateway", 1, "the default gateway of the machine network");
-        self.address("network.dns", 1, "the DNS servers of the nodes");
-        let primary = self.networks.first().copied();
-        if let Some((start, end)) = self.plan.dhcp
-            && let Some(network) = primary
-        {
-            self.line("  # For the live ISO only: the nodes' addresses are static.\n  dhcp:");
-            for (field, n) in [("start", start), ("end", end)] {
-                let Some(ip) = nth(&network, n) else { continue };
-                let from = format!("address {n} of {network}");
-                self.guess(
-                    "    ",
-                    &format!("network.dhcp.{field}"),
-                    &quoted(ip),
-                    &from,
-                    "a range that nothing else uses",
-                );
-            }
+        let edit = "the default gateway of the machine network";
+        self.known_or_guess("network.gateway", &nodes.gateways, gateway, edit);
+        self.known_or_guess("network.dns", &nodes.dns, gateway, "the DNS servers of the nodes");
+        self.dhcp();
+    }
+
+    /// A range of the usual plan, unless something in it is known to have its address already.
+    fn dhcp(&mut self) {
+        let Some(((start, end), network)) = self.plan.dhcp.zip(self.networks.first().copied()) else {
+            return;
+        };
+        let Some((first, last)) = nth(&network, start).zip(nth(&network, end)) else { return };
+        if self.used.range(first..=last).next().is_some() {
+            return;
         }
+        self.line("  # For the live ISO only: the nodes' addresses are static.\n  dhcp:");
+        for (field, n, ip) in [("start", start, first), ("end", end, last)] {
+            let from = format!("address {n} of {network}");
+            let field = format!("network.dhcp.{field}");
+            self.guess("    ", &field, &quoted(ip), &from, "a range that nothing else uses");
+        }
+    }
+
+    /// Addresses that are known, else the nth of every machine network. The gateway's may be used more than once.
+    fn known_or_guess(&mut self, field: &str, known: &[IpAddr], n: u32, edit: &str) {
+        if known.is_empty() {
+            let n = if field.starts_with("vips") { self.free(n) } else { n };
+            return self.address(field, n, edit);
+        }
+        let key = field.rsplit('.').next().unwrap_or(field);
+        self.line(&format!("  {key}: {}", one_or_more(known)));
+    }
+
+    /// The first offset from `n` on whose addresses nothing has; they are taken from now on.
+    fn free(&mut self, n: u32) -> u32 {
+        let ips = |n: u32| self.networks.iter().filter_map(move |network| nth(network, n));
+        let is_free = |n: &u32| !ips(*n).any(|ip| self.used.contains(&ip));
+        let n = (n..n.saturating_add(1024)).find(is_free).unwrap_or(n);
+        let taken: Vec<IpAddr> = ips(n).collect();
+        self.used.extend(taken);
+        n
     }
 
     fn address(&mut self, field: &str, n: u32, edit: &str) {
@@ -240,7 +299,58 @@ impl Writer {
         self.guess("  ", field, &ip, &from, edit);
     }
 
+    /// A machine that a file describes.
+    fn host(&mut self, slot: &Slot<'_>, host: &Host, role: &str, n: u32) {
+        let name = &slot.name;
+        self.line(&format!("- name: {name}"));
+        if host.name().is_none() {
+            self.mark(&format!("nodes.{name}.name"), name, "the file names no host", "the machine's name");
+        }
+        self.line(&format!("  role: {role}"));
+        if host.role.is_none() {
+            self.mark(&format!("nodes.{name}.role"), role, "the file names no role", "`master` or `worker`");
+        }
+        if slot.ips.is_empty() {
+            let n = self.free(n);
+            let (ip, from) = (self.ip(n), self.from(n));
+            let edit = "the machine's address; if DHCP gives it, one that is reserved for it";
+            self.guess("  ", &format!("nodes.{name}.ip"), &ip, &from, edit);
+        } else {
+            self.line(&format!("  ip: {}", one_or_more(&slot.ips)));
+        }
+        match &host.install_device {
+            Some(device) => self.line(&format!("  installDevice: {}", yaml::scalar(device))),
+            None => {
+                let (field, from) = (format!("nodes.{name}.installDevice"), "no rootDeviceHints.deviceName");
+                self.guess(
+                    "  ",
+                    &field,
+                    "/dev/sda",
+                    from,
+                    "the disk to install to, best below /dev/disk/by-id",
+                );
+            }
+        }
+        match &host.network {
+            None => {
+                let mac = host.ports.first().map(|port| format!("  mac: {}", yaml::scalar(&port.mac)));
+                mac.iter().for_each(|line| self.line(line));
+            }
+            Some(network) => {
+                if !host.ports.is_empty() {
+                    self.line("  interfaces:");
+                }
+                for port in &host.ports {
+                    let [name, mac] = [&port.name, &port.mac].map(|text| yaml::scalar(text));
+                    self.line(&format!("  - name: {name}\n    macAddress: {mac}"));
+                }
+                self.line(&format!("  networkConfig:\n    {}", yaml::block(&network.document, 4)));
+            }
+        }
+    }
+
     fn node(&mut self, name: &str, role: &str, n: u32) {
+        let n = self.free(n);
         let (ip, from) = (self.ip(n), self.from(n));
         self.line(&format!("- {{name: {name}, role: {role}, ip: {ip}}}  # guessed: {from}"));
         self.record(
@@ -253,9 +363,7 @@ impl Writer {
 
     /// The nth address of every machine network, as YAML.
     fn ip(&self, n: u32) -> String {
-        let ips: Vec<String> =
-            self.networks.iter().filter_map(|network| nth(network, n)).map(quoted).collect();
-        if let [only] = ips.as_slice() { only.clone() } else { format!("[{}]", ips.join(", ")) }
+        one_or_more(&self.networks.iter().filter_map(|network| nth(network, n)).collect::<Vec<_>>())
     }
 
     fn from(&self, n: u32) -> String {
@@ -267,6 +375,13 @@ impl Writer {
     fn guess(&mut self, indent: &str, field: &str, value: &str, from: &str, edit: &str) {
         let key = field.rsplit('.').next().unwrap_or(field);
         self.line(&format!("{indent}{key}: {value}  # guessed: {from}"));
+        self.record(field, value, from, edit);
+    }
+
+    /// Marks the last line as a guess.
+    fn mark(&mut self, field: &str, value: &str, from: &str, edit: &str) {
+        self.text.truncate(self.text.trim_end_matches('\n').len());
+        self.line(&format!("  # guessed: {from}"));
         self.record(field, value, from, edit);
     }
 
@@ -285,4 +400,9 @@ impl Writer {
 /// An IPv6 address needs quotes inside `{…}`: its colons could end a key.
 fn quoted(ip: IpAddr) -> String {
     if ip.is_ipv4() { ip.to_string() } else { format!("'{ip}'") }
+}
+
+fn one_or_more(ips: &[IpAddr]) -> String {
+    let ips: Vec<String> = ips.iter().copied().map(quoted).collect();
+    if let [only] = ips.as_slice() { only.clone() } else { format!("[{}]", ips.join(", ")) }
 }

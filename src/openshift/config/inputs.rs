@@ -11,6 +11,7 @@ use super::files::{File, Files};
 use super::fragment::{Fragment, join};
 use super::given::Given;
 use super::model::ClusterNetwork;
+use super::platform;
 use super::words::Role;
 use crate::base::hint::{Problem, Problems};
 
@@ -59,7 +60,14 @@ pub(super) struct NodeInput<'a> {
 impl<'a> Inputs<'a> {
     pub(super) fn merge(files: &'a Files, problems: &mut Problems) -> Self {
         let Files { install, cluster } = files;
-        let addresses = |field: &str| addresses(cluster, field, &cluster.given, field);
+        let addresses = |field: &str| addresses((File::Cluster, cluster), field, &cluster.given, field);
+        let (file, [api, ingress]) = platform::vip_fields(install);
+        let vips = |names: [&str; 2]| {
+            let fragment = files.of(file);
+            let [current, old] =
+                names.map(|name| self::addresses((file, fragment), name, &fragment.given, name));
+            if current.is_empty() { old } else { current }
+        };
         let bound = |field: &str| at(File::Cluster, field, cluster.get(field));
         Self {
             install,
@@ -70,8 +78,8 @@ impl<'a> Inputs<'a> {
             internal_join: at(File::Install, JOIN, install.get(JOIN)),
             masters: replicas(install, install.given.at("controlPlane"), "controlPlane.replicas"),
             workers: replicas(install, install.list("compute").first(), "compute.worker.replicas"),
-            api: addresses("vips.api"),
-            ingress: addresses("vips.ingress"),
+            api: vips(api),
+            ingress: vips(ingress),
             gateways: addresses("network.gateway"),
             dhcp: bound("network.dhcp.start").zip(bound("network.dhcp.end")),
             nodes: nodes(cluster),
@@ -97,13 +105,14 @@ pub(super) fn at<T: Copy>(file: File, field: &str, value: Option<&T>) -> Option<
 }
 
 /// The addresses at `path` of a map, one or several. A single one has no index.
-fn addresses(cluster: &Fragment, field: &str, map: &Given, path: &str) -> Vec<At<IpAddr>> {
+fn addresses((file, fragment): (File, &Fragment), field: &str, map: &Given, path: &str) -> Vec<At<IpAddr>> {
     let one = |(index, value): (usize, IpAddr)| {
         let element = join(field, &index.to_string());
-        let field = if cluster.wrote(&element) { element } else { field.to_owned() };
-        At { value, file: File::Cluster, field }
+        let field = if fragment.wrote(&element) { element } else { field.to_owned() };
+        At { value, file, field }
     };
-    map.all(path).into_iter().enumerate().map(one).collect()
+    let single = map.get::<IpAddr>(path).copied();
+    single.into_iter().chain(map.all(path)).enumerate().map(one).collect()
 }
 
 fn nodes(cluster: &Fragment) -> Vec<NodeInput<'_>> {
@@ -111,7 +120,7 @@ fn nodes(cluster: &Fragment) -> Vec<NodeInput<'_>> {
     nodes
         .map(|(index, given)| {
             let field = cluster.element("nodes", index, given);
-            let ips = addresses(cluster, &join(&field, "ip"), given, "ip");
+            let ips = addresses((File::Cluster, cluster), &join(&field, "ip"), given, "ip");
             NodeInput { field, given, role: given.get("role").copied(), ips }
         })
         .collect()

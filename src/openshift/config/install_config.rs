@@ -9,7 +9,7 @@ use super::spec::{Kind, Row, choice, field, nullable, refused, supported};
 use super::words::{Architecture, SourcePolicy};
 use super::{platform, pull_secret, syntax};
 
-const CLOUD: &str = "it concerns cloud platforms; tinderbox builds clusters for `platform: {none: {}}`";
+const CLOUD: &str = "it concerns cloud platforms, for which tinderbox builds no clusters";
 const OS: &str = "the operating system is the one of the release, or `rhcos` in cluster.yaml";
 
 pub(super) const FIELDS: &[Row] = &[
@@ -23,7 +23,12 @@ pub(super) const FIELDS: &[Row] = &[
     field("controlPlane", Kind::Map(CONTROL_PLANE), "How many masters."),
     field("compute", Kind::List(COMPUTE), "How many workers."),
     refused("arbiter", "arbiter nodes are not supported: use 1, 3, 4 or 5 masters"),
-    field("platform", Kind::Map(platform::FIELDS), "Where the cluster runs: `none`.").required(),
+    field(
+        "platform",
+        Kind::Map(platform::FIELDS),
+        "Where the cluster runs: `none`, `baremetal` or `external`; exactly one.",
+    )
+    .required(),
     field("pullSecret", Kind::Text(&syntax::PULL_SECRET), "Credentials of the registries.")
         .default_from(&[(File::Cluster, pull_secret::FILE)], |_, _| None)
         .secret()
@@ -85,8 +90,8 @@ pub(super) const FIELDS: &[Row] = &[
     refused("operatorPublishingStrategy", CLOUD),
     field(
         "osImageStream",
-        supported(&["rhel-9", "rhel-10"], &["centos-10"]),
-        "Which of the release's operating systems nodes get; from 4.22 on, with gate OSStreams.",
+        choice(&["rhel-9", "rhel-10", "centos-10"]),
+        "Which of the release's operating systems nodes get; from 4.22 on, with gate OSStreams. OKD has centos-10 only, from 4.23 on.",
     )
     .seen_as("osImageStream"),
     refused("pki", "set `pki` in cluster.yaml"),
@@ -155,7 +160,7 @@ macro_rules! pool {
                 supported(&["Enabled"], &["Disabled"]),
                 "Simultaneous multithreading of the pool's machines.",
             ),
-            field("platform", Kind::Map(platform::POOL_FIELDS), "Always empty."),
+            field("platform", Kind::Map(platform::POOL_FIELDS), "Empty, but for `baremetal: {}`."),
             refused("fencing", $fencing),
             refused("diskSetup", "give the nodes their disks with a MachineConfig manifest"),
             refused("management", CLOUD),

@@ -17,6 +17,7 @@ use super::platform::Platform;
 use super::pull_secret;
 use super::release::Release;
 use super::words::{Architecture, Role, SourcePolicy};
+use crate::base::hint::Place;
 use crate::base::secret::Secret;
 
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ pub(crate) struct Cluster {
     pub release_keys: Option<Vec<String>>,
     pub architecture: Architecture,
     pub platform: Platform,
+    /// Which of the release's operating systems nodes get, if not its default.
+    pub os_image_stream: Option<String>,
     /// Additional CA certificates, PEM.
     pub trust_bundle: Option<String>,
     pub mirrors: Vec<Mirror>,
@@ -127,14 +130,15 @@ impl Cluster {
                 cluster: values(&inputs.pods),
                 service: values(&inputs.service),
             },
-            api_vips: cluster.given.all("vips.api"),
-            ingress_vips: cluster.given.all("vips.ingress"),
+            api_vips: values(&inputs.api),
+            ingress_vips: values(&inputs.ingress),
             nodes: cluster.list("nodes").iter().map(node).collect::<Option<_>>()?,
             release: cluster.get::<Release>("release")?.clone(),
             release_repository: cluster.text("releaseRepository").map(str::to_owned),
             release_keys: cluster.given.at("releaseKeys").map(|_| cluster.given.all("releaseKeys")),
             platform: Platform::of(install)?,
             architecture: files.value(File::Cluster, "architecture")?,
+            os_image_stream: install.text("osImageStream").map(str::to_owned),
             trust_bundle: install.text("additionalTrustBundle").map(str::to_owned),
             mirrors: mirrors.map(mirror).collect::<Option<_>>()?,
             pull_secret: install.secrets.get("pullSecret")?.clone(),
@@ -145,6 +149,11 @@ impl Cluster {
             disabled_checks: cluster.given.all("checks.disabled"),
             files: files.clone(),
         })
+    }
+
+    /// Where a field of install-config.yaml stands.
+    pub(crate) fn place_in_install_config(&self, field: &str) -> Place {
+        self.files.place(File::Install, field)
     }
 }
 

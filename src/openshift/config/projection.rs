@@ -6,12 +6,13 @@
 //! |---|---|---|
 //! | `cluster.{domain,appsDomain}`, `api.{url,internalUrl}` | names | `metadata.name`, `baseDomain` |
 //! | `cluster.{controlPlaneTopology,infrastructureTopology,mastersSchedulable,masters,workers}` | topology | replicas |
-//! | `api.vip`, `ingress.vip` | the first of `vips` | `vips` |
+//! | `api.vip`, `ingress.vip` | the first of `vips` | `vips`, or `platform.baremetal` |
 //! | `networks.{machine,service}[]`, `networks.cluster[].{cidr,hostPrefix}` | networks | `networking` |
 //! | `service.{kubernetes,dns}[]` | first and tenth address of each service network | `networking.serviceNetwork` |
 //! | `network.loopbacks[]` | 127.0.0.1, and ::1 with IPv6 | `networking.machineNetwork` |
 //! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three are views of `nodes` | `nodes` |
 //! | `platform.{name,type}` | as install-config has it, and as Infrastructure does | `platform` |
+//! | `platform.loadBalancer` | who serves the VIPs: `OpenShiftManagedDefault` (the nodes) or `UserManaged` | `platform` |
 //! | `proxy.exceptions` | what bypasses the proxy: `noProxy` and the cluster itself; null without a proxy | `proxy`, names, networks |
 //! | `installConfig.…` | install-config as written, without the pull secret | itself |
 //!
@@ -34,6 +35,7 @@ use super::fragment::join;
 use super::given::{Given, Scalar};
 use super::inputs::{MACHINE, PODS, SERVICE};
 use super::model::{Cluster, Node};
+use super::platform;
 use super::spec::{Fallback, Kind, Row, Seen};
 use super::words::Role;
 use crate::base::value::Value;
@@ -65,8 +67,6 @@ impl Cluster {
             ("cluster.appsDomain", of_domain(format!("apps.{name}"))),
             ("api.url", of_domain(format!("https://api.{name}:6443"))),
             ("api.internalUrl", of_domain(format!("https://api-int.{name}:6443"))),
-            ("api.vip", files.first(&self.api_vips, "vips.api")),
-            ("ingress.vip", files.first(&self.ingress_vips, "vips.ingress")),
             ("networks.machine", files.list(&self.networks.machine, machine)),
             ("networks.service", files.list(&self.networks.service, service)),
             ("networks.cluster", self.pod_networks()),
@@ -75,15 +75,33 @@ impl Cluster {
             ("network.loopbacks", files.list(&self.loopbacks(), machine)),
             ("platform.name", of_platform(self.platform.name())),
             ("platform.type", of_platform(self.platform.infrastructure_type())),
+            ("platform.loadBalancer", of_platform(platform::load_balancer(&files.install))),
             ("proxy.exceptions", self.exceptions()),
             ("installConfig", files.as_written(Install, &files.install.given, "")),
         ];
+        derived.extend(self.vips());
         derived.extend(self.topology());
         derived.extend(self.node_fields(&domain));
         for (path, field) in derived {
             insert(&mut tree, path, field);
         }
         Fields::new(tree)
+    }
+
+    /// The VIPs. Those of cluster.yaml are a list by their row already.
+    fn vips(&self) -> Vec<(&'static str, Field)> {
+        let files = &*self.files;
+        let (file, [api, ingress]) = platform::vip_fields(&files.install);
+        let [api, ingress] = [api, ingress].map(|names| files.either(names));
+        let mut all = vec![
+            ("api.vip", files.first(&self.api_vips, (file, api))),
+            ("ingress.vip", files.first(&self.ingress_vips, (file, ingress))),
+        ];
+        if file == Install {
+            all.push(("api.vips", files.list(&self.api_vips, api)));
+            all.push(("ingress.vips", files.list(&self.ingress_vips, ingress)));
+        }
+        all
     }
 
     fn topology(&self) -> [(&'static str, Field); 5] {
@@ -192,7 +210,7 @@ impl Cluster {
             ("fqdn", Field::leaf(self.fqdn(node), named)),
             ("index", Field::leaf(i64::try_from(index).unwrap_or(i64::MAX), own("role"))),
             ("etcdName", Field::leaf(etcd_name, own("role"))),
-            ("ip", self.files.first(&node.ips, &join(path, "ip"))),
+            ("ip", self.files.first(&node.ips, (Ours, &join(path, "ip")))),
         ];
         tree.extend(derived.map(|(name, field)| (name.to_owned(), field)));
     }

@@ -13,7 +13,7 @@ const INLINE: &str = "pullSecret";
 pub(super) const FILE: &str = "pullSecretFile";
 
 /// The one in the files that `init` writes: no secret.
-const PLACEHOLDER: &str = r#"{"auths":{"example.invalid":{"auth":"ZGVtbzpkZW1v"}}}"#;
+pub(crate) const PLACEHOLDER: &str = r#"{"auths":{"example.invalid":{"auth":"ZGVtbzpkZW1v"}}}"#;
 
 /// Reads a file that cluster.yaml names, or says why not.
 pub(crate) type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;

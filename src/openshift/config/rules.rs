@@ -13,7 +13,9 @@ use crate::base::hint::Problems;
 
 pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
     for rule in [
-        one_platform,
+        platform::one,
+        platform::vips,
+        platform::masters,
         bootstrap,
         names,
         macs,
@@ -40,14 +42,6 @@ impl Fragment {
         hint: &str,
     ) {
         problems.push(self.problem(field, message).hint(Some(hint.to_owned())));
-    }
-}
-
-/// A platform is named. One that tinderbox does not build for is on record already.
-fn one_platform(inputs: &Inputs<'_>, problems: &mut Problems) {
-    let mut names = platform::FIELDS.iter().map(|row| join("platform", row.name));
-    if inputs.wrote("platform") && !names.any(|name| inputs.wrote(&name)) {
-        inputs.install.report(problems, "platform", "no platform is given", platform::ONLY_NONE);
     }
 }
 

@@ -81,8 +81,8 @@ const NAMES: [&str; 7] = ["4.18", "4.19", "4.20", "4.21", "4.22", "4.23", "5.0"]
 
 static VERSIONS: [[Version; NAMES.len()]; 3] = [all(Variant::Plain), all(Variant::Multi), all(Variant::Okd)];
 
-/// The versions that OKD has: later ones have OS streams, of which there is no demo.
-const OKD: [&str; 5] = ["4.18", "4.19", "4.20", "4.21", "4.22"];
+/// The versions that OKD has.
+const OKD: [&str; 6] = ["4.18", "4.19", "4.20", "4.21", "4.22", "4.23"];
 
 const fn all(variant: Variant) -> [Version; NAMES.len()] {
     const fn one(name: &'static str, variant: Variant) -> Version {

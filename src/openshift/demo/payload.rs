@@ -45,15 +45,21 @@ const COMPONENTS: [&str; 30] = [
     "pod",
 ];
 
-/// OS images of two streams, from this version on: key, stream, and whether they hold extensions.
-const STREAMS: (&str, [(&str, &str, bool); 4]) = (
+/// OS images of a flavor's streams, from this version on: key, stream, and whether they hold extensions.
+type Streams = (&'static str, &'static [(&'static str, &'static str, bool)]);
+
+const STREAMS: Streams = (
     "4.22",
-    [
+    &[
         ("node-os-rhel-9", "rhel-9", false),
         ("node-os-rhel-9-extensions", "rhel-9", true),
         ("node-os-rhel-10", "rhel-10", false),
         ("node-os-rhel-10-extensions", "rhel-10", true),
     ],
+);
+const OKD_STREAMS: Streams = (
+    "4.23",
+    &[("node-os-centos-10", "centos-10", false), ("node-os-centos-10-extensions", "centos-10", true)],
 );
 
 /// The component of the release image's base.
@@ -122,12 +128,12 @@ fn labels(version: &Version, name: &str) -> BTreeMap<&'static str, String> {
 
 /// OS images, whose labels say which stream they are of. Nothing in them boots.
 fn os_images(version: &Version) -> Vec<(&'static str, Layer, BTreeMap<&'static str, String>)> {
-    let (first, streams) = STREAMS;
+    let (first, streams) = if version.variant == Variant::Okd { OKD_STREAMS } else { STREAMS };
     let parse = |text: &str| text.parse::<crate::base::version::Version>().ok();
-    if parse(version.name) < parse(first) || version.variant == Variant::Okd {
+    if parse(version.name) < parse(first) {
         return Vec::new();
     }
-    let one = |(key, stream, extensions): (&'static str, &str, bool)| {
+    let one = |&(key, stream, extensions): &(&'static str, &str, bool)| {
         let name = named(&version.full(), key);
         let mut labels = labels(version, name);
         labels.insert("io.openshift.os.streamclass", stream.to_owned());
@@ -139,7 +145,7 @@ fn os_images(version: &Version) -> Vec<(&'static str, Layer, BTreeMap<&'static s
         let entries = [("etc/os-release".to_owned(), Entry::File(text.into_bytes(), 0o644))];
         (name, layer(&entries.into(), &BTreeMap::new()), labels)
     };
-    streams.map(one).into()
+    streams.iter().map(one).collect()
 }
 
 fn plain(files: &BTreeMap<String, &'static [u8]>) -> Layer {
@@ -193,9 +199,12 @@ fn payload(
     for (path, bytes) in files::of(version.name, "payload") {
         let text = fill(bytes, version, components);
         match version.variant {
-            // Nobody signs OKD's images, and its OS is CentOS Stream CoreOS.
+            // Nobody signs OKD's images, and its OS is CentOS Stream CoreOS, in one stream.
             Variant::Okd if path.contains("cluster-image-policy") => {}
-            Variant::Okd if path.contains("coreos-bootimages") => put(&path, text.replace("rhcos", "scos")),
+            Variant::Okd if path.contains("coreos-bootimages") => {
+                let one = text.split_once("  streams: |").map_or(text.as_str(), |(one, _)| one);
+                put(&path, one.replace("rhcos", "scos"));
+            }
             _ => put(&path, text),
         }
     }

@@ -11,6 +11,11 @@ use super::table::{RawRows, Row, Source, Table, TableFile};
 use crate::base::hint::{Problems, did_you_mean};
 use crate::engine::recipe::NameTable;
 
+/// The key of the OS that nodes get; with a stream's name behind it, that of the stream.
+const NODE_OS: &str = "node-os";
+const NODE_OS_STREAM: &str = "node-os-";
+const EXTENSIONS: &str = "extensions";
+
 #[derive(Debug, Clone)]
 pub(crate) struct Components {
     names: Table<Component>,
@@ -100,11 +105,18 @@ impl Components {
         rows.filter_map(move |row| Some((self.name(&row.component, release)?, row)))
     }
 
-    /// The values of `{component.KEY}` in recipes.
-    pub(super) fn names(&self, file: &str, release: Option<Release>) -> NameTable {
+    /// The OS streams of this release, by name; in an unknown release, all there ever were.
+    pub(crate) fn os_streams(&self, release: Option<Release>) -> Vec<&str> {
+        let streams = self.names.planned(release).filter_map(|row| row.key.strip_prefix(NODE_OS_STREAM));
+        streams.filter(|stream| !stream.ends_with(EXTENSIONS)).collect()
+    }
+
+    /// The values of `{component.KEY}` in recipes. The OS of nodes is that of the chosen stream.
+    pub(super) fn names(&self, file: &str, release: Option<Release>, stream: Option<&str>) -> NameTable {
         let (mut values, mut absent) = (BTreeMap::new(), BTreeMap::new());
         for key in self.names.all().map(|row| row.key.clone()) {
-            match (self.name(&key, release), release) {
+            let chosen = stream.filter(|_| key == NODE_OS).map(|stream| format!("{NODE_OS_STREAM}{stream}"));
+            match (self.name(chosen.as_ref().unwrap_or(&key), release), release) {
                 (Some(name), _) => drop(values.insert(key, name.into())),
                 (None, Some(release)) => drop(absent.insert(key, format!("for {release}"))),
                 (None, None) => {}
@@ -114,6 +126,7 @@ impl Components {
     }
 
     /// The versions that rows mention.
+    #[cfg(test)]
     pub(super) fn mentioned(&self) -> impl Iterator<Item = crate::base::version::Version> {
         self.names.mentioned().chain(self.required.mentioned())
     }

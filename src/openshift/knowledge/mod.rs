@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `disruption`, `fields`, `guide`, `hand_over`, `installer`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
+//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `described`, `disruption`, `fields`, `guide`, `hand_over`, `installer`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
@@ -14,6 +14,7 @@ mod annotations;
 mod boot_facts;
 mod boot_images;
 mod components;
+mod described;
 mod disruption;
 mod fields;
 mod guide;
@@ -35,6 +36,7 @@ use annotations::Annotation;
 pub(crate) use boot_facts::BootFact;
 pub(crate) use boot_images::BootImages;
 pub(crate) use components::Components;
+use described::Series;
 pub(crate) use disruption::{Disruption, Effect};
 use fields::FieldMeaning;
 pub(crate) use guide::{Chapter, NodeFiles};
@@ -42,7 +44,7 @@ pub(crate) use hand_over::{HandOver, HandedOver, Signer, SignerFields};
 
 pub(crate) use installer::{Installer, InstallerState};
 use mco_kinds::McoKind;
-pub(crate) use named_values::{McoFormat, Operand};
+pub(crate) use named_values::{McoFormat, OnPremValue, Operand};
 pub(crate) use purposes::{About, Known, Purpose};
 use purposes::{AppliedObject, KnownArtifact, NodeFile};
 pub(crate) use release::Flavor;
@@ -59,7 +61,6 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::base::hint::{Place, Problem, Problems};
-use crate::base::version::Version;
 use crate::engine::recipe::{self, NameTable, SourceFile, Sources};
 use crate::openshift::trust::Pool;
 
@@ -80,7 +81,9 @@ pub struct Knowledge {
     mco_kinds: Lazy<Table<McoKind>>,
     node_files: Lazy<Table<NodeFile>>,
     objects: Lazy<Table<AppliedObject>>,
+    on_prem: Lazy<Table<OnPremValue>>,
     operands: Lazy<Table<Operand>>,
+    described: Lazy<Table<Series>>,
     pub(crate) render_differences: Lazy<RenderDifferences>,
     pub(crate) signing_keys: Lazy<Table<SigningKey>>,
     pub trust: Lazy<Table<TrustEdge>>,
@@ -113,7 +116,9 @@ impl Knowledge {
             mco_kinds: Lazy::of(sources)?,
             node_files: Lazy::of(sources)?,
             objects: Lazy::of(sources)?,
+            on_prem: Lazy::of(sources)?,
             operands: Lazy::of(sources)?,
+            described: Lazy::of(sources)?,
             render_differences: Lazy::of(sources)?,
             signing_keys: Lazy::of(sources)?,
             trust: Lazy::of(sources)?,
@@ -125,15 +130,21 @@ impl Knowledge {
         Self::read(&Sources::built_in())
     }
 
-    /// The newest version that a row mentions: what changed after it is in no table.
-    pub(crate) fn newest(&self) -> Result<Option<Version>, Problems> {
-        let mentioned = self.annotations.get()?.mentioned().chain(self.boot_facts.get()?.mentioned());
-        let mentioned = mentioned.chain(self.components.get()?.mentioned());
-        let mentioned = mentioned.chain(self.mco_formats.get()?.mentioned());
-        let mentioned = mentioned.chain(self.mco_kinds.get()?.mentioned());
-        let mentioned =
-            mentioned.chain(self.operands.get()?.mentioned()).chain(self.trust.get()?.mentioned());
-        Ok(mentioned.max())
+    /// The releases that the tables describe, for a sentence.
+    pub(crate) fn described(&self) -> Result<String, Problems> {
+        Ok(self.described.get()?.all_series())
+    }
+
+    /// What the user should know of a release that no table describes; nothing of any other.
+    pub(crate) fn beyond(&self, release: Release) -> Result<Option<String>, Problems> {
+        let described = self.described.get()?;
+        let Release { version, flavor } = release;
+        let (title, series) = (flavor.title(), described.all_series());
+        let text = format!(
+            "the tables of this tinderbox describe {series}, not {title} {version}: checks and renders do not know what is \
+             different there"
+        );
+        Ok((!described.describes(release)).then_some(text))
     }
 
     /// A value of the machine-config operator of this release.
@@ -182,17 +193,19 @@ impl Knowledge {
         Ok(self.artifacts.get()?.purpose(release, derivation, file, summary))
     }
 
-    /// The tables that recipes may use, by the part before the dot.
+    /// The tables that recipes may use, by the part before the dot. `stream` is the OS stream that the user chose.
     pub(crate) fn names(
         &self,
         release: Option<Release>,
+        stream: Option<&str>,
     ) -> Result<BTreeMap<&'static str, NameTable>, Problems> {
         let admission = self.admission.get()?.names(&self.admission.source.shown, release);
         let annotations = self.annotations.get()?.names(&self.annotations.source.shown, release);
         let [check, checks] = self.boot_facts.get()?.names(&self.boot_facts.source.shown, release);
-        let component = self.components.get()?.names(&self.components.source.shown, release);
+        let component = self.components.get()?.names(&self.components.source.shown, release, stream);
         let mco = self.mco_kinds.get()?.names(&self.mco_kinds.source.shown, release);
         let format = self.mco_formats.get()?.names(&self.mco_formats.source.shown, release);
+        let on_prem = self.on_prem.get()?.names(&self.on_prem.source.shown, release);
         let operand = self.operands.get()?.names(&self.operands.source.shown, release);
         let tables = [
             ("admission", admission),
@@ -202,6 +215,7 @@ impl Knowledge {
             ("component", component),
             ("mco", mco),
             ("mco-format", format),
+            ("on-prem", on_prem),
             ("operand", operand),
         ];
         Ok(tables.into())

@@ -1,4 +1,5 @@
-//! Tables of values that recipes and checks know by name, where releases differ: `mco-formats.toml` and `operands.toml`.
+//! Tables of values that recipes and checks know by name, where releases differ: `mco-formats.toml`, `on-prem.toml` and
+//! `operands.toml`.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -19,6 +20,10 @@ pub(crate) trait ValueTable {
 #[derive(Debug, Clone)]
 pub(crate) enum McoFormats {}
 
+/// What holds the VIPs where nodes do.
+#[derive(Debug, Clone)]
+pub(crate) enum OnPrem {}
+
 /// What a release's other programs expect.
 #[derive(Debug, Clone)]
 pub(crate) enum Operands {}
@@ -26,6 +31,11 @@ pub(crate) enum Operands {}
 impl ValueTable for McoFormats {
     const FILE: &'static str = "mco-formats.toml";
     const ROW: &'static str = "format";
+}
+
+impl ValueTable for OnPrem {
+    const FILE: &'static str = "on-prem.toml";
+    const ROW: &'static str = "value";
 }
 
 impl ValueTable for Operands {
@@ -44,6 +54,7 @@ pub(crate) struct NamedValue<T> {
 }
 
 pub(crate) type McoFormat = NamedValue<McoFormats>;
+pub(crate) type OnPremValue = NamedValue<OnPrem>;
 pub(crate) type Operand = NamedValue<Operands>;
 
 impl<T: ValueTable> Row for NamedValue<T> {

@@ -57,6 +57,7 @@ fn tables_agree_in_every_version() {
         boot_facts,
         boot_images,
         components,
+        described,
         disruption,
         fields,
         guide,
@@ -66,6 +67,7 @@ fn tables_agree_in_every_version() {
         mco_kinds,
         node_files,
         objects: applied,
+        on_prem,
         operands,
         render_differences,
         signing_keys,
@@ -84,6 +86,7 @@ fn tables_agree_in_every_version() {
     let mentioned = mentioned.chain(admission.mentioned());
     let mentioned = mentioned.chain(annotations.get().unwrap().mentioned());
     let mentioned = mentioned.chain(mco_kinds.get().unwrap().mentioned());
+    let mentioned = mentioned.chain(on_prem.get().unwrap().mentioned());
     let mentioned = mentioned.chain(operands.get().unwrap().mentioned());
     let mentioned = mentioned.chain(render_differences.get().unwrap().mentioned()).chain(trust.mentioned());
     let mentioned = mentioned.chain(installer.get().unwrap().mentioned());
@@ -94,6 +97,7 @@ fn tables_agree_in_every_version() {
     let mentioned = mentioned.chain(applied.mentioned()).chain(guide.get().unwrap().mentioned());
     let mentioned = mentioned.chain(fields.get().unwrap().mentioned());
     let mentioned: Vec<Version> = mentioned.collect();
+    let mentioned: Vec<Version> = mentioned.into_iter().chain(described.get().unwrap().mentioned()).collect();
     assert!(mentioned.len() > 1, "{mentioned:?}");
     for release in table::releases(mentioned.into_iter().chain(RELEASED.map(|text| text.parse().unwrap()))) {
         every_recipe_names_rows(&knowledge, release);
@@ -117,7 +121,7 @@ fn tables_agree_in_every_version() {
 
 /// The graph of this release resolves: every name in a recipe has a row, and MCO's tags have one name each.
 fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
-    let tables = knowledge.names(Some(release)).unwrap();
+    let tables = knowledge.names(Some(release), None).unwrap();
     let text = |table: &str, key: &str| {
         tables[table].values.get(key).and_then(|value| value.as_text()).map(str::to_owned)
     };
@@ -152,6 +156,46 @@ fn every_recipe_names_rows(knowledge: &Knowledge, release: Release) {
     assert_eq!(kinds.contains("OSImageStream"), release.version >= since, "{release}");
 }
 
+/// A release between two series, or after the last one, is one that the tables do not describe.
+#[test]
+fn the_tables_say_where_they_end() {
+    let knowledge = Knowledge::built_in().unwrap();
+    let beyond = |version: &str| knowledge.beyond(Release::parse(version).unwrap()).unwrap();
+    for version in RELEASED.into_iter().chain(["4.23.7", "5.2.0-rc.1", "4.22.0-okd-scos.1"]) {
+        assert_eq!(beyond(version), None, "{version}");
+    }
+    for version in ["4.17.3", "4.24.0-ec.1", "4.30.0", "5.3.0", "6.0.0", "4.24.0-okd-scos.0"] {
+        assert!(beyond(version).is_some(), "{version}");
+    }
+    insta::assert_snapshot!(beyond("4.30.1").unwrap(), @"the tables of this tinderbox describe 4.18 to 4.23 and 5.0 to 5.2, not OpenShift 4.30: checks and renders do not know what is different there");
+}
+
+/// The OS of nodes follows the stream; OKD has one from 4.23 on.
+#[test]
+fn the_node_os_is_that_of_the_chosen_stream() {
+    let knowledge = Knowledge::built_in().unwrap();
+    let components = knowledge.components.get().unwrap();
+    let streams = |version: &str| components.os_streams(Release::parse(version)).join(" ");
+    for (version, wanted) in [
+        ("4.21.0", ""),
+        ("4.22.0", "rhel-9 rhel-10"),
+        ("5.0.0", "rhel-9 rhel-10"),
+        ("4.22.0-okd-scos.1", ""),
+        ("4.23.0-okd-scos.1", "centos-10"),
+    ] {
+        assert_eq!(streams(version), wanted, "{version}");
+    }
+    let system = |version: &str, stream: Option<&str>| {
+        let names = knowledge.names(Release::parse(version), stream).unwrap();
+        names["component"].values.get("node-os").and_then(|value| value.as_text()).map(str::to_owned)
+    };
+    assert_eq!(system("4.22.0", Some("rhel-10")).as_deref(), Some("rhel-coreos-10"));
+    assert_eq!(system("5.0.0", Some("rhel-9")).as_deref(), Some("rhel-coreos"));
+    assert_eq!(system("5.0.0", None).as_deref(), Some("rhel-coreos-10"));
+    assert_eq!(system("4.23.0-okd-scos.1", Some("centos-10")).as_deref(), Some("stream-coreos"));
+    assert_eq!(system("4.21.0", Some("rhel-10")), None);
+}
+
 /// A purpose names only checks that exist.
 #[test]
 fn purposes_name_checks_that_exist() {
@@ -182,7 +226,9 @@ fn every_check_has_a_row_and_every_row_a_check() {
     assert_eq!(on(true), sorted(config::CHECKS.iter().map(|check| check.name).collect()));
     assert_eq!(on(false), sorted(validate::CHECKS.iter().map(|check| check.name).collect()));
     // Every list of checks belongs to a recipe, or nothing would run them.
-    for derivation in knowledge.names(None).unwrap()["checks"].values.keys().filter(|on| *on != "config") {
+    for derivation in
+        knowledge.names(None, None).unwrap()["checks"].values.keys().filter(|on| *on != "config")
+    {
         let path = format!("80-check/{derivation}.toml");
         let recipe = Sources::built_in().get(&path).map(|file| file.text.clone()).unwrap_or_default();
         assert!(recipe.contains(&format!("checks = \"{{checks.{derivation}}}\"")), "{path}");

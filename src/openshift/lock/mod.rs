@@ -9,6 +9,7 @@
 //! | `release.image` | the release image by digest |
 //! | `release.version`, `release.architecture` | what that image declares |
 //! | `rhcos.iso`, `rhcos.qcow2` | the matching node OS: its location and sha256, and that of what is packed in it |
+//! | `rhcos.stream` | the OS stream of these, if install-config.yaml chose one |
 //! | `rhcos.*.fetch` | whether machines use this download, wherever the build runs |
 //! | `signatures` | what was seen of the release's signatures |
 //! | `certificates.NAME` | an individually renewed certificate: its epoch, and the number of its keys so far |
@@ -69,6 +70,8 @@ struct RawRenewed {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rhcos {
+    /// The OS stream of the release's images, if install-config.yaml chose one.
+    pub stream: Option<String>,
     pub iso: Option<Artifact>,
     /// For QEMU.
     pub qcow2: Option<Artifact>,
@@ -85,7 +88,7 @@ impl Rhcos {
             }
             Some(now)
         };
-        Self { iso: keep(self.iso, &before.iso), qcow2: keep(self.qcow2, &before.qcow2) }
+        Self { stream: self.stream, iso: keep(self.iso, &before.iso), qcow2: keep(self.qcow2, &before.qcow2) }
     }
 }
 
@@ -235,7 +238,8 @@ impl Lock {
     }
 
     pub(crate) fn encode(&self) -> String {
-        let Self { epoch, seed, release, rhcos: Rhcos { iso, qcow2 }, signatures, certificates } = self;
+        let Self { epoch, seed, release, rhcos: Rhcos { stream, iso, qcow2 }, signatures, certificates } =
+            self;
         let mut text = format!(
             "# What the outside world said, pinned by `tinderbox lock`. Commit this file: with it, the configuration and the\n\
              # seed, every artifact can be made again, byte for byte. `tinderbox lock --update` changes what is here.\n\
@@ -262,6 +266,9 @@ impl Lock {
                 // JSON strings are valid TOML.
                 let _ = writeln!(text, "{field} = {}", Value::from(value.as_str()));
             }
+        }
+        if let Some(stream) = stream {
+            let _ = writeln!(text, "\n[rhcos]\nstream = {}", Value::from(stream.as_str()));
         }
         for (name, artifact) in [("iso", iso), ("qcow2", qcow2)] {
             if let Some(Artifact { location, sha256, uncompressed, fetch }) = artifact {
@@ -297,7 +304,14 @@ impl Lock {
     /// What recipes see below `lock`. Every field exists in every lock, so that every recipe can be resolved.
     pub(crate) fn value(&self) -> Value {
         // No recipe sees the fingerprint: builders that use the seed name it themselves.
-        let Self { epoch, seed: _, release, rhcos: Rhcos { iso, qcow2 }, signatures, certificates } = self;
+        let Self {
+            epoch,
+            seed: _,
+            release,
+            rhcos: Rhcos { stream: _, iso, qcow2 },
+            signatures,
+            certificates,
+        } = self;
         let of = |get: fn(&LockedRelease) -> &String| {
             Value::from(release.as_ref().map(|release| get(release).clone()))
         };

@@ -76,8 +76,21 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     let Some((file, _)) = found else { return Ok(Rhcos::default()) };
     let wrong = |problem: String| WorkspaceError::BootImages { file: file.to_owned(), problem };
     let text = fs::read_text(&payload.path.join(file))?;
-    let wanted = workspace.knowledge.boot_images.get()?.stream(workspace.release);
-    let stream = stream_of(file, &text, wanted).ok_or_else(|| wrong("it has no data.stream".into()))?;
+    let chosen = workspace.cluster.os_image_stream.as_deref();
+    let wanted = match chosen {
+        Some(chosen) => {
+            // The metadata does not name a stream that is the only one.
+            let streams = workspace.knowledge.components.get()?.os_streams(workspace.release);
+            (streams != [chosen]).then_some((chosen, true))
+        }
+        None => workspace.knowledge.boot_images.get()?.stream(workspace.release).map(|name| (name, false)),
+    };
+    let stream = stream_of(file, &text, wanted).ok_or_else(|| {
+        wrong(match wanted {
+            Some((name, true)) => format!("data.streams has no `{name}`, which osImageStream asks for"),
+            _ => "it has no data.stream".into(),
+        })
+    })?;
     let stream: Stream = serde_json::from_str(&stream).map_err(|error| wrong(error.to_string()))?;
     let architecture = match release.architecture.as_str() {
         "amd64" => "x86_64",
@@ -102,6 +115,7 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
         Some(Artifact { uncompressed: disk.uncompressed.clone(), ..pinned })
     };
     Ok(Rhcos {
+        stream: chosen.map(str::to_owned),
         iso: artifact("metal", &["iso"]),
         qcow2: artifact("qemu", &["qcow2.gz", "qcow2.xz", "qcow2"]),
     })
@@ -137,14 +151,19 @@ fn warn_of_contents(env: Env<'_>, workspace: &Workspace, versions: BTreeSet<&str
     Ok(())
 }
 
-/// The wanted one of `data.streams`, else `data.stream`.
-fn stream_of(file: &str, text: &str, wanted: Option<&str>) -> Option<String> {
+/// The wanted one of `data.streams`, else `data.stream`, unless the wanted one is a must.
+fn stream_of(file: &str, text: &str, wanted: Option<(&str, bool)>) -> Option<String> {
     let root = yaml::go_documents(Source { name: file, text }, &mut Problems::default()).pop()?;
     let data = root.get("data")?;
-    let several = || {
+    let several = |name: &str| {
         let text = data.get("streams")?.text()?;
         let streams: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
-        streams.get(wanted?).map(ToString::to_string)
+        streams.get(name).map(ToString::to_string)
     };
-    several().or_else(|| data.get("stream")?.text().map(str::to_owned))
+    let default = || data.get("stream")?.text().map(str::to_owned);
+    match wanted {
+        Some((name, true)) => several(name),
+        Some((name, false)) => several(name).or_else(default),
+        None => default(),
+    }
 }

@@ -59,6 +59,11 @@ pub(crate) enum WorkspaceError {
     /// The lock pins another image of the node OS than cluster.yaml.
     #[error("`{field}` of cluster.yaml names `{named}`, and cluster.lock pins `{pinned}`")]
     NodeOs { field: &'static str, named: String, pinned: String },
+    /// The lock pins images of another OS stream.
+    #[error(
+        "the OS stream of install-config.yaml is {wanted}, and cluster.lock pins boot images of {pinned}"
+    )]
+    NodeOsStream { wanted: String, pinned: String },
     #[error("`release` in cluster.yaml cannot be edited in place")]
     Uneditable { wanted: String },
     #[error("cluster.lock pins no release, and cluster.yaml asks for `{asked}`")]
@@ -191,6 +196,7 @@ impl Hint for WorkspaceError {
                 format!("write `release: {wanted}` on a line of its own, then run `tinderbox lock --update release`")
             }
             Self::NodeOs { .. } => "`tinderbox lock --update rhcos` pins what cluster.yaml names".into(),
+            Self::NodeOsStream { .. } => "`tinderbox lock --update rhcos` pins those of the stream".into(),
             Self::Unpinned { .. } => "`tinderbox lock` fills in what is missing".into(),
             Self::BootImages { .. } => "name your own files with `rhcos` in cluster.yaml".into(),
             Self::WrongSignature { .. } => {

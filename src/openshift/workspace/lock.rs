@@ -55,6 +55,7 @@ pub(crate) fn lock_is_behind(directory: &ClusterDir, cluster: &Cluster) -> Resul
             | WorkspaceError::Architecture { .. }
             | WorkspaceError::Repository { .. }
             | WorkspaceError::NodeOs { .. }
+            | WorkspaceError::NodeOsStream { .. }
             | WorkspaceError::NotVerified),
         ) => Ok(Some(error)),
         Err(error) => Err(error),
@@ -73,6 +74,16 @@ fn node_os(cluster: &Cluster, lock: &Lock) -> Result<()> {
             let pinned = pinned.as_ref().map_or_else(|| "nothing".into(), |pinned| pinned.location.clone());
             return Err(WorkspaceError::NodeOs { field, named, pinned });
         }
+    }
+    let of_release =
+        own.iso.is_none() && pinned.iso.is_some() || own.qcow2.is_none() && pinned.qcow2.is_some();
+    if of_release && pinned.stream != cluster.os_image_stream {
+        let stream = |stream: &Option<String>| match stream {
+            Some(name) => format!("`{name}`"),
+            None => "the release's default".into(),
+        };
+        let (wanted, pinned) = (stream(&cluster.os_image_stream), stream(&pinned.stream));
+        return Err(WorkspaceError::NodeOsStream { wanted, pinned });
     }
     Ok(())
 }

@@ -90,10 +90,11 @@ pub(crate) struct Env<'a> {
 
 /// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones; of the
 /// user's manifests, the kinds.
-const CONDITIONS: [(&str, &str); 4] = [
+const CONDITIONS: [(&str, &str); 5] = [
     ("release", "lock.release.version"),
     ("flavor", "lock.release.flavor"),
     ("platform", "platform.name"),
+    ("loadBalancer", "platform.loadBalancer"),
     ("manifests", "user.kinds"),
 ];
 
@@ -185,7 +186,8 @@ impl Workspace {
         let pinned = lock.release.as_ref();
         let release = pinned.and_then(|release| Release::parse(&release.version));
         let knowledge = Knowledge::read(&recipes)?;
-        let names = Names { aliases: &CONDITIONS, tables: knowledge.names(release)? };
+        let stream = os_stream(&cluster, &knowledge, release)?;
+        let names = Names { aliases: &CONDITIONS, tables: knowledge.names(release, stream)? };
         let graph = recipe::load(&recipes, &fields, &names)?;
         authorities::check(&cluster, &graph)?;
         let images = pinned.map(|release| images(env, &directory, &cluster, release)).transpose()?;
@@ -288,9 +290,40 @@ impl Workspace {
         Ok(outcome)
     }
 
+    /// Warns about a release that no table describes.
+    pub(crate) fn warn_beyond_tables(&self, env: Env<'_>) -> Result<()> {
+        let beyond = self.release.map(|release| self.knowledge.beyond(release)).transpose()?.flatten();
+        if let Some(text) = beyond {
+            env.events.emit(Event::Warning { text });
+        }
+        Ok(())
+    }
+
     pub(crate) fn roots(&self, store: &Store) -> Roots {
         store.roots_of(self.directory.path())
     }
+}
+
+/// The OS stream that the user chose, which the release must have.
+fn os_stream<'a>(
+    cluster: &'a Cluster,
+    knowledge: &Knowledge,
+    release: Option<Release>,
+) -> Result<Option<&'a str>> {
+    const FIELD: &str = "osImageStream";
+    let (Some(stream), Some(known)) = (cluster.os_image_stream.as_deref(), release) else { return Ok(None) };
+    let streams = knowledge.components.get()?.os_streams(release);
+    if streams.contains(&stream) {
+        return Ok(Some(stream));
+    }
+    let (title, version) = (known.flavor.title(), known.version);
+    let message = format!("{title} {version} has no OS stream `{stream}`");
+    let hint = match streams.as_slice() {
+        [] => format!("remove the field: nodes get the one operating system of {title} {version}"),
+        streams => format!("it has {}", streams.join(", ")),
+    };
+    let problem = Problem::new(cluster.place_in_install_config(FIELD), message).hint(hint);
+    Err(Problems(vec![problem]).into())
 }
 
 /// Disabled checks must exist, and are reported every time.

@@ -76,6 +76,10 @@ impl<'a> Connection<'a> {
     }
 
     fn run_within(&self, limit: Duration, args: &[&str]) -> Result<ProcessOutput> {
+        if let Some(driver) = foreign_driver(self.uri) {
+            let message = format!("its driver is `{driver}`, and tinderbox creates machines of QEMU");
+            return Err(LibvirtError::Unsupported { uri: self.uri.to_owned(), message }.into());
+        }
         let connection: &[&str] = if self.read_only { &["-q", "-r", "-c"] } else { &["-q", "-c"] };
         let args = [connection, &[self.uri], args].concat();
         let output =
@@ -128,6 +132,14 @@ impl<'a> Connection<'a> {
     }
 }
 
+/// The driver of a URI, if it is not QEMU's: others connect, and have no machines that we can use. A name without `:` is
+/// an alias of libvirt's configuration, or wrong; libvirt knows.
+fn foreign_driver(uri: &str) -> Option<&str> {
+    let (scheme, _) = uri.split_once(':')?;
+    let driver = scheme.split('+').next()?;
+    (driver != "qemu").then_some(driver)
+}
+
 /// virsh's error lines without their prefix and without the generic first line.
 pub(super) fn message(output: &ProcessOutput) -> String {
     let lines = output.stderr.lines().map(|line| line.trim_start_matches("error: ").trim());
@@ -167,6 +179,15 @@ fn refused(uri: &str, message: &str) -> LibvirtError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn machines_are_qemus() {
+        assert_eq!(foreign_driver("qemu+ssh://root@host:22/system"), None);
+        assert_eq!(foreign_driver("qemu:///session"), None);
+        assert_eq!(foreign_driver("lab"), None, "an alias");
+        assert_eq!(foreign_driver("test:///default"), Some("test"));
+        assert_eq!(foreign_driver("vbox+ssh://host/session"), Some("vbox"));
+    }
 
     /// Messages of libvirt 9 and of ssh.
     #[test]

@@ -66,12 +66,18 @@ impl Hint for LibvirtError {
             }
             Self::Forbidden { .. } => {
                 "join the group `libvirt` (`sudo usermod -aG libvirt $USER`, then log in again), or use \
-                 `qemu:///session` in cluster.yaml; if you may already, look whether it runs (`systemctl status libvirtd \
-                 virtqemud.socket`)"
+                 `qemu:///session` in cluster.yaml; if you are a member already, check that it runs (`systemctl status \
+                 libvirtd virtqemud.socket`)"
                     .into()
             }
             Self::Unreachable { uri, message } if message.contains("ssh: connect to host") => {
-                format!("SSH does not get there: is the host up, and its SSH server running? try `virsh -c {uri} list`")
+                format!("check that the host is up and runs an SSH server, then try `virsh -c {uri} list`")
+            }
+            Self::Unreachable { uri, message } if message.contains("(publickey") => {
+                format!("the host does not accept your SSH key: add it there (`ssh-copy-id`), then try `virsh -c {uri} list`")
+            }
+            Self::Unreachable { uri, message } if message.contains("Could not resolve") => {
+                format!("check the host's name in `libvirt.uri`, then try `virsh -c {uri} list`")
             }
             Self::Unreachable { uri, .. } => format!("try `virsh -c {uri} list`"),
             Self::Unsupported { .. } => {

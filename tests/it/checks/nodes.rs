@@ -1,6 +1,6 @@
 //! The node OS, and what nodes boot with.
 
-use super::Change::{All, Files, Manifests, Recipe};
+use super::Change::{All, Edit, Files, Manifests, Patch, Recipe};
 use super::{Mutation, each_is_found, first_of_each};
 
 /// Workers' configs of the user's own, with nothing in them but a mistake.
@@ -31,6 +31,8 @@ const WORKER_FETCHES: Three = workers!(
     r#"{"files": [{"path": "/etc/a", "mode": 420, "contents": {"source": "https://example.com/a"}}]}"#
 );
 const WORKER_MISSPELT: Three = workers!(r#"{"fils": []}"#);
+
+const BAREMETAL: &str = "baremetal: {apiVIPs: [192.168.126.10], ingressVIPs: [192.168.126.11]}";
 
 pub(super) const MUTATIONS: &[Mutation] = &[
     // The node OS.
@@ -63,6 +65,47 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             )]),
         ]),
         "`99-mine` went into the render and is not among the manifests",
+    ),
+    // Platform baremetal: nobody holds the API's VIP before the pivot.
+    (
+        "vip-holders",
+        &[],
+        All(&[
+            Edit("install-config.yaml", "none: {}", BAREMETAL),
+            Recipe(
+                "65-ignition/bootstrap.toml",
+                &[(
+                    "from = [\"on-prem-pods\"]\n",
+                    "from = [\"on-prem-pods\"]\nexcept = [\"keepalived.yaml\"]\n",
+                )],
+            ),
+        ]),
+        "ignition/bootstrap: /etc/kubernetes/manifests/keepalived.yaml: it is not written: this node does not serve the api VIPs",
+    ),
+    // The same with a keepalived that asks nobody where the masters are.
+    (
+        "vip-holders",
+        &[],
+        All(&[
+            Edit("install-config.yaml", "none: {}", BAREMETAL),
+            Recipe(
+                "65-ignition/bootstrap.toml",
+                &[("path = \"/etc/kubernetes\"\n", "path = \"/etc/kubernetes/elsewhere\"\n")],
+            ),
+        ]),
+        "ignition/bootstrap: /etc/kubernetes/kubeconfig: it is not written, and a pod that holds VIPs reads it",
+    ),
+    // After the pivot: MCO renders from the status, and a patch took a VIP from it.
+    (
+        "vip-holders",
+        &[],
+        All(&[
+            Edit("install-config.yaml", "none: {}", BAREMETAL),
+            Patch(
+                "target: {kind: Infrastructure, name: cluster}\npatch: {status: {platformStatus: {baremetal: {apiServerInternalIPs: [192.168.126.20]}}}}\n",
+            ),
+        ]),
+        "/etc/kubernetes/manifests/haproxy.yaml: it does not name the api VIPs, `192.168.126.10`",
     ),
     // What nodes boot with.
     (

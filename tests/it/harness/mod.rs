@@ -466,6 +466,13 @@ pub(crate) fn tried(what: &str) {
     }
 }
 
+/// Copies a program that is then run. Another process writes it: a file that is open for writing here is open in whatever
+/// other tests fork at that moment, and cannot be executed until they have.
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let status = Command::new("install").args(["-m", "755"]).args([from, to]).status().unwrap();
+    assert!(status.success(), "{} was not copied to {}", from.display(), to.display());
+}
+
 /// How to run a script where it may mount: as root of a new mount namespace. None, and a word about it, if it may not.
 pub(crate) fn in_mount_namespace(part: &str) -> Option<Vec<&'static str>> {
     let flags = if is_root() { vec!["--mount"] } else { vec!["--map-root-user", "--mount"] };
@@ -493,8 +500,7 @@ impl Workspace {
         let program = self.temp().join("tinderbox");
         if !program.exists() {
             // Where cargo put it, nobody may be unable to go.
-            fs::copy(env!("CARGO_BIN_EXE_tinderbox"), &program).unwrap();
-            set_mode(&program, 0o755);
+            copy_program(Path::new(env!("CARGO_BIN_EXE_tinderbox")), &program);
         }
         let id = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
         let tried = Command::new("setpriv").args(id).arg(&program).arg("--version").output();

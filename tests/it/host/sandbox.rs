@@ -12,7 +12,7 @@ use tinderbox::internals::sandbox::{
     Ended, Isolation, Limits, Mount, Program, Ran, Sandbox, SandboxError, Variation,
 };
 
-use crate::harness::{is_root, left_out, list, set_mode};
+use crate::harness::{copy_program, is_root, left_out, list, set_mode};
 
 /// An image with busybox in it and nothing else, and a place for the output.
 pub(super) struct Room {
@@ -38,7 +38,7 @@ impl Room {
             std::fs::create_dir_all(dir.path().join(part)).unwrap();
         }
         let to = dir.path().join("image/bin/busybox");
-        std::fs::copy(busybox, &to).unwrap();
+        copy_program(busybox, &to);
         for name in ["sh", "cat", "ls", "env", "true", "sleep", "dd", "yes", "nc"] {
             std::os::unix::fs::symlink("busybox", to.with_file_name(name)).unwrap();
         }

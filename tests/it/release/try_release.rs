@@ -62,7 +62,10 @@ fn a_release_without_content_is_not_asked_and_not_passed() {
 fn a_release_that_is_not_there_is_trouble() {
     let ws = Workspace::example().prebuilt();
     let said = ws.run(&["-q", "release", "try", "demo:9.9"]);
-    assert!(said.contains("error: demo:9.9: demo release not found") && said.contains("[exit 2]"), "{said}");
+    assert!(
+        said.contains("error: no demo release 9.9; this build has ") && said.contains("[exit 2]"),
+        "{said}"
+    );
 }
 
 /// A flag that a program does not know, in a recipe of the user's; asked of the program itself.
@@ -236,8 +239,8 @@ fn a_release_of_the_future_says_where_the_tables_end() {
     .put(&pack, "future");
     let found = tried(&ws, 1, &["oci:layout:future"]);
     let of = |id: &str| found["findings"].as_array().unwrap().iter().find(|one| one["id"] == id).cloned();
-    let tables = of("release-newer-than-tables").unwrap();
-    assert!(tables["message"].as_str().unwrap().contains("mention releases up to "), "{tables}");
+    let tables = of("release-not-in-tables").unwrap();
+    assert!(tables["message"].as_str().unwrap().contains("not OpenShift 9.9"), "{tables}");
     assert_eq!(
         items(&found, "payload-kind-unknown").unwrap(),
         ["Novelty.new.example.com (manifests/0000_50_new.yaml)"]
@@ -253,3 +256,21 @@ fn a_release_of_the_future_says_where_the_tables_end() {
 
 const NEW: &str = "apiVersion: new.example.com/v1\nkind: Novelty\nmetadata:\n  name: x\n  annotations:\n    \
                    include.release.openshift.io/self-managed-high-availability: \"true\"\n";
+
+/// A release after those that the tables describe builds as far as it can, and every look at it says where they end.
+#[test]
+fn a_release_of_the_future_is_said_to_be_one() {
+    let ws = Workspace::example().prebuilt();
+    let pack = Pack::create(&ws.dir.join("layout"));
+    let payload = vec![("0000_50_new.yaml".into(), NEW.into())];
+    Release { version: "4.30.0".into(), payload, ..Default::default() }.put(&pack, "future");
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: oci:layout:future");
+    for verb in [["lock", "--update", "release"], ["build", "-v", "release/payload"]] {
+        let said = ws.run(&verb);
+        assert!(
+            said.contains("describe 4.18 to 4.23 and 5.0 to 5.2, not OpenShift 4.30"),
+            "{verb:?}: {said}"
+        );
+        assert!(said.contains("[exit 0]"), "{verb:?}: {said}");
+    }
+}

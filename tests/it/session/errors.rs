@@ -113,7 +113,7 @@ fn many_config_problems_at_once() {
     install-config.yaml:32: networking.serviceNetwork.0: `10.128.0.0/16` overlaps `10.128.0.0/14` of `networking.clusterNetwork.0` [networks-disjoint]
       hint: choose networks that share no address
     install-config.yaml:36: platform.aws: the installer knows this field, tinderbox does not support it
-      hint: tinderbox builds clusters for `platform: {none: {}}`
+      hint: tinderbox builds clusters for the platforms `none: {}`, `baremetal` and `external`
     [exit 1]
     ");
     let output = ws.output(&["build", "--json"]);

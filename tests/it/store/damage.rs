@@ -25,7 +25,7 @@ const DAMAGES: [(&str, Inflict); 12] = [
     ("a link to a device", |path| (remove(path), symlink("/dev/zero", path).unwrap()).1),
     ("a link elsewhere", |path| (remove(path), symlink("/etc/passwd", path).unwrap()).1),
     ("without any mode", |path| set_mode(path, 0)),
-    ("a foreign file", |path| fs::write(path.join("foreign"), "mine").unwrap()),
+    ("a foreign file", |path| fs::write(path.join("not-ours"), "mine").unwrap()),
 ];
 
 fn socket(path: &Path) {

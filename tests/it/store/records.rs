@@ -149,6 +149,30 @@ fn what_was_modified_is_not_used() {
     assert!(ws.output(&["export", "copy"]).status.success());
 }
 
+/// Differences of secrets are masked, and so would be what somebody wrote in their place: it is refused as well.
+#[test]
+fn a_modified_secret_is_not_compared() {
+    let ws = built();
+    ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.112");
+    ws.build(&[]);
+    let args = ["diff", "gen:1", "gen:2", "--only", "ignition/worker-0"];
+    let said = ws.run(&args);
+    assert!(said.contains("192.168.126.112") && !said.contains("was modified"), "{said}");
+    let built = ws.json(&["build", "ignition/worker-0"]);
+    let object = std::path::PathBuf::from(built["targets"][0]["path"].as_str().unwrap());
+    let name = list(&object).into_iter().find(|name| name.ends_with(".ign")).unwrap();
+    let file = object.join(name);
+    assert_eq!(mode(&file), 0o400, "it is secret");
+    tamper(&file, |bytes| {
+        let at = bytes.windows(8).position(|part| part == b"worker-0").unwrap();
+        bytes[at] ^= 1;
+    });
+    let output = ws.output(&args);
+    let said = ws.text(&output);
+    assert!(said.contains("was modified: its content changed"), "{said}");
+    assert!(output.stdout.is_empty() && !output.status.success(), "{said}");
+}
+
 /// gc touches what is in the store, and not what a link in it names.
 #[test]
 fn gc_follows_no_link() {

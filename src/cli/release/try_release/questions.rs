@@ -46,12 +46,9 @@ impl Trial<'_> {
             self.findings.push(finding);
             return Ok(());
         };
-        if let Some(newest) = workspace.knowledge.newest()?.filter(|newest| release.version > *newest) {
-            let message = format!(
-                "the tables of this tinderbox mention releases up to {newest}: what changed after that, it does not know"
-            );
+        if let Some(message) = workspace.knowledge.beyond(release)? {
             let finding =
-                Finding::new(Level::Look, Section::Tables, "release-newer-than-tables", message, Vec::new());
+                Finding::new(Level::Look, Section::Tables, "release-not-in-tables", message, Vec::new());
             self.findings.push(finding.advice("look for a newer tinderbox"));
         }
         Ok(())

@@ -27,7 +27,7 @@ use crate::engine::drv::BuilderId;
 use crate::engine::registry::{
     self, Descriptor, ImageName, Images, Located, Reference, RegistryError, Sha256,
 };
-use crate::engine::tree::{Hashing, TreeWriter};
+use crate::engine::tree::{Hashing, Listing, TreeWriter};
 
 /// The paths that a layer unpacks to, below `dir`, with the budget of a very small image: for tests.
 pub(crate) fn list_layer(
@@ -36,6 +36,17 @@ pub(crate) fn list_layer(
     bytes: &[u8],
     dir: &std::path::Path,
 ) -> Result<Vec<String>, BuildError> {
+    let listing = unpack_layer(name, media_type, bytes, dir)?;
+    Ok(listing.leaves("").map(|(path, _)| path.to_owned()).collect())
+}
+
+/// What a layer unpacks to; see [`list_layer`].
+fn unpack_layer(
+    name: &ImageName,
+    media_type: &str,
+    bytes: &[u8],
+    dir: &std::path::Path,
+) -> Result<Listing, BuildError> {
     let source = OneBlob(bytes);
     let digest = Sha256::of(bytes);
     let descriptor = Descriptor { media_type: media_type.to_owned(), digest, size: bytes.len() as u64 };
@@ -43,7 +54,7 @@ pub(crate) fn list_layer(
     let (wanted, budget) = (Wanted::new(&["/"]), ImageBudget::of(16 << 20));
     let layer = Layer::read(&source, name, &descriptor, &wanted, &budget, &out, 0)?;
     overlay::compose(name, &wanted, &[layer], &out)?;
-    Ok(out.finish()?.listing.leaves("").map(|(path, _)| path.to_owned()).collect())
+    Ok(out.finish()?.listing)
 }
 
 /// An image source with one blob.
@@ -75,7 +86,7 @@ pub(crate) struct Image;
 
 impl Builder for Image {
     fn id(&self) -> BuilderId {
-        BuilderId::new("image", 1)
+        BuilderId::new("image", 2)
     }
 
     fn grants(&self) -> Grants {

@@ -7,12 +7,17 @@ use crate::base::hint::chain;
 
 /// Reads a layer, and returns its paths or the problem.
 fn read(tar: &[u8]) -> Result<Vec<String>, String> {
+    Ok(unpack(tar)?.leaves("").map(|(path, _)| path.to_owned()).collect())
+}
+
+/// Reads a layer, and returns its listing or the problem.
+fn unpack(tar: &[u8]) -> Result<Listing, String> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(tar).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let media_type = "application/vnd.oci.image.layer.v1.tar+gzip";
     let name = "quay.io/a:1".parse().unwrap();
-    list_layer(&name, media_type, &gzip.finish().unwrap(), dir.path()).map_err(|error| chain(&error))
+    unpack_layer(&name, media_type, &gzip.finish().unwrap(), dir.path()).map_err(|error| chain(&error))
 }
 
 /// One entry: its header, its content, and padding.
@@ -92,6 +97,31 @@ fn sparse_files_of_pax_archives_are_expanded() {
     assert!(problem.contains("the map of a sparse file in it is wrong"), "{problem}");
     let problem = read(&pax_sparse("0", 10, &content)).unwrap_err();
     assert!(problem.contains("pax format other than 1.0"), "{problem}");
+}
+
+/// What a layer unpacks to is decided by the builder's version: a change here is a new version.
+#[test]
+fn bytes_belong_to_a_version() {
+    let mut content = b"1\n5\n3\n".to_vec();
+    content.resize(512, 0);
+    content.extend_from_slice(b"abc");
+    let mut tar = file("etc/plain", b"1");
+    tar.extend(pax_sparse("1", 10, &content));
+    tar.extend(entry(tar::EntryType::GNUSparse, "old", b"abc", |header| {
+        let gnu = header.as_gnu_mut().unwrap();
+        gnu.set_real_size(10);
+        gnu.sparse[0].set_offset(5);
+        gnu.sparse[0].set_length(3);
+        gnu.sparse[1].set_offset(10);
+        gnu.sparse[1].set_length(0);
+    }));
+    let listing = unpack(&tar).unwrap();
+    let real = crate::base::digest::Digest::of(b"\0\0\0\0\0abc\0\0");
+    for path in ["etc/real", "old"] {
+        assert_eq!(listing.get(path).unwrap().digest, real, "{path}");
+    }
+    assert_eq!(Image.id().to_string(), "image@2");
+    insta::assert_snapshot!(listing.id(), @"l74oacmvpju7ovqvf4cx67lbk2ugcgpniz65sfcj4re6oj3m2apa");
 }
 
 #[test]

@@ -124,6 +124,7 @@ pub(crate) const CHECKS: &[Check] = &[
     handover::SIGNERS_RSA,
     scripts::STRICT_APPLY,
     ignition::UNITS,
+    ignition::VIP_HOLDERS,
 ];
 
 /// A violation.

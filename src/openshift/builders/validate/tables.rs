@@ -4,8 +4,8 @@
 use super::super::{Job, JobError};
 use crate::base::value::Value;
 use crate::openshift::knowledge::{
-    Admission, HandOver, HandedOver, McoFormat, Operand, Release, Signer, SignerFields, Source, Table,
-    TableFile, TrustEdge,
+    Admission, HandOver, HandedOver, McoFormat, OnPremValue, Operand, Release, Signer, SignerFields, Source,
+    Table, TableFile, TrustEdge,
 };
 
 #[derive(Default)]
@@ -14,6 +14,7 @@ pub(super) struct Tables {
     admission: Option<Admission>,
     hand_over: Option<HandOver>,
     mco_formats: Option<Table<McoFormat>>,
+    on_prem: Option<Table<OnPremValue>>,
     operands: Option<Table<Operand>>,
     trust: Option<Table<TrustEdge>>,
 }
@@ -32,6 +33,7 @@ impl Tables {
                 Admission::FILE => tables.admission = Some(Admission::parse(source).map_err(wrong)?),
                 HandOver::FILE => tables.hand_over = Some(HandOver::parse(source).map_err(wrong)?),
                 Table::<McoFormat>::FILE => tables.mco_formats = Some(Table::parse(source).map_err(wrong)?),
+                Table::<OnPremValue>::FILE => tables.on_prem = Some(Table::parse(source).map_err(wrong)?),
                 Table::<Operand>::FILE => tables.operands = Some(Table::parse(source).map_err(wrong)?),
                 Table::<TrustEdge>::FILE => tables.trust = Some(Table::parse(source).map_err(wrong)?),
                 _ => return Err(JobError::Unused { name: file.to_owned(), used_in: "the checks".into() }),
@@ -71,6 +73,11 @@ impl Tables {
     /// What this release's MCO has under a name; empty if the table has nothing.
     pub(super) fn mco_format(&self, name: &str) -> &str {
         self.mco_formats.as_ref().and_then(|table| table.value(self.release, name)).unwrap_or_default()
+    }
+
+    /// Paths of what holds the VIPs, under a name; empty if the table has nothing.
+    pub(super) fn on_prem(&self, name: &str) -> &str {
+        self.on_prem.as_ref().and_then(|table| table.value(self.release, name)).unwrap_or_default()
     }
 
     /// What this release's other programs have under a name; empty if the table has nothing.

@@ -226,7 +226,7 @@ fn every_path_exists_in_the_smallest_cluster() {
         "proxy.{httpProxy,httpsProxy,noProxy,exceptions}",
         "trustBundle.{certificates,policy}",
         "mirrors.*.{source,mirrors,sourcePolicy}",
-        "platform.{name,type}",
+        "platform.{name,type,loadBalancer,platformName,cloudControllerManager}",
         "sshKeys",
         "fips",
         "publish",

@@ -4,6 +4,7 @@
 mod fields;
 mod init;
 mod mistakes;
+mod platform;
 mod problems;
 mod schema;
 

@@ -50,7 +50,7 @@ fn all_problems_of_both_files_at_once() {
     install-config.yaml:26: networking.machineNetwork.0.cidr: `192.168.126.0/24` overlaps `192.168.0.0/16` of `networking.clusterNetwork.0` [networks-disjoint]
       hint: choose networks that share no address
     install-config.yaml:37: platform.aws: the installer knows this field, tinderbox does not support it
-      hint: tinderbox builds clusters for `platform: {none: {}}`
+      hint: tinderbox builds clusters for the platforms `none: {}`, `baremetal` and `external`
     install-config.yaml:41: pullSecret: this is not a pull secret: JSON with `auths`, each with an `auth` or a `credsStore`
       hint: for example: {"auths":{"registry.example.com":{"auth":"…"}}}
     "#);
@@ -80,7 +80,7 @@ fn what_the_installer_knows_and_we_cannot_honour_is_said() {
     install-config.yaml:42: publish: the installer knows `Internal`, tinderbox does not support it
       hint: it must be `External`
     install-config.yaml:43: credentialsMode: the installer knows this field, tinderbox does not support it
-      hint: it concerns cloud platforms; tinderbox builds clusters for `platform: {none: {}}`
+      hint: it concerns cloud platforms, for which tinderbox builds no clusters
     install-config.yaml:44: bootstrapInPlace: the installer knows this field, tinderbox does not support it
       hint: a single node gets a bootstrap node too: list one with `role: bootstrap` in cluster.yaml
     install-config.yaml:45: arbiter: the installer knows this field, tinderbox does not support it
@@ -122,7 +122,7 @@ fn a_repository_is_for_releases_in_layouts() {
 
 #[test]
 fn a_platform_is_named() {
-    let wanted = "install-config.yaml:35: platform: no platform is given\n  hint: tinderbox builds clusters for `platform: {none: {}}`";
+    let wanted = "install-config.yaml:35: platform: no platform is given\n  hint: tinderbox builds clusters for the platforms `none: {}`, `baremetal` and `external`";
     for empty in ["{}", "none:"] {
         assert_eq!(report(&[("none: {}", empty)]), wanted);
     }

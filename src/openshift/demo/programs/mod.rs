@@ -12,6 +12,7 @@
 //! merge.rs       many MachineConfigs → one                  policies.rs   image policies → policy.json
 //! manifests.rs   reading and writing objects                streams.rs    which OS image is of which stream
 //! go_yaml.rs     YAML as the real programs write it         flags.rs      the command line
+//! on_prem.rs     pods that hold the VIPs on platform baremetal
 //! node_tuning.rs before both: PerformanceProfiles and workload partitioning → MachineConfigs and KubeletConfigs
 //! ```
 //!
@@ -29,6 +30,7 @@ mod go_yaml;
 mod manifests;
 mod merge;
 mod node_tuning;
+mod on_prem;
 mod operator;
 mod policies;
 mod streams;

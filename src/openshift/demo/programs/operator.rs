@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::payload::named;
 use super::flags::Flags;
 use super::manifests::{document, items, kind, metadata, object, text};
+use super::on_prem::OnPrem;
 use super::{Build, Done, Stop};
 
 const FLAGS: &[(&str, &str)] = &[
@@ -67,6 +68,9 @@ pub(super) fn bootstrap(build: &Build<'_>, arguments: &[String]) -> Done<()> {
     }
     if !pull_secret.is_empty() {
         build.put(directory, "bootstrap/manifests/machineconfigcontroller-pull-secret", &pull_secret)?;
+    }
+    if let Some(on_prem) = OnPrem::of(&config["spec"]) {
+        on_prem.bootstrap(build, directory)?;
     }
     let pod = pod(&images.needed["machineConfigOperator"]);
     build.put_object(directory, "bootstrap/machineconfigoperator-bootstrap-pod.yaml", &pod)

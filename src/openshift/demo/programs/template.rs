@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::controller::decoded;
 use super::manifests::{document, scalar, text};
+use super::on_prem::OnPrem;
 use super::{Build, merge};
 use crate::base::fs;
 use crate::openshift::ignition;
@@ -36,6 +37,9 @@ impl Build<'_> {
                     folders.insert(0, format!("{directory}/common/_base"));
                 }
                 let (mut files, mut units) = (Vec::new(), Vec::new());
+                if let (true, Some(on_prem)) = (name == format!("00-{role}"), OnPrem::of(&config["spec"])) {
+                    files.extend(on_prem.files(role));
+                }
                 for folder in folders {
                     for template in templates(&format!("{folder}/files"))? {
                         files.extend(file(&template, &facts)?);

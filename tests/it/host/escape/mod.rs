@@ -15,7 +15,7 @@ use std::time::Duration;
 use tinderbox::internals::sandbox::{Ended, Isolation, Mount};
 
 use super::sandbox::{Room, everywhere};
-use crate::harness::{is_root, left_out, set_mode, tried};
+use crate::harness::{copy_program, is_root, left_out, set_mode, tried};
 
 const ATTEMPTS: &str = include_str!("attempts.c");
 
@@ -147,7 +147,7 @@ fn as_a_plain_user_too() {
     let dir = tempfile::tempdir().unwrap();
     set_mode(dir.path(), 0o755);
     let tests = dir.path().join("tests");
-    std::fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
+    copy_program(&std::env::current_exe().unwrap(), &tests);
     let home = dir.path().join("home");
     std::fs::create_dir(&home).unwrap();
     std::os::unix::fs::chown(&home, Some(65_534), Some(65_534)).unwrap();

@@ -181,7 +181,7 @@ fn a_libvirt_that_cannot_be_talked_to_is_an_error_of_its_own() {
     insta::assert_snapshot!(ws.text(&inside.output().unwrap()), @r"
     [stderr]
     error: libvirt at `qemu:///system` denies access: Failed to connect socket to '/var/run/libvirt/libvirt-sock': Permission denied
-    hint: join the group `libvirt` (`sudo usermod -aG libvirt $USER`, then log in again), or use `qemu:///session` in cluster.yaml; if you may already, look whether it runs (`systemctl status libvirtd virtqemud.socket`)
+    hint: join the group `libvirt` (`sudo usermod -aG libvirt $USER`, then log in again), or use `qemu:///session` in cluster.yaml; if you are a member already, check that it runs (`systemctl status libvirtd virtqemud.socket`)
     [exit 1]
     ");
 }

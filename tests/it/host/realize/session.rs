@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use super::{Libvirt, small};
-use crate::harness::{Workspace, set_mode};
+use crate::harness::{Workspace, copy_program};
 
 /// Debian's helper is root's only where its administrator says so; the test's own copy may be anything.
 const BEFORE: &str = r#"
@@ -53,8 +53,7 @@ fn a_user_needs_root_for_what_the_plan_lists_and_nothing_else() {
     ws.edit("cluster.yaml", "libvirt: {path:", "libvirt: {uri: 'qemu:///session', path:");
     ws.build(&["cluster", "release/images"]);
     fs::create_dir(ws.temp().join("home")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_tinderbox"), ws.temp().join("tinderbox")).unwrap();
-    set_mode(&ws.temp().join("tinderbox"), 0o755);
+    copy_program(Path::new(env!("CARGO_BIN_EXE_tinderbox")), &ws.temp().join("tinderbox"));
     let given = Command::new("chown").args(["-R", "65534:65534"]).arg(ws.temp()).status().unwrap();
     assert!(given.success());
 

@@ -9,6 +9,7 @@ mod node_image;
 mod programs;
 mod storage;
 mod units;
+mod vips;
 
 pub(super) use boot::{APISERVER_URL, BOOTKUBE, KUBELET_CA, MASTER_LABEL, PAUSE_IMAGE, STANDALONE};
 pub(super) use credentials::CREDENTIALS;
@@ -17,6 +18,7 @@ pub(super) use node_image::NODE_IMAGE;
 pub(super) use programs::{audit_log, flag_files};
 pub(super) use storage::{DUPLICATES, MODES, PATHS, PINNED, READABLE, SIZES, SPEC};
 pub(super) use units::UNITS;
+pub(super) use vips::VIP_HOLDERS;
 
 use super::Report;
 use super::artifacts::{Artifacts, File};

@@ -1,0 +1,188 @@
+//! Which machine becomes which node of a new `cluster.yaml`: those that a file describes, and names for the rest.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::init::Taken;
+use super::words::Role;
+use crate::base::hint::{Place, Problem};
+use crate::openshift::hosts::{Host, HostNetwork, Hosts};
+
+/// A node to write.
+pub(super) struct Slot<'a> {
+    pub(super) name: String,
+    /// None for a machine that nothing describes.
+    pub(super) host: Option<&'a Host>,
+    /// Its addresses in the machine networks, one of each family; empty if one is not known.
+    pub(super) ips: Vec<IpAddr>,
+}
+
+pub(super) struct NodePlan<'a> {
+    hosts: &'a Hosts,
+    /// The bootstrap node's name. No file describes that machine: other installers use a master twice.
+    pub(super) bootstrap: &'static str,
+    pub(super) masters: Vec<Slot<'a>>,
+    pub(super) workers: Vec<Slot<'a>>,
+    /// One for each machine network; empty if one is not known.
+    pub(super) gateways: Vec<IpAddr>,
+    pub(super) dns: Vec<IpAddr>,
+}
+
+impl<'a> NodePlan<'a> {
+    /// Hosts without a role become masters first, as the agent-based installer has it.
+    pub(super) fn new(hosts: &'a Hosts, networks: &[IpNet], masters: u32, workers: u32) -> Self {
+        let (masters, workers) = (masters as usize, workers as usize);
+        let of = |role| hosts.hosts.iter().filter(move |host| host.role == Some(role));
+        let mut open = hosts.hosts.iter().filter(|host| host.role.is_none());
+        let lacking = masters.saturating_sub(of(Role::Master).count());
+        let master_hosts: Vec<&Host> = of(Role::Master).chain(open.by_ref().take(lacking)).collect();
+        let worker_hosts: Vec<&Host> = of(Role::Worker).chain(open).collect();
+        let mut names: BTreeSet<String> =
+            hosts.hosts.iter().filter_map(Host::name).map(str::to_owned).collect();
+        let bootstrap = if names.contains("bootstrap") { "bootstrap-machine" } else { "bootstrap" };
+        let mut plan = Self {
+            hosts,
+            bootstrap,
+            masters: slots("master", &master_hosts, masters, networks, &mut names),
+            workers: slots("worker", &worker_hosts, workers, networks, &mut names),
+            gateways: Vec::new(),
+            dns: Vec::new(),
+        };
+        plan.rendezvous(networks);
+        let described = || hosts.hosts.iter().filter_map(|host| host.network.as_ref());
+        let gateway = |network: &IpNet| {
+            described().flat_map(|own| &own.gateways).find(|hop| network.contains(*hop)).copied()
+        };
+        plan.gateways = networks.iter().map(gateway).collect::<Option<_>>().unwrap_or_default();
+        for server in described().flat_map(|own| &own.dns) {
+            if !plan.dns.contains(server) {
+                plan.dns.push(*server);
+            }
+        }
+        plan
+    }
+
+    /// The rendezvous host is a master: if none has that address, the first whose address nothing says gets it.
+    fn rendezvous(&mut self, networks: &[IpNet]) {
+        let Some(ip) = self.hosts.rendezvous.as_ref().map(|at| at.value) else { return };
+        let is_whole = matches!(networks, [only] if only.contains(&ip));
+        if !is_whole || self.addresses().any(|known| known == ip) {
+            return;
+        }
+        let is_open = |slot: &&mut Slot<'_>| {
+            let is_static = |host: &Host| host.network.as_ref().is_some_and(|own| !own.addresses.is_empty());
+            slot.ips.is_empty() && slot.host.is_some_and(|host| !is_static(host))
+        };
+        if let Some(slot) = self.masters.iter_mut().find(is_open) {
+            slot.ips = vec![ip];
+        }
+    }
+
+    /// Hosts whose addresses are all outside the machine networks.
+    pub(super) fn outside(&self, networks: &[IpNet]) -> Vec<Problem> {
+        let slots = self.masters.iter().chain(&self.workers).filter(|slot| slot.ips.is_empty());
+        let own =
+            slots.filter_map(|slot| slot.host?.network.as_ref()).filter(|own| !own.addresses.is_empty());
+        let networks: Vec<String> = networks.iter().map(|network| format!("`{network}`")).collect();
+        let problem = |own: &HostNetwork| {
+            let message = format!("no address in the machine network {}", networks.join(" and "));
+            let hint = "correct the address, or networking.machineNetwork of the install-config".to_owned();
+            Problem::new(own.place.clone(), message).hint(hint)
+        };
+        own.map(problem).collect()
+    }
+
+    /// All addresses that are known.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let slots = self.masters.iter().chain(&self.workers).flat_map(|slot| slot.ips.iter().copied());
+        let vips = self.hosts.api_vips.iter().chain(&self.hosts.ingress_vips).map(|at| at.value);
+        let listed = self.hosts.hosts.iter().filter_map(|host| host.network.as_ref());
+        let listed = listed.flat_map(|own| own.addresses.iter().map(IpNet::addr));
+        slots.chain(vips).chain(listed).chain(self.gateways.iter().copied())
+    }
+
+    pub(super) fn api_vips(&self) -> Vec<IpAddr> {
+        self.hosts.api_vips.iter().map(|at| at.value).collect()
+    }
+
+    pub(super) fn ingress_vips(&self) -> Vec<IpAddr> {
+        self.hosts.ingress_vips.iter().map(|at| at.value).collect()
+    }
+
+    /// What the nodes follow from.
+    pub(super) fn taken(&self) -> Vec<Taken> {
+        let mut taken = Vec::new();
+        let vips = [("vips.api", &self.hosts.api_vips), ("vips.ingress", &self.hosts.ingress_vips)];
+        for (became, at) in vips.into_iter().flat_map(|(field, list)| list.iter().map(move |at| (field, at)))
+        {
+            taken.push(Taken {
+                place: at.place.clone(),
+                value: at.value.to_string(),
+                became: became.to_owned(),
+            });
+        }
+        for slot in self.masters.iter().chain(&self.workers) {
+            let Some(host) = slot.host else { continue };
+            let value = host.host_name.clone().unwrap_or_else(|| "a host".to_owned());
+            let became = format!("nodes.{}", slot.name);
+            taken.push(Taken { place: host.place.clone(), value, became });
+        }
+        taken
+    }
+
+    /// Moves a problem of the generated file to the line that the value came from.
+    pub(super) fn locate(&self, generated: &str, mut problem: Problem) -> Problem {
+        if problem.place.file != generated {
+            return problem;
+        }
+        if let Some(place) = self.origin(&problem.place.field) {
+            problem.place = place;
+        }
+        problem
+    }
+
+    fn origin(&self, field: &str) -> Option<Place> {
+        let vips = [("vips.api", &self.hosts.api_vips), ("vips.ingress", &self.hosts.ingress_vips)];
+        if let Some((_, list)) = vips.iter().find(|(name, _)| field.starts_with(name)) {
+            return list.first().map(|at| at.place.clone());
+        }
+        let (node, below) = field.strip_prefix("nodes.")?.split_once('.').unwrap_or((field, ""));
+        let node = node.strip_prefix("nodes.").unwrap_or(node);
+        let host = self.masters.iter().chain(&self.workers).find(|slot| slot.name == node)?.host?;
+        match (below.strip_prefix("networkConfig"), &host.network) {
+            (Some(path), Some(network)) => Some(network.place_of(path.trim_start_matches('.'))),
+            _ => Some(host.place.clone()),
+        }
+    }
+}
+
+fn slots<'a>(
+    role: &str,
+    hosts: &[&'a Host],
+    count: usize,
+    networks: &[IpNet],
+    names: &mut BTreeSet<String>,
+) -> Vec<Slot<'a>> {
+    let mut slots = Vec::new();
+    for index in 0..count.max(hosts.len()) {
+        let host = hosts.get(index).copied();
+        let own = host.and_then(Host::name).map(str::to_owned);
+        let name = own.unwrap_or_else(|| {
+            let free = (index..).map(|n| format!("{role}-{n}")).find(|name| !names.contains(name));
+            free.unwrap_or_default()
+        });
+        names.insert(name.clone());
+        let ips = host.map(|host| addresses(host, networks)).unwrap_or_default();
+        slots.push(Slot { name, host, ips });
+    }
+    slots
+}
+
+fn addresses(host: &Host, networks: &[IpNet]) -> Vec<IpAddr> {
+    let known = host.network.iter().flat_map(|network| &network.addresses).map(IpNet::addr);
+    let known: Vec<IpAddr> = known.collect();
+    let inside = |network: &IpNet| known.iter().find(|ip| network.contains(*ip)).copied();
+    networks.iter().map(inside).collect::<Option<_>>().unwrap_or_default()
+}
