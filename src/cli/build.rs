@@ -60,7 +60,9 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         if self.dry_run {
             let report = dry_run(env, &self.targets)?;
-            return Ok(printer.answer(&report, || report.would_build.iter().flatten().for_each(line)));
+            let code = printer.answer(&report, || report.would_build.iter().flatten().for_each(line));
+            printer.events.conclude(|_| verdict::planned(&report));
+            return Ok(code);
         }
         let started = Instant::now();
         let Self { targets, dry_run: _, check, jobs, keep_going, no_link } = self;

@@ -34,7 +34,7 @@ use crate::openshift::workspace::{
   tinderbox lock --fetch                       downloads the release's live ISO and QEMU image, and uses them
   tinderbox lock --fetch qcow2                 only the QEMU image, which `realize` then boots machines from
 
-A download goes into the store, where clusters share it; it is verified by sha256 and unpacked, and continues where it broke
+A download goes into the store, where clusters share it; it is verified by sha256 and unpacked, and continues where it broke \
 off. `rhcos.mirror` in cluster.yaml names another place for it. `--update rhcos` without `--fetch` goes back to pinning only.")]
 pub(super) struct Args {
     /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE`, `rhcos`, `seed` or `signatures`

@@ -127,8 +127,8 @@ Examples:
   tinderbox why infra/haproxy                  which field made it rebuild
   tinderbox show manifest/cluster-dns-02-config
 
-Exit codes: 0 done, 1 failure, 2 a wrong command line, 130 interrupted. A command line is wrong if it has an unknown
-verb or option, a value that cannot be, or the name of a target, file in one, node, field, object or generation that
+Exit codes: 0 done, 1 failure, 2 a wrong command line, 130 interrupted. A command line is wrong if it has an unknown \
+verb or option, a value that cannot be, or the name of a target, file in one, node, field, object or generation that \
 does not exist. `diff` says 0 the same, 1 different, 2 trouble; `release try` 0 can go, 1 cannot go, 2 trouble."
 )]
 struct Args {

@@ -84,6 +84,15 @@ pub(super) fn text(env: Env<'_>, report: &BuildReport, took: Duration, warnings:
     lines.join("\n")
 }
 
+/// The line at the end of a dry run.
+pub(super) fn planned(report: &BuildReport) -> String {
+    let would = match report.would_build.as_ref().map_or(0, Vec::len) {
+        0 => "nothing to build".to_owned(),
+        count => format!("{count} would be built"),
+    };
+    stderr_paint(&format!("{would}, {} already in the store", report.cached.len()), Colour::Green)
+}
+
 fn counts(report: &BuildReport, took: Duration) -> String {
     let built = report.built.as_ref().map_or(0, Vec::len);
     let counts = [

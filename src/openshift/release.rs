@@ -48,8 +48,9 @@ fn demo(version: &str) -> Result<Opened> {
     let Some(demo) = demo::open(version) else {
         return Err(RegistryError::Access {
             problem: format!(
-                "no demo release {version}; this build has {}, each also with `-multi`, up to 4.22 with `-okd`",
-                demo::versions().join(", ")
+                "no demo release {version}; this build has {}, each also with `-multi`, up to {} with `-okd`",
+                demo::versions().join(", "),
+                demo::okd_versions().last().unwrap_or(&"")
             ),
         });
     };

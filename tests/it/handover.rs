@@ -291,57 +291,57 @@ fn each_authority_is_swapped() {
     hand-over-etcd-signer.yaml:20: data[tls.crt]: `CN=etcd-ca` is signed by `CN=root-ca`, not by itself [signers-rsa]
 
     etcd-signer: front-proxy-ca for etcd-signer
-    hand-over-etcd-signer.yaml:20: data[tls.crt]: it has not the issuer of `etcd-server.crt`, `CN=etcd-ca`: the bootstrap member refuses members on masters [hand-over-trust]
+    hand-over-etcd-signer.yaml:20: data[tls.crt]: it lacks the issuer of `etcd-server.crt`, `CN=etcd-ca`: the bootstrap member refuses members on masters [hand-over-trust]
     hand-over-etcd-signer.yaml:20: data[tls.key]: it is not the key of the certificate [signers-rsa]
     hand-over-etcd-signer.yaml:20: data[tls.crt]: `CN=front-proxy-ca` is signed by `CN=root-ca`, not by itself [signers-rsa]
 
     etcd-ca-bundle: root-ca for etcd-signer
-    hand-over-etcd-ca-bundle.yaml:15: data[ca-bundle.crt]: it has not the issuer of `etcd-server.crt`, `CN=etcd-ca`: members on masters refuse the bootstrap member [hand-over-trust]
-    hand-over-etcd-ca-bundle.yaml:15: data[ca-bundle.crt]: it has not the issuer of `etcd-client.crt`, `CN=etcd-ca`: etcd on masters refuses the API server [hand-over-trust]
+    hand-over-etcd-ca-bundle.yaml:15: data[ca-bundle.crt]: it lacks the issuer of `etcd-server.crt`, `CN=etcd-ca`: members on masters refuse the bootstrap member [hand-over-trust]
+    hand-over-etcd-ca-bundle.yaml:15: data[ca-bundle.crt]: it lacks the issuer of `etcd-client.crt`, `CN=etcd-ca`: etcd on masters refuses the API server [hand-over-trust]
 
     serving-signers: kubelet-ca for kubernetes-ca
-    hand-over-loadbalancer-serving-signer.yaml:19: data[tls.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
-    hand-over-localhost-serving-signer.yaml:19: data[tls.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
-    hand-over-service-network-serving-signer.yaml:19: data[tls.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
+    hand-over-loadbalancer-serving-signer.yaml:19: data[tls.crt]: it lacks the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
+    hand-over-localhost-serving-signer.yaml:19: data[tls.crt]: it lacks the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
+    hand-over-service-network-serving-signer.yaml:19: data[tls.crt]: it lacks the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: clients that trust the bootstrap API server refuse the masters' [hand-over-trust]
 
     client-signers: kubelet-ca for kubernetes-ca
-    hand-over-kube-apiserver-to-kubelet-signer.yaml:19: data[tls.crt]: it has not the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: kubelets refuse logs and exec [hand-over-trust]
-    hand-over-kube-control-plane-signer.yaml:19: data[tls.crt]: it has not the issuer of `kube-controller-manager.crt`, `CN=kubernetes-ca`: the API refuses the controller manager and the scheduler [hand-over-trust]
+    hand-over-kube-apiserver-to-kubelet-signer.yaml:19: data[tls.crt]: it lacks the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: kubelets refuse logs and exec [hand-over-trust]
+    hand-over-kube-control-plane-signer.yaml:19: data[tls.crt]: it lacks the issuer of `kube-controller-manager.crt`, `CN=kubernetes-ca`: the API refuses the controller manager and the scheduler [hand-over-trust]
 
     aggregator-client-signer: etcd-ca for front-proxy-ca
-    hand-over-aggregator-client-signer.yaml:19: data[tls.crt]: it has not the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: aggregated APIs refuse the API server [hand-over-trust]
+    hand-over-aggregator-client-signer.yaml:19: data[tls.crt]: it lacks the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: aggregated APIs refuse the API server [hand-over-trust]
 
     csr-signer-signer: kubelet-ca for kubernetes-ca
-    hand-over-csr-signer-signer.yaml:19: data[tls.crt]: it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
+    hand-over-csr-signer-signer.yaml:19: data[tls.crt]: it lacks `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
 
     admin-kubeconfig-client-ca: root-ca for kubernetes-ca
-    hand-over-admin-kubeconfig-client-ca.yaml:10: data[ca-bundle.crt]: it has not the issuer of `admin.crt`, `CN=kubernetes-ca`: the admin kubeconfig dies with the bootstrap node [hand-over-trust]
+    hand-over-admin-kubeconfig-client-ca.yaml:10: data[ca-bundle.crt]: it lacks the issuer of `admin.crt`, `CN=kubernetes-ca`: the admin kubeconfig dies with the bootstrap node [hand-over-trust]
 
     kubelet-bootstrap-kubeconfig: kubelet-ca for kubernetes-ca
-    hand-over-kubelet-bootstrap-kubeconfig.yaml:10: data[ca-bundle.crt]: it has not `kubernetes-ca.crt`: kubelets that want to join are refused by the masters [hand-over-trust]
+    hand-over-kubelet-bootstrap-kubeconfig.yaml:10: data[ca-bundle.crt]: it lacks `kubernetes-ca.crt`: kubelets that want to join are refused by the masters [hand-over-trust]
 
     csr-controller-ca: kubelet-ca for kubernetes-ca
-    hand-over-csr-controller-ca.yaml:10: data[ca-bundle.crt]: it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
+    hand-over-csr-controller-ca.yaml:10: data[ca-bundle.crt]: it lacks `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
 
     client-bundles: kubelet-ca for kubernetes-ca
-    hand-over-kube-apiserver-to-kubelet-client-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: after a late boot the masters accept bootstrap's components only if another client bundle has their authority [hand-over-trust]
-    hand-over-kube-control-plane-signer-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-controller-manager.crt`, `CN=kubernetes-ca`: after a late boot the masters accept bootstrap's components only if another client bundle has their authority [hand-over-trust]
+    hand-over-kube-apiserver-to-kubelet-client-ca.yaml:15: data[ca-bundle.crt]: it lacks the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: after a late boot the masters accept bootstrap's components only if another client bundle has their authority [hand-over-trust]
+    hand-over-kube-control-plane-signer-ca.yaml:15: data[ca-bundle.crt]: it lacks the issuer of `kube-controller-manager.crt`, `CN=kubernetes-ca`: after a late boot the masters accept bootstrap's components only if another client bundle has their authority [hand-over-trust]
 
     serving-bundles: root-ca for kubernetes-ca
-    hand-over-loadbalancer-serving-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
-    hand-over-localhost-serving-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
-    hand-over-service-network-serving-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
+    hand-over-loadbalancer-serving-ca.yaml:15: data[ca-bundle.crt]: it lacks the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
+    hand-over-localhost-serving-ca.yaml:15: data[ca-bundle.crt]: it lacks the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
+    hand-over-service-network-serving-ca.yaml:15: data[ca-bundle.crt]: it lacks the issuer of `kube-apiserver.crt`, `CN=kubernetes-ca`: after a late boot pods and kubelets trust the bootstrap API server only if another serving bundle has its authority [hand-over-trust]
 
     kube-apiserver-aggregator-client-ca: kubernetes-ca for front-proxy-ca
-    hand-over-kube-apiserver-aggregator-client-ca.yaml:15: data[ca-bundle.crt]: it has not the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: after a late boot the masters' API servers do not vouch for the front proxy of bootstrap's [hand-over-trust]
+    hand-over-kube-apiserver-aggregator-client-ca.yaml:15: data[ca-bundle.crt]: it lacks the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: after a late boot the masters' API servers do not vouch for the front proxy of bootstrap's [hand-over-trust]
 
     csr-controller-signer-ca: kubelet-ca for kubernetes-ca
-    hand-over-csr-controller-signer-ca.yaml:15: data[ca-bundle.crt]: it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
+    hand-over-csr-controller-signer-ca.yaml:15: data[ca-bundle.crt]: it lacks `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused [hand-over-trust]
 
     initial-kube-apiserver-server-ca: root-ca for kubelet-client-ca-bundle
-    hand-over-initial-kube-apiserver-server-ca.yaml:8: data[ca-bundle.crt]: it has not the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: kubelets refuse the API server once the machine-config operator has written it to nodes [hand-over-trust]
+    hand-over-initial-kube-apiserver-server-ca.yaml:8: data[ca-bundle.crt]: it lacks the issuer of `kube-apiserver-kubelet-client.crt`, `CN=kubernetes-ca`: kubelets refuse the API server once the machine-config operator has written it to nodes [hand-over-trust]
 
     root-ca: etcd-ca for root-ca
-    hand-over-root-ca.yaml:8: data[ca.crt]: it has not the issuer of `machine-config-server.crt`, `CN=root-ca`: nodes that join later refuse the machine-config server [hand-over-trust]
+    hand-over-root-ca.yaml:8: data[ca.crt]: it lacks the issuer of `machine-config-server.crt`, `CN=root-ca`: nodes that join later refuse the machine-config server [hand-over-trust]
     ");
 }

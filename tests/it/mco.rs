@@ -411,8 +411,8 @@ fn what_is_impure_is_never_cached_and_never_an_input() {
     insta::assert_snapshot!(ws.run(&["build", "-q", "mine/user"]), @r"
     [stderr]
     error: 1 problem:
-    recipes/62-mine/user.toml:4: inputs.run: `mine/user` needs `mine/run`, which is impure (recipes/61-mine/run.toml): it may give something else each time
-      hint: look at it with `tinderbox build` and `show`; build on something that is pure
+    recipes/62-mine/user.toml:4: inputs.run: `mine/user` needs `mine/run`, which is impure (recipes/61-mine/run.toml): its output may differ each time
+      hint: use a pure input; impure ones are only for `tinderbox build` and `show`
     [exit 1]
     ");
 }

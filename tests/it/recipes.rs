@@ -344,7 +344,7 @@ fn many_problems_at_once() {
       hint: did you mean `workers`?
     recipes/20-demo/none.toml: needs a `builder`, or `none` with the reason why there is no such artifact
       hint: write for example `builder = "template"`
-    recipes/20-demo/taken.toml:1: params: `params.files` is taken: use the table `[files]`
+    recipes/20-demo/taken.toml:1: params: `params.files` is reserved: use the table `[files]`
     recipes/20-demo/toml.toml:2: unclosed table, expected `]`
     recipes/20-demo/when.toml:2: when: `no.such`: the cluster has no `no`
     recipes/loose.toml: not in a numbered stage

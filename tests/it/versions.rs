@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::harness::{Workspace, list};
+use super::release::pack::{Pack, Release};
 use tinderbox::internals::demo;
 
 type Topology = (&'static str, fn(&Workspace));
@@ -142,6 +143,58 @@ fn a_policy_of_the_users_must_not_have_the_name_of_the_releases() {
         accepted.contains("quay.example.com/mine") && accepted.contains("demo.invalid/openshift/release"),
         "{accepted}"
     );
+}
+
+/// Of two policies of one name that both apply, nodes would enforce one: a release that has them is refused.
+#[test]
+fn two_policies_of_one_name_in_a_payload() {
+    let ws = on("4.21");
+    let pack = Pack::create(&ws.dir.join("layout"));
+    let mut release = Release::of(&ws, "4.21.0");
+    let file = "0000_90_openshift-cluster-image-policy.yaml";
+    let policy = release.payload.iter().find(|(name, _)| name == file).unwrap().1.clone();
+    ws.edit("cluster.yaml", "release: demo:4.21", "release: oci:layout:made");
+    release.payload.push(("0000_91_second.yaml".to_owned(), String::new()));
+    let mut build = |second: String| {
+        release.payload.last_mut().unwrap().1 = second;
+        release.put(&pack, "made");
+        let locked = ws.run(&["lock", "-q", "--update", "release"]);
+        if locked.contains("[exit 0]") { ws.run(&["build", "-q", "manifest/image-policies"]) } else { locked }
+    };
+    let said = build(policy.clone());
+    let both = format!("has two ClusterImagePolicy `openshift`: `{file}` and `0000_91_second.yaml`");
+    assert!(said.contains(&both) && said.contains("[exit 1]"), "{said}");
+    ws.assert_sound();
+    // One that is for another feature set does not apply.
+    let other = "    release.openshift.io/feature-set: TechPreviewNoUpgrade\n    kubernetes.io/description:";
+    let said = build(policy.replace("    kubernetes.io/description:", other));
+    assert!(said.contains("[exit 0]"), "{said}");
+    assert_eq!(policies(&ws), [file]);
+    // And namespaces tell policies of one name apart.
+    let of = |namespace: &str| {
+        let name = format!("name: openshift\n  namespace: {namespace}");
+        policy.replace("kind: ClusterImagePolicy", "kind: ImagePolicy").replace("name: openshift", &name)
+    };
+    let said = build(format!("{}---\n{}", of("one"), of("two")));
+    assert!(said.contains("[exit 0]"), "{said}");
+    assert_eq!(policies(&ws), [file, "0000_91_second.yaml"]);
+    let said = build(format!("{}---\n{}", of("one"), of("one")));
+    assert!(said.contains("has two ImagePolicy `openshift`") && said.contains("[exit 1]"), "{said}");
+}
+
+/// Two files of the user's with one object: both are named.
+#[test]
+fn two_policies_of_one_name_of_the_users() {
+    let ws = on("4.21");
+    ws.build(&["manifest/image-policies"]);
+    let policy = ws.path_of("manifest/image-policies").join("0000_90_openshift-cluster-image-policy.yaml");
+    let policy = fs::read_to_string(policy).unwrap().replace("name: openshift", "name: mine");
+    let policy = policy.replace("demo.invalid/openshift/release", "quay.example.com/mine");
+    ws.write("manifests/a.yaml", &policy);
+    ws.write("manifests/b.yaml", &policy.replace("quay.example.com/mine", "quay.example.com/other"));
+    let said = ws.run(&["build", "-q"]);
+    let names = ["ClusterImagePolicy", "`mine`", "manifests/a.yaml", "manifests/b.yaml", "[exit 1]"];
+    assert!(names.iter().all(|name| said.contains(name)), "{said}");
 }
 
 /// Between any two versions, the page of the difference names what the newer one brought.

@@ -327,12 +327,28 @@ pub(super) fn show(found: &Explanation) {
     }
 }
 
-/// Every part on a line, and what it means below it.
+/// Every part on a line, and what it means below it. A list has a line per item, unless it is long.
 fn show_parts(parts: &[NamedPart]) {
+    const FEW: usize = 24;
     for NamedPart { part, meaning } in parts {
-        let first = part.value.lines().next().unwrap_or_default();
-        let more = if part.value.lines().count() > 1 { " …" } else { "" };
-        line(format!("  {} {}{more}", stdout_paint(&part.name, Colour::Green), first.trim()));
+        let name = stdout_paint(&part.name, Colour::Green);
+        if let Some(items) = part.items() {
+            let is_long = items.len() > FEW;
+            let count = if is_long {
+                format!(" {}, `--explain {}` lists them", items.len(), part.name)
+            } else {
+                String::new()
+            };
+            line(format!("  {name}{count}"));
+            items
+                .into_iter()
+                .take(if is_long { 0 } else { FEW })
+                .for_each(|item| line(format!("    {item}")));
+        } else {
+            let first = part.value.lines().next().unwrap_or_default();
+            let more = if part.value.lines().count() > 1 { " …" } else { "" };
+            line(format!("  {name} {}{more}", first.trim()));
+        }
         let words = [part.comment.as_str(), meaning.as_deref().unwrap_or_default()];
         let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
         if !words.is_empty() {

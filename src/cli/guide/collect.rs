@@ -3,47 +3,43 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::Contents;
+use super::headings::{group_of, kind_of};
 use crate::base::fs;
 use crate::base::hint::Place;
 use crate::cli::Result;
-use crate::cli::about::{self, Purposes};
+use crate::cli::about::Purposes;
 use crate::cli::artifact::Artifact;
 use crate::cli::expiry::{self, Output};
-use crate::cli::explain::template_lines::Template;
-use crate::cli::explain::value_origin::{origin, origins};
+use crate::cli::explain::value_origin::origin;
 use crate::cli::explain::{Kind, Origin};
-use crate::cli::node_entries::{self, NodeEntry};
 use crate::compare::guide::{
-    Guide, GuideChapter, GuideCheck, GuideDeadline, GuideEntry, GuideGroup, GuideOrigin, GuideShown,
-    NodePlace, slug,
+    Guide, GuideChapter, GuideCheck, GuideDeadline, GuideEntry, GuideGroup, GuideOrigin, GuideShown, slug,
 };
 use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::Object;
-use crate::openshift::ignition::OriginKind;
-use crate::openshift::knowledge::{About, BootFact, Chapter, Known, NodeFiles, Purpose};
-use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, LOCK};
+use crate::openshift::knowledge::{About, BootFact, Chapter};
+use crate::openshift::workspace::Env;
 
 /// Identifies the format of the document.
 const SHAPE: &str = "tinderbox-guide/1";
-/// The folder of nodes' configurations.
-const NODES: &str = "ignition/";
 
 /// An entry, and where it belongs.
-struct Placed {
+pub(super) struct Placed {
     chapter: String,
     group: String,
-    entry: GuideEntry,
+    pub(super) entry: GuideEntry,
 }
 
-struct Collector<'a> {
-    found: &'a Artifact,
-    purposes: Purposes<'a>,
-    contents: Contents,
+/// Collects entries. What the user wrote is in `user_files`, nodes are in `nodes`.
+pub(super) struct Collector<'a> {
+    pub(super) found: &'a Artifact,
+    pub(super) purposes: Purposes<'a>,
+    pub(super) contents: Contents,
     facts: BTreeMap<&'a str, (&'a BootFact, bool)>,
-    chapters: Vec<&'a Chapter>,
-    placed: Vec<Placed>,
+    pub(super) chapters: Vec<&'a Chapter>,
+    pub(super) placed: Vec<Placed>,
     /// Entries by derivation and file.
-    known: BTreeMap<(String, String), usize>,
+    pub(super) known: BTreeMap<(String, String), usize>,
     ids: BTreeSet<String>,
 }
 
@@ -72,11 +68,11 @@ pub(super) fn guide(env: Env<'_>) -> Result<Guide> {
 }
 
 impl<'a> Collector<'a> {
-    fn node(&self, at: NodeIndex) -> &'a GraphNode {
+    pub(super) fn node(&self, at: NodeIndex) -> &'a GraphNode {
         &self.found.workspace.graph.nodes()[at]
     }
 
-    fn object(&self, at: NodeIndex) -> Result<Option<Object>> {
+    pub(super) fn object(&self, at: NodeIndex) -> Result<Option<Object>> {
         let done = self.found.done.get(&at);
         Ok(done.map(|done| self.found.store.object(done.output.object)).transpose()?)
     }
@@ -103,35 +99,7 @@ impl<'a> Collector<'a> {
         known.map(check).collect()
     }
 
-    /// What the user wrote, and the lock.
-    fn user_files(&mut self) -> Result<()> {
-        let directory = &self.found.workspace.directory;
-        let mut names = vec![INSTALL_CONFIG.to_owned(), CLUSTER.to_owned(), LOCK.to_owned()];
-        for folder in ["manifests", "patches"] {
-            let root = directory.file(folder);
-            if fs::exists(&root)? {
-                let files = fs::list_kinds(&root)?.into_iter().filter(|(_, is_dir)| !is_dir);
-                names.extend(files.map(|(name, _)| format!("{folder}/{}", name.to_string_lossy())));
-            }
-        }
-        for name in names {
-            let Ok(bytes) = fs::read(&directory.file(&name)) else { continue };
-            let purpose = user_file(&name);
-            let about = vec![About { subject: name.clone(), known: Known::Yours, purpose }];
-            let chapter = if name == LOCK { "pinned" } else { "config" };
-            let file = self.contents.user_file(&name, bytes);
-            let entry = GuideEntry {
-                files: vec![file],
-                kind: "file".to_owned(),
-                command: format!("$EDITOR {name}"),
-                ..self.empty(&name, about)
-            };
-            self.place(chapter, "Files", entry);
-        }
-        Ok(())
-    }
-
-    fn empty(&mut self, title: &str, about: Vec<About>) -> GuideEntry {
+    pub(super) fn empty(&mut self, title: &str, about: Vec<About>) -> GuideEntry {
         GuideEntry {
             id: self.id(title),
             title: title.to_owned(),
@@ -150,7 +118,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn place(&mut self, chapter: &str, group: &str, entry: GuideEntry) -> usize {
+    pub(super) fn place(&mut self, chapter: &str, group: &str, entry: GuideEntry) -> usize {
         let (chapter, group) = (chapter.to_owned(), group.to_owned());
         self.placed.push(Placed { chapter, group, entry });
         self.placed.len() - 1
@@ -230,7 +198,7 @@ impl<'a> Collector<'a> {
             .collect()
     }
 
-    fn meanings(&self, entry: &mut GuideEntry) -> Result<()> {
+    pub(super) fn meanings(&self, entry: &mut GuideEntry) -> Result<()> {
         let (table, release) = (self.found.workspace.knowledge.fields.get()?, self.found.workspace.release());
         for part in &mut entry.parts {
             let (format, name) =
@@ -240,78 +208,6 @@ impl<'a> Collector<'a> {
             part.meaning = table.meaning(release, &format, name).map(str::to_owned);
         }
         Ok(())
-    }
-
-    /// Every entry of every node: a place of what a derivation made, or an entry of its own.
-    fn nodes(&mut self) -> Result<()> {
-        let mut own: BTreeMap<(String, Vec<u8>), usize> = BTreeMap::new();
-        let nodes = &self.found.workspace.cluster.nodes;
-        for name in nodes.iter().map(|node| node.name.clone()) {
-            let at = self.found.workspace.find(&format!("{NODES}{name}"))?;
-            let Some(object) = self.object(at)? else { continue };
-            for one in node_entries::list(&object, Some(self.node(at)))? {
-                let place = NodePlace { node: name.clone(), path: one.on_node() };
-                if let Some(index) = self.made_elsewhere(at, &one) {
-                    self.placed[index].entry.places.push(place);
-                    continue;
-                }
-                let inside = format!("tree{}", one.on_node());
-                let bytes = fs::read(&object.path.join(&inside)).unwrap_or_default();
-                let key = (format!("{} {:?}", one.on_node(), self.is_bootstrap(&name)), bytes.clone());
-                if let Some(index) = own.get(&key) {
-                    self.placed[*index].entry.places.push(place);
-                    continue;
-                }
-                let index = self.node_entry(at, &name, &one, &bytes)?;
-                self.placed[index].entry.places.push(place);
-                own.insert(key, index);
-            }
-        }
-        Ok(())
-    }
-
-    fn is_bootstrap(&self, node: &str) -> bool {
-        use crate::openshift::config::Role;
-        let nodes = &self.found.workspace.cluster.nodes;
-        nodes.iter().any(|known| known.name == node && known.role == Role::Bootstrap)
-    }
-
-    /// The entry of the derivation that made a node's file unchanged.
-    fn made_elsewhere(&self, at: NodeIndex, one: &NodeEntry) -> Option<usize> {
-        let origin = one.origins.iter().find(|origin| origin.kind == OriginKind::Input)?;
-        let edge = self.node(at).inputs.get(&origin.name)?;
-        let paths = [edge.path.as_deref().unwrap_or_default(), &origin.path];
-        let path = paths.into_iter().filter(|path| !path.is_empty()).collect::<Vec<_>>().join("/");
-        let (writer, inside) = about::writer(self.found, edge.node, path);
-        let name = &self.node(writer).name;
-        // What only nodes have, and what their chapters are about.
-        let is_own = ["mco/", "bootstrap-config/", "script/"].iter().any(|own| name.starts_with(own));
-        (!is_own).then(|| self.known.get(&(name.clone(), inside)).copied())?
-    }
-
-    fn node_entry(&mut self, at: NodeIndex, name: &str, one: &NodeEntry, bytes: &[u8]) -> Result<usize> {
-        let text = std::str::from_utf8(bytes).ok().filter(|text| !text.is_empty());
-        let about = self.purposes.entry(name, one, text)?;
-        let path = one.on_node();
-        let node = self.node(at);
-        let is_rendered = one
-            .origins
-            .iter()
-            .any(|origin| matches!(origin.kind, OriginKind::Base | OriginKind::MachineConfig));
-        let wanted = if is_rendered { NodeFiles::Rendered } else { NodeFiles::Ours };
-        let chapter = self.chapters.iter().find(|chapter| chapter.files == Some(wanted));
-        let chapter = chapter.map_or("ignition", |chapter| chapter.id.as_str());
-        let title = if one.kind == "user" { format!("user {}", one.path) } else { path.clone() };
-        let mut entry = GuideEntry {
-            kind: one.kind.to_owned(),
-            recipe: Some(one.from.join(", ")),
-            origins: config_origins(entry_origins(node, one)),
-            command: format!("tinderbox blame {NODES}{name}:{path}"),
-            ..self.empty(&title, about)
-        };
-        self.contents.fill_node_file(one, text, &mut entry);
-        self.meanings(&mut entry)?;
-        Ok(self.place(chapter, area(one, self.is_bootstrap(name)), entry))
     }
 
     /// What ends when, the soonest first.
@@ -343,7 +239,7 @@ impl<'a> Collector<'a> {
             then: "verifiers refuse it".to_owned(),
         }));
         deadlines.sort_by(|one, other| one.at.cmp(&other.at));
-        Ok(deadlines)
+        Ok(together(deadlines))
     }
 
     fn book(self, mut deadlines: Vec<GuideDeadline>) -> Guide {
@@ -379,25 +275,20 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// What determined an entry of a node: fields of templates and of the config.
-fn entry_origins(node: &GraphNode, one: &NodeEntry) -> Vec<Origin> {
-    let mut found = Vec::new();
-    for from in &one.origins {
-        match from.kind {
-            OriginKind::Template => {
-                let template = Template::new(node, &from.name);
-                let all: Vec<usize> = (0..template.lines.len()).collect();
-                found.extend(origins(node, &template, &all));
-            }
-            OriginKind::Config => found.extend(origin(node, &from.name)),
-            _ => {}
+/// What ends at the same time, with the same consequence, as one.
+fn together(deadlines: Vec<GuideDeadline>) -> Vec<GuideDeadline> {
+    let mut merged: Vec<GuideDeadline> = Vec::new();
+    for one in deadlines {
+        match merged.iter_mut().find(|known| known.at == one.at && known.then == one.then) {
+            Some(known) => known.what = format!("{}, {}", known.what, one.what),
+            None => merged.push(one),
         }
     }
-    found
+    merged
 }
 
 /// The config fields among origins, each once.
-fn config_origins(origins: Vec<Origin>) -> Vec<GuideOrigin> {
+pub(super) fn config_origins(origins: Vec<Origin>) -> Vec<GuideOrigin> {
     let mut by_field: BTreeMap<String, Vec<Place>> = BTreeMap::new();
     // Optional fields that nobody set decide nothing.
     let is_set = |one: &Origin| one.kind == Kind::Config && !one.places.is_empty();
@@ -410,124 +301,4 @@ fn config_origins(origins: Vec<Origin>) -> Vec<GuideOrigin> {
         GuideOrigin { from, places }
     };
     by_field.into_iter().map(tidy).collect()
-}
-
-fn user_file(name: &str) -> Purpose {
-    let (purpose, reader, without) = match name {
-        INSTALL_CONFIG => (
-            "OpenShift's own description of the cluster: its name, domain, networks, pull secret and SSH key. It is read, never changed.",
-            "tinderbox; the cluster keeps a copy as ConfigMap kube-system/cluster-config-v1, without the pull secret",
-            "there is nothing to build",
-        ),
-        CLUSTER => (
-            "What install-config has no place for: the release, the machines and their addresses, the VIPs, the gateway.",
-            "tinderbox alone; the cluster never sees it",
-            "there is nothing to build",
-        ),
-        LOCK => (
-            "What the outside world said, pinned: the release by digest, the boot image by SHA-256, the epoch.",
-            "tinderbox, at every build; `lock --update` and `renew` change it",
-            "the next build asks the registry again, and may get another release",
-        ),
-        name if name.starts_with("manifests/") => (
-            "A manifest of your own: bootkube.sh applies it with the others, and it takes part in the render of nodes if the machine-config operator reads its kind.",
-            "bootkube.sh, and whoever watches its kind",
-            "only you know",
-        ),
-        _ => (
-            "A patch of your own: it changes artifacts after they are made, and fails the build if it matches nothing.",
-            "tinderbox",
-            "the artifact is as its recipe makes it",
-        ),
-    };
-    let text = str::to_owned;
-    Purpose { purpose: text(purpose), reader: text(reader), without: text(without), checks: Vec::new() }
-}
-
-/// The heading that a derivation stands under.
-fn group_of(name: &str) -> &'static str {
-    match name.split_once('/').map_or(name, |(folder, _)| folder) {
-        _ if name == "release/crds" => "CRDs",
-        "release" => "The release",
-        "identity" => "Identity",
-        "key" => "Keys",
-        "pki" => "Certificates",
-        "kubeconfig" => "Kubeconfigs",
-        "static-pod" => "Static pods",
-        "bootstrap-config" => "Configuration of the control plane",
-        "mco" => "The render",
-        "ignition" => "Configs",
-        "ignition-id" => "Digests of configs",
-        "infra" => "Network, load balancer, machines",
-        "iso" => "Media",
-        "script" => "The script",
-        "manifest" => "Objects",
-        "user" => "Your own objects",
-        "hand-over" => "Objects that operators adopt",
-        "check" => "What was checked",
-        _ => "The whole",
-    }
-}
-
-fn kind_of(name: &str) -> &'static str {
-    match name.split_once('/').map_or(name, |(folder, _)| folder) {
-        "key" => "key",
-        "pki" => "certificate",
-        "kubeconfig" => "kubeconfig",
-        "static-pod" => "static pod",
-        "script" => "script",
-        "ignition" => "Ignition",
-        "infra" => "infrastructure",
-        "check" => "check",
-        "identity" => "value",
-        _ => "artifact",
-    }
-}
-
-/// The heading that a node's file stands under.
-fn area(one: &NodeEntry, is_bootstrap: bool) -> &'static str {
-    let path = one.on_node();
-    let has = |words: &[&str]| words.iter().any(|word| path.contains(word));
-    match one.kind {
-        _ if is_bootstrap => "On the bootstrap node",
-        "user" => "Users",
-        _ if has(&[
-            "machine-config",
-            "mcs-",
-            "ignition-machine",
-            "firstboot",
-            "rpm-ostree",
-            "zincati",
-            "/etc/mco",
-        ]) =>
-        {
-            "First boot and updates"
-        }
-        _ if has(&[
-            "NetworkManager",
-            "nmstate",
-            "ovs",
-            "openvswitch",
-            "ipsec",
-            "nodeip",
-            "resolv",
-            "keepalived",
-            "coredns",
-            "br-ex",
-            "dnsmasq",
-            "hostname",
-            "node-ip",
-            "primary-ip",
-            "cni",
-            "mtu",
-            "ip-forwarding",
-        ]) =>
-        {
-            "Network"
-        }
-        _ if has(&["crio", "/etc/containers", "/etc/docker", "docker.socket"]) => "CRI-O and images",
-        _ if has(&["sysctl", "modules-load", "/etc/audit"]) => "Kernel",
-        _ if has(&["kube", "node-sizing", "chrony", "system-reserved"]) => "Kubelet",
-        _ => "Everything else",
-    }
 }

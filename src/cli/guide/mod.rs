@@ -2,6 +2,9 @@
 
 mod collect;
 mod contents;
+mod headings;
+mod nodes;
+mod user_files;
 
 use std::process::ExitCode;
 

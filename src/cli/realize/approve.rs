@@ -27,10 +27,10 @@ use crate::realize::approve::{ApprovalReport, Approver, Choice, NodeIdentity, SH
   tinderbox realize approve --server localhost:6443
   tinderbox realize approve worker-0 --key 5f1d0c2e9ab34477     this one, although another key asks for worker-0 too
 
-A node asks twice: for a client certificate, as the user of the bootstrap kubeconfig in its Ignition, and once it has joined
-for a serving certificate, as itself. Only that is approved, with exactly the subject, names, addresses and usages that
+A node asks twice: for a client certificate, as the user of the bootstrap kubeconfig in its Ignition, and once it has joined \
+for a serving certificate, as itself. Only that is approved, with exactly the subject, names, addresses and usages that \
 such a node has. Everything else is reported and left alone: neither approved nor denied. libvirt is not needed.
-If two keys ask for one node, or one asks after another got the certificate, `--key` says which is the node's: the beginning of the
+If two keys ask for one node, or one asks after another got the certificate, `--key` says which is the node's: the beginning of the \
 SHA-256 of its public key, as it is shown. A kubelet that restarts asks with a new key; requests that it has given up do not count.
 Exit codes: 0 done, 1 the API cannot be used, or with `--watch`: nodes are still missing when the time is up.")]
 pub(crate) struct Args {

@@ -26,9 +26,9 @@ use crate::realize::{self, GatherRequest, Gathered, Realizer};
   tinderbox realize gather
   tinderbox realize gather --output /tmp/failed.tar.gz --json
 
-Consoles, journals, containers and static pods' logs of every node, what libvirt and the load balancer say, the plan and the
-status. What does not answer is listed in its `errors.txt`, and stops nothing else. Secrets of the closure, and what looks like a
-key, a token or a password, are masked. Only its owner can read the archive: gather-CLUSTER-TIME.tar.gz, or the file that `-o`
+Consoles, journals, containers and static pods' logs of every node, what libvirt and the load balancer say, the plan and the \
+status. What does not answer is listed in its `errors.txt`, and stops nothing else. Secrets of the closure, and what looks like a \
+key, a token or a password, are masked. Only its owner can read the archive: gather-CLUSTER-TIME.tar.gz, or the file that `-o` \
 names, which must not exist yet.")]
 pub(crate) struct Args {
     #[command(flatten)]

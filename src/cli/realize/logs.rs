@@ -27,7 +27,7 @@ use crate::realize::NodeLog;
   tinderbox realize logs master-0 etcd --lines 100     every container of a static pod, with headings
   tinderbox realize logs worker-0 NetworkManager.service
 
-Logs over SSH: bootkube, kubelet, crio; etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
+Logs over SSH: bootkube, kubelet, crio; etcd, kube-apiserver, kube-controller-manager, kube-scheduler, \
 cluster-version-operator, kube-proxy; ignition; all; and units of any name.")]
 pub(crate) struct Args {
     /// The node

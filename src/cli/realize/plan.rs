@@ -17,8 +17,8 @@ use crate::realize::{Obstacle, RealizePlan, StepAction};
   tinderbox realize plan
   tinderbox realize plan --json
 
-The host is the one of `libvirt.uri` in cluster.yaml: `qemu:///system` (the default), `qemu:///session`, or another
-machine with `qemu+ssh://user@host/system`. Only what this cluster made is ever changed: it knows its network, pool and
+The host is the one of `libvirt.uri` in cluster.yaml: `qemu:///system` (the default), `qemu:///session`, or another \
+machine with `qemu+ssh://user@host/system`. Only what this cluster made is ever changed: it knows its network, pool and \
 machines by their UUIDs, which are derived from the seed.
 Exit codes: 0 nothing stands in the way, 1 something does.")]
 pub(crate) struct Args {

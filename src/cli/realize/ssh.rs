@@ -26,7 +26,7 @@ use crate::realize::{Realizer, SshRoute};
   tinderbox realize ssh master-0 -- sudo crictl ps -a
   tinderbox realize ssh master-0 --print               only the command
 
-Host keys are kept in `.realize/known_hosts` of the cluster directory; a recreated machine is a new host. If libvirt is
+Host keys are kept in `.realize/known_hosts` of the cluster directory; a recreated machine is a new host. If libvirt is \
 on another machine (`qemu+ssh://`), that one is the jump host. The exit status is that of `ssh`.")]
 pub(crate) struct Args {
     /// The node

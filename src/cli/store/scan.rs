@@ -19,7 +19,7 @@ use crate::openshift::workspace::{
   tinderbox store scan                     the store, cluster.lock, cluster.yaml, result/
   tinderbox store scan events.jsonl site/  and these
 
-Searches for private keys, passwords, tokens, the pull secret and the seed: as they are, in base64 (also twice), hex,
+Searches for private keys, passwords, tokens, the pull secret and the seed: as they are, in base64 (also twice), hex, \
 URL encoding and JSON strings. What is compressed (image layers) is not opened. Values are never shown.
 Exit codes: 0 clean, 1 something was found or could not be read.")]
 pub(crate) struct Args {

@@ -7,6 +7,7 @@ use crate::base::hint::Place;
 use crate::compare::page::{
     Markup, Page, Tone, code, deadline, el, facts, finder, fold, link, listing, note, section, table, tag,
 };
+use crate::compare::parts::Part;
 use crate::openshift::knowledge::{About, Known};
 
 const STYLE: &str = include_str!("guide.css");
@@ -81,7 +82,7 @@ impl<'g> Index<'g> {
         let rows = chapter
             .deadlines
             .iter()
-            .map(|one| vec![deadline(&one.at), Markup::from(&one.what), Markup::from(&one.then)]);
+            .map(|one| vec![deadline(&one.at), Markup::from(&one.what), inline(&one.then)]);
         let ends = (!chapter.deadlines.is_empty()).then(|| table(&["Ends", "What", "Then"], rows));
         let groups: Markup = chapter
             .groups
@@ -103,7 +104,7 @@ impl<'g> Index<'g> {
     fn all_checks(&self) -> Markup {
         let rows = self.checks.values().map(|check| {
             let name = el("span", &[("id", &format!("check-{}", check.name))], code(&check.name));
-            vec![name, Markup::from(&check.rule), Markup::from(&check.breaks)]
+            vec![name, inline(&check.rule), inline(&check.breaks)]
         });
         let title = el("h3", &[], "Checks");
         [title, table(&["Check", "What must hold", "What breaks at boot otherwise"], rows)].into()
@@ -155,7 +156,7 @@ impl<'g> Index<'g> {
         });
         let checks = entry.checks.iter().map(|check| {
             let name = link(&format!("check-{}", check.name), code(&check.name));
-            el("div", &[], [name, Markup::from(format!(": {}", check.rule))])
+            el("div", &[], [name, ": ".into(), inline(&check.rule)])
         });
         let users = entry.goes_into.iter().map(|name| match self.derivations.get(name.as_str()) {
             Some(id) => link(id, code(name)),
@@ -196,13 +197,7 @@ impl<'g> Index<'g> {
                 (comment, "") => inline(comment),
                 (comment, meaning) => [inline(comment), " ".into(), note(inline(meaning))].into(),
             };
-            let lines: Vec<&str> = part.part.value.lines().collect();
-            let value = match lines.as_slice() {
-                [] => Markup::default(),
-                [only] if only.len() < 400 => code(only),
-                more => fold(None, false, note(format!("{} lines", more.len())), listing(&part.part.value)),
-            };
-            vec![code(&part.part.name), value, words]
+            vec![code(&part.part.name), value_of(&part.part), words]
         });
         let summary = [Markup::from("Part by part "), note(parts.len().to_string())];
         fold(None, false, summary, table(&["Part", "Value", "Meaning"], rows))
@@ -219,6 +214,24 @@ impl<'g> Index<'g> {
             fold(None, false, [code(&file.path), count, said.into()], content)
         };
         entry.files.iter().map(one).collect()
+    }
+}
+
+/// A value: as it is if it is short, item by item if it is a list, else behind a line that opens.
+fn value_of(part: &Part) -> Markup {
+    /// A longer list opens.
+    const FEW: usize = 24;
+    if let Some(items) = part.items() {
+        let count = items.len();
+        let items: Markup = items.into_iter().map(|item| el("li", &[], code(item))).collect();
+        let list = el("ul", &[("class", "items")], items);
+        return if count <= FEW { list } else { fold(None, false, note(format!("{count} items")), list) };
+    }
+    let lines: Vec<&str> = part.value.lines().collect();
+    match lines.as_slice() {
+        [] => Markup::default(),
+        [only] if only.len() < 400 => code(only),
+        more => fold(None, false, note(format!("{} lines", more.len())), listing(&part.value)),
     }
 }
 

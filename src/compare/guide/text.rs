@@ -66,8 +66,16 @@ pub(crate) fn entries(found: &[&GuideEntry]) -> Vec<Line> {
         lines.extend(facts(entry));
         for part in &entry.parts {
             let meaning = part.meaning.as_deref().unwrap_or(&part.part.comment);
-            let first = part.part.value.lines().next().unwrap_or_default();
-            lines.push(fact("part", format!("{} = {first}", part.part.name)));
+            match part.part.items() {
+                Some(items) => {
+                    lines.push(fact("part", &part.part.name));
+                    lines.extend(items.into_iter().map(|item| line(LineKind::Content, 17, item)));
+                }
+                None => {
+                    let first = part.part.value.lines().next().unwrap_or_default();
+                    lines.push(fact("part", format!("{} = {first}", part.part.name)));
+                }
+            }
             if !meaning.is_empty() {
                 lines.push(line(LineKind::Prose, 15, meaning));
             }

@@ -21,6 +21,7 @@ pub(super) fn parts(text: &str) -> Vec<Part> {
             value,
             lines: (line, line),
             comment: String::new(),
+            is_list: name == "names",
         };
         certificate_fields(one).into_iter().filter(|(_, value)| !value.is_empty()).map(part)
     };
@@ -47,7 +48,7 @@ fn certificate_fields(one: &Certificate) -> Vec<(&'static str, String)> {
         ("serial", one.serial()),
         ("valid from", rfc3339(one.not_before())),
         ("valid until", rfc3339(one.not_after())),
-        ("names", names.collect::<Vec<_>>().join(", ")),
+        ("names", names.collect::<Vec<_>>().join("\n")),
         ("authority", authority),
         ("shown as", shown_as.to_owned()),
         ("key usage", usages),

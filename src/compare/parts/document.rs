@@ -16,6 +16,7 @@ pub(super) fn kubeconfig(text: &str) -> Vec<Part> {
         value,
         lines: (line, line),
         comment: String::new(),
+        is_list: false,
     };
     let mut parts = Vec::new();
     for (list, inside) in [("clusters", "cluster"), ("users", "user"), ("contexts", "context")] {
@@ -63,6 +64,7 @@ pub(super) fn ignition(text: &str) -> Vec<Part> {
         value: list.join("\n"),
         lines: (0, 0),
         comment: String::new(),
+        is_list: true,
     };
     let first = ("ignition", vec![format!("version {version}")]);
     [first].into_iter().chain(lists).filter(|(_, list)| !list.is_empty()).map(of).collect()

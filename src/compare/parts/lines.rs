@@ -23,6 +23,7 @@ pub(super) fn unit(text: &str) -> Vec<Part> {
                 value: value.to_owned(),
                 lines: (first + 1, at + 1),
                 comment: comment_above(&lines, first + 1),
+                is_list: false,
             });
         }
         at += 1;
@@ -50,11 +51,12 @@ pub(super) fn haproxy(text: &str) -> Vec<Part> {
                 value: words[1..].join(" "),
                 lines: (at + 1, at + 1),
                 comment,
+                is_list: false,
             });
         } else {
             block = Some(parts.len());
             let name = words.join(" ");
-            parts.push(Part { name, value: String::new(), lines: (at + 1, at + 1), comment });
+            parts.push(Part { name, value: String::new(), lines: (at + 1, at + 1), comment, is_list: false });
         }
     }
     parts
@@ -69,7 +71,13 @@ pub(super) fn script(text: &str) -> Vec<Part> {
     if !head.is_empty() {
         let last = head.len() + 1;
         let value = head.join("\n");
-        parts.push(Part { name: "script".to_owned(), value, lines: (2, last), comment: String::new() });
+        parts.push(Part {
+            name: "script".to_owned(),
+            value,
+            lines: (2, last),
+            comment: String::new(),
+            is_list: false,
+        });
     }
     let mut at = 0;
     while at < lines.len() {
@@ -80,6 +88,7 @@ pub(super) fn script(text: &str) -> Vec<Part> {
                 value: lines[at..=at + length].join("\n"),
                 lines: (at + 1, at + length + 1),
                 comment: comment_above(&lines, at + 1),
+                is_list: false,
             });
             at += length;
         }
@@ -111,6 +120,7 @@ pub(super) fn xml(text: &str) -> Vec<Part> {
                 value: line.to_owned(),
                 lines: (at + 1, at + 1),
                 comment: std::mem::take(&mut comment),
+                is_list: false,
             };
             if line.ends_with("/>") || line.contains("</") {
                 path.pop();

@@ -27,6 +27,17 @@ pub(crate) struct Part {
     /// The comment above it; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) comment: String,
+    /// Whether each line of the value is an item of a list.
+    #[serde(skip)]
+    pub(crate) is_list: bool,
+}
+
+impl Part {
+    /// The items of a list with more than one.
+    pub(crate) fn items(&self) -> Option<Vec<&str>> {
+        let items: Vec<&str> = self.value.lines().collect();
+        (self.is_list && items.len() > 1).then_some(items)
+    }
 }
 
 /// How an artifact is written.

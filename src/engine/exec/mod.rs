@@ -114,7 +114,7 @@ pub enum ExecError {
     #[error("`{name}` cannot be stored")]
     Store { name: String, source: StoreError },
     /// The disk did not accept the output.
-    #[error("`{name}` cannot be made durable")]
+    #[error("`{name}` cannot be synced to the disk")]
     Sync {
         name: String,
         /// Shared by all outputs of one sync.

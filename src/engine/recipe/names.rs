@@ -40,7 +40,7 @@ impl Names<'_> {
         while let Some((before, name, after)) = self.next(rest) {
             let Value::Text(value) = self.find(name)? else {
                 let hint = format!("write `\"{{{name}}}\"` and nothing else");
-                return Err((format!("`{{{name}}}` is not a text"), Some(hint)));
+                return Err((format!("`{{{name}}}` is not a string, and cannot be part of one"), Some(hint)));
             };
             done.push_str(before);
             done.push_str(value);
@@ -161,11 +161,11 @@ mod tests {
         ");
         insta::assert_snapshot!(problem("a/x:in/{part.new}", "1"), @"y.toml:6: inputs.i: `{part.new}`: knowledge/part.toml has no `new` for 1.2");
         insta::assert_snapshot!(problem("a/x:in/{prt.pod}", "1"), @r"
-        y.toml:6: inputs.i: `{prt.pod}` stands for nothing
+        y.toml:6: inputs.i: `{prt.pod}` is not defined
           hint: did you mean `part`?
         ");
         insta::assert_snapshot!(problem("a/x", "'x{part.all}'"), @r#"
-        y.toml: params.p: `{part.all}` is not a text
+        y.toml: params.p: `{part.all}` is not a string, and cannot be part of one
           hint: write `"{part.all}"` and nothing else
         "#);
     }

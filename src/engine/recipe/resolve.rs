@@ -239,7 +239,10 @@ impl Connector<'_> {
     ) {
         let place = || recipe.place(spec.line, format!("inputs.{alias}"));
         if recipe.config.contains_key(alias) || alias.contains('/') {
-            problems.push(Problem::new(place(), format!("`{alias}` is a config alias too, or has a `/`")));
+            problems.push(Problem::new(
+                place(),
+                format!("`{alias}` is also an alias of `[config]`, or contains a `/`"),
+            ));
             return;
         }
         let text = match self.names.text(&substitute(&spec.text, draft.each.as_ref())) {
@@ -253,7 +256,7 @@ impl Connector<'_> {
             let name = rest.split('}').next().unwrap_or_default();
             let table = name.split('.').next().unwrap_or_default();
             let hint = did_you_mean(table, self.names.tables().chain(["node", "each"]));
-            problems.push(Problem::new(place(), format!("`{{{name}}}` stands for nothing")).hint(hint));
+            problems.push(Problem::new(place(), format!("`{{{name}}}` is not defined")).hint(hint));
             return;
         }
         let (wanted, path) =
@@ -287,11 +290,11 @@ impl Connector<'_> {
             }
             if from.impure {
                 let message = format!(
-                    "`{}` needs `{}`, which is impure ({}): it may give something else each time",
+                    "`{}` needs `{}`, which is impure ({}): its output may differ each time",
                     draft.name, input.name, from.shown
                 );
-                let hint = "look at it with `tinderbox build` and `show`; build on something that is pure"
-                    .to_owned();
+                let hint =
+                    "use a pure input; impure ones are only for `tinderbox build` and `show`".to_owned();
                 problems.push(Problem::new(place(), message).hint(hint));
             }
             match &input.absent {
@@ -398,7 +401,7 @@ impl Connector<'_> {
         problems: &mut Problems,
     ) {
         if made.params.contains_key(name) {
-            let message = format!("`params.{name}` is taken: use the table `[{name}]`");
+            let message = format!("`params.{name}` is reserved: use the table `[{name}]`");
             problems.push(Problem::new(recipe.place(1, "params"), message));
         } else if !table.is_empty() {
             made.params.insert(name.to_owned(), Value::Map(table));

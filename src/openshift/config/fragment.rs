@@ -304,6 +304,11 @@ impl Walk<'_> {
             _ => (false, None),
         };
         let Some(scalar) = kind.parse(&text, plain) else {
+            if text.is_empty() {
+                let message = format!("it is empty, and must be {}", kind.expectation());
+                self.report(path, line, message, Some("leave it out, or give it a value".to_owned()));
+                return None;
+            }
             let shown = if secret || has_login(&text) { "this".to_owned() } else { shown(&text) };
             self.report(path, line, format!("{shown} is not {}", kind.expectation()), hint);
             return None;

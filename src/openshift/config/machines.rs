@@ -73,3 +73,27 @@ fn report(
         format!("at least {wants}; `checks: {{disabled: [machine-size]}}` goes below, for a lab"),
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rule that `check --list` and the guide show has the numbers that are judged by.
+    #[test]
+    fn the_boot_fact_has_these_numbers() {
+        let told = |role| {
+            let Minimum { vcpus, memory_gib, disk_gb, .. } = Minimum::of(role);
+            (vcpus, memory_gib, disk_gb)
+        };
+        let (vcpus, memory, disk) = told(Role::Master);
+        assert_eq!(told(Role::Bootstrap), (vcpus, memory, disk), "the rule names them together");
+        let workers = told(Role::Worker);
+        let rule = format!(
+            "rule = \"bootstrap and masters have at least {vcpus} CPUs, {memory} GiB of memory and a disk of {disk} GB; \
+             workers {} CPUs, {} GiB and {} GB\"",
+            workers.0, workers.1, workers.2
+        );
+        let facts = include_str!("../../../recipes/knowledge/boot-facts.toml");
+        assert!(facts.contains(&rule), "{rule}");
+    }
+}

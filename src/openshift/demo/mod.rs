@@ -108,6 +108,11 @@ pub fn versions() -> &'static [&'static str] {
     &NAMES
 }
 
+/// Those with the suffix `-okd`.
+pub(crate) fn okd_versions() -> &'static [&'static str] {
+    &OKD
+}
+
 /// The demo release of this version (`4.18`, `4.18-multi`, `4.18-okd`), if it exists. Assembles nothing yet.
 pub fn open(version: &str) -> Option<Demo> {
     let exists = |known: &&Version| known.variant != Variant::Okd || OKD.contains(&known.name);

@@ -1,10 +1,14 @@
 //! `boot-images.toml`: the contents of the image that a node boots first.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::release::Release;
 use super::table::{RawRows, Row, Source, Table, TableFile};
 use crate::base::hint::Problems;
+use crate::base::value::Value;
+use crate::engine::recipe::NameTable;
 
 /// The table, and what a bootstrap node needs.
 #[derive(Debug, Clone)]
@@ -79,6 +83,14 @@ impl TableFile for BootImages {
 }
 
 impl BootImages {
+    /// The value of `{boot-image.programs}` in recipes: what the bootstrap node looks for in its image.
+    pub(super) fn names(&self, file: &str) -> NameTable {
+        let programs =
+            self.bootstrap.needs.iter().map(|name| Value::from(format!("/usr/bin/{name}").as_str()));
+        let values = [("programs".to_owned(), Value::List(programs.collect()))];
+        NameTable { file: file.to_owned(), values: values.into(), absent: BTreeMap::new() }
+    }
+
     /// The derivation that brings what an image lacks, in releases that have it.
     pub(crate) fn overlay(&self) -> &str {
         &self.bootstrap.overlay

@@ -201,6 +201,7 @@ impl Knowledge {
     ) -> Result<BTreeMap<&'static str, NameTable>, Problems> {
         let admission = self.admission.get()?.names(&self.admission.source.shown, release);
         let annotations = self.annotations.get()?.names(&self.annotations.source.shown, release);
+        let boot_image = self.boot_images.get()?.names(&self.boot_images.source.shown);
         let [check, checks] = self.boot_facts.get()?.names(&self.boot_facts.source.shown, release);
         let component = self.components.get()?.names(&self.components.source.shown, release, stream);
         let mco = self.mco_kinds.get()?.names(&self.mco_kinds.source.shown, release);
@@ -210,6 +211,7 @@ impl Knowledge {
         let tables = [
             ("admission", admission),
             ("annotations", annotations),
+            ("boot-image", boot_image),
             ("check", check),
             ("checks", checks),
             ("component", component),

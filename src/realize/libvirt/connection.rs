@@ -140,12 +140,14 @@ fn foreign_driver(uri: &str) -> Option<&str> {
     (driver != "qemu").then_some(driver)
 }
 
-/// virsh's error lines without their prefix and without the generic first line.
+/// virsh's error lines without their prefix, without the generic first line, and without what polkit's agent says on a
+/// terminal if there is no polkit: virsh starts that agent before it connects, whatever becomes of the connection.
 pub(super) fn message(output: &ProcessOutput) -> String {
     let lines = output.stderr.lines().map(|line| line.trim_start_matches("error: ").trim());
-    let told: Vec<&str> = lines
-        .filter(|line| !line.is_empty() && !line.contains("failed to connect to the hypervisor"))
-        .collect();
+    let noise =
+        ["failed to connect to the hypervisor", "Authorization not available. Check if polkit service"];
+    let told: Vec<&str> =
+        lines.filter(|line| !line.is_empty() && !noise.iter().any(|noise| line.contains(noise))).collect();
     if told.is_empty() { "no error message".to_owned() } else { told.join("; ") }
 }
 
@@ -153,19 +155,20 @@ pub(super) fn message(output: &ProcessOutput) -> String {
 fn refused(uri: &str, message: &str) -> LibvirtError {
     let (uri, message) = (uri.to_owned(), message.to_owned());
     let says = |parts: &[&str]| parts.iter().any(|part| message.to_lowercase().contains(part));
-    // ssh first: it uses some of the socket's phrases too.
-    let of_ssh = [
+    // The network first: ssh and TCP use some of the socket's phrases too.
+    let of_network = [
         "(publickey",
         "host key verification",
         "could not resolve",
         "timed out",
         "no route",
         "ssh: connect to host",
+        "unable to connect to server at",
     ];
     let no_socket = ["no such file or directory", "connection refused", "cannot find libvirtd"];
     if says(&["no connection driver", "unable to parse uri", "unsupported configuration", "invalid uri"]) {
         LibvirtError::Unsupported { uri, message }
-    } else if says(&of_ssh) {
+    } else if says(&of_network) {
         LibvirtError::Unreachable { uri, message }
     } else if says(&no_socket) && !says(&["polkit"]) {
         LibvirtError::NotRunning { uri, message }
@@ -219,6 +222,7 @@ mod tests {
                 "Cannot recv data: ssh: connect to host lab port 22: Connection refused: Connection reset by peer",
                 "unreachable",
             ),
+            ("unable to connect to server at 'lab:16509': Connection refused", "unreachable"),
             ("no connection driver available for lxx:///", "unsupported"),
             ("internal error: Unable to parse URI qemu:system", "unsupported"),
         ] {

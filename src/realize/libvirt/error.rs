@@ -79,6 +79,9 @@ impl Hint for LibvirtError {
             Self::Unreachable { uri, message } if message.contains("Could not resolve") => {
                 format!("check the host's name in `libvirt.uri`, then try `virsh -c {uri} list`")
             }
+            Self::Unreachable { uri, message } if message.contains("unable to connect to server") => {
+                format!("check that the host is up and that its libvirt listens there, then try `virsh -c {uri} list`")
+            }
             Self::Unreachable { uri, .. } => format!("try `virsh -c {uri} list`"),
             Self::Unsupported { .. } => {
                 "set `libvirt.uri` in cluster.yaml to `qemu:///system`, or to `qemu+ssh://USER@HOST/system` for another machine"

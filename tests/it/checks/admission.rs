@@ -79,7 +79,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 "path = \"/var/log/kube-apiserver\"\nmode = \"0755\"",
             )],
         ),
-        "others than root can read the audit log",
+        "users other than root can read the audit log",
     ),
     (
         "scc-before-pivot",
@@ -101,7 +101,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         Patch(
             "target: {kind: ClusterRoleBinding, name: 'system:openshift:controller:namespace-security-allocation-controller'}\npatch: [{op: replace, path: /subjects/0/namespace, value: default}]\n",
         ),
-        "no ClusterRoleBinding gives `system:openshift:controller:namespace-security-allocation-controller` to ServiceAccount `openshift-infra/namespace-security-allocation-controller`",
+        "no ClusterRoleBinding grants `system:openshift:controller:namespace-security-allocation-controller` to ServiceAccount `openshift-infra/namespace-security-allocation-controller`",
     ),
 ];
 

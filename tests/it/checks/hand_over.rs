@@ -2,6 +2,7 @@
 
 use super::Change::{Edit, Patch, Recipe};
 use super::{Mutation, each_is_found, first_of_each};
+use crate::harness::Workspace;
 
 pub(super) const MUTATIONS: &[Mutation] = &[
     (
@@ -44,7 +45,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "51-hand-over/admin-kubeconfig-client-ca.toml",
             &[("pki/kubernetes-ca:kubernetes-ca.crt", "pki/root-ca:root-ca.crt")],
         ),
-        "it has not the issuer of `admin.crt`, `CN=kubernetes-ca`: the admin kubeconfig dies",
+        "it lacks the issuer of `admin.crt`, `CN=kubernetes-ca`: the admin kubeconfig dies",
     ),
     (
         "hand-over-objects",
@@ -59,7 +60,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "51-hand-over/kube-apiserver-aggregator-client-ca.toml",
             &[("pki/front-proxy-ca:front-proxy-ca.crt", "pki/etcd-ca:etcd-ca.crt")],
         ),
-        "it has not the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: after a late boot the masters' API servers",
+        "it lacks the issuer of `front-proxy-client.crt`, `CN=front-proxy-ca`: after a late boot the masters' API servers",
     ),
     (
         "hand-over-trust",
@@ -68,7 +69,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "51-hand-over/csr-controller-signer-ca.toml",
             &[("pki/kubernetes-ca:kubernetes-ca.crt", "pki/kubelet-ca:kubelet-ca.crt")],
         ),
-        "it has not `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused",
+        "it lacks `kubernetes-ca.crt`: kubelet certificates issued during bootstrap are refused",
     ),
     (
         "hand-over-trust",
@@ -185,4 +186,25 @@ mod host {
     fn each_check_finds_its_other_mutations() {
         super::each_is_found(&super::first_of_each(super::MUTATIONS).1);
     }
+}
+
+/// An object `cluster` of the user's own needs an override; the hint has the patch that adds it.
+#[test]
+fn the_hint_makes_an_object_of_the_users_unmanaged() {
+    let ws = Workspace::example().prebuilt();
+    ws.write(
+        "manifests/node.yaml",
+        "apiVersion: config.openshift.io/v1\nkind: Node\nmetadata: {name: cluster}\nspec: {workerLatencyProfile: MediumUpdateAverageReaction}\n",
+    );
+    let said = ws.run(&["build", "-q"]);
+    assert!(said.contains("spec.overrides: Node `cluster` is not among them"), "{said}");
+    let hint = said.lines().find(|line| line.contains("of your own, add a file to patches/")).unwrap();
+    let pieces: Vec<&str> = hint.split('`').collect();
+    let patch = pieces.iter().filter(|one| one.starts_with("target: ") || one.starts_with("patch: "));
+    let patch: Vec<&str> = patch.copied().collect();
+    assert_eq!(patch.len(), 2, "{hint}");
+    ws.write("patches/10-node.yaml", &(patch.join("\n") + "\n"));
+    ws.build(&[]);
+    let version = std::fs::read_to_string(ws.dir.join("result/manifests/cvo-overrides.yaml")).unwrap();
+    assert!(version.contains("kind: Node\n"), "{version}");
 }

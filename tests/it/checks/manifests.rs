@@ -73,7 +73,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         Patch(
             "target: {kind: ClusterRoleBinding, name: tinderbox-node-bootstrapper}\npatch: {roleRef: {name: 'system:node'}}\n",
         ),
-        "no ClusterRoleBinding gives `system:node-bootstrapper` to group `system:bootstrappers`",
+        "no ClusterRoleBinding grants `system:node-bootstrapper` to group `system:bootstrappers`",
     ),
     (
         "bootstrapper-rbac",
@@ -99,7 +99,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         Patch(
             "target: {kind: ClusterRoleBinding, name: tinderbox-kubelet-api-admin}\npatch: [{op: replace, path: /subjects/0/name, value: 'system:admin'}]\n",
         ),
-        "no ClusterRoleBinding gives `system:kubelet-api-admin` to user `system:kube-apiserver`",
+        "no ClusterRoleBinding grants `system:kubelet-api-admin` to user `system:kube-apiserver`",
     ),
     (
         "cluster-config-v1",
@@ -236,7 +236,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         Patch(
             "target: {kind: Network, group: operator.openshift.io}\npatch: {spec: {serviceNetwork: [172.31.0.0/16]}}\n",
         ),
-        "spec.serviceNetwork: it is not that of the other Network",
+        "spec.serviceNetwork: it differs from that of the other Network",
     ),
     // What one object says of another.
     (

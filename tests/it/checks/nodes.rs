@@ -147,12 +147,12 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         ),
         "ignition/bootstrap: kubelet.service: it has `--kubeconfig`",
     ),
-    ("duplicate-path", &[], Files(&WORKER_TWICE), "ignition/worker-0: /etc/a: it is there twice"),
+    ("duplicate-path", &[], Files(&WORKER_TWICE), "ignition/worker-0: /etc/a: it is written twice"),
     (
         "duplicate-path",
         &["kubelet-ca", "node-credentials", "pause-image"],
         Files(&WORKER_BELOW),
-        "ignition/worker-1: /etc/a/b: `/etc/a`, which it is below, is no directory",
+        "ignition/worker-1: /etc/a/b: `/etc/a`, its parent, is not a directory",
     ),
     (
         "flag-files-exist",
@@ -384,7 +384,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         "systemd-units",
         &["bootkube-path"],
         Recipe("65-ignition/bootkube.service.j2", &[("[Service]", "[Servise]")]),
-        "ignition/bootstrap: bootkube.service: [Servise] is no section of such a unit",
+        "ignition/bootstrap: bootkube.service: [Servise] is not a section of such a unit",
     ),
     (
         "master-label",

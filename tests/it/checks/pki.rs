@@ -75,7 +75,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             "24-pki/kubelet-client-ca-bundle.crt.j2",
             &[("{{ kubernetes[\"kubernetes-ca-bundle.crt\"] | replace(first, \"\") }}", "")],
         ),
-        "kubelet-client-ca-bundle.crt: it has `CN=kubernetes-ca`, and not its issuer `CN=root-ca`",
+        "kubelet-client-ca-bundle.crt: it contains `CN=kubernetes-ca`, but not its issuer `CN=root-ca`",
     ),
     (
         "ca-path-length",
@@ -106,7 +106,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 "signing-cert-file=/etc/kubernetes/secrets/kubelet-ca.crt",
             )],
         ),
-        "kubernetes-ca.key: `kubelet-ca.crt` is not of this key",
+        "kubernetes-ca.key: `kubelet-ca.crt` does not belong to this key",
     ),
     (
         "signer-present",
@@ -118,7 +118,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 "signing-key-file=/etc/kubernetes/secrets/kubelet-ca.key",
             )],
         ),
-        "kubelet-ca.key: it is no key of an authority that the bootstrap node has",
+        "kubelet-ca.key: it is not the key of an authority that the bootstrap node has",
     ),
     (
         "signer-present",

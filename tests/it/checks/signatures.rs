@@ -51,7 +51,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         "image-signatures",
         &[],
         seen!("images = 1\nplaces = [\"demo.invalid/openshift/release\"]"),
-        "components only 0 were looked at",
+        "only 0 of ",
     ),
     // A mirror that came after the lock.
     (

@@ -97,7 +97,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 "--cert-file=/etc/kubernetes/secrets/etcd-serving.crt",
             )],
         ),
-        "`/etc/kubernetes/bootstrap-secrets/etcd-serving.crt` of `--cert-file` is a file that nothing makes",
+        "`/etc/kubernetes/bootstrap-secrets/etcd-serving.crt` of `--cert-file` is a file that nothing creates",
     ),
     (
         "flag-files-exist",
@@ -109,7 +109,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 "--kubeconfig=/etc/kubernetes/kubeconfigs/scheduler.",
             )],
         ),
-        "`/etc/kubernetes/kubeconfigs/scheduler.kubeconfig` of `--kubeconfig` is a file that nothing makes",
+        "`/etc/kubernetes/kubeconfigs/scheduler.kubeconfig` of `--kubeconfig` is a file that nothing creates",
     ),
     (
         "flag-files-exist",

@@ -104,6 +104,34 @@ fn verbs_are_complete() {
     }
 }
 
+/// Prose in help texts is broken by the terminal's width alone: a line that ends early, in the middle of a sentence, has a
+/// break of the source in it.
+#[test]
+fn help_is_wrapped_by_the_terminal_alone() {
+    let mut verbs: Vec<Vec<String>> = vec![Vec::new()];
+    let mut seen = 0;
+    while let Some(verb) = verbs.pop() {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_tinderbox")).args(&verb).arg("--help").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.windows(2) {
+            let [line, next] = [pair[0], pair[1]];
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+            let word = next.split(' ').next().unwrap_or_default();
+            let had_room = line.chars().count() + 1 + word.chars().count() <= 100;
+            let is_broken = is_prose(line) && is_prose(next) && had_room && !line.ends_with('.');
+            assert!(!is_broken, "{verb:?}: {line}\n{next}");
+        }
+        seen += 1;
+        let list = text.split_once("Commands:\n").map_or("", |(_, rest)| rest.split_once("\n\n").unwrap().0);
+        let below = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        let below = below.filter(|name| !name.is_empty() && *name != "help");
+        verbs.extend(below.map(|name| [verb.as_slice(), &[name.to_owned()]].concat()));
+    }
+    assert!(seen > 40, "{seen}");
+}
+
 /// The graph in recipes/README.md is the one that `tinderbox graph` prints for the example, and its table has every stage.
 #[test]
 fn the_recipes_graph_is_true() {

@@ -17,6 +17,22 @@ use crate::harness::left_out;
 /// The longest that one answer may take, on a machine that does ten other things.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Texts whose ground is too like their colour: less than 4.5 to 1.
+const FAINT: &str = "(() => {
+  const context = Object.assign(document.createElement('canvas'), {width: 1, height: 1}).getContext('2d', {willReadFrequently: true});
+  const rgb = (color) => { context.clearRect(0, 0, 1, 1); context.fillStyle = color; context.fillRect(0, 0, 1, 1); return [...context.getImageData(0, 0, 1, 1).data]; };
+  const light = (color) => { const [r, g, b] = rgb(color).map((one) => one / 255).map((one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = (one) => { for (let at = one; at; at = at.parentElement) { const color = getComputedStyle(at).backgroundColor; if (rgb(color)[3] === 255) return color; } return 'white'; };
+  const faint = [];
+  for (const one of document.querySelectorAll('main *, header *, nav *')) {
+    const has = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!has || one.closest('svg') || !one.checkVisibility() || one.matches(':disabled')) continue;
+    const [a, b] = [light(getComputedStyle(one).color), light(ground(one))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) faint.push(`${one.className || one.tagName}: ${one.textContent.slice(0, 30)}`);
+  }
+  return faint.slice(0, 5).join('|');
+})()";
+
 /// A browser with one page.
 pub(crate) struct Browser {
     child: Child,
@@ -125,6 +141,17 @@ impl Browser {
     pub(crate) fn text(&self, expression: &str) -> String {
         let found = self.eval(expression);
         found.as_str().unwrap_or_else(|| panic!("{expression}: {found}")).to_owned()
+    }
+
+    /// Texts that are too faint on their ground; empty if all can be read.
+    pub(crate) fn faint(&self) -> String {
+        self.text(FAINT)
+    }
+
+    /// How many pixels the page is wider than its window.
+    pub(crate) fn beyond(&self) -> i64 {
+        let width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        self.eval(width).as_i64().unwrap()
     }
 
     /// Waits until an expression is true, looking at every frame.

@@ -6,6 +6,7 @@ mod check;
 mod crash;
 pub(crate) mod emulation;
 mod escape;
+mod guide_page;
 mod iso;
 mod packages;
 mod page;

@@ -121,7 +121,7 @@ fn the_lock_decides() {
     ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.17");
     insta::assert_snapshot!(ws.run(&["lock"]), @"
     [stderr]
-    error: no demo release 4.17; this build has 4.18, 4.19, 4.20, 4.21, 4.22, 4.23, 5.0, each also with `-multi`, up to 4.22 with `-okd`
+    error: no demo release 4.17; this build has 4.18, 4.19, 4.20, 4.21, 4.22, 4.23, 5.0, each also with `-multi`, up to 4.23 with `-okd`
     [exit 1]
     ");
 }

@@ -8,7 +8,7 @@ mod interrupt;
 mod mistakes;
 mod secrets;
 mod silent;
-mod terminal;
+pub(crate) mod terminal;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

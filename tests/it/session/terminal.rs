@@ -7,7 +7,7 @@ use crate::harness::Workspace;
 
 /// Runs a verb on a terminal of so many columns, through `script` of Debian's bsdutils; stdout and stderr are both on it.
 /// Returns what is shown, without colours and what the live view erased.
-fn on_terminal(ws: &Workspace, columns: usize, args: &[&str]) -> String {
+pub(crate) fn on_terminal(ws: &Workspace, columns: usize, args: &[&str]) -> String {
     let program = ws.command(args);
     let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_str().unwrap().replace('\'', r"'\''"));
     let words: Vec<String> =
@@ -130,6 +130,11 @@ fn a_build_ends_with_a_verdict_on_a_terminal_only() {
     ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.120");
     let quiet = on_terminal(&ws, 100, &["-q", "build"]);
     assert_eq!(quiet.lines().count(), 1, "the result alone: {quiet}");
+    let planned = on_terminal(&ws, 100, &["build", "--dry-run"]);
+    assert!(
+        planned.starts_with("nothing to build, ") && planned.contains(" already in the store"),
+        "{planned}"
+    );
     let again = ws.output(&["build"]);
     assert!(again.stderr.is_empty(), "{}", String::from_utf8_lossy(&again.stderr));
     let verbose = ws.output(&["-v", "build"]);

@@ -46,8 +46,10 @@ pub(super) const OPENSHIFT_CONFIG: Check = Check {
                 None => server.report(report, "args", "there is no `--openshift-config`"),
                 Some(path) => match artifacts.of(CONFIGS).find(|file| file.path == leaf(path)) {
                     None => {
-                        let message =
-                            format!("`{}` of `--openshift-config` is a file that nothing makes", leaf(path));
+                        let message = format!(
+                            "`{}` of `--openshift-config` is a file that nothing creates",
+                            leaf(path)
+                        );
                         server.report(report, "args", message);
                     }
                     Some(file) => config(artifacts, server, file, report),
@@ -129,8 +131,9 @@ pub(super) const SCC: Check = Check {
                     })
             };
             if !artifacts.kind(RBAC, "ClusterRoleBinding").any(binds) {
-                let message =
-                    format!("no ClusterRoleBinding gives `{name}` to ServiceAccount `{NAMESPACE}/{account}`");
+                let message = format!(
+                    "no ClusterRoleBinding grants `{name}` to ServiceAccount `{NAMESPACE}/{account}`"
+                );
                 report.add("manifests", None, "", message);
             }
         }

@@ -122,9 +122,9 @@ fn climb(file: &File, bundle: &[Certificate], from: &Certificate, report: &mut R
             return;
         }
         let Some(above) = bundle.iter().find(|above| at.is_issued_by(above)) else {
-            let message = format!("it has `{}`, and not its issuer `{}`", at.subject(), at.issuer());
+            let message = format!("it contains `{}`, but not its issuer `{}`", at.subject(), at.issuer());
             report.add(&file.path, None, "", message);
-            return report.hint("a bundle goes on up to a certificate that has signed itself");
+            return report.hint("a bundle ends with a self-signed certificate");
         };
         at = above;
     }

@@ -30,6 +30,6 @@ fn tcp_checks(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
         }
     }
     if seen == 0 {
-        report.add("haproxy.cfg", None, "", "there is no such file to look at");
+        report.add("haproxy.cfg", None, "", "there is no such file");
     }
 }

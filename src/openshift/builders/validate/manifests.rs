@@ -70,7 +70,7 @@ pub(super) const OPERATOR_NETWORK: Check = Check {
                         &document.file,
                         document.line(field),
                         field,
-                        "it is not that of the other Network",
+                        "it differs from that of the other Network",
                     );
                 }
             }
@@ -90,7 +90,7 @@ pub(super) const NETWORK_STATUS: Check = Check {
             }
             let mean = |field: &str| document.get(field).map(meaning);
             if !document.list(status).is_empty() && mean(spec) != mean(status) {
-                report.add(&document.file, document.line(status), status, "it is not that of the spec");
+                report.add(&document.file, document.line(status), status, "it differs from that of the spec");
             }
         });
     },
@@ -256,7 +256,7 @@ fn bound(artifacts: &Artifacts<'_>, report: &mut Report<'_>, (kind, name): (&str
         bindings(artifacts).any(|(binding, of)| of == role && binding.list("subjects").iter().any(is));
     if !given {
         let to = format!("{} `{name}`", kind.to_lowercase());
-        report.add("manifests", None, "", format!("no ClusterRoleBinding gives `{role}` to {to}"));
+        report.add("manifests", None, "", format!("no ClusterRoleBinding grants `{role}` to {to}"));
     }
 }
 

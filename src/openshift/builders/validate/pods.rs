@@ -167,7 +167,7 @@ pub(super) const FLAG_FILES: Check = Check {
                         true
                     };
                     if !made {
-                        let message = format!("`{host}` of `--{}` is a file that nothing makes", flag.name);
+                        let message = format!("`{host}` of `--{}` is a file that nothing creates", flag.name);
                         report.at(program.document, flag.line, &program.field("args"), message);
                     }
                 }

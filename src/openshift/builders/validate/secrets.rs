@@ -17,7 +17,7 @@ pub(super) const KUBEADMIN: Check = Check {
     run: |artifacts, report| match artifacts.of("password").next() {
         Some(file) if file.text.trim().chars().count() >= KUBEADMIN_LENGTH => {}
         Some(_) => report.add("kubeadmin-password", None, "", "it has fewer than 23 characters"),
-        None => report.add("kubeadmin-password", None, "", "there is no such file to look at"),
+        None => report.add("kubeadmin-password", None, "", "there is no such file"),
     },
 };
 
@@ -39,15 +39,15 @@ pub(super) const SIGNER: Check = Check {
         }
         // The only private key of an authority on the bootstrap node.
         let Some(key_file) = artifacts.of("key").find(|file| file.path == key) else {
-            report.add(key, None, "", "it is no key of an authority that the bootstrap node has");
+            report.add(key, None, "", "it is not the key of an authority that the bootstrap node has");
             return report.hint("the controller manager signs with kubernetes-ca.key");
         };
         match PrivateKey::from_pem(&key_file.text) {
             Ok(key) if certificate.belongs_to(&key) => {}
             Ok(_) => {
-                report.add(&key_file.path, None, "", format!("`{}` is not of this key", file.path));
+                report.add(&key_file.path, None, "", format!("`{}` does not belong to this key", file.path));
             }
-            Err(_) => report.add(&key_file.path, None, "", "it is no private key that can be read"),
+            Err(_) => report.add(&key_file.path, None, "", "it is not a readable private key"),
         }
     },
 };

@@ -30,7 +30,9 @@ pub(super) const IMAGES: Check = Check {
                     file: LOCK.to_owned(),
                     line: 0,
                     field: "signatures".to_owned(),
-                    message: format!("nodes pull only signed images, and nobody looked; {LOOK}"),
+                    message: format!(
+                        "nodes pull only signed images, and signatures were not looked for; {LOOK}"
+                    ),
                     derivation: String::new(),
                 });
             }
@@ -133,12 +135,12 @@ fn signed(
     let wanted = components.saturating_sub(unsigned + seen.number("missing"));
     let looked = seen.number("images").saturating_sub(1 + unsigned);
     if looked < wanted {
-        add("images", format!("of {wanted} components only {looked} were looked at, {asks}"), LOOK);
+        add("images", format!("only {looked} of {wanted} components were looked at, {asks}"), LOOK);
     } else if !keys.is_empty() && seen.components_by(&keys) < wanted {
         let count = seen.components_by(&keys);
         add(
             "components",
-            format!("of {wanted} components only {count} are signed by the policy's key, {asks}"),
+            format!("only {count} of {wanted} components are signed by the policy's key, {asks}"),
             COPY,
         );
     }

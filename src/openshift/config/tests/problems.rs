@@ -283,8 +283,8 @@ fn the_pull_secret_is_in_one_place() {
       hint: `~` is not expanded: write the whole path
     ");
     insta::assert_snapshot!(said(&none, &named("''")), @"
-    cluster.yaml:1: pullSecretFile: `` is not a text
-      hint: for example: some text
+    cluster.yaml:1: pullSecretFile: it is empty, and must be a text
+      hint: leave it out, or give it a value
     ");
 
     // The same secret, wherever it is; and `why` names the place.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::apply::kill_inside;
 use super::{Libvirt, small};
 use crate::harness::{Workspace, epoch, left_out, mode};
+use crate::session::terminal::on_terminal;
 
 /// The errors of a plan, which must fail, without what it would do.
 fn errors(libvirt: &Libvirt, ws: &Workspace) -> String {
@@ -157,6 +158,10 @@ fn a_libvirt_that_cannot_be_talked_to_is_an_error_of_its_own() {
     hint: start it (`sudo systemctl start libvirtd`, or `sudo libvirtd -d` on a host without systemd), or set `libvirt.uri` in cluster.yaml
     [exit 1]
     ");
+    // On a terminal virsh starts polkit's agent first, which complains where there is no polkit.
+    let shown = on_terminal(&ws, 200, &["realize", "plan", "-q"]);
+    let is_told = shown.starts_with("error: libvirt is not running at ") && !shown.contains("polkit");
+    assert!(is_told && shown.contains("hint: start it ("), "{shown}");
     let path = ws.temp().join("empty");
     fs::create_dir(&path).unwrap();
     let mut without = ws.command(&["realize", "plan"]);

@@ -49,6 +49,12 @@ pub(in super::super) const OVERRIDES: Check = Check {
         for kind in ours.filter_map(|document| document.text("kind")).filter(|kind| !is_off(kind)) {
             let line = version.line(field).unwrap_or(1);
             report.at(version, line, field, format!("{kind} `cluster` is not among them"));
+            // For one of the user's own: bootkube.sh lifts it with ours.
+            report.hint(format!(
+                "for a {kind} of your own, add a file to patches/ with `target: {{kind: ClusterVersion, name: version}}` and \
+                 `patch: [{{op: add, path: /spec/overrides/-, value: {{group: config.openshift.io, kind: {kind}, name: cluster, \
+                 namespace: '', unmanaged: true}}}}]`"
+            ));
         }
         let lifts = |text: &str| text.contains("patch clusterversion");
         if !artifacts.of(scripts::INPUT).any(|file| lifts(&file.text)) {

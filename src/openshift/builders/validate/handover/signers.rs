@@ -32,7 +32,7 @@ fn signer(signer: Signer, fields: &SignerFields, document: &Document, report: &m
     let field = "data[tls.crt]";
     let Some(certificate) = Certificate::chain_from_pem(&text).ok().and_then(|all| all.into_iter().next())
     else {
-        return report.at(document, line("data"), field, "it is no certificate that can be read");
+        return report.at(document, line("data"), field, "it is not a readable certificate");
     };
     let algorithm = certificate.key_algorithm();
     if !algorithm.starts_with("rsa-") {

@@ -51,7 +51,7 @@ fn issued(artifacts: &Artifacts<'_>, object: &ObjectKey, shown: &str, breaks: &s
     let Some((_, certificate)) = certificates::find(artifacts, &name, report) else { return };
     if !trusted.iter().any(|one| certificate.is_issued_by(one)) {
         let issuer = certificate.issuer();
-        let message = format!("it has not the issuer of `{name}`, `{issuer}`: {breaks}");
+        let message = format!("it lacks the issuer of `{name}`, `{issuer}`: {breaks}");
         report.at(document, document.line("data").unwrap_or(1), &format!("data[{}]", object.key), message);
     }
 }
@@ -68,7 +68,7 @@ fn holds(
     let name = format!("{authority}.crt");
     let Some((_, signing)) = certificates::find(artifacts, &name, report) else { return };
     if !trusted.contains(&signing) {
-        let message = format!("it has not `{name}`: {breaks}");
+        let message = format!("it lacks `{name}`: {breaks}");
         report.at(document, document.line("data").unwrap_or(1), &format!("data[{}]", object.key), message);
     }
 }
@@ -104,7 +104,7 @@ fn half(artifacts: &Artifacts<'_>, object: &ObjectKey, private: &str, breaks: &s
     let line = |document: &Document| document.line("data").unwrap_or(1);
     match key {
         Err(_) => {
-            let message = "it is no private key that can be read";
+            let message = "it is not a readable private key";
             report.at(private, line(private), "data[service-account.key]", message);
         }
         Ok(key) if key.public_pem().trim() != half.trim() => {

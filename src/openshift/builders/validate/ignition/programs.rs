@@ -94,7 +94,7 @@ pub(in super::super) fn audit_log(artifacts: &Artifacts<'_>, report: &mut Report
                         }
                         None => node.report(report, &at, format!("nothing makes `{dir}` for root alone")),
                         Some(made) if made.mode.is_none_or(|mode| mode & 0o077 != 0) => {
-                            node.report(report, dir, "others than root can read the audit log")
+                            node.report(report, dir, "users other than root can read the audit log")
                         }
                         Some(_) => {}
                     }

@@ -47,7 +47,7 @@ pub(in super::super) const DUPLICATES: Check = Check {
     run: |artifacts, report| {
         for file in artifacts.of(INPUT) {
             if let Err(IgnitionError::Twice { what }) = file.ignition() {
-                report.add(&file.path, None, what, "it is there twice");
+                report.add(&file.path, None, what, "it is written twice");
             }
         }
         for node in nodes(artifacts) {
@@ -56,7 +56,7 @@ pub(in super::super) const DUPLICATES: Check = Check {
                 let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
                 for parent in parents.filter(|parent| !parent.is_empty()) {
                     if config.files.contains_key(parent) || config.links.contains_key(parent) {
-                        node.report(report, path, format!("`{parent}`, which it is below, is no directory"));
+                        node.report(report, path, format!("`{parent}`, its parent, is not a directory"));
                     }
                 }
             }
@@ -106,7 +106,7 @@ pub(in super::super) const MODES: Check = Check {
 fn mode(node: &Node<'_>, path: &str, mode: Option<i64>, owner: i64, report: &mut Report<'_>) {
     let problem = match mode {
         None => Some("it has no mode".to_owned()),
-        Some(mode) if !(0..=0o7777).contains(&mode) => Some(format!("`{mode}` is no mode")),
+        Some(mode) if !(0..=0o7777).contains(&mode) => Some(format!("`{mode}` is not a mode")),
         Some(mode) if mode & owner != owner => Some(format!("its mode {mode:04o} keeps its owner out")),
         Some(mode) if mode & 0o022 != 0 && mode & 0o1000 == 0 => {
             Some(format!("its mode {mode:04o} lets others write"))
@@ -139,7 +139,7 @@ pub(in super::super) const READABLE: Check = Check {
     run: |artifacts, report| {
         for node in nodes(artifacts) {
             let Some(manifest) = node.manifest(artifacts) else {
-                node.report(report, "", "there is no list of its entries that says what is secret");
+                node.report(report, "", "no list of its entries says which are secret");
                 continue;
             };
             for Written { path, secret, .. } in &manifest.files {

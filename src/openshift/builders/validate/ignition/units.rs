@@ -71,7 +71,7 @@ fn syntax(node: &Node<'_>, field: &str, own: &str, text: &str, report: &mut Repo
     }
     for (section, _) in &unit.sections {
         if !["Unit", "Install", own].contains(&section.as_str()) && !section.starts_with("X-") {
-            node.report(report, field, format!("[{section}] is no section of such a unit"));
+            node.report(report, field, format!("[{section}] is not a section of such a unit"));
         }
     }
 }

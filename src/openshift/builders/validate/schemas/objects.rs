@@ -118,7 +118,7 @@ fn binding(document: &Document, kind: &str, report: &mut Report<'_>) {
     }
     if kind == "ClusterRoleBinding" && document.text("roleRef.kind") == Some("Role") {
         let hint = Some("use a RoleBinding, or a ClusterRole".to_owned());
-        let message = "a ClusterRoleBinding cannot give a Role".to_owned();
+        let message = "a ClusterRoleBinding cannot grant a Role".to_owned();
         report.fault(document, at(document, "roleRef.kind", message, hint));
     }
 }
