@@ -390,3 +390,62 @@ fn a_cluster_instance_becomes_a_cluster_directory() {
     [exit 1]
     ");
 }
+
+/// The VIPs of platform `baremetal` stand in install-config: cluster.yaml has none, and nothing else gets their addresses.
+#[test]
+fn vips_of_an_install_config_stay_there() {
+    let ws = Workspace::empty();
+    let bare_metal =
+        "platform:\n  baremetal:\n    apiVIPs: [192.168.111.100]\n    ingressVIPs: [192.168.111.4]\n";
+    let install =
+        INSTALL.replace("platform:\n  none: {}\n", bare_metal).replace("  replicas: 1\n", "  replicas: 3\n");
+    ws.write("theirs.yaml", &install.replace("  namespace: cluster0\n", ""));
+    let output = ws.output(&["init", "ours", "--from", "theirs.yaml"]);
+    assert!(output.status.success(), "{}", ws.text(&output));
+    let written = fs::read_to_string(ws.dir.join("ours/cluster.yaml")).unwrap();
+    assert!(!written.contains("vips"), "{written}");
+    assert!(written.contains("{name: bootstrap, role: bootstrap, ip: 192.168.111.101}"), "{written}");
+    let output = ws.output(&["-C", "ours", "-q", "build"]);
+    assert!(output.status.success(), "{}", ws.text(&output));
+}
+
+/// A ClusterInstance with several masters and VIPs is a cluster of platform `baremetal`, unless it says otherwise.
+#[test]
+fn a_cluster_instance_has_the_platform_of_the_assisted_installer() {
+    let ws = Workspace::empty();
+    let node = |n: u8| {
+        format!(
+            "  - hostName: node{n}.example.com\n    bootMACAddress: 52:54:00:aa:00:0{n}\n    rootDeviceHints: {{deviceName: /dev/sda}}\n"
+        )
+    };
+    let instance = |platform: &str| {
+        let head = "apiVersion: siteconfig.open-cluster-management.io/v1alpha1\nkind: ClusterInstance\nmetadata: {name: ha}\nspec:\n  clusterName: ha\n  baseDomain: example.com\n  clusterType: HighlyAvailable\n  machineNetwork: [{cidr: 192.168.111.0/24}]\n  apiVIPs: [192.168.111.4]\n  ingressVIPs: [192.168.111.5]\n";
+        format!("{head}{platform}  nodes:\n{}{}{}", node(1), node(2), node(3))
+    };
+    let platform = |text: &str, name: &str| {
+        ws.write(&format!("{name}.yaml"), text);
+        let output = ws.output(&["init", name, "--from", &format!("{name}.yaml")]);
+        assert!(output.status.success(), "{}", ws.text(&output));
+        let written = fs::read_to_string(ws.dir.join(name).join("install-config.yaml")).unwrap();
+        written.split_once("platform:\n").unwrap().1.to_owned()
+    };
+    insta::assert_snapshot!(platform(&instance(""), "unsaid"), @"
+      baremetal:
+        apiVIPs:
+        - 192.168.111.4
+        ingressVIPs:
+        - 192.168.111.5
+    ");
+    insta::assert_snapshot!(platform(&instance("  platformType: None\n"), "none"), @"  none: {}");
+    insta::assert_snapshot!(platform(&instance("  platformType: External\n"), "external"), @"  external: {}");
+    insta::assert_snapshot!(platform(&instance("  platformType: VSphere\n"), "vsphere"), @"  none: {}");
+    let without = instance("  platformType: BareMetal\n").replace("  apiVIPs: [192.168.111.4]\n", "");
+    ws.write("without.yaml", &without);
+    insta::assert_snapshot!(ws.run(&["init", "without", "--from", "without.yaml"]), @"
+    [stderr]
+    error: 1 problem:
+    without.yaml:5: spec.apiVIPs: required, and not given
+      hint: for example: [192.168.126.10]
+    [exit 1]
+    ");
+}

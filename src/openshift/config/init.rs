@@ -16,6 +16,7 @@ use super::files::{File, Files};
 use super::fragment::Fragment;
 use super::init_nodes::{NodePlan, Slot};
 use super::inputs::{At, Inputs};
+use super::platform::vip_fields;
 use super::{Source, in_order, load, pull_secret};
 use crate::base::hint::{Place, Problems};
 use crate::base::yaml;
@@ -99,6 +100,7 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>, known: Known<'_>) -> 
         let problem = problem.unwrap_or_else(|| files.install.problem("networking.machineNetwork", message));
         return Err(Problems(vec![problem.hint(Some("use a larger network".to_owned()))]));
     };
+    let in_install_config = vip_fields(&files.install).0 == File::Install;
     let mut taken = taken(&files, &inputs);
     let domain = ["metadata.name", "baseDomain"].map(|field| files.install.text(field).unwrap_or_default());
     let nothing = Hosts::default();
@@ -107,12 +109,14 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>, known: Known<'_>) -> 
     if !outside.is_empty() {
         return Err(Problems(outside));
     }
-    taken.extend(nodes.taken());
+    taken.extend(nodes.taken(in_install_config));
+    let vips = inputs.api.iter().chain(&inputs.ingress).map(|at| at.value);
     let mut writer = Writer {
         text: String::new(),
         guessed: Vec::new(),
-        used: nodes.addresses().collect(),
+        used: nodes.addresses().chain(vips).collect(),
         networks,
+        without_vips: in_install_config,
         plan: addresses,
         domain: domain.join("."),
     };
@@ -194,6 +198,8 @@ struct Writer {
     /// Addresses that something has already.
     used: BTreeSet<IpAddr>,
     domain: String,
+    /// The install-config has them.
+    without_vips: bool,
 }
 
 impl Writer {
@@ -207,7 +213,8 @@ impl Writer {
             self.line("\n# The pull secret, which install-config.yaml leaves out. Keep it out of git.");
             self.line(&format!("{}: {file}", pull_secret::FILE));
         }
-        self.addresses(nodes);
+        self.vips(nodes);
+        self.network(nodes);
         self.line("\n# Every machine; by default 4 vcpus, memory: 16GiB (workers 8GiB), disk: 100GB, mac: from cluster.seed.");
         self.line("nodes:");
         self.node(nodes.bootstrap, "bootstrap", self.plan.bootstrap);
@@ -238,18 +245,21 @@ impl Writer {
         }
     }
 
-    fn addresses(&mut self, nodes: &NodePlan<'_>) {
+    fn vips(&mut self, nodes: &NodePlan<'_>) {
+        if self.without_vips {
+            return;
+        }
         let domain = self.domain.clone();
         self.line("\n# Virtual addresses, held by the load balancer in front of the nodes.\nvips:");
-        let (api, ingress, gateway) = (self.plan.api, self.plan.ingress, 1);
+        let (api, ingress) = (self.plan.api, self.plan.ingress);
         let edit = format!("what api.{domain} and api-int.{domain} resolve to");
         self.known_or_guess("vips.api", &nodes.api_vips(), api, &edit);
-        self.known_or_guess(
-            "vips.ingress",
-            &nodes.ingress_vips(),
-            ingress,
-            &format!("what *.apps.{domain} resolves to"),
-        );
+        let edit = format!("what *.apps.{domain} resolves to");
+        self.known_or_guess("vips.ingress", &nodes.ingress_vips(), ingress, &edit);
+    }
+
+    fn network(&mut self, nodes: &NodePlan<'_>) {
+        let gateway = 1;
         self.line("\n# What the nodes' interfaces need.\nnetwork:");
         let edit = "the default gateway of the machine network";
         self.known_or_guess("network.gateway", &nodes.gateways, gateway, edit);

@@ -111,10 +111,14 @@ impl<'a> NodePlan<'a> {
         self.hosts.ingress_vips.iter().map(|at| at.value).collect()
     }
 
-    /// What the nodes follow from.
-    pub(super) fn taken(&self) -> Vec<Taken> {
+    /// What the nodes follow from. `in_install_config`: the VIPs stand there.
+    pub(super) fn taken(&self, in_install_config: bool) -> Vec<Taken> {
         let mut taken = Vec::new();
-        let vips = [("vips.api", &self.hosts.api_vips), ("vips.ingress", &self.hosts.ingress_vips)];
+        let [api, ingress] = match in_install_config {
+            true => ["`apiVIPs` of install-config.yaml", "`ingressVIPs` of install-config.yaml"],
+            false => ["vips.api", "vips.ingress"],
+        };
+        let vips = [(api, &self.hosts.api_vips), (ingress, &self.hosts.ingress_vips)];
         for (became, at) in vips.into_iter().flat_map(|(field, list)| list.iter().map(move |at| (field, at)))
         {
             taken.push(Taken {

@@ -70,6 +70,9 @@ const ORIGINS: &[(&str, &str)] = &[
     ("cpuPartitioningMode", "cpuPartitioningMode"),
     ("proxy", "proxy"),
     ("sshKey", "sshPublicKey"),
+    ("platform.baremetal.apiVIPs", "apiVIPs"),
+    ("platform.baremetal.ingressVIPs", "ingressVIPs"),
+    ("platform", "platformType"),
 ];
 
 /// The install-config and the hosts of a ClusterInstance.
@@ -153,11 +156,11 @@ impl ClusterInstance {
         let below =
             |prefix: &str| field.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('.'));
         let origin = ORIGINS.iter().find_map(|(here, there)| Some(format!("{there}{}", below(here)?)));
-        let origin =
-            origin.filter(|path| self.spec.get(path.split('.').next().unwrap_or_default()).is_some());
+        let is_given = |path: &&String| self.spec.get(path.split('.').next().unwrap_or_default()).is_some();
         let overrides =
             || self.spec.get("installConfigOverrides").map(|_| "installConfigOverrides".to_owned());
-        let path = origin.or_else(overrides).unwrap_or_default();
+        let given = origin.as_ref().filter(is_given).cloned();
+        let path = given.or_else(overrides).or(origin).unwrap_or_default();
         let line = Some(line_of(&self.spec, &path));
         problem.place = Place { file: self.hosts.file.clone(), line, field: join("spec", &path) };
         problem
@@ -222,15 +225,34 @@ fn kind(reader: &mut Reader<'_>, spec: &YamlNode) {
             "use `SNO` or `HighlyAvailable`",
         );
     }
-    if let Some(platform) =
-        reader.text("spec", spec, "platformType").filter(|platform| platform.value != "None")
-    {
-        let reason = format!(
-            "install-config.yaml has `platform: {{none: {{}}}}` in place of `{}`: your load balancer holds the VIPs",
-            platform.value
-        );
-        reader.leave_out("spec.platformType", line_of(spec, "platformType"), reason);
-    }
+}
+
+/// The platform that the assisted installer would choose: without a word, `baremetal` for clusters with VIPs.
+fn platform(reader: &mut Reader<'_>, spec: &YamlNode, hosts: &Hosts) -> YamlNode {
+    let named = reader.text("spec", spec, "platformType").map(|platform| platform.value);
+    let has_vips = !hosts.api_vips.is_empty() && !hosts.ingress_vips.is_empty();
+    let masters = hosts.hosts.iter().filter(|host| host.role == Some(Role::Master)).count();
+    let name = match named.as_deref() {
+        Some("BareMetal") => "baremetal",
+        Some("External") => "external",
+        None | Some("") if has_vips && masters > 1 => "baremetal",
+        None | Some("" | "None") => "none",
+        Some(other) => {
+            let reason = format!(
+                "install-config.yaml has `platform: {{none: {{}}}}` in place of `{other}`: your load balancer holds the VIPs"
+            );
+            reader.leave_out("spec.platformType", line_of(spec, "platformType"), reason);
+            "none"
+        }
+    };
+    let vips = match name {
+        "baremetal" => ["apiVIPs", "ingressVIPs"]
+            .into_iter()
+            .filter_map(|key| Some((key, spec.get(key).filter(|node| !node.is_null())?.clone())))
+            .collect(),
+        _ => Vec::new(),
+    };
+    map(vec![(name, map(vips))])
 }
 
 /// The install-config, with `installConfigOverrides` merged as the operator does.
@@ -260,7 +282,7 @@ fn install_config(reader: &mut Reader<'_>, spec: &YamlNode, hosts: &Hosts) -> St
     if !networking.is_empty() {
         fields.push(("networking", map(networking)));
     }
-    fields.push(("platform", map(vec![("none", map(Vec::new()))])));
+    fields.push(("platform", platform(reader, spec, hosts)));
     fields.extend(given("cpuPartitioningMode").map(|node| ("cpuPartitioningMode", node)));
     fields.extend(given("proxy").map(|node| ("proxy", node)));
     fields.extend(given("sshPublicKey").map(|node| ("sshKey", node)));
