@@ -50,7 +50,7 @@ fn applied(ws: &Workspace) -> BTreeSet<String> {
 }
 
 /// Walks every file of every node and every object of a built cluster.
-fn walk(ws: &Workspace, version: &str) {
+pub(crate) fn walk(ws: &Workspace, version: &str) {
     let guide = ws.json(&["guide"]);
     let entries = entries(&guide);
     let mut places = BTreeSet::new();

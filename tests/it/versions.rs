@@ -197,6 +197,74 @@ fn two_policies_of_one_name_of_the_users() {
     assert!(names.iter().all(|name| said.contains(name)), "{said}");
 }
 
+/// The tunnel to webhooks in pods, which gates of the previews need from 4.23 on: everything of it, or nothing.
+#[test]
+fn previews_have_konnectivity_from_4_23_on() {
+    let flag = "--egress-selector-config-file=/etc/kubernetes/bootstrap-configs/egress-selector-config.yaml";
+    let preview = |version: &str, set: &str| {
+        let ws = on(version);
+        if !set.is_empty() {
+            ws.edit("install-config.yaml", "baseDomain:", &format!("featureSet: {set}\nbaseDomain:"));
+        }
+        ws.build(&["cluster"]);
+        ws
+    };
+    for (version, set) in [("4.22", "TechPreviewNoUpgrade"), ("4.23", "")] {
+        let ws = preview(version, set);
+        let result = ws.path_of("cluster");
+        let of_it =
+            |folder: &str| list(&result.join(folder)).into_iter().filter(|name| name.contains("konn"));
+        assert_eq!(
+            of_it("static-pods").chain(of_it("manifests")).chain(of_it("pki")).count(),
+            0,
+            "{version}"
+        );
+        assert!(
+            !fs::read_to_string(result.join("static-pods/kube-apiserver.yaml")).unwrap().contains("egress")
+        );
+    }
+    for (version, set) in [("4.23", "TechPreviewNoUpgrade"), ("5.0", "DevPreviewNoUpgrade")] {
+        let ws = preview(version, set);
+        let read = |path: &str| fs::read_to_string(ws.path_of("cluster").join(path)).unwrap();
+        // Both ends of the socket, in a directory that both pods mount.
+        let [server, api] =
+            ["konnectivity-server", "kube-apiserver"].map(|pod| read(&format!("static-pods/{pod}.yaml")));
+        let egress = ws.run(&[
+            "-q",
+            "show",
+            "ignition/bootstrap:/etc/kubernetes/bootstrap-configs/egress-selector-config.yaml",
+        ]);
+        assert!(
+            api.contains(flag) && egress.contains("udsName: /run/konnectivity/server.socket\n"),
+            "{egress}"
+        );
+        assert!(server.contains("--uds-name=/run/konnectivity/server.socket\n"), "{server}");
+        assert!([&server, &api].iter().all(|pod| pod.contains("mountPath: /run/konnectivity\n")));
+        // Agents dial the address that the server's certificate has, and each end knows the other by one authority.
+        let agent = read("manifests/konnectivity-agent.yaml");
+        assert!(agent.contains("--proxy-server-host=192.168.126.100\n"), "{agent}");
+        let names = ws.json(&["show", "pki/konnectivity-server", "--explain", "names"]);
+        assert_eq!(names["matches"][0]["value"], "192.168.126.100");
+        for leaf in ["server", "agent"] {
+            let issuer = ws.json(&["show", &format!("pki/konnectivity-{leaf}"), "--explain", "issuer"]);
+            assert_eq!(issuer["matches"][0]["value"], "CN=konnectivity-ca");
+        }
+        let secret = read("manifests/konnectivity-agent-certs.yaml");
+        for (key, file) in [("tls.crt", "agent.crt"), ("tls.key", "agent.key"), ("ca.crt", "ca.crt")] {
+            let wanted = data_encoding::BASE64.encode(read(&format!("pki/konnectivity-{file}")).as_bytes());
+            assert!(secret.contains(&format!("{key}: {wanted}\n")), "{key}");
+        }
+        // bootkube.sh removes it while it may still ask the API.
+        let script = ws.run(&["-q", "show", "script/bootkube:bootkube.sh"]);
+        let at = |text: &str| script.rfind(text).unwrap_or_else(|| panic!("{text}: {script}"));
+        assert!(
+            at("lift_overrides\n") < at("remove_konnectivity\n")
+                && at("remove_konnectivity\n") < at("  end\n")
+        );
+        crate::guide::walk(&ws, &format!("{version} {set}"));
+    }
+}
+
 /// Between any two versions, the page of the difference names what the newer one brought.
 #[test]
 fn a_difference_between_versions_names_what_changed() {

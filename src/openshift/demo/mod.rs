@@ -126,6 +126,12 @@ impl Version {
         format!("{}{}", self.name, self.variant.suffix())
     }
 
+    /// Whether this is that version or a later one.
+    fn is_at_least(&self, first: &str) -> bool {
+        let parse = |text: &str| text.parse::<crate::base::version::Version>().ok();
+        parse(self.name) >= parse(first)
+    }
+
     /// The release's own name: that of a multi-architecture release is the same.
     fn full(&self) -> String {
         match self.variant {

@@ -45,6 +45,9 @@ const COMPONENTS: [&str; 30] = [
     "pod",
 ];
 
+/// Components from a version on, by their keys.
+const LATER: [(&str, &str); 1] = [("4.23", "apiserver-network-proxy")];
+
 /// OS images of a flavor's streams, from this version on: key, stream, and whether they hold extensions.
 type Streams = (&'static str, &'static [(&'static str, &'static str, bool)]);
 
@@ -84,7 +87,9 @@ pub(super) fn assemble(version: &Version) -> Content {
         manifests: BTreeMap::new(),
         blobs: BTreeMap::new(),
     };
-    for name in COMPONENTS.map(|key| named(&version.full(), key)).into_iter().chain([renamed(version)]) {
+    let later = LATER.iter().filter(|(first, _)| version.is_at_least(first)).map(|(_, key)| *key);
+    let keys = COMPONENTS.into_iter().chain(later);
+    for name in keys.map(|key| named(&version.full(), key)).chain([renamed(version)]) {
         let text = format!("tinderbox demo release {} has no content for {name}", version.full());
         content.components.insert(name, Sha256::of(text.as_bytes()));
     }
@@ -129,8 +134,7 @@ fn labels(version: &Version, name: &str) -> BTreeMap<&'static str, String> {
 /// OS images, whose labels say which stream they are of. Nothing in them boots.
 fn os_images(version: &Version) -> Vec<(&'static str, Layer, BTreeMap<&'static str, String>)> {
     let (first, streams) = if version.variant == Variant::Okd { OKD_STREAMS } else { STREAMS };
-    let parse = |text: &str| text.parse::<crate::base::version::Version>().ok();
-    if parse(version.name) < parse(first) {
+    if !version.is_at_least(first) {
         return Vec::new();
     }
     let one = |&(key, stream, extensions): &(&'static str, &str, bool)| {
