@@ -209,7 +209,7 @@ fn previews_have_konnectivity_from_4_23_on() {
         ws.build(&["cluster"]);
         ws
     };
-    for (version, set) in [("4.22", "TechPreviewNoUpgrade"), ("4.23", "")] {
+    for (version, set) in [("4.22", "TechPreviewNoUpgrade"), ("4.23", ""), ("4.23", "CustomNoUpgrade")] {
         let ws = preview(version, set);
         let result = ws.path_of("cluster");
         let of_it =
@@ -223,7 +223,9 @@ fn previews_have_konnectivity_from_4_23_on() {
             !fs::read_to_string(result.join("static-pods/kube-apiserver.yaml")).unwrap().contains("egress")
         );
     }
-    for (version, set) in [("4.23", "TechPreviewNoUpgrade"), ("5.0", "DevPreviewNoUpgrade")] {
+    let custom = "CustomNoUpgrade\nfeatureGates: [ClusterAPIMachineManagement=true]";
+    for (version, set) in [("4.23", "TechPreviewNoUpgrade"), ("4.23", custom), ("5.0", "DevPreviewNoUpgrade")]
+    {
         let ws = preview(version, set);
         let read = |path: &str| fs::read_to_string(ws.path_of("cluster").join(path)).unwrap();
         // Both ends of the socket, in a directory that both pods mount.

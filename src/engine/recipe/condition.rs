@@ -10,9 +10,10 @@
 //! | `fips or proxy and release >= 4.19` | one of the two holds; `and` binds first |
 //!
 //! `node.` is the element of a recipe with `for_each`. In a comparison, a name may be an alias for a longer field path:
-//! the caller defines them.
+//! the caller defines them. `{table.key}` stands for a condition in a table, for several recipes that apply together.
 
 use super::graph::Absent;
+use super::names::Names;
 use super::parse::{At, Recipe};
 use super::resolve::Each;
 use crate::base::hint::{Hint, Problem, Problems};
@@ -36,6 +37,19 @@ enum Wanted<'t> {
     Within(VersionRange),
     Word(&'t str),
     Member(&'t str),
+}
+
+/// Replaces names of tables by the conditions that the tables have.
+pub(super) fn name(recipes: &mut [Recipe], names: &Names<'_>, problems: &mut Problems) {
+    for recipe in recipes {
+        let Some(when) = &recipe.when else { continue };
+        match names.text(&when.text) {
+            Ok(text) => recipe.when = Some(At { text, line: when.line }),
+            Err((message, hint)) => {
+                problems.push(Problem::new(recipe.place(when.line, "when"), message).hint(hint));
+            }
+        }
+    }
 }
 
 /// Evaluates a recipe's `when`. An invalid condition is a problem.
@@ -130,8 +144,10 @@ fn unmet(part: &str, name: &str, wanted: &Wanted<'_>, value: &Projected) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use crate::engine::fields::{Field, Fields, Origins};
-    use crate::engine::recipe::{Names, Sources, load};
+    use crate::engine::recipe::{NameTable, Names, Sources, load};
 
     /// Why the recipe `a/x` is absent, or what is wrong with its condition, if `release` is this version.
     fn absent(when: &str, version: Option<&str>) -> String {
@@ -149,7 +165,9 @@ mod tests {
         sources.add("10-a/x.toml".into(), "x.toml".into(), recipe(&format!("when = '{when}'\n")));
         sources.add("10-a/y.toml".into(), "y.toml".into(), recipe("[inputs]\nx = 'a/x?'\n"));
         let aliases = [("release", "lock.version"), ("flavor", "lock.flavor")];
-        let names = Names { aliases: &aliases, ..Names::default() };
+        let values = [("old".to_owned(), "release < 4.19 or fips".into())].into();
+        let table = NameTable { file: "t.toml".to_owned(), values, absent: BTreeMap::new() };
+        let names = Names { aliases: &aliases, tables: [("known", table)].into() };
         match load(&sources, &Fields::new(roots.into()), &names) {
             Err(problems) => problems.to_string(),
             Ok(graph) => graph.absent("a/x").map_or_else(|| "present".to_owned(), ToString::to_string),
@@ -170,6 +188,7 @@ mod tests {
         assert_eq!(absent("flavor = ocp", old), "its recipe asks for `flavor = ocp`, and `flavor` is `okd`");
         assert_eq!(absent("proxy and fips", old), "its recipe asks for `proxy`");
         assert_eq!(absent("kinds has Node.x and fips", old), "present");
+        assert_eq!(absent("{known.old}", old), "present");
         assert_eq!(absent("proxy or flavor = ocp or fips and kinds has Secret", old), "present");
         let no_kind = "its recipe asks for `kinds has Node`, which does not hold";
         assert_eq!(absent("fips and kinds has Node", old), no_kind);

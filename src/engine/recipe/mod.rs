@@ -30,7 +30,7 @@
 //! A recipe lives in a numbered stage folder (`50-manifest/dns.toml` is `manifest/dns`) or next to the folders
 //! (`99-cluster.toml` is `cluster`). Inputs come from the same or a lower stage. `{node}` in any text of a `for_each`
 //! recipe is the node's name; if the recipe lists the names itself, it is `{each}`. Files below `knowledge/` are
-//! tables, not recipes; `{component.pod}` in inputs and parameters is the value of `pod` in the table `component`.
+//! tables, not recipes; `{component.pod}` in inputs, parameters and conditions is the value of `pod` in the table `component`.
 //! This module is pure: text in, graph out.
 
 mod condition;
@@ -57,7 +57,8 @@ use crate::engine::fields::Fields;
 /// Builds the graph of one cluster: all recipes, expanded and connected. Reports every problem at once.
 pub fn load(sources: &Sources, fields: &Fields, names: &Names<'_>) -> Result<Graph, Problems> {
     let mut problems = Problems::default();
-    let recipes = parse::recipes(sources, &mut problems);
+    let mut recipes = parse::recipes(sources, &mut problems);
+    condition::name(&mut recipes, names, &mut problems);
     let drafts = resolve::expand(&recipes, fields, names.aliases, &mut problems);
     let absent = resolve::absent(&drafts);
     let nodes = resolve::connect(&recipes, drafts, sources, fields, names, &mut problems);
