@@ -10,7 +10,6 @@ use crate::base::yaml::{self, Source};
 use crate::engine::exec;
 use crate::engine::recipe::NodeIndex;
 use crate::engine::tree::EntryKind;
-use crate::openshift::config::Role;
 use crate::openshift::ignition::OriginKind;
 use crate::openshift::knowledge::{About, Known, Purpose};
 use crate::openshift::patch::Identity;
@@ -108,12 +107,7 @@ impl Purposes<'_> {
     }
 
     fn pool(&self, node: &str) -> Pool {
-        let role = self.workspace.cluster.nodes.iter().find(|known| known.name == node).map(|node| node.role);
-        match role {
-            Some(Role::Bootstrap) => Pool::Bootstrap,
-            Some(Role::Master) => Pool::Master,
-            Some(Role::Worker) | None => Pool::Worker,
-        }
+        Pool::of(&self.workspace.cluster, node)
     }
 
     fn unknown(&self, subject: String) -> Result<About> {

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::desired::Desired;
 use super::state::Journal;
 use super::{
     Operator, Phase, PlanStep, RealizeError, Realizer, ResourceKind, Result, SmokeCheck, StepAction,
@@ -33,6 +34,7 @@ pub(crate) struct Applied {
 /// Takes the steps of these phases. With `yes`, disks may be lost.
 pub(crate) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Result<Applied> {
     let Realizer { state, desired, .. } = *realizer;
+    let phases = &applicable(phases, desired)?;
     let _held = state.lock()?;
     let plan = realizer.plan()?;
     if !plan.obstacles.is_empty() {
@@ -56,6 +58,14 @@ pub(crate) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Res
         state.write(&journal)?;
     }
     Ok(applied)
+}
+
+/// The phases that this cluster has. To ask for another one alone is an error.
+fn applicable(phases: &[Phase], desired: &Desired) -> Result<Vec<Phase>> {
+    match phases {
+        [only] if !only.applies(desired) => Err(RealizeError::NoSuchPhase { phase: *only }),
+        all => Ok(all.iter().copied().filter(|phase| phase.applies(desired)).collect()),
+    }
 }
 
 /// Takes the steps of one phase, after a new look: the phase before may have changed what there is to do.

@@ -67,12 +67,17 @@ impl Desired {
         Ok(Self { closure: closure.to_owned(), cluster, machines, infrastructure })
     }
 
-    /// The load balancer's configuration, with or without the bootstrap machine as a backend.
-    pub(super) fn haproxy_config(&self, pivoted: bool) -> PathBuf {
-        self.artifact(if pivoted { "haproxy-pivoted.cfg" } else { "haproxy.cfg" })
+    /// Whether the only node bootstraps itself: there is no bootstrap machine.
+    pub(crate) fn is_in_place(&self) -> bool {
+        !self.machines.iter().any(DesiredMachine::is_bootstrap)
     }
 
-    /// Whether there is a load balancer in front of the nodes: none where they hold the VIPs themselves.
+    /// The load balancer's configuration, with or without the bootstrap machine as a backend.
+    pub(super) fn haproxy_config(&self, pivoted: bool) -> PathBuf {
+        self.artifact(if pivoted || self.is_in_place() { "haproxy-pivoted.cfg" } else { "haproxy.cfg" })
+    }
+
+    /// Whether there is a load balancer in front of the nodes: none where they hold the VIPs themselves, or have none.
     pub(super) fn has_load_balancer(&self) -> bool {
         fs::exists(&self.haproxy_config(false)).unwrap_or(true)
     }

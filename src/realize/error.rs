@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::obstacles::Obstacle;
 use super::phases::SmokeCheck;
 use super::ssh::SshError;
-use super::{ProviderError, RealizePlan};
+use super::{Phase, ProviderError, RealizePlan};
 use crate::base::fs;
 use crate::base::hint::Hint;
 use crate::base::process::ProcessError;
@@ -28,6 +28,9 @@ pub(crate) enum RealizeError {
     /// An artifact of the closure lacks something that it must have.
     #[error("`{file}` has no {missing}")]
     Artifact { file: String, missing: &'static str },
+    /// A phase that was asked for alone.
+    #[error("this cluster has no phase `{}`: its only node bootstraps itself", phase.as_str())]
+    NoSuchPhase { phase: Phase },
     #[error("{} in the way; nothing was changed", if obstacles.len() == 1 { "an obstacle is" } else { "obstacles are" })]
     Obstacles { obstacles: Vec<Obstacle> },
     /// The user has not agreed to lose these.
@@ -116,6 +119,9 @@ impl Hint for RealizeError {
             Self::Artifact { .. } => {
                 "a recipe of yours makes it: the built-in one in `recipes/70-infra` shows what it must have"
                     .into()
+            }
+            Self::NoSuchPhase { .. } => {
+                "`--phase control-plane` waits for its API, and until operators have taken over".into()
             }
             Self::Confirm { .. } => "`--yes` agrees to that; `tinderbox realize plan` says why".into(),
             Self::Busy { .. } => "wait until it has finished".into(),

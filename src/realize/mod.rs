@@ -16,7 +16,8 @@
 //! | `load_balancer`, `ports`, `firewall` | HAProxy, the ports that it needs, and the closure's firewall script |
 //! | `libvirt` | the provider of machines: the only module that knows libvirt (tested) |
 //!
-//! Phases, in order: host, media, bootstrap, control-plane, pivot, workers, convergence, verify. `phases/mod.rs` has a table
+//! Phases, in order: host, media, bootstrap, control-plane, pivot, workers, convergence, verify. A single node that bootstraps itself
+//! has neither bootstrap nor pivot. `phases/mod.rs` has a table
 //! of what each creates and waits for.
 //!
 //! # What creates machines

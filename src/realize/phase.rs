@@ -58,6 +58,11 @@ impl Phase {
         Self::ALL.into_iter().find(|phase| phase.as_str() == name)
     }
 
+    /// Whether this cluster has the phase: one whose only node bootstraps itself has no bootstrap machine, and nothing moves.
+    pub(crate) fn applies(self, desired: &Desired) -> bool {
+        !matches!(self, Self::Bootstrap | Self::Pivot) || !desired.is_in_place()
+    }
+
     /// The phase that a step belongs to. The pivot removes the bootstrap machine.
     pub(super) fn of(step: &PlanStep, desired: &Desired) -> Self {
         let machine = provider::machine_of(step, desired);

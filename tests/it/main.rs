@@ -76,6 +76,7 @@ mod identity;
 mod ignition;
 mod import;
 mod import_hosts;
+mod in_place;
 mod infra;
 #[path = "../lab/mod.rs"]
 mod lab;

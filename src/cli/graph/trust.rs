@@ -12,7 +12,6 @@ use crate::cli::{Error, Result};
 use crate::compare::picture;
 use crate::engine::store::Object;
 use crate::engine::tree::EntryKind;
-use crate::openshift::config::Role;
 use crate::openshift::trust::{self, Machine, Pool, Trust};
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
@@ -60,17 +59,16 @@ fn machines(env: Env<'_>, workspace: &Workspace) -> Result<Vec<Machine>> {
     for node in &workspace.cluster.nodes {
         let at = workspace.find(&format!("{NODES}/{}", node.name))?;
         let done = plan.done.get(&at).ok_or_else(not_built)?;
-        machines.push(machine(&node.name, node.role, &store.object(done.output.object)?)?);
+        machines.push(machine(
+            &node.name,
+            Pool::of(&workspace.cluster, &node.name),
+            &store.object(done.output.object)?,
+        )?);
     }
     Ok(machines)
 }
 
-pub(in crate::cli) fn machine(name: &str, role: Role, object: &Object) -> Result<Machine> {
-    let pool = match role {
-        Role::Bootstrap => Pool::Bootstrap,
-        Role::Master => Pool::Master,
-        Role::Worker => Pool::Worker,
-    };
+pub(in crate::cli) fn machine(name: &str, pool: Pool, object: &Object) -> Result<Machine> {
     Ok(Machine { name: name.to_owned(), pool, files: files(object)? })
 }
 

@@ -247,6 +247,7 @@ impl<'a> Collector<'a> {
         let domain = format!("{}.{}", cluster.name, cluster.base_domain);
         let release = cluster.release.to_string();
         let fill = super::placeholders(cluster, &domain, &release);
+        let in_place = cluster.is_in_place();
         let mut placed = self.placed;
         let mut chapters = Vec::new();
         for (at, chapter) in self.chapters.iter().enumerate() {
@@ -261,12 +262,13 @@ impl<'a> Collector<'a> {
                 }
             }
             let is_last = at + 1 == self.chapters.len();
+            let (text, steps) = chapter.told(in_place);
             chapters.push(GuideChapter {
                 number: at + 1,
                 id: chapter.id.clone(),
                 title: chapter.title.clone(),
-                text: chapter.text.iter().map(|text| fill(text)).collect(),
-                steps: chapter.steps.iter().map(|text| fill(text)).collect(),
+                text: text.iter().map(|text| fill(text)).collect(),
+                steps: steps.iter().map(|text| fill(text)).collect(),
                 deadlines: if is_last { std::mem::take(&mut deadlines) } else { Vec::new() },
                 groups,
             });

@@ -154,8 +154,7 @@ fn painted(one: &Line, width: usize) -> String {
 /// Fills the placeholders of a chapter.
 fn placeholders(cluster: &Cluster, domain: &str, release: &str) -> impl Fn(&str) -> String + use<> {
     let count = |role| cluster.nodes.iter().filter(|node| node.role == role).count().to_string();
-    let bootstrap = cluster.nodes.iter().find(|node| node.role == Role::Bootstrap);
-    let bootstrap = bootstrap.map_or_else(String::new, |node| {
+    let bootstrap = cluster.bootstrap().map_or_else(String::new, |node| {
         let ips: Vec<String> = node.ips.iter().map(ToString::to_string).collect();
         format!("{} ({})", node.name, ips.join(", "))
     });

@@ -17,7 +17,7 @@ use super::document::{Document, Documented};
 use super::output::{line, table};
 use super::{Error, Printer, Result};
 use crate::base::fs;
-use crate::openshift::config::{self, Generated, Guess, Taken};
+use crate::openshift::config::{self, Example, Generated, Guess, Taken};
 use crate::openshift::hosts::LeftOut;
 use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, LOCK, SEED, seed};
 
@@ -25,12 +25,17 @@ use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, LOCK, SEED, seed
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox init ocp4
+  tinderbox init sno --single-node             one node that bootstraps itself, without a bootstrap machine
   tinderbox init --from install-config.yaml    writes the cluster.yaml that matches it, and lists what it guessed
   tinderbox init ocp4 --from agent-config.yaml takes the machines from it, and the rest from install-config.yaml beside it
   tinderbox init ocp4 --from ../install-dir    takes over what openshift-install left: your edits become patches")]
 pub(super) struct Args {
     /// The directory to write; default: the cluster directory
     dir: Option<PathBuf>,
+    /// Write the example of a single node that bootstraps itself, without a bootstrap machine; with `--from`, an install-config with
+    /// `bootstrapInPlace` becomes one
+    #[arg(long, conflicts_with = "from")]
+    single_node: bool,
     /// An existing install-config.yaml to write the cluster.yaml for, with the hosts of an agent-config.yaml beside it; a
     /// ClusterInstance of ACM; or a directory in which `openshift-install create manifests` or `create ignition-configs` ran,
     /// which is read and not changed
@@ -71,7 +76,8 @@ impl Args {
                 "name the directory itself: `--from DIR`",
             ));
         }
-        let done = init(env, directory, self.from.as_deref(), self.release.as_deref())?;
+        let example = if self.single_node { config::SINGLE_NODE } else { config::HIGHLY_AVAILABLE };
+        let done = init(env, directory, example, self.from.as_deref(), self.release.as_deref())?;
         Ok(printer.answer(&done, || done.print()))
     }
 }
@@ -140,15 +146,21 @@ fn print_origins(taken: &[Taken], guessed: &[Guess]) {
     }
 }
 
-/// Writes a cluster directory; with `from`, for an existing install-config.
-fn init(env: Env<'_>, directory: &Path, from: Option<&Path>, release: Option<&str>) -> Result<Initialised> {
+/// Writes a cluster directory: the example, or with `from`, for an existing install-config.
+fn init(
+    env: Env<'_>,
+    directory: &Path,
+    example: Example,
+    from: Option<&Path>,
+    release: Option<&str>,
+) -> Result<Initialised> {
     fs::create_dirs(directory)?;
     let directory = fs::canonical(directory)?;
     let own = directory.join(INSTALL_CONFIG);
     let origin = match from {
         None => Origin {
-            install_config: Some(config::install_config_yaml().to_owned()),
-            cluster: Generated { text: config::cluster_yaml().to_owned(), taken: vec![], guessed: vec![] },
+            install_config: Some(example.install_config.to_owned()),
+            cluster: Generated { text: example.cluster.to_owned(), taken: vec![], guessed: vec![] },
             others: vec![],
             hosts_file: None,
             left_out: vec![],

@@ -34,6 +34,7 @@ Phases, in order:
   workers        the workers, until they are ready
   convergence    every operator is available, not progressing and not degraded
   verify         nodes, operators, etcd; a workload and its route; the console
+A single node that bootstraps itself has neither bootstrap nor pivot: control-plane waits for its API, and until operators have taken over.
 A disk is lost, and the image of the node OS downloaded, only with `--yes` or after a question on the terminal. Every wait has a limit; after that it says what was seen last, and where to look next.")]
 pub(crate) struct Args {
     /// The last phase to go through

@@ -22,7 +22,7 @@ use crate::cli::{Error, Result};
 use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Generation, Named, Object, Roots, Store, Trace, TraceInput};
 use crate::openshift::knowledge::Knowledge;
-use crate::openshift::trust::{Machine, Trust};
+use crate::openshift::trust::{Machine, Pool, Trust};
 use crate::openshift::workspace::{self, ClusterDir, Env, Missing, Workspace};
 
 /// Identifies the format of the document.
@@ -319,9 +319,9 @@ impl<'a> Known<'a> {
 
     /// The machine with this configuration, if cluster.yaml still has the node.
     fn machine(&self, node: &str, object: &Object) -> Result<Option<Machine>> {
-        let nodes = self.workspace.map(|workspace| workspace.cluster.nodes.iter());
-        let known = nodes.into_iter().flatten().find(|known| known.name == node);
-        known.map(|known| machine(node, known.role, object)).transpose()
+        let Some(cluster) = self.workspace.map(|workspace| &workspace.cluster) else { return Ok(None) };
+        let is_known = cluster.nodes.iter().any(|known| known.name == node);
+        is_known.then(|| machine(node, Pool::of(cluster, node), object)).transpose()
     }
 
     /// The trace of this object, if the store has it.

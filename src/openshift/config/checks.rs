@@ -272,8 +272,8 @@ fn host_prefixes(inputs: &Inputs<'_>, v4: bool, findings: &mut Findings<'_>) {
         parts =
             parts.saturating_add(1_u64.checked_shl((host - cidr.prefix_len()).into()).unwrap_or(u64::MAX));
     }
-    // The bootstrap node never joins the cluster.
-    let nodes = inputs.nodes.len().saturating_sub(1);
+    // A bootstrap node never joins the cluster.
+    let nodes = inputs.nodes.iter().filter(|node| node.role != Some(Role::Bootstrap)).count();
     if parts < nodes as u64 {
         let message = format!("{parts} parts of /{} for {nodes} nodes", first.value.host_prefix);
         findings.at(first, message, "use a larger clusterNetwork or a larger hostPrefix");

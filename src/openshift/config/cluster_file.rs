@@ -5,6 +5,7 @@
 
 use super::files::{File, Files};
 use super::given::{GB, Given, MIB, Quantity, Scalar};
+use super::inputs::INSTALLATION_DISK;
 use super::spec::{Kind, Row, choice, field, nullable};
 use super::words::{Architecture, Role};
 use super::{pull_secret, syntax};
@@ -59,10 +60,11 @@ pub(super) const FIELDS: &[Row] = &[
     field(
         "vips",
         Kind::Map(VIPS),
-        "Virtual addresses in front of the nodes. Required, but on platform `baremetal`, which has them in install-config.",
+        "Virtual addresses in front of the nodes. Required, but on platform `baremetal`, which has them in install-config, and for \
+         a single node that bootstraps itself: without them, the API and all routes are at its own addresses.",
     ),
     field("network", Kind::Map(NETWORK), "What the nodes' interfaces need.").required(),
-    field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included.")
+    field("nodes", Kind::List(NODES), "Every machine, the bootstrap node included. A single master can do without one: it bootstraps itself.")
         .required()
         .not_empty()
         .derived(),
@@ -135,9 +137,13 @@ pub(super) const NODES: &[Row] = &[
     field(
         "installDevice",
         Kind::Text(&syntax::DEVICE),
-        "The disk that the node's live ISO installs to; by default `/dev/vda`, the first of a virtual machine.",
+        "The disk that the node's live ISO installs to; by default `/dev/vda`, the first of a virtual machine. A single node that \
+         bootstraps itself has install-config's `bootstrapInPlace.installationDisk`, if that is given.",
     )
-    .default("/dev/vda"),
+    .default_from(&[(File::Install, INSTALLATION_DISK)], |files, _| {
+        let given = files.install.text(INSTALLATION_DISK).unwrap_or("/dev/vda");
+        Some(Scalar::Text(given.to_owned()))
+    }),
 ];
 
 const INTERFACES: &[Row] = &[

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 
 use super::model::{Cluster, Node};
+use super::platform;
 use super::words::Role;
 
 impl Cluster {
@@ -49,6 +50,24 @@ impl Cluster {
     /// The nodes of a role, in file order.
     pub(crate) fn nodes_of(&self, role: Role) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(move |node| node.role == role)
+    }
+
+    /// The node that starts the first control plane: the bootstrap machine, or the only node.
+    pub(crate) fn bootstrap(&self) -> Option<&Node> {
+        self.nodes_of(Role::Bootstrap).next().or_else(|| self.nodes_of(Role::Master).next())
+    }
+
+    /// Whether the only node bootstraps itself: there is no bootstrap machine, and nothing to move.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.nodes_of(Role::Bootstrap).next().is_none()
+    }
+
+    /// Who serves the addresses of the API and the routes.
+    pub(super) fn load_balancer(&self) -> &'static str {
+        match self.is_in_place() && !self.files.cluster.wrote("vips") {
+            true => platform::NO_BALANCER,
+            false => platform::load_balancer(&self.files.install),
+        }
     }
 
     pub(crate) fn control_plane_topology(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! Initial files: commented examples, and a `cluster.yaml` for an existing install-config.
 //!
 //! Invariants: the returned files load without problems, and every value that the install-config does not determine is
-//! in [`Generated::guessed`] and carries a comment in its line. The examples are the files of `examples/ocp4` themselves.
+//! in [`Generated::guessed`] and carries a comment in its line. The examples are the files of `examples/` themselves.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use super::derived::nth;
 use super::files::{File, Files};
 use super::fragment::Fragment;
 use super::init_nodes::{NodePlan, Slot};
-use super::inputs::{At, Inputs};
+use super::inputs::{At, IN_PLACE, Inputs};
 use super::platform::vip_fields;
 use super::{Source, in_order, load, pull_secret};
 use crate::base::hint::{Place, Problems};
@@ -27,15 +27,24 @@ const DEMO: &str = "demo:4.18";
 /// The file that is generated.
 const GENERATED: &str = "cluster.yaml";
 
-/// The commented install-config of the example cluster.
-pub(crate) fn install_config_yaml() -> &'static str {
-    include_str!("../../../examples/ocp4/install-config.yaml")
+/// A commented example of a cluster directory: its two files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Example {
+    pub install_config: &'static str,
+    pub cluster: &'static str,
 }
 
-/// The commented `cluster.yaml` of the example cluster.
-pub(crate) fn cluster_yaml() -> &'static str {
-    include_str!("../../../examples/ocp4/cluster.yaml")
-}
+/// Three masters, two workers and a bootstrap machine.
+pub(crate) const HIGHLY_AVAILABLE: Example = Example {
+    install_config: include_str!("../../../examples/ocp4/install-config.yaml"),
+    cluster: include_str!("../../../examples/ocp4/cluster.yaml"),
+};
+
+/// A single node that bootstraps itself.
+pub(crate) const SINGLE_NODE: Example = Example {
+    install_config: include_str!("../../../examples/sno/install-config.yaml"),
+    cluster: include_str!("../../../examples/sno/cluster.yaml"),
+};
 
 /// A `cluster.yaml` for an install-config, and the origin of its values.
 #[derive(Debug, Clone)]
@@ -104,7 +113,8 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>, known: Known<'_>) -> 
     let mut taken = taken(&files, &inputs);
     let domain = ["metadata.name", "baseDomain"].map(|field| files.install.text(field).unwrap_or_default());
     let nothing = Hosts::default();
-    let nodes = NodePlan::new(known.hosts.unwrap_or(&nothing), &networks, masters, workers);
+    let mut nodes = NodePlan::new(known.hosts.unwrap_or(&nothing), &networks, masters, workers);
+    nodes.in_place = files.install.wrote(IN_PLACE);
     let outside = nodes.outside(&networks);
     if !outside.is_empty() {
         return Err(Problems(outside));
@@ -217,7 +227,9 @@ impl Writer {
         self.network(nodes);
         self.line("\n# Every machine; by default 4 vcpus, memory: 16GiB (workers 8GiB), disk: 100GB, mac: from cluster.seed.");
         self.line("nodes:");
-        self.node(nodes.bootstrap, "bootstrap", self.plan.bootstrap);
+        if !nodes.in_place {
+            self.node(nodes.bootstrap, "bootstrap", self.plan.bootstrap);
+        }
         for (role, slots, first) in
             [("master", &nodes.masters, self.plan.master), ("worker", &nodes.workers, self.plan.worker)]
         {
@@ -248,6 +260,11 @@ impl Writer {
     fn vips(&mut self, nodes: &NodePlan<'_>) {
         if self.without_vips {
             return;
+        }
+        if nodes.in_place && nodes.api_vips().is_empty() && nodes.ingress_vips().is_empty() {
+            return self.line(
+                "\n# No `vips`: api, api-int and *.apps of the cluster domain lead to the node itself.",
+            );
         }
         let domain = self.domain.clone();
         self.line("\n# Virtual addresses, held by the load balancer in front of the nodes.\nvips:");

@@ -23,6 +23,8 @@ pub(super) struct NodePlan<'a> {
     hosts: &'a Hosts,
     /// The bootstrap node's name. No file describes that machine: other installers use a master twice.
     pub(super) bootstrap: &'static str,
+    /// Whether there is none, because the only node bootstraps itself.
+    pub(super) in_place: bool,
     pub(super) masters: Vec<Slot<'a>>,
     pub(super) workers: Vec<Slot<'a>>,
     /// One for each machine network; empty if one is not known.
@@ -45,6 +47,7 @@ impl<'a> NodePlan<'a> {
         let mut plan = Self {
             hosts,
             bootstrap,
+            in_place: false,
             masters: slots("master", &master_hosts, masters, networks, &mut names),
             workers: slots("worker", &worker_hosts, workers, networks, &mut names),
             gateways: Vec::new(),

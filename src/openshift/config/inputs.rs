@@ -23,6 +23,10 @@ pub(super) const SERVICE: [&str; 2] = ["networking.serviceNetwork", "networking.
 /// The field of OVN's internal network.
 pub(super) const JOIN: &str = "networking.ovnKubernetesConfig.ipv4.internalJoinSubnet";
 
+/// The field of install-config for a single node that bootstraps itself, and the disk in it.
+pub(super) const IN_PLACE: &str = "bootstrapInPlace";
+pub(super) const INSTALLATION_DISK: &str = "bootstrapInPlace.installationDisk";
+
 /// A value and its field.
 #[derive(Debug, Clone)]
 pub(super) struct At<T> {
@@ -83,6 +87,14 @@ impl<'a> Inputs<'a> {
             gateways: addresses("network.gateway"),
             dhcp: bound("network.dhcp.start").zip(bound("network.dhcp.end")),
             nodes: nodes(cluster),
+        }
+    }
+
+    /// The node that bootstraps itself: a master that is listed alone.
+    pub(super) fn in_place(&self) -> Option<&NodeInput<'a>> {
+        match self.nodes.as_slice() {
+            [only] if only.role == Some(Role::Master) => Some(only),
+            _ => None,
         }
     }
 

@@ -65,9 +65,10 @@ pub(super) const FIELDS: &[Row] = &[
         .default("None")
         .seen_as("cpuPartitioning"),
     refused("credentialsMode", CLOUD),
-    refused(
+    field(
         "bootstrapInPlace",
-        "a single node gets a bootstrap node too: list one with `role: bootstrap` in cluster.yaml",
+        Kind::Map(BOOTSTRAP_IN_PLACE),
+        "A single node bootstraps itself: cluster.yaml then lists one master, and no bootstrap node.",
     ),
     field("capabilities", Kind::Map(CAPABILITIES), "Which optional components are installed."),
     field(
@@ -96,6 +97,12 @@ pub(super) const FIELDS: &[Row] = &[
     .seen_as("osImageStream"),
     refused("pki", "set `pki` in cluster.yaml"),
 ];
+
+const BOOTSTRAP_IN_PLACE: &[Row] = &[field(
+    "installationDisk",
+    Kind::Text(&syntax::DEVICE),
+    "The disk that the node is installed to: the default of its `installDevice` in cluster.yaml.",
+)];
 
 const METADATA: &[Row] = &[
     field("name", Kind::Text(&syntax::NAME), "First label of the cluster's domain.")

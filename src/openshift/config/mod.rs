@@ -41,7 +41,9 @@ mod tests;
 mod words;
 
 pub(crate) use checks::CHECKS;
-pub(crate) use init::{Generated, Guess, Known, Taken, cluster_yaml, cluster_yaml_for, install_config_yaml};
+pub(crate) use init::{
+    Example, Generated, Guess, HIGHLY_AVAILABLE, Known, SINGLE_NODE, Taken, cluster_yaml_for,
+};
 pub(crate) use model::{AuthorityFiles, Cluster, Node};
 pub(crate) use pull_secret::{PLACEHOLDER as PULL_SECRET_PLACEHOLDER, ReadFile, is_placeholder};
 pub(crate) use reference::{FieldReference, reference};

@@ -27,11 +27,11 @@ pub(crate) struct Cluster {
     /// The rest of it, without a final dot.
     pub base_domain: String,
     pub networks: Networks,
-    /// Virtual addresses of the API, the primary family first.
+    /// Virtual addresses of the API, the primary family first; the node's own where nothing is in front of it.
     pub api_vips: Vec<IpAddr>,
     /// Virtual addresses of all routes.
     pub ingress_vips: Vec<IpAddr>,
-    /// Every machine, in file order; exactly one is the bootstrap node.
+    /// Every machine, in file order; one is the bootstrap node, unless the only one bootstraps itself.
     pub nodes: Vec<Node>,
     pub release: Release,
     /// Where nodes pull a release that is in a layout.
@@ -122,6 +122,11 @@ impl Cluster {
             Some(Given::Map(map)) => map.iter().map(authority).collect::<Option<_>>()?,
             _ => BTreeMap::new(),
         };
+        // Nothing in front of a node that bootstraps itself: then it is at its own addresses.
+        let vips = |given: &[At<IpAddr>]| match inputs.in_place() {
+            Some(node) if given.is_empty() => values(&node.ips),
+            _ => values(given),
+        };
         Some(Self {
             name: install.text("metadata.name")?.to_owned(),
             base_domain: install.text("baseDomain")?.to_owned(),
@@ -130,8 +135,8 @@ impl Cluster {
                 cluster: values(&inputs.pods),
                 service: values(&inputs.service),
             },
-            api_vips: values(&inputs.api),
-            ingress_vips: values(&inputs.ingress),
+            api_vips: vips(&inputs.api),
+            ingress_vips: vips(&inputs.ingress),
             nodes: cluster.list("nodes").iter().map(node).collect::<Option<_>>()?,
             release: cluster.get::<Release>("release")?.clone(),
             release_repository: cluster.text("releaseRepository").map(str::to_owned),

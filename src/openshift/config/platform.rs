@@ -76,6 +76,8 @@ pub(super) const INGRESS_VIPS: [&str; 2] =
 const LOAD_BALANCER: &str = "platform.baremetal.loadBalancer.type";
 const MANAGED: &str = "OpenShiftManagedDefault";
 const UNMANAGED: &str = "UserManaged";
+/// A single node at its own addresses. No word of the Infrastructure resource: platform `baremetal` has no such cluster.
+pub(super) const NO_BALANCER: &str = "None";
 
 const NO_IRONIC: &str = "tinderbox does not provision machines with Ironic: you boot them, or `realize` does";
 const NO_NETWORK: &str = "there is no provisioning network: remove it";
@@ -222,7 +224,7 @@ pub(super) fn one(inputs: &Inputs<'_>, problems: &mut Problems) {
 pub(super) fn vips(inputs: &Inputs<'_>, problems: &mut Problems) {
     let Inputs { install, cluster, .. } = inputs;
     if Platform::of(install) != Some(Platform::BareMetal) {
-        if inputs.wrote("platform") && !cluster.wrote("vips") {
+        if inputs.wrote("platform") && !cluster.wrote("vips") && inputs.in_place().is_none() {
             cluster.report(problems, "vips", "required, and not given", "add `vips: {api: …, ingress: …}`");
         }
         return;

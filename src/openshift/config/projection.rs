@@ -6,13 +6,14 @@
 //! |---|---|---|
 //! | `cluster.{domain,appsDomain}`, `api.{url,internalUrl}` | names | `metadata.name`, `baseDomain` |
 //! | `cluster.{controlPlaneTopology,infrastructureTopology,mastersSchedulable,masters,workers}` | topology | replicas |
-//! | `api.vip`, `ingress.vip` | the first of `vips` | `vips`, or `platform.baremetal` |
+//! | `cluster.bootstrap` | who starts the first control plane: a `machine` of its own, or the only node, `in-place` | `nodes` |
+//! | `api.vip`, `ingress.vip` | the first of `vips` | `vips`, or `platform.baremetal`, or the only node's `ip` |
 //! | `networks.{machine,service}[]`, `networks.cluster[].{cidr,hostPrefix}` | networks | `networking` |
 //! | `service.{kubernetes,dns}[]` | first and tenth address of each service network | `networking.serviceNetwork` |
 //! | `network.loopbacks[]` | 127.0.0.1, and ::1 with IPv6 | `networking.machineNetwork` |
-//! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three are views of `nodes` | `nodes` |
+//! | `nodes[]`, `masters[]`, `workers[]`, `bootstrap` | nodes, see below; the last three are views of `nodes`. `bootstrap` is the node that starts the first control plane, in place the only one | `nodes` |
 //! | `platform.{name,type}` | as install-config has it, and as Infrastructure does | `platform` |
-//! | `platform.loadBalancer` | who serves the VIPs: `OpenShiftManagedDefault` (the nodes) or `UserManaged` | `platform` |
+//! | `platform.loadBalancer` | who serves the VIPs: `OpenShiftManagedDefault` (the nodes), `UserManaged`, or `None`: a single node has none | `platform`, `vips` |
 //! | `proxy.exceptions` | what bypasses the proxy: `noProxy` and the cluster itself; null without a proxy | `proxy`, names, networks |
 //! | `installConfig.…` | install-config as written, without the pull secret | itself |
 //!
@@ -75,7 +76,7 @@ impl Cluster {
             ("network.loopbacks", files.list(&self.loopbacks(), machine)),
             ("platform.name", of_platform(self.platform.name())),
             ("platform.type", of_platform(self.platform.infrastructure_type())),
-            ("platform.loadBalancer", of_platform(platform::load_balancer(&files.install))),
+            ("platform.loadBalancer", self.balancer_field()),
             ("proxy.exceptions", self.exceptions()),
             ("installConfig", files.as_written(Install, &files.install.given, "")),
         ];
@@ -91,6 +92,20 @@ impl Cluster {
     /// The VIPs. Those of cluster.yaml are a list by their row already.
     fn vips(&self) -> Vec<(&'static str, Field)> {
         let files = &*self.files;
+        if let Some(node) = self.bootstrap().filter(|_| self.load_balancer() == platform::NO_BALANCER) {
+            // Written as the node's address, and nowhere else.
+            let field = files.cluster.element("nodes", 0, &files.cluster.list("nodes")[0]);
+            let origin = files.origin(Ours, &join(&field, "ip"));
+            let leaf = |ip: &IpAddr| Field::leaf(ip.to_string(), origin.clone());
+            let first = || Field::leaf(node.ips.first().map(ToString::to_string), origin.clone());
+            let all = || Field::List(node.ips.iter().map(leaf).collect());
+            return vec![
+                ("api.vip", first()),
+                ("ingress.vip", first()),
+                ("api.vips", all()),
+                ("ingress.vips", all()),
+            ];
+        }
         let (file, [api, ingress]) = platform::vip_fields(&files.install);
         let [api, ingress] = [api, ingress].map(|names| files.either(names));
         let mut all = vec![
@@ -104,10 +119,20 @@ impl Cluster {
         all
     }
 
-    fn topology(&self) -> [(&'static str, Field); 5] {
+    fn balancer_field(&self) -> Field {
+        let platform = self.platform.field();
+        let decided = [(Install, platform.as_str()), (Ours, "vips")];
+        // With a bootstrap machine there are always VIPs: whether they are given decides nothing.
+        let decided = if self.is_in_place() { &decided[..] } else { &decided[..1] };
+        Field::leaf(self.load_balancer(), self.files.origins(decided))
+    }
+
+    fn topology(&self) -> [(&'static str, Field); 6] {
         let leaf = |value: Value, fields: &[(File, &str)]| Field::leaf(value, self.files.origins(fields));
         let count = |role| Value::Int(i64::try_from(self.nodes_of(role).count()).unwrap_or(i64::MAX));
+        let bootstrap = if self.is_in_place() { "in-place" } else { "machine" };
         [
+            ("cluster.bootstrap", leaf(bootstrap.into(), &[(Ours, "nodes")])),
             ("cluster.controlPlaneTopology", leaf(self.control_plane_topology().into(), &[MASTERS])),
             (
                 "cluster.infrastructureTopology",
@@ -188,6 +213,9 @@ impl Cluster {
         let all: Vec<Field> = all.collect();
         let joining = self.nodes.iter().zip(&all).filter(|(node, _)| node.role != Role::Bootstrap);
         let joining = Field::List(joining.map(|(_, field)| field.clone()).collect());
+        // In place the only node, which its role has too.
+        let bootstrap = by_role.get(&Role::Bootstrap).or_else(|| by_role.get(&Role::Master));
+        let bootstrap = bootstrap.and_then(|nodes| nodes.first()).cloned();
         let all = Field::List(all);
         let mut take = |role| by_role.remove(&role).unwrap_or_default();
         let list = |nodes: Vec<Field>, replicas| {
@@ -196,7 +224,7 @@ impl Cluster {
         [
             ("masters", list(take(Role::Master), MASTERS)),
             ("workers", list(take(Role::Worker), WORKERS)),
-            ("bootstrap", take(Role::Bootstrap).pop().unwrap_or_else(|| Field::map([]))),
+            ("bootstrap", bootstrap.unwrap_or_else(|| Field::map([]))),
             ("joining", joining),
             ("nodes", all),
         ]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::fragment::{Fragment, join};
-use super::inputs::Inputs;
+use super::inputs::{IN_PLACE, INSTALLATION_DISK, Inputs};
 use super::node_network;
 use super::platform;
 use super::release::Release;
@@ -17,6 +17,7 @@ pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
         platform::vips,
         platform::masters,
         bootstrap,
+        in_place,
         names,
         macs,
         node_network::documents,
@@ -45,18 +46,40 @@ impl Fragment {
     }
 }
 
-/// Exactly one bootstrap node; a single-node cluster has one too.
+/// Exactly one bootstrap node, unless the only node bootstraps itself.
 fn bootstrap(inputs: &Inputs<'_>, problems: &mut Problems) {
     let mut bootstraps = inputs.nodes.iter().filter(|node| node.role == Some(Role::Bootstrap));
     let first = bootstraps.next();
     let unknown = inputs.nodes.iter().any(|node| node.role.is_none());
-    if first.is_none() && !unknown && inputs.cluster.wrote("nodes") {
-        let hint = "list one: it runs the first control plane and is removed afterwards";
+    if first.is_none() && !unknown && inputs.cluster.wrote("nodes") && inputs.in_place().is_none() {
+        let hint = "list one: it runs the first control plane and is removed afterwards; only a single master without workers \
+                    can bootstrap itself";
         inputs.cluster.report(problems, "nodes", "no node has `role: bootstrap`", hint);
     }
     for another in bootstraps {
         let hint = "a cluster is bootstrapped by exactly one node";
         inputs.cluster.report(problems, &join(&another.field, "role"), "a second bootstrap node", hint);
+    }
+}
+
+/// What install-config says about a node that bootstraps itself agrees with cluster.yaml.
+fn in_place(inputs: &Inputs<'_>, problems: &mut Problems) {
+    let Some(node) = inputs.in_place() else {
+        let known = inputs.nodes.iter().all(|node| node.role.is_some());
+        if inputs.wrote(IN_PLACE) && inputs.cluster.wrote("nodes") && known {
+            let message =
+                "only a single master, without workers and without a bootstrap node, bootstraps itself";
+            let hint = "list that node alone in cluster.yaml, or remove `bootstrapInPlace`";
+            inputs.install.report(problems, IN_PLACE, message, hint);
+        }
+        return;
+    };
+    let own = node.given.get::<String>("installDevice");
+    let theirs = inputs.install.text(INSTALLATION_DISK);
+    if let Some((own, theirs)) = own.zip(theirs).filter(|(own, theirs)| own != theirs) {
+        let message = format!("`{own}`, but `{INSTALLATION_DISK}` of install-config is `{theirs}`");
+        let field = join(&node.field, "installDevice");
+        inputs.cluster.report(problems, &field, message, "give the disk in one of the two files");
     }
 }
 

@@ -13,12 +13,32 @@ pub(crate) struct Chapter {
     pub(crate) id: String,
     pub(crate) title: String,
     /// Paragraphs with placeholders.
-    pub(crate) text: Vec<String>,
+    text: Vec<String>,
     #[serde(default)]
-    pub(crate) steps: Vec<String>,
+    steps: Vec<String>,
+    /// Both for a cluster whose only node bootstraps itself, if they differ.
+    in_place: Option<InPlace>,
     /// Patterns of derivations.
     artifacts: Vec<String>,
     pub(crate) files: Option<NodeFiles>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InPlace {
+    text: Vec<String>,
+    #[serde(default)]
+    steps: Vec<String>,
+}
+
+impl Chapter {
+    /// Its paragraphs and steps.
+    pub(crate) fn told(&self, in_place: bool) -> (&[String], &[String]) {
+        match self.in_place.as_ref().filter(|_| in_place) {
+            Some(InPlace { text, steps }) => (text, steps),
+            None => (&self.text, &self.steps),
+        }
+    }
 }
 
 /// The files on nodes that a chapter tells about.

@@ -75,6 +75,9 @@ enum Nodes {
     Joining,
     Master,
     Worker,
+    /// The only node, if it bootstraps itself: it is a master and has the files of a bootstrap node, some for another purpose.
+    #[serde(rename = "in-place")]
+    InPlace,
 }
 
 /// An object that bootkube.sh applies.
@@ -126,10 +129,11 @@ impl Nodes {
     fn has(self, pool: Pool) -> bool {
         match self {
             Self::Every => true,
-            Self::Bootstrap => pool == Pool::Bootstrap,
-            Self::Joining => pool != Pool::Bootstrap,
-            Self::Master => pool == Pool::Master,
+            Self::Bootstrap => pool.bootstraps(),
+            Self::Joining => pool.joins(),
+            Self::Master => pool.is_master(),
             Self::Worker => pool == Pool::Worker,
+            Self::InPlace => pool == Pool::InPlace,
         }
     }
 }
@@ -137,8 +141,15 @@ impl Nodes {
 impl Table<NodeFile> {
     /// What a path on a node of this pool is for.
     pub(crate) fn purpose(&self, release: Option<Release>, pool: Pool, path: &str) -> Option<Purpose> {
-        let rows = self.planned(release).map(|file| &file.row).filter(|row| row.on.has(pool));
-        let (row, captured) = best(rows, path, |row| &row.path)?;
+        // A node that bootstraps itself has rows of all kinds. Of those that name a path as closely, the last one counts.
+        let mut rows: Vec<&NodeFileRow> =
+            self.planned(release).map(|file| &file.row).filter(|row| row.on.has(pool)).collect();
+        rows.sort_by_key(|row| match row.on {
+            Nodes::Bootstrap => 0,
+            Nodes::InPlace => 2,
+            _ => 1,
+        });
+        let (row, captured) = best(rows.into_iter(), path, |row| &row.path)?;
         let NodeFileRow { purpose, reader, without, checks, .. } = row;
         Some(filled(captured, purpose, reader, without, checks))
     }

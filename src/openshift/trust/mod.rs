@@ -30,6 +30,7 @@ use serde::Serialize;
 pub(crate) use documents::{client_certificate, held, is_object};
 pub(crate) use draw::{TIMES, dot, mermaid, short};
 
+use crate::openshift::config::{Cluster, Role as NodeRole};
 use crate::openshift::knowledge::{Presentation, Role, TrustEdge};
 
 /// The role of a machine.
@@ -38,6 +39,35 @@ pub enum Pool {
     Bootstrap,
     Master,
     Worker,
+    /// The only node, a master that bootstraps itself.
+    InPlace,
+}
+
+impl Pool {
+    /// That of a node; a worker's if there is no such node.
+    pub(crate) fn of(cluster: &Cluster, node: &str) -> Self {
+        let role = cluster.nodes.iter().find(|known| known.name == node).map(|node| node.role);
+        match role {
+            Some(NodeRole::Bootstrap) => Self::Bootstrap,
+            Some(NodeRole::Master) if cluster.is_in_place() => Self::InPlace,
+            Some(NodeRole::Master) => Self::Master,
+            Some(NodeRole::Worker) | None => Self::Worker,
+        }
+    }
+
+    /// Whether the first control plane starts there.
+    pub(crate) fn bootstraps(self) -> bool {
+        matches!(self, Self::Bootstrap | Self::InPlace)
+    }
+
+    /// Whether it becomes a node of the cluster.
+    pub(crate) fn joins(self) -> bool {
+        self != Self::Bootstrap
+    }
+
+    pub(crate) fn is_master(self) -> bool {
+        matches!(self, Self::Master | Self::InPlace)
+    }
 }
 
 /// A machine, and the text files in its configuration, by path. Some are secret.

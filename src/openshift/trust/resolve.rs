@@ -2,10 +2,10 @@
 //!
 //! An error is a sentence that says what is missing. It never contains a value, because some are secret.
 
+use super::Machine;
 use super::documents::{Kubeconfig, belongs, certificates, documents, held, host, is_object};
-use super::{Machine, Pool};
 use crate::base::pki::{Certificate, PrivateKey};
-use crate::base::yaml::{self, YamlNode};
+use crate::base::yaml::{self, YamlData, YamlNode};
 use crate::openshift::knowledge::{
     Anchor, Credential, DialedName, FlagOf, Kubeconfigs, ObjectKey, PairFlags,
 };
@@ -60,7 +60,7 @@ pub(super) struct Site<'a> {
 
 impl<'a> Site<'a> {
     pub(super) fn new(machines: &'a [Machine]) -> Self {
-        let bootstrap = machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
+        let bootstrap = machines.iter().filter(|machine| machine.pool.bootstraps());
         let pods = bootstrap.flat_map(|machine| &machine.files);
         let pods = pods.filter(|(path, _)| path.starts_with(STATIC_PODS) && yaml::is_manifest(path));
         let programs = pods.flat_map(|(path, text)| {
@@ -179,7 +179,9 @@ impl<'a> Site<'a> {
                 let found = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
                 let found =
                     found.and_then(|annotations| annotations.get(&object.key)).and_then(YamlNode::text);
-                vec![found.ok_or_else(|| format!("{object} does not exist"))?.to_owned()]
+                let found = found.map(|address| vec![address.to_owned()]);
+                // Where no bootstrap member is announced, the members are listed.
+                found.or_else(|| listed(&document)).ok_or_else(|| format!("{object} does not exist"))?
             }
         }))
     }
@@ -242,17 +244,17 @@ impl<'a> Site<'a> {
     }
 
     fn file(&self, path: &str) -> Found<&'a str> {
-        let mut all = self.machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
+        let mut all = self.machines.iter().filter(|machine| machine.pool.bootstraps());
         let found = all.find_map(|machine| machine.files.get(path));
         found.map(String::as_str).ok_or_else(|| absent(path, "the bootstrap node"))
     }
 
     fn nodes(&self) -> impl Iterator<Item = &'a Machine> {
-        self.machines.iter().filter(|machine| machine.pool != Pool::Bootstrap)
+        self.machines.iter().filter(|machine| machine.pool.joins())
     }
 
     fn document(&self, object: &ObjectKey) -> Found<YamlNode> {
-        let bootstrap = self.machines.iter().filter(|machine| machine.pool == Pool::Bootstrap);
+        let bootstrap = self.machines.iter().filter(|machine| machine.pool.bootstraps());
         let files = bootstrap.flat_map(|machine| &machine.files);
         let files = files.filter(|(path, _)| path.starts_with(MANIFESTS) && yaml::is_manifest(path));
         let name = object.name.rsplit('/').next().unwrap_or_default();
@@ -285,7 +287,7 @@ impl<'a> Site<'a> {
                 files.map(|file| file.and_then(|(path, text)| Kubeconfig::read(&text, path))).collect()
             }
             Kubeconfigs::Masters(names) => {
-                let masters = self.machines.iter().filter(|machine| machine.pool == Pool::Master);
+                let masters = self.machines.iter().filter(|machine| machine.pool.is_master());
                 let all = masters.flat_map(|machine| names.iter().map(move |name| (machine, name)));
                 all.map(|(machine, name)| kubeconfig_on(machine, &format!("{KUBECONFIGS}{name}.kubeconfig")))
                     .collect()
@@ -293,6 +295,14 @@ impl<'a> Site<'a> {
             Kubeconfigs::Joining => self.nodes().map(|machine| kubeconfig_on(machine, JOINING)).collect(),
         }
     }
+}
+
+/// The values of a ConfigMap; none if it has none.
+fn listed(document: &YamlNode) -> Option<Vec<String>> {
+    let YamlData::Map(entries) = &document.get("data")?.data else { return None };
+    let values: Vec<String> =
+        entries.iter().filter_map(|entry| entry.value.text()).map(str::to_owned).collect();
+    (!values.is_empty()).then_some(values)
 }
 
 fn kubeconfig_on(machine: &Machine, path: &str) -> Found<Kubeconfig> {

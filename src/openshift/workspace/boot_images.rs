@@ -139,7 +139,8 @@ fn warn_of_missing(env: Env<'_>, workspace: &Workspace, references: &Path) -> Re
 /// Warns about required programs that boot images of these versions lack, if nothing else brings them.
 fn warn_of_contents(env: Env<'_>, workspace: &Workspace, versions: BTreeSet<&str>) -> Result<()> {
     let known = workspace.knowledge.boot_images.get()?;
-    if workspace.graph.find(known.overlay()).is_some() {
+    // A node that bootstraps itself is a master: its first boot ends in the operating system of the release, before its kubelet starts.
+    if workspace.graph.find(known.overlay()).is_some() || workspace.cluster.is_in_place() {
         return Ok(());
     }
     for version in versions {

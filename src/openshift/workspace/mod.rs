@@ -90,9 +90,10 @@ pub(crate) struct Env<'a> {
 
 /// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones; of the
 /// user's manifests, the kinds.
-const CONDITIONS: [(&str, &str); 5] = [
+const CONDITIONS: [(&str, &str); 6] = [
     ("release", "lock.release.version"),
     ("flavor", "lock.release.flavor"),
+    ("bootstrap", "cluster.bootstrap"),
     ("platform", "platform.name"),
     ("loadBalancer", "platform.loadBalancer"),
     ("manifests", "user.kinds"),

@@ -1,4 +1,4 @@
-//! The bootstrap machine: until its API answers on the VIP.
+//! The machine with the first control plane: until its API answers.
 
 use std::time::Duration;
 
@@ -6,13 +6,18 @@ use super::PhaseWait;
 use crate::realize::wait::Poll;
 use crate::realize::{ClusterAccess, Phase, Realizer, Result};
 
-/// It boots or installs itself, pulls images, and starts a control plane.
+/// It boots or installs itself, pulls images, and starts a control plane. A node of the cluster also reboots into its final
+/// operating system before.
 const LIMIT: Duration = Duration::from_secs(40 * 60);
 
-pub(super) fn wait(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<()> {
+pub(super) fn wait(
+    realizer: &Realizer<'_>,
+    cluster: &ClusterAccess,
+    (phase, node): (Phase, &str),
+) -> Result<()> {
     let client = cluster.client(realizer.runner.cancel)?;
     let what = format!("the API at {}", cluster.api);
-    let look = "tinderbox realize logs bootstrap";
-    PhaseWait { phase: Phase::Bootstrap, what: &what, limit: LIMIT, look }
+    let look = format!("tinderbox realize logs {node}");
+    PhaseWait { phase, what: &what, limit: LIMIT, look: &look }
         .until(realizer, || client.ready().map(Poll::Ready))
 }

@@ -11,7 +11,10 @@
 //! | `convergence` | – | every operator is done |
 //! | `verify` | – | the smoke test passes |
 //!
-//! `join` has what control plane and workers share: requests are approved until nodes have joined.
+//! Where the only node bootstraps itself, there is neither `bootstrap` nor `pivot`: `control_plane` waits for the API first, and for
+//! operators to take over at the end.
+//!
+//! `take_over` has what pivot and such a node share. `join` has what control plane and workers share: requests are approved until nodes have joined.
 //!
 //! Invariant: the cluster is only read, with three exceptions: certificate requests of our own nodes are approved, the node and
 //! the requests of a machine that is reinstalled are deleted, and the smoke test removes the namespace that it creates.
@@ -21,6 +24,7 @@ mod control_plane;
 mod convergence;
 mod join;
 mod pivot;
+mod take_over;
 mod verify;
 mod workers;
 
@@ -48,7 +52,7 @@ pub(super) fn run(realizer: &Realizer<'_>, phase: Phase, applied: &mut Applied) 
     let Some(cluster) = realizer.cluster else { return Ok(()) };
     match phase {
         Phase::Host | Phase::Media | Phase::Pivot => {}
-        Phase::Bootstrap => bootstrap::wait(realizer, cluster)?,
+        Phase::Bootstrap => bootstrap::wait(realizer, cluster, (phase, "bootstrap"))?,
         Phase::ControlPlane => control_plane::wait(realizer, cluster)?,
         Phase::Workers => workers::wait(realizer, cluster)?,
         Phase::Convergence => applied.operators = convergence::wait(realizer, cluster)?,

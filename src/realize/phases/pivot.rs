@@ -10,16 +10,11 @@
 
 use std::time::Duration;
 
-use super::{PhaseWait, join};
-use crate::realize::api::{ApiError, Client};
-use crate::realize::approve::ApprovalReport;
-use crate::realize::cluster::{API_SERVERS, CONFIG_MAPS, ETCDS, conditions, get_or_null};
+use super::{PhaseWait, take_over};
 use crate::realize::plan::{PlanStep, ResourceKind, StepAction};
 use crate::realize::wait::Poll;
 use crate::realize::{ClusterAccess, Phase, Realizer, Result, apply, provider};
 
-/// Operators bring networking, etcd and API servers to the masters, one after the other.
-const MOVE: Duration = Duration::from_secs(60 * 60);
 /// The masters' API servers take over from the bootstrap node's.
 const TAKE_OVER: Duration = Duration::from_secs(10 * 60);
 /// This many answers in a row, each on its own connection: the load balancer picks another server for each.
@@ -29,7 +24,7 @@ pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Ve
     let take = |step: &PlanStep| apply::take(realizer, Phase::Pivot, step);
     let mut done = Vec::new();
     if !realizer.plan()?.pivoted {
-        wait_until_moved(realizer, cluster)?;
+        take_over::wait(realizer, cluster, (Phase::Pivot, "bootstrap"))?;
         let record = provider::record_pivot();
         take(&record)?;
         done.push(record);
@@ -47,45 +42,6 @@ pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Ve
     removed.iter().try_for_each(take)?;
     done.extend(load_balancer.into_iter().chain(removed));
     Ok(done)
-}
-
-/// Until the masters run the whole control plane, and the bootstrap node says so.
-fn wait_until_moved(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<()> {
-    let client = cluster.client(realizer.runner.cancel)?;
-    let approver = cluster.approver(&client, realizer.events);
-    let mut report = ApprovalReport::default();
-    let look = "tinderbox realize logs bootstrap bootkube";
-    let what = "the control plane to move to the masters";
-    PhaseWait { phase: Phase::Pivot, what, limit: MOVE, look }.until(realizer, || {
-        approver.pass(&mut report)?;
-        poll_moved(realizer, &client, &report)
-    })
-}
-
-/// The first thing that is still missing.
-fn poll_moved(
-    realizer: &Realizer<'_>,
-    client: &Client<'_>,
-    report: &ApprovalReport,
-) -> Result<Poll<()>, ApiError> {
-    let masters = || join::members(realizer.desired, report, true);
-    let unready: Vec<String> = masters().filter_map(join::unready).collect();
-    if !unready.is_empty() {
-        return Ok(Poll::Pending(unready.join("; ")));
-    }
-    if let Err(seen) = conditions::etcd_runs(&get_or_null(client, ETCDS, None, "cluster")?) {
-        return Ok(Poll::Pending(seen));
-    }
-    let servers = conditions::api_servers(&get_or_null(client, API_SERVERS, None, "cluster")?);
-    let enough = masters().count().min(2);
-    if servers < enough {
-        return Ok(Poll::Pending(format!("API servers run on {servers} of at least {enough} masters")));
-    }
-    let bootstrap = get_or_null(client, CONFIG_MAPS, Some("kube-system"), "bootstrap")?;
-    Ok(match conditions::is_bootstrap_complete(&bootstrap) {
-        true => Poll::Ready(()),
-        false => Poll::Pending("the bootstrap node has not reported that it is done".to_owned()),
-    })
 }
 
 /// Until the API answers without the bootstrap machine, several times in a row.

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::harness::{Workspace, left_out};
 
 /// Limits that no test reaches.
-fn limit(command: &mut Command) {
+pub(crate) fn limit(command: &mut Command) {
     for limit in [
         "ETCD_LIMIT",
         "API_LIMIT",

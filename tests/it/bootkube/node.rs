@@ -99,12 +99,12 @@ fn masters(cluster: &mut Cluster) {
 }
 
 /// What etcd says to who has a certificate of its authority.
-pub(super) fn healthy() -> Answer {
+pub(crate) fn healthy() -> Answer {
     Answer { status: 200, media_type: "application/json", body: br#"{"health":"true","reason":""}"#.to_vec() }
 }
 
 /// Whether kubectl can do what `oc` of an OpenShift 4 can.
-fn is_new_enough() -> bool {
+pub(crate) fn is_new_enough() -> bool {
     let help = Command::new("kubectl").args(["replace", "--help"]).output();
     help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--subresource"))
 }

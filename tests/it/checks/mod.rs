@@ -6,6 +6,7 @@ mod cel_bounds;
 mod config;
 mod hand_over;
 mod image_policies;
+mod in_place;
 mod manifests;
 mod node_image;
 mod nodes;
@@ -66,6 +67,12 @@ const FACTS: &[&str] = &[
     "front-proxy-names",
     "haproxy-tcp-checks",
     "image-not-empty",
+    "in-place-cleared",
+    "in-place-config",
+    "in-place-endpoints",
+    "in-place-kubelet",
+    "in-place-member",
+    "in-place-static-pods",
     "infrastructure-status",
     "kube-proxy",
     "kube-proxy-cleanup",
@@ -104,6 +111,7 @@ fn mutations() -> impl Iterator<Item = &'static Mutation> {
         node_image::MUTATIONS,
         hand_over::MUTATIONS,
         image_policies::MUTATIONS,
+        in_place::MUTATIONS,
         signatures::MUTATIONS,
     ];
     themes.into_iter().flatten()

@@ -18,7 +18,7 @@ fn a_flag_says_why_from_where_and_who_reads_it() {
       operator, which adds the masters' members). With loopback alone the operator never sees a healthy
       member, and no master gets etcd.
       where     static-pod/etcd:etcd.yaml, line 30
-      template  built-in recipes/40-static-pod/etcd.yaml.j2:31
+      template  built-in recipes/40-static-pod/etcd.yaml.j2:42
       origin    `ip` = bootstrap.ip ← cluster.yaml:26: nodes.bootstrap.ip
       origin    `loopbacks` = network.loopbacks ← install-config.yaml:25: networking.machineNetwork.0.cidr
       read by   etcd, in Pod kube-system/etcd

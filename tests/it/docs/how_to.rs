@@ -32,6 +32,7 @@ how_tos! {
     preview_an_upgrade,
     recover_a_lost_directory,
     renew_certificates,
+    single_node,
     user_provisioned_and_bare_metal,
 }
 

@@ -86,10 +86,19 @@ impl Workspace {
         Self::empty().filled()
     }
 
+    /// A copy of the example of a single node that bootstraps itself, with the same seed and lock.
+    pub(crate) fn single_node() -> Self {
+        Self::empty().filled_from("examples/sno")
+    }
+
     /// This workspace with the example in it.
     pub(crate) fn filled(self) -> Self {
+        self.filled_from("examples/ocp4")
+    }
+
+    fn filled_from(self, example: &str) -> Self {
         for name in ["install-config.yaml", "cluster.yaml"] {
-            self.write(name, &fs::read_to_string(source("examples/ocp4").join(name)).unwrap());
+            self.write(name, &fs::read_to_string(source(example).join(name)).unwrap());
         }
         self.write("cluster.lock", &lock());
         self.write_seed(&SEED);

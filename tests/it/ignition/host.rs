@@ -14,7 +14,7 @@ use tinderbox::internals::ignition::Config;
 use super::{config, entries};
 use crate::harness::{Workspace, is_root, left_out, mode, set_mode, tree};
 
-const IGNITION: &str = "/usr/lib/dracut/modules.d/30ignition/ignition";
+pub(crate) const IGNITION: &str = "/usr/lib/dracut/modules.d/30ignition/ignition";
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me@example.com";
 
@@ -123,8 +123,8 @@ fn compare(ws: &Workspace, node: &str, config: &Value, temp: &Path) {
     assert!(extra.is_empty(), "{node}: {extra:?}");
 }
 
-/// Converts a node's config down, applies it, and compares.
-fn check(ws: &Workspace, node: &str) -> tempfile::TempDir {
+/// Converts a node's config down, applies it, and compares. What is there afterwards is below `root`.
+pub(crate) fn check(ws: &Workspace, node: &str) -> tempfile::TempDir {
     let path = ws.path_of(&format!("ignition/{node}")).join(format!("{node}.ign"));
     let config_of = Config::parse(&fs::read_to_string(path).unwrap()).unwrap();
     let older = config_of.to_version("3.3.0".parse().unwrap()).unwrap();

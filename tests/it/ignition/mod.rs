@@ -1,6 +1,6 @@
 //! What nodes boot with.
 
-mod host;
+pub(crate) mod host;
 mod kube_proxy;
 mod node_image;
 mod nodes;
@@ -29,6 +29,6 @@ pub(crate) fn entries(config: &Value, list: &str) -> BTreeMap<String, Value> {
 }
 
 /// A file as the node gets it, as text.
-fn text(ws: &Workspace, node: &str, path: &str) -> String {
+pub(crate) fn text(ws: &Workspace, node: &str, path: &str) -> String {
     fs::read_to_string(ws.path_of(&format!("ignition/{node}")).join(format!("tree{path}"))).unwrap()
 }

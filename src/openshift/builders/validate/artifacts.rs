@@ -106,6 +106,11 @@ impl<'a> Artifacts<'a> {
         self.names.contains(&(input.to_owned(), path.to_owned()))
     }
 
+    /// Whether an input has such a file, read or not.
+    pub(super) fn any(&self, input: &str, is_one: impl Fn(&str) -> bool) -> bool {
+        self.names.iter().any(|(of, path)| of == input && is_one(path))
+    }
+
     /// The CRD of a group and kind, from the schemas or from the subjects. Parses only files that name both.
     pub(super) fn crd(&self, group: &str, kind: &str) -> Option<&Document> {
         let [group_line, kind_line] = [("group", group), ("kind", kind)]

@@ -18,10 +18,12 @@ pub(super) const ETCD_USAGE: Check = Check {
     name: "etcd-server-usage",
     config: &[],
     run: |artifacts, report| {
-        for name in ["etcd-server.crt", "etcd-peer-bootstrap.crt"] {
-            find(artifacts, name, report);
+        let is_peer = |file: &File| file.path.starts_with("etcd-peer-");
+        find(artifacts, "etcd-server.crt", report);
+        if !artifacts.of(INPUT).any(is_peer) {
+            report.add("pki", None, "", "there is no certificate `etcd-peer-….crt`");
         }
-        let ours = |file: &&File| file.path == "etcd-server.crt" || file.path.starts_with("etcd-peer-");
+        let ours = |file: &&File| file.path == "etcd-server.crt" || is_peer(file);
         for file in artifacts.of(INPUT).filter(ours) {
             let Some(certificate) = read(file, report) else { continue };
             for (has, usage) in

@@ -12,6 +12,7 @@ mod handover;
 mod haproxy;
 mod ignition;
 mod images;
+mod in_place;
 mod manifests;
 mod objects;
 mod pods;
@@ -94,6 +95,12 @@ pub(crate) const CHECKS: &[Check] = &[
     ignition::SPEC,
     images::NOT_EMPTY,
     signatures::IMAGES,
+    in_place::CLEARED,
+    in_place::CLUSTER_CONFIG,
+    objects::IN_PLACE_ENDPOINTS,
+    ignition::JOINS,
+    ignition::MEMBER_NAME,
+    ignition::REPLACED,
     objects::INFRASTRUCTURE,
     images::KUBE_PROXY,
     ignition::CLEANUP,

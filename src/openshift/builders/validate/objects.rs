@@ -1,10 +1,11 @@
 //! Checks of single cluster objects that an operator reads before it does anything else.
 
 use super::artifacts::{Artifacts, Document};
+use super::in_place::is_in_place;
 use super::manifests::one;
 use super::{Check, Open, Report, scripts};
 use crate::base::hint::did_you_mean;
-use crate::base::yaml::YamlNode;
+use crate::base::yaml::{YamlData, YamlNode};
 
 /// The gates of this version exist before anyone needs them.
 pub(super) const FEATURE_GATE: Check = Check {
@@ -105,25 +106,62 @@ pub(super) const ETCD_ENDPOINTS: Check = Check {
     name: "etcd-endpoints",
     config: &["bootstrap"],
     run: |artifacts, report| {
+        // There the member is a master's: `in-place-endpoints` looks.
+        if is_in_place(artifacts) {
+            return;
+        }
         let wanted = artifacts.config_text("bootstrap");
-        let mut maps = artifacts.kind("v1", "ConfigMap").filter(|document| {
-            document.text("metadata.name") == Some("etcd-endpoints")
-                && document.text("metadata.namespace") == Some("openshift-etcd")
-        });
-        let Some(document) = maps.next() else {
-            return report.add("manifests", None, "", "there is no ConfigMap openshift-etcd/etcd-endpoints");
-        };
-        // Its name contains dots.
-        let annotation = "alpha.installer.openshift.io/etcd-bootstrap";
-        let found = document.get("metadata.annotations").and_then(|all| all.get(annotation));
+        let Some(document) = etcd_endpoints(artifacts, report) else { return };
+        let found = bootstrap_member(document);
         let text = found.and_then(YamlNode::text).unwrap_or_default();
         if text != wanted {
             let line = found.unwrap_or(&document.root).line;
             let message = format!("it is `{text}`, not `{wanted}`");
-            report.at(document, line, &format!("metadata.annotations[{annotation}]"), message);
+            report.at(document, line, &format!("metadata.annotations[{BOOTSTRAP_MEMBER}]"), message);
         }
     },
 };
+
+/// Where etcd is if the only node bootstraps itself.
+pub(super) const IN_PLACE_ENDPOINTS: Check = Check {
+    name: "in-place-endpoints",
+    config: &["ip"],
+    run: |artifacts, report| {
+        let Some(document) = etcd_endpoints(artifacts, report) else { return };
+        if let Some(found) = bootstrap_member(document) {
+            let field = format!("metadata.annotations[{BOOTSTRAP_MEMBER}]");
+            report.at(document, found.line, &field, "it is there, and no member is bootstrap's");
+        }
+        let wanted = artifacts.config_text("ip");
+        let listed: Vec<&str> = match document.get("data").map(|data| &data.data) {
+            Some(YamlData::Map(entries)) => entries.iter().filter_map(|entry| entry.value.text()).collect(),
+            _ => Vec::new(),
+        };
+        if listed != [wanted] {
+            let line = document.line("data").unwrap_or(1);
+            let message = format!("it lists `{}`, not `{wanted}`", listed.join(", "));
+            report.at(document, line, "data", message);
+        }
+    },
+};
+
+/// The annotation with the address of the bootstrap member. Its name contains dots.
+const BOOTSTRAP_MEMBER: &str = "alpha.installer.openshift.io/etcd-bootstrap";
+
+fn bootstrap_member(document: &Document) -> Option<&YamlNode> {
+    document.get("metadata.annotations").and_then(|all| all.get(BOOTSTRAP_MEMBER))
+}
+
+fn etcd_endpoints<'a>(artifacts: &'a Artifacts<'_>, report: &mut Report<'_>) -> Option<&'a Document> {
+    let found = artifacts.kind("v1", "ConfigMap").find(|document| {
+        document.text("metadata.name") == Some("etcd-endpoints")
+            && document.text("metadata.namespace") == Some("openshift-etcd")
+    });
+    if found.is_none() {
+        report.add("manifests", None, "", "there is no ConfigMap openshift-etcd/etcd-endpoints");
+    }
+    found
+}
 
 /// Checks the only object of a kind in config.openshift.io/v1, which must have this name.
 fn named(

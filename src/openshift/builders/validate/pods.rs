@@ -159,8 +159,18 @@ pub(super) const FLAG_FILES: Check = Check {
                         continue;
                     };
                     let made = if let Some(name) = host.strip_prefix(SECRETS) {
-                        let name = &name.replace("etcd-peer.", "etcd-peer-bootstrap.");
-                        artifacts.has(certificates::INPUT, name) || artifacts.has("names-keys", name)
+                        // Every node has its own under this name.
+                        match name.strip_prefix("etcd-peer.") {
+                            Some(end) => {
+                                let is_one =
+                                    |file: &str| file.starts_with("etcd-peer-") && file.ends_with(end);
+                                artifacts.any(certificates::INPUT, is_one)
+                                    || artifacts.any("names-keys", is_one)
+                            }
+                            None => {
+                                artifacts.has(certificates::INPUT, name) || artifacts.has("names-keys", name)
+                            }
+                        }
                     } else if let Some(name) = host.strip_prefix(KUBECONFIGS) {
                         artifacts.has("names-kubeconfigs", name)
                     } else {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod fields;
+mod in_place;
 mod init;
 mod mistakes;
 mod platform;

@@ -81,8 +81,8 @@ fn what_the_installer_knows_and_we_cannot_honour_is_said() {
       hint: it must be `External`
     install-config.yaml:43: credentialsMode: the installer knows this field, tinderbox does not support it
       hint: it concerns cloud platforms, for which tinderbox builds no clusters
-    install-config.yaml:44: bootstrapInPlace: the installer knows this field, tinderbox does not support it
-      hint: a single node gets a bootstrap node too: list one with `role: bootstrap` in cluster.yaml
+    install-config.yaml:44: bootstrapInPlace: only a single master, without workers and without a bootstrap node, bootstraps itself
+      hint: list that node alone in cluster.yaml, or remove `bootstrapInPlace`
     install-config.yaml:45: arbiter: the installer knows this field, tinderbox does not support it
       hint: arbiter nodes are not supported: use 1, 3, 4 or 5 masters
     install-config.yaml:47: sshKey: an Ed25519 key does not work on nodes in FIPS mode
@@ -165,7 +165,7 @@ fn rules_between_fields() {
     cluster.yaml:18: network.dhcp.start: `192.168.126.255` is the network or broadcast address of `192.168.126.0/24` [addresses]
       hint: choose an address between them
     cluster.yaml:26: nodes: no node has `role: bootstrap`
-      hint: list one: it runs the first control plane and is removed afterwards
+      hint: list one: it runs the first control plane and is removed afterwards; only a single master without workers can bootstrap itself
     cluster.yaml:27: nodes.bootstrap.ip: the list is empty
       hint: give at least one element
     cluster.yaml:32: nodes.etcd-1.mac: `52:54:00:00:00:01` is also the MAC of `nodes.worker-0`

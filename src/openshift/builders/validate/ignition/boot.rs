@@ -34,7 +34,7 @@ pub(in super::super) const BOOTKUBE: Check = Check {
     name: "bootkube-path",
     config: &["nodes"],
     run: |artifacts, report| {
-        for node in nodes(artifacts).iter().filter(|node| node.role == "bootstrap") {
+        for node in nodes(artifacts).iter().filter(|node| node.bootstraps) {
             match node.config.files.get(SCRIPT) {
                 None => node.report(report, SCRIPT, "it is not written"),
                 Some(file) if file.mode.is_none_or(|mode| mode & 0o100 == 0) => {
@@ -147,7 +147,7 @@ fn pause(node: &Node<'_>, image: &str, report: &mut Report<'_>) {
 }
 
 /// The command lines of a service: the words of every ExecStart, including drop-ins. An empty one resets the list.
-fn commands(node: &Node<'_>, service: &str) -> Vec<Vec<String>> {
+pub(super) fn commands(node: &Node<'_>, service: &str) -> Vec<Vec<String>> {
     let Some(one) = node.config.units.get(service).filter(|one| one.mask != Some(true)) else {
         return Vec::new();
     };

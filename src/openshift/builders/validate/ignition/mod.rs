@@ -4,6 +4,7 @@
 
 mod boot;
 mod credentials;
+mod in_place;
 mod kube_proxy;
 mod node_image;
 mod programs;
@@ -13,6 +14,7 @@ mod vips;
 
 pub(super) use boot::{APISERVER_URL, BOOTKUBE, KUBELET_CA, MASTER_LABEL, PAUSE_IMAGE, STANDALONE};
 pub(super) use credentials::CREDENTIALS;
+pub(super) use in_place::{JOINS, MEMBER_NAME, REPLACED};
 pub(super) use kube_proxy::{CLEANUP, kube_proxy};
 pub(super) use node_image::NODE_IMAGE;
 pub(super) use programs::{audit_log, flag_files};
@@ -36,6 +38,8 @@ struct Node<'a> {
     name: &'a str,
     /// `bootstrap`, `master` or `worker`.
     role: &'a str,
+    /// Whether it starts the first control plane: the bootstrap node, or the only one.
+    bootstraps: bool,
     file: &'a File,
     config: &'a Config,
 }
@@ -71,17 +75,23 @@ fn are_there(artifacts: &Artifacts<'_>) -> bool {
 
 /// Every config that can be parsed. Two other checks report the rest.
 fn nodes<'a>(artifacts: &'a Artifacts<'_>) -> Vec<Node<'a>> {
-    let role = |name: &str| match artifacts.config.get("nodes") {
-        Some(Value::List(nodes)) => {
-            let word = |node: &'a Value, key: &str| node.get(key).and_then(Value::as_text);
-            nodes.iter().find(|node| word(node, "name") == Some(name)).and_then(|node| word(node, "role"))
-        }
-        _ => None,
+    let listed: &[Value] = match artifacts.config.get("nodes") {
+        Some(Value::List(nodes)) => nodes,
+        _ => &[],
     };
+    let word = |node: &'a Value, key: &str| node.get(key).and_then(Value::as_text);
+    let role = |name: &str| {
+        listed.iter().find(|node| word(node, "name") == Some(name)).and_then(|node| word(node, "role"))
+    };
+    let first = ["bootstrap", "master"].into_iter().find(|role| {
+        let has = |node: &'a Value| word(node, "role") == Some(*role);
+        listed.iter().any(has)
+    });
     let of = |file: &'a File| {
         let name = leaf(&file.path);
         let config = file.ignition().as_ref().ok()?;
-        Some(Node { name, role: role(name).unwrap_or_default(), file, config })
+        let role = role(name).unwrap_or_default();
+        Some(Node { name, role, bootstraps: Some(role) == first, file, config })
     };
     artifacts.of(INPUT).filter_map(of).collect()
 }

@@ -71,9 +71,9 @@ pub(in super::super) fn flag_files(artifacts: &Artifacts<'_>, report: &mut Repor
     }
 }
 
-/// The API server of the bootstrap node writes its audit log into a directory that root alone reads.
+/// The first API server writes its audit log into a directory that root alone reads.
 pub(in super::super) fn audit_log(artifacts: &Artifacts<'_>, report: &mut Report<'_>) {
-    for node in nodes(artifacts).iter().filter(|node| node.role == "bootstrap") {
+    for node in nodes(artifacts).iter().filter(|node| node.bootstraps) {
         let runs =
             |container: &Container| container.program.iter().any(|word| leaf(word) == "kube-apiserver");
         for pod in &pods(node) {
