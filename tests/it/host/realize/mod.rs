@@ -6,6 +6,7 @@ mod architecture;
 mod boot;
 mod dns;
 mod gather;
+mod in_place;
 mod live;
 mod node;
 mod obstacles;
