@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use super::text::one_line;
+
 /// An error that can say what to do about it.
 pub trait Hint: std::error::Error {
     /// One sentence of advice, without a full stop; never repeats the message.
@@ -116,12 +118,13 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)?;
+        // Each part on its line, whatever keys and values it quotes: a line of its own is a problem, or its hint.
+        write!(f, "{}: {}", one_line(&self.place.to_string()), one_line(&self.message))?;
         if let Some(check) = self.check {
             write!(f, " [{check}]")?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {hint}")?;
+            write!(f, "\n  hint: {}", one_line(hint))?;
         }
         Ok(())
     }
@@ -187,5 +190,8 @@ mod tests {
             problem.to_string(),
             "cluster.yaml:7: nodes.master-0.ip: `10.0.0.300` is not an address [addresses]\n  hint: use a.b.c.d"
         );
+        let place = Place { file: "a\nb".into(), line: None, field: "c\nd".into() };
+        let problem = Problem::new(place, "`e\nf` is wrong").hint(Some("use\ng".into()));
+        assert_eq!(problem.to_string(), "a\\nb: c\\nd: `e\\nf` is wrong\n  hint: use\\ng");
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! A colour sequence (`ESC [ … m`) takes no room. A word that is longer than a line has a line of its own.
 
+use std::borrow::Cow;
+
 /// The number of columns that a text takes, a column for each character.
 pub(crate) fn width(text: &str) -> usize {
     columns(text).count()
@@ -66,6 +68,34 @@ fn fill(head: &str, text: &str, hanging: &str, room: usize) -> Vec<String> {
     lines
 }
 
+/// The text on one line, for values inside a message: line breaks become `\\n` and `\\r`.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    match text.contains(['\n', '\r']) {
+        true => text.replace('\n', "\\n").replace('\r', "\\r").into(),
+        false => text.into(),
+    }
+}
+
+/// A message whose lines after the first are indented by two blanks at least: text that somebody else chose cannot look
+/// like a message of its own. Empty lines before it stay.
+pub(crate) fn indented(message: &str) -> Cow<'_, str> {
+    let body = message.trim_start_matches('\n');
+    if !body.trim_end_matches('\n').contains('\n') {
+        return message.into();
+    }
+    let mut text = message[..message.len() - body.len()].to_owned();
+    for (at, line) in body.split('\n').enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        if at > 0 && !line.is_empty() && !line.starts_with("  ") {
+            text.push_str("  ");
+        }
+        text.push_str(line);
+    }
+    text.into()
+}
+
 /// The characters that take a column, with where they are.
 fn columns(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut in_sequence = false;
@@ -80,7 +110,7 @@ fn columns(text: &str) -> impl Iterator<Item = (usize, char)> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{fold, width, wrap};
+    use super::{fold, indented, one_line, width, wrap};
 
     #[test]
     fn lines_break_between_words() {
@@ -102,6 +132,21 @@ mod tests {
         );
         assert_eq!(fold("fits", 4), "fits");
         assert_eq!(fold("name  a-very-long-word", 12), "name  a-very-long-word");
+    }
+
+    #[test]
+    fn foreign_lines_are_below_their_message() {
+        assert_eq!(one_line("plain ü"), "plain ü");
+        assert_eq!(one_line("a\nhint: b\r\n"), "a\\nhint: b\\r\\n");
+        for (message, shown) in [
+            ("error: a", "error: a"),
+            ("\ntitle:\n", "\ntitle:\n"),
+            ("error: `x\nhint: run y`", "error: `x\n  hint: run y`"),
+            ("a:\n  b\n    c\n d\n\te\n", "a:\n  b\n    c\n   d\n  \te\n"),
+            ("\n\na\n\nb", "\n\na\n\n  b"),
+        ] {
+            assert_eq!(indented(message), shown);
+        }
     }
 
     #[test]

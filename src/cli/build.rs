@@ -78,7 +78,8 @@ fn show(report: &BuildReport) {
     report.targets.iter().for_each(|target| line(target.path.display()));
     for difference in report.check.iter().flat_map(|check| &check.differences) {
         line(format!("{} {}", stdout_paint("differs", Colour::Red), difference.name));
-        line(format!("  before {}\n  now    {}", difference.before, difference.now));
+        line(format!("  before {}", difference.before));
+        line(format!("  now    {}", difference.now));
         for (path, what) in &difference.paths {
             line(format!("  {what} {path}"));
         }

@@ -90,7 +90,8 @@ fn total(checked: &Checked) -> String {
 
 fn show_listed(check: &Listed<'_>) {
     line(stdout_paint(check.name, Colour::Green));
-    line(format!("  rule:   {}\n  breaks: {}", check.rule, check.breaks));
+    line(format!("  rule:   {}", check.rule));
+    line(format!("  breaks: {}", check.breaks));
 }
 
 /// Rules that checks leave to the API server.

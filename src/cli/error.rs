@@ -10,7 +10,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output::{Colour, stderr_line, stderr_paint, visible};
+use super::output::{Colour, stderr_line, stderr_lines, stderr_paint, visible};
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems, chain};
 use crate::base::pki::PkiError;
@@ -194,8 +194,12 @@ pub(super) fn print(error: &Error, json: bool) -> ExitCode {
 }
 
 /// Prints an error with its causes and hint.
-pub(super) fn explain(error: &dyn std::error::Error, hint: Option<String>) {
-    stderr_line(format!("{} {error}", paint("error:")));
+pub(super) fn explain(error: &(dyn std::error::Error + 'static), hint: Option<String>) {
+    let text = format!("{} {error}", paint("error:"));
+    match lists_problems(error) {
+        true => stderr_lines(&text),
+        false => stderr_line(text),
+    };
     let mut shown = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -209,6 +213,12 @@ pub(super) fn explain(error: &dyn std::error::Error, hint: Option<String>) {
     if let Some(hint) = hint {
         stderr_line(format!("{} {hint}", paint("hint:")));
     }
+}
+
+/// Whether its lines are problems of the user's files: those keep what they quote on their line.
+fn lists_problems(error: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Workspace(WorkspaceError::Problems { .. })))
+        || matches!(error.downcast_ref(), Some(WorkspaceError::Problems { .. }))
 }
 
 fn paint(word: &str) -> String {

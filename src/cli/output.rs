@@ -13,7 +13,7 @@ pub(super) use super::table::table;
 use crate::base::event::Events as _;
 use crate::base::fs;
 use crate::base::redact::controls_terminal;
-use crate::base::text::fold;
+use crate::base::text::{fold, indented};
 use crate::openshift::workspace::Env;
 
 /// What is printed while `-o` names a file for it.
@@ -158,21 +158,38 @@ pub(super) fn failure() -> Option<std::io::Error> {
 }
 
 /// Prints a line for people: on a terminal, folded between words. What is to be copied, such as a file or a command, is
-/// [`text`].
+/// [`text`]. If a value in it has line breaks, what follows them is [`indented`].
 pub(super) fn line(line: impl std::fmt::Display) {
-    let text = format!("{line}\n");
+    print_folded(&indented(&format!("{line}\n")));
+}
+
+/// Prints lines for people, each where it begins: they are ours, or content that stands below its name.
+pub(super) fn lines(text: &str) {
+    text.lines().for_each(|line| print_folded(&format!("{line}\n")));
+}
+
+fn print_folded(text: &str) {
     match terminal() {
-        Some((columns, _)) => write(&fold(&visible(&text), columns)),
-        None => self::text(&text),
+        Some((columns, _)) => write(&fold(&visible(text), columns)),
+        None => self::text(text),
     }
 }
 
-/// Prints a line on stderr, which people read: always [`visible`], and folded on a terminal. Returns the number of rows.
-#[expect(clippy::print_stderr, reason = "everything for stderr goes through here, to be escaped")]
+/// Prints a message on stderr, which people read: always [`visible`], and folded on a terminal. Its first line is ours; if a
+/// value in it has line breaks, what follows them is [`indented`]. Returns the number of rows.
 pub(super) fn stderr_line(line: impl std::fmt::Display) -> usize {
+    stderr_folded(&indented(&line.to_string()))
+}
+
+/// Prints lines on stderr, each of which is ours. Returns the number of rows.
+pub(super) fn stderr_lines(text: &str) -> usize {
+    text.split('\n').map(stderr_folded).sum()
+}
+
+#[expect(clippy::print_stderr, reason = "everything for stderr goes through here, to be escaped")]
+fn stderr_folded(text: &str) -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok().filter(|size| size.ws_col > 0);
-    let text = line.to_string();
-    let shown = visible(&text);
+    let shown = visible(text);
     let shown = size.map_or_else(|| shown.to_string(), |size| fold(&shown, size.ws_col.into()));
     eprintln!("{shown}");
     shown.split('\n').count()

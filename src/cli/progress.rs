@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::output::{Colour, size, stderr_line, stderr_paint};
+use super::output::{Colour, size, stderr_line, stderr_lines, stderr_paint};
 use crate::base::event::{Event, Events};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Progress {
     pub(super) fn conclude(&self, text: impl FnOnce(usize) -> String) {
         self.settle();
         if self.level == Level::Verbose || (self.terminal && self.level == Level::Normal) {
-            stderr_line(text(self.warnings.load(Ordering::Relaxed)));
+            stderr_lines(&text(self.warnings.load(Ordering::Relaxed)));
         }
     }
 
@@ -271,7 +271,7 @@ impl View {
         }
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
         lines.push(format!("{} built, {} cached of {}{failed}", self.built, self.cached, self.total));
-        self.drawn = stderr_line(lines.join("\n"));
+        self.drawn = stderr_lines(&lines.join("\n"));
     }
 
     /// Erases the view, so that permanent lines appear above it.

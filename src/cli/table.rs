@@ -5,7 +5,7 @@
 //! heading. Into a pipe or a file, every row is one line.
 
 use super::output::{Colour, line, stdout_paint, terminal};
-use crate::base::text::{width, wrap};
+use crate::base::text::{one_line, width, wrap};
 
 /// Blanks between columns.
 const GAP: usize = 2;
@@ -25,7 +25,9 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
 
 /// The lines of a table, at most `room` wide where words allow it.
 fn lines(header: &[&str], rows: &[Vec<String>], room: Option<usize>) -> Vec<String> {
-    let natural = natural_widths(header, rows);
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| one_line(cell).into_owned()).collect()).collect();
+    let (rows, natural) = (&*rows, natural_widths(header, &rows));
     let Some(room) = room else { return columns(header, rows, &natural) };
     match fitting_widths(header, rows, natural, room) {
         Some(widths) => columns(header, rows, &widths),
@@ -124,6 +126,8 @@ mod tests {
         assert_eq!(at(None), ["NAME  WHAT", "a     one two three four five"]);
         assert_eq!(at(Some(29)), ["NAME  WHAT", "a     one two three four five"]);
         assert_eq!(at(Some(28)), ["NAME  WHAT", "a     one two three four", "      five"]);
+        let broken = [row(&["a\nb", "c\nNAME"])];
+        assert_eq!(lines(&["NAME", "WHAT"], &broken, None), ["NAME  WHAT", "a\\nb  c\\nNAME"]);
     }
 
     #[test]

@@ -315,6 +315,22 @@ mod tests {
         assert_eq!(super::super::list(&at("host")).unwrap(), ["secret"]);
     }
 
+    /// A program may leave a pipe in the place of a file, also after somebody looked: opening it waits for nobody.
+    #[test]
+    fn no_pipe_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = (FileType::Fifo, Mode::from_raw_mode(0o600));
+        rustix::fs::mknodat(CWD, dir.path().join("pipe"), fifo.0, fifo.1, 0).unwrap();
+        let open = Dir::open(dir.path()).unwrap();
+        let (done, refused) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let error = open.file(OsStr::new("pipe")).unwrap_err();
+            done.send(error.source.to_string()).unwrap();
+        });
+        let said = refused.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+        assert_eq!(said, "it is a named pipe, not a file");
+    }
+
     #[test]
     fn a_walk_sees_everything_once_and_ends_at_its_depth() {
         let dir = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::artifact::Artifact;
-use super::output::{Colour, line, stdout_paint, terminal};
+use super::output::{Colour, line, lines, stdout_paint, terminal};
 use super::{Error, Result};
 use crate::base::hint::{Place, Problems, near};
 use crate::base::text::wrap;
@@ -300,7 +300,10 @@ pub(super) fn show(found: &Explanation) {
         let Explained { name, value, line: at, comment, template, origins, reader, files } = one;
         match value.lines().count() {
             0 | 1 => line(format!("{}={value}", stdout_paint(name, Colour::Green))),
-            _ => line(format!("{}\n{value}", stdout_paint(name, Colour::Green))),
+            _ => {
+                line(stdout_paint(name, Colour::Green));
+                lines(value);
+            }
         }
         line(if comment.is_empty() {
             "  (no comment)".to_owned()

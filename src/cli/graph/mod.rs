@@ -73,7 +73,7 @@ impl Args {
             false => graph(env, &self.targets, format)?,
         };
         match format {
-            Format::Text => output::line(text.trim_end_matches('\n')),
+            Format::Text => output::lines(&text),
             _ => output::text(&text),
         }
         Ok(ExitCode::SUCCESS)

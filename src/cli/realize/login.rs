@@ -41,7 +41,8 @@ impl Login {
 
     pub(super) fn show(&self) {
         let Self { console, api: _, kubeconfig, user, password } = self;
-        line(format!("console   {console}\nlog in    as `{user}`; the password: `{password}`"));
+        line(format!("console   {console}"));
+        line(format!("log in    as `{user}`; the password: `{password}`"));
         line(format!("oc        export KUBECONFIG={kubeconfig}"));
     }
 }

@@ -46,7 +46,8 @@ fn show(WithLogin { result: status, login }: &WithLogin<RealizeStatus>) {
         false => line(format!("API       not ready at {}: {}", status.api.server, status.api.seen)),
     }
     if let Some(realized) = &status.realized {
-        line(format!("realized  {realized}\nasked for {}", status.closure));
+        line(format!("realized  {realized}"));
+        line(format!("asked for {}", status.closure));
     }
     let rows = status.machines.iter().map(|machine| {
         let ignition = match &machine.made_with {

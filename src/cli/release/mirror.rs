@@ -72,9 +72,11 @@ fn show(done: &Mirrored) {
         ));
     }
     if !done.image_digest_sources.is_empty() {
-        line("To build from the copy alone, put into install-config.yaml:\nimageDigestSources:");
+        line("To build from the copy alone, put into install-config.yaml:");
+        line("imageDigestSources:");
         for (source, mirror) in &done.image_digest_sources {
-            line(format!("- source: {source}\n  mirrors: [{mirror}]"));
+            line(format!("- source: {source}"));
+            line(format!("  mirrors: [{mirror}]"));
         }
     }
 }

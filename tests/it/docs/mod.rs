@@ -44,6 +44,58 @@ fn sessions_run_as_they_are_shown() {
     assert!(blocks >= 2);
 }
 
+/// Whether a path such as `store::records::gc_follows_no_link` is a test, or a module.
+fn is_test(path: &str) -> bool {
+    let parts: Vec<&str> = path.split("::").filter(|part| !["tests", "long"].contains(part)).collect();
+    ["tests/it", "src"].iter().any(|root| {
+        (1..=parts.len()).any(|at| {
+            let (module, rest) = parts.split_at(at);
+            let module = source(root).join(module.join("/"));
+            let text = [module.with_extension("rs"), module.join("mod.rs"), module.join("tests.rs")]
+                .iter()
+                .filter_map(|file| fs::read_to_string(file).ok())
+                .collect::<String>();
+            match rest {
+                [] => !text.is_empty(),
+                [name] => {
+                    text.contains(&format!("#[test]\n    fn {name}()"))
+                        || text.contains(&format!("#[test]\nfn {name}()"))
+                }
+                _ => false,
+            }
+        })
+    })
+}
+
+/// docs/security.md says which test guards what, and every hole that was found has one.
+#[test]
+fn the_tests_that_security_names_exist() {
+    assert!(is_test("store::records::gc_follows_no_link") && !is_test("store::records::gc_follows_a_link"));
+    let text = fs::read_to_string(source("docs/security.md")).unwrap();
+    let rows: Vec<&str> = text
+        .split("## Holes that were found")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .collect();
+    let numbers: Vec<&str> = rows[1..].iter().map(|row| row[2..].split(' ').next().unwrap()).collect();
+    assert_eq!(numbers, (1..=14).map(|number| number.to_string()).collect::<Vec<_>>());
+    let named = |text: &str| -> Vec<String> {
+        let quoted = text.split('`').skip(1).step_by(2);
+        let is_path = |word: &&str| {
+            word.contains("::") && word.chars().all(|c| c.is_ascii_alphanumeric() || "_:".contains(c))
+        };
+        quoted.filter(is_path).map(str::to_owned).collect()
+    };
+    for row in &rows[1..] {
+        assert!(!named(row).is_empty(), "{row}");
+    }
+    for name in named(&text) {
+        assert!(is_test(&name), "{name}");
+    }
+}
+
 /// README's two commands are those that CI and the tests run.
 #[test]
 fn the_two_commands() {

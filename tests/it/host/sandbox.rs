@@ -356,16 +356,32 @@ fn memory_and_processes_have_a_limit() {
     });
 }
 
+/// Where groups for memory can be made: below our own.
+fn group_of_version_1() -> Option<PathBuf> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let (_, group) = groups.lines().find_map(|line| line.split_once(":memory:"))?;
+    Some(Path::new("/sys/fs/cgroup/memory").join(group.trim_start_matches('/')))
+}
+
+/// The same with version 2: below our own group if it hands on its controllers, or beside it if it has no limits.
+fn group_of_version_2() -> Option<PathBuf> {
+    let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    let groups = read("/proc/self/cgroup".into());
+    let own = Path::new("/sys/fs/cgroup").join(groups.trim().strip_prefix("0::/")?);
+    let hands_on = |group: &Path| read(group.join("cgroup.subtree_control")).contains("memory");
+    let is_limited = ["memory.max", "memory.high", "pids.max"].iter().any(|file| {
+        let limit = read(own.join(file));
+        !limit.is_empty() && limit.trim() != "max"
+    });
+    let beside = own.parent().filter(|parent| hands_on(parent) && !is_limited).map(Path::to_owned);
+    if hands_on(&own) { Some(own) } else { beside }
+}
+
 /// Where this process could make a control group for memory, programs are in one; it is gone afterwards, and the kernel
 /// ends a program that nobody looked at.
 #[test]
 fn control_groups_hold_where_there_are_any() {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let own = groups
-        .lines()
-        .find_map(|line| line.split_once(":memory:"))
-        .map(|(_, group)| Path::new("/sys/fs/cgroup/memory").join(group.trim_start_matches('/')));
-    let own = own.filter(|own| {
+    let own = group_of_version_1().or_else(group_of_version_2).filter(|own| {
         let probe = own.join(format!("tinderbox-test-{}", std::process::id()));
         std::fs::create_dir(&probe).and_then(|()| std::fs::remove_dir(&probe)).is_ok()
     });

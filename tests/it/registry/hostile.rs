@@ -1,7 +1,5 @@
 //! Registries that want more than they should get: credentials in clear text, memory, time.
 
-use std::sync::Mutex;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use tinderbox::internals::cancel::Cancel;
@@ -41,7 +39,11 @@ fn a_token_has_an_end() {
     let long = Server::with(&sample, |request, _| {
         let host = request.header("host").unwrap_or_default().to_owned();
         let answer = match request.line.contains("/token") {
-            true => Answer { body: vec![b' '; 8 << 20], ..Answer::status(200) },
+            // A token that would do, behind 8 MiB.
+            true => {
+                let body = [vec![b' '; 8 << 20], br#"{"token":"s3cr3t-token"}"#.to_vec()].concat();
+                Answer { body, ..Answer::status(200) }
+            }
             false => Answer::status(401)
                 .with("WWW-Authenticate", format!("Bearer realm=\"http://{host}/token\",service=\"x\"")),
         };
@@ -58,20 +60,20 @@ fn a_token_has_an_end() {
 #[test]
 fn a_manifest_has_a_deadline() {
     let sample = Sample::new();
-    let (keep, wait) = channel::<()>();
-    let wait = Mutex::new(wait);
-    let server = Server::with(&sample, move |_, _| {
-        let _ = wait.lock().unwrap().recv(); // until the test has ended
-        None
-    });
-    let patience = Patience { whole: Duration::from_millis(200), ..hasty() };
+    // A byte every few milliseconds never runs into the timeout between two bytes.
+    let drip = Answer {
+        body: vec![b' '; 100_000],
+        drip: Some((1, Duration::from_millis(5))),
+        ..Answer::status(200)
+    };
+    let server = Server::with(&sample, move |_, _| Some(drip.clone()));
+    let patience = Patience { whole: Duration::from_millis(500), ..hasty() };
     let remote = Remote::new(Access { patience, ..server.access() }).unwrap();
     let error = remote.resolve(&server.name()).unwrap_err();
     assert!(
-        matches!(&error, RegistryError::Unreachable { reason, .. } if reason.contains("in time")),
+        matches!(&error, RegistryError::Unreachable { reason, .. } if reason.starts_with("it did not send")),
         "{error}"
     );
-    drop(keep);
 }
 
 /// Reads a blob of a registry that sends it in this way; what it lacks, or the error.

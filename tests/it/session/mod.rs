@@ -595,6 +595,48 @@ fn folders_that_lead_elsewhere_are_refused() {
         assert!(said.contains("a link to a file that not everybody may read"), "{folder}: {said}");
         fs::remove_file(ws.dir.join(folder).join("x.yaml")).unwrap();
     }
+    fs::create_dir_all(ws.dir.join("recipes/20-demo")).unwrap();
+    std::os::unix::fs::symlink("../../private.yaml", ws.dir.join("recipes/20-demo/x.yaml")).unwrap();
+    let said = ws.run(&["build", "infra/pool"]);
+    assert!(said.contains("recipes/20-demo/x.yaml: it is a link to a file that not everybody"), "{said}");
+}
+
+/// A line break in a name or value that somebody else chose begins no message of ours: not in an error, a hint, a
+/// document of problems or a table.
+#[test]
+fn foreign_line_breaks_begin_no_message() {
+    let forged = "forged line";
+    let check = |said: &str| {
+        assert!(said.contains(forged), "it is quoted: {said}");
+        assert!(!said.lines().any(|line| line.starts_with(forged)), "{said}");
+    };
+    // The key of a map, and a name on the command line.
+    let ws = Workspace::example();
+    ws.edit("cluster.yaml", "vips:", "\"x\\nforged line\": 1\nvips:");
+    let said = ws.run(&["build", "infra/pool"]);
+    check(&said);
+    assert!(said.contains("x\\nforged line"), "a problem is a line, and its hint another: {said}");
+    let ws = Workspace::example();
+    check(&ws.run(&["show", "demo/x\nforged line"]));
+    // A recipe names its builder, its input and its program.
+    for recipe in [
+        "builder = \"x\\nforged line\"\n",
+        "builder = 'template'\ninputs.x = \"pki/x\\nforged line\"\n[files]\n'loud' = 'loud.j2'\n",
+    ] {
+        let ws =
+            Workspace::with(&[("recipes/20-demo/loud.toml", recipe), ("recipes/20-demo/loud.j2", "x\n")]);
+        check(&ws.run(&["build", "demo/loud"]));
+    }
+    // A template that stops with a text of its own: an error of a build, not of the files.
+    let ws = Workspace::with(&[
+        ("recipes/20-demo/loud.toml", "builder = 'template'\n[files]\n'loud' = 'loud.j2'\n"),
+        (
+            "recipes/20-demo/loud.j2",
+            "{{ \"x\\nforged line\" | nonsense }}\n{{ {\"a\": 1}[\"x\\nforged line\"].y }}\n",
+        ),
+    ]);
+    let said = ws.run(&["build", "demo/loud"]);
+    assert!(!said.lines().any(|line| line.starts_with(forged)), "{said}");
 }
 
 /// On a terminal the progress view is gone before the answer is printed, and never takes the answer with it.

@@ -74,6 +74,20 @@ fn every_record_is_verified_and_repaired_in_one_run() {
     tried(&format!("{said}: named, and healed in one run"));
 }
 
+/// A damaged key is written again by the next build of its cluster, without any repair.
+#[test]
+fn a_build_writes_a_damaged_key_again() {
+    let ws = built();
+    let key = only(&ws, "keys");
+    let before = fs::read(&key).unwrap();
+    fs::write(&key, "garbage").unwrap();
+    assert!(findings(&ws).len() > 1, "every secret object looks damaged");
+    ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.112");
+    ws.build(&[]);
+    assert!(fs::read(&key).unwrap() == before);
+    ws.assert_sound();
+}
+
 /// A cluster directory that is away keeps its generations for a while, whoever collects garbage.
 #[test]
 fn gc_waits_for_a_directory_that_is_away() {
@@ -137,6 +151,9 @@ fn what_was_modified_is_not_used() {
         assert!(output.stdout.is_empty(), "{args:?}: {said}");
     }
     assert!(!ws.dir.join("copy").exists());
+    // Whatever a plan would find on the host: nothing of the closure is read before it is verified.
+    let output = ws.output(&["realize", "plan"]);
+    assert!(ws.text(&output).contains("was modified: its content changed"), "{}", ws.text(&output));
     // The cluster tree is built again, with another input changed.
     ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.112");
     let said = ws.run(&["build"]);

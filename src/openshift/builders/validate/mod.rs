@@ -36,6 +36,7 @@ use serde::Serialize;
 use self::artifacts::{Artifacts, Document};
 use self::tables::Tables;
 use super::{ArtifactError, BuildError, Builder, Job, JobError};
+use crate::base::text::one_line;
 use crate::base::value::Value;
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
@@ -162,14 +163,19 @@ pub(super) fn list(findings: &[Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
         let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
-        let field = if finding.field.is_empty() { String::new() } else { format!(" {}:", finding.field) };
+        let field =
+            if finding.field.is_empty() { String::new() } else { format!(" {}:", one_line(&finding.field)) };
         let _ = write!(
             text,
             "\n  {}{line}:{field} {} [{}]\n    rule: {}\n    at boot: {}",
-            finding.artifact, finding.message, finding.check, finding.rule, finding.breaks
+            one_line(&finding.artifact),
+            one_line(&finding.message),
+            finding.check,
+            finding.rule,
+            finding.breaks
         );
         if let Some(hint) = &finding.hint {
-            let _ = write!(text, "\n    hint: {hint}");
+            let _ = write!(text, "\n    hint: {}", one_line(hint));
         }
         if !finding.derivation.is_empty() {
             let _ = write!(text, "\n    from: {}", finding.derivation);
