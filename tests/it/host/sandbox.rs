@@ -131,6 +131,11 @@ fn a_program_sees_what_it_was_given_and_nothing_else() {
             "{isolation:?}"
         );
         assert_eq!(says("echo x > /dev/null; echo $?; cat; ls /proc/self/fd | head -3"), ok("0\n0\n1\n2\n"));
+        // Its own files of /proc are its own, and even those are read-only.
+        let (_, said) = says(
+            "echo x 2>/dev/null > /proc/self/comm || cat /proc/self/comm; busybox grep ' /proc ' /proc/mounts",
+        );
+        assert!(!said.starts_with("x\n") && said.contains(" proc ro,"), "{isolation:?}: {said}");
         // Only its own processes: the first of its namespace, the shell, and those that count them.
         let (_, count) = says("ls -d /proc/[0-9]* | busybox wc -l");
         assert!(count.trim().parse::<u32>().unwrap() <= 5, "{isolation:?}: {count}");

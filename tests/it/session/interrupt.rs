@@ -86,6 +86,11 @@ fn a_lock_that_another_process_holds() {
     for args in [&["build"][..], &["store", "gc"], &["store", "gc", "--dry-run"]] {
         let child = start(&ws, args);
         waits_for_lock(&child);
+        // Its memory has the seed in it, and it dumps no core: of one byte none is written, and no handler is started.
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+        let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+        let limit: Vec<&str> = core.split_whitespace().skip(4).take(2).collect();
+        assert!(["0", "1"].contains(&limit[0]) && limit[0] == limit[1], "{core}");
         ends(child, Signal::INT, &args.join(" "));
     }
     held.unlock().unwrap();

@@ -166,12 +166,20 @@ fn what_was_modified_is_not_used() {
     assert!(ws.output(&["export", "copy"]).status.success());
 }
 
-/// Differences of secrets are masked, and so would be what somebody wrote in their place: it is refused as well.
+/// What somebody changed in the store is not compared. Differences of secrets are masked, and so would be what somebody wrote
+/// in their place: it is refused as well.
 #[test]
 fn a_modified_secret_is_not_compared() {
     let ws = built();
     ws.edit("cluster.yaml", "192.168.126.110", "192.168.126.112");
     ws.build(&[]);
+    // A public file first: `diff` shows what it reads.
+    let public = ["diff", "gen:1", "gen:2", "--only", "infra/network"];
+    assert!(ws.run(&public).contains("192.168.126.112"), "{}", ws.run(&public));
+    tamper(&file_of(&ws, "infra/network"), |bytes| bytes[10] ^= 1);
+    let output = ws.output(&public);
+    assert!(ws.text(&output).contains("was modified: its content changed"), "{}", ws.text(&output));
+    assert!(output.stdout.is_empty() && !output.status.success());
     let args = ["diff", "gen:1", "gen:2", "--only", "ignition/worker-0"];
     let said = ws.run(&args);
     assert!(said.contains("192.168.126.112") && !said.contains("was modified"), "{said}");
