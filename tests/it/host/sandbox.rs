@@ -133,7 +133,7 @@ fn a_program_sees_what_it_was_given_and_nothing_else() {
         assert_eq!(says("echo x > /dev/null; echo $?; cat; ls /proc/self/fd | head -3"), ok("0\n0\n1\n2\n"));
         // Its own files of /proc are its own, and even those are read-only.
         let (_, said) = says(
-            "echo x 2>/dev/null > /proc/self/comm || cat /proc/self/comm; busybox grep ' /proc ' /proc/mounts",
+            "echo x 2>/dev/null > /proc/self/comm || cat /proc/self/comm; busybox grep ' /proc ' /proc/self/mounts",
         );
         assert!(!said.starts_with("x\n") && said.contains(" proc ro,"), "{isolation:?}: {said}");
         // Only its own processes: the first of its namespace, the shell, and those that count them.

@@ -61,11 +61,8 @@ fn a_token_has_an_end() {
 fn a_manifest_has_a_deadline() {
     let sample = Sample::new();
     // A byte every few milliseconds never runs into the timeout between two bytes.
-    let drip = Answer {
-        body: vec![b' '; 100_000],
-        drip: Some((1, Duration::from_millis(5))),
-        ..Answer::status(200)
-    };
+    let drip =
+        Answer { body: vec![b' '; 2000], drip: Some((1, Duration::from_millis(5))), ..Answer::status(200) };
     let server = Server::with(&sample, move |_, _| Some(drip.clone()));
     let patience = Patience { whole: Duration::from_millis(500), ..hasty() };
     let remote = Remote::new(Access { patience, ..server.access() }).unwrap();
