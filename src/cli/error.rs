@@ -87,7 +87,9 @@ impl Error {
         match self {
             Self::Usage { .. } | Self::NoPath { .. } => true,
             Self::Workspace(error) => error.is_usage(),
-            Self::Realize(error) => matches!(error, RealizeError::Confirm { .. }),
+            Self::Realize(error) => {
+                matches!(error, RealizeError::Confirm { .. } | RealizeError::ConfirmRemoval { .. })
+            }
             _ => false,
         }
     }

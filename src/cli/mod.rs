@@ -31,6 +31,7 @@ mod completions;
 mod diff;
 mod dist;
 mod document;
+mod drift;
 mod environment;
 mod error;
 mod expiry;
@@ -129,7 +130,7 @@ Examples:
 
 Exit codes: 0 done, 1 failure, 2 a wrong command line, 130 interrupted. A command line is wrong if it has an unknown \
 verb or option, a value that cannot be, or the name of a target, file in one, node, field, object or generation that \
-does not exist. `diff` says 0 the same, 1 different, 2 trouble; `release try` 0 can go, 1 cannot go, 2 trouble."
+does not exist. `diff` and `drift` say 0 the same, 1 different, 2 trouble; `release try` 0 can go, 1 cannot go, 2 trouble."
 )]
 struct Args {
     #[command(flatten)]
@@ -151,6 +152,7 @@ verbs! {
     Graph(graph::Args),
     Show(show::Args),
     Diff(diff::Args),
+    Drift(drift::Args),
     Guide(guide::Args),
     Report(report::Args),
     Export(export::Args),
@@ -213,7 +215,7 @@ pub fn main() -> ExitCode {
     });
     let json = args.global.json;
     // For these, 1 is an answer: different, or cannot go.
-    let answers = matches!(args.verb, Verb::Diff(_) | Verb::Release(release::Verb::Try(_)));
+    let answers = matches!(args.verb, Verb::Diff(_) | Verb::Drift(_) | Verb::Release(release::Verb::Try(_)));
     match run(args, &cancel) {
         Ok(code) => code,
         Err(error) => {

@@ -7,6 +7,7 @@
 //! | `cause` | root causes, by the names that people know |
 //! | `delta` | compares two files by meaning, down to the leaf |
 //! | `diff` | compares two closures: what differs, why, and the effect on running nodes |
+//! | `drift` | compares a live cluster with the closure that made it |
 //! | `guide` | a book about one cluster |
 //! | `hand_over` | compares our objects with those of the operators' own renders |
 //! | `parts` | the parts of an artifact that people ask about, by its format |
@@ -20,6 +21,7 @@
 pub(crate) mod cause;
 pub(crate) mod delta;
 pub(crate) mod diff;
+pub(crate) mod drift;
 pub(crate) mod guide;
 pub(crate) mod hand_over;
 pub(crate) mod page;

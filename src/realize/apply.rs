@@ -117,7 +117,7 @@ fn create(realizer: &Realizer<'_>, step: &PlanStep) -> Result<()> {
         }
         ResourceKind::Disk if step.action == StepAction::Change => {
             if let Some(machine) = provider::machine_of(step, desired) {
-                phases::forget_node(realizer, machine)?;
+                phases::forget_node(realizer, machine, "its machine is reinstalled")?;
             }
             provider::create(provider, desired, step)
         }

@@ -36,6 +36,13 @@ pub(crate) enum RealizeError {
     /// The user has not agreed to lose these.
     #[error("the content of {} would be lost: `{}`", if disks.len() == 1 { "this disk" } else { "these disks" }, disks.join("`, `"))]
     Confirm { disks: Vec<String> },
+    /// The user has not agreed to this.
+    #[error("{what}")]
+    ConfirmRemoval { what: String },
+    #[error("{message}")]
+    NotRemovable { message: String, hint: String },
+    #[error("`{node}` still has pods after {}: {seen}", minutes(*limit))]
+    Undrained { node: String, limit: Duration, seen: String },
     #[error("another `tinderbox realize` is changing this cluster's machines (`{}` is locked)", path.display())]
     Busy { path: std::path::PathBuf },
     #[error("{what} needs root")]
@@ -124,6 +131,11 @@ impl Hint for RealizeError {
                 "`--phase control-plane` waits for its API, and until operators have taken over".into()
             }
             Self::Confirm { .. } => "`--yes` agrees to that; `tinderbox realize plan` says why".into(),
+            Self::ConfirmRemoval { .. } => "`--yes` agrees to that".into(),
+            Self::NotRemovable { hint, .. } => hint.clone(),
+            Self::Undrained { .. } => {
+                "run it again to continue, with a longer `--timeout`; `oc get poddisruptionbudgets -A` shows what blocks an eviction".into()
+            }
             Self::Busy { .. } => "wait until it has finished".into(),
             Self::NeedsRoot { commands, .. } => {
                 format!("run this, then `tinderbox realize apply` again:\n  {}", commands.join("\n  "))

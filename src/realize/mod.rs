@@ -8,7 +8,7 @@
 //! | `plan`, `obstacles`, `privileged` | the difference as steps with reasons; what prevents them; what needs root |
 //! | `phase`, `apply`, `phases` | steps taken phase by phase, and what each phase waits for |
 //! | `wait` | the one wait loop: deadline, poll interval, cancellation, last seen state |
-//! | `destroy`, `status`, `gather` | the other verbs |
+//! | `destroy`, `remove`, `status`, `gather` | the other verbs |
 //! | [`ssh`], [`logs`], [`console`], [`console_filter`] | a node over SSH, its logs, its serial console without secrets |
 //! | [`booted`] | what a node booted with, according to its console |
 //! | [`api`], `cluster`, [`approve`] | the cluster's API, its objects, and certificates for our own kubelets |
@@ -53,6 +53,7 @@ mod plan;
 mod ports;
 mod privileged;
 mod realizer;
+mod remove;
 pub(crate) mod ssh;
 mod state;
 mod status;
@@ -76,6 +77,7 @@ pub(crate) use phases::SmokeCheck;
 pub(crate) use plan::{PlanStep, RealizePlan, ResourceKind, StepAction};
 pub(crate) use privileged::{HostAccess, Privileged};
 pub(crate) use realizer::Realizer;
+pub(crate) use remove::{Removed, remove};
 pub(crate) use ssh::SshRoute;
 pub(crate) use state::StateDir;
 pub(crate) use status::{RealizeStatus, status};

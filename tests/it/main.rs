@@ -32,6 +32,7 @@
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
 //! | `fuzz` | parsers of bytes from outside: the kept corpus, and mutations of it |
 //! | `delta` | the CRDs of two real releases, compared by field |
+//! | `drift` | a live cluster beside its closure: nothing after a fresh boot, every change found, no secret shown |
 //! | `guide` | everything that a cluster consists of has a purpose, a reader and a consequence of its own |
 //! | `host::page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
@@ -67,6 +68,7 @@ mod delta;
 mod diff;
 mod docs;
 mod download;
+mod drift;
 mod fuzz;
 mod guide;
 mod handover;

@@ -21,6 +21,8 @@ use crate::compare::static_pods::StaticPodComparison;
 use crate::openshift::workspace::{Env, Replacement};
 use sides::Request;
 
+pub(super) use sides::of_generation;
+
 /// The differences between two retained generations.
 pub(super) fn between(env: Env<'_>, old: u64, new: u64) -> Result<Diff> {
     let sides = vec![format!("gen:{old}"), format!("gen:{new}")];
@@ -84,7 +86,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Text,
     Json,
     Markdown,
@@ -138,14 +140,14 @@ impl Args {
             Format::Markdown => output::text(&report::markdown(&found)),
             Format::Html => output::text(&report::html(&found)),
             Format::Text if found.is_empty() => {}
-            Format::Text => show(&report::rows(&found, detail), self.no_pager),
+            Format::Text => show_rows(&report::rows(&found, detail), self.no_pager),
         }
         Ok(exit_code(found.is_empty()))
     }
 }
 
 /// Prints rows; on a terminal in colour, truncated to its width, and through a pager if they do not fit.
-fn show(rows: &[Row], no_pager: bool) {
+pub(super) fn show_rows(rows: &[Row], no_pager: bool) {
     let size = output::terminal();
     let text: String = rows.iter().map(|row| painted(row, size.map(|(width, _)| width)) + "\n").collect();
     pager::show(&text, no_pager);

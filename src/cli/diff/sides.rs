@@ -244,7 +244,7 @@ fn kept(env: Env<'_>) -> Result<(Store, Roots)> {
     Ok((store, roots))
 }
 
-fn of_generation(store: &Store, generation: Generation) -> Side {
+pub(in crate::cli) fn of_generation(store: &Store, generation: Generation) -> Side {
     let part = |(name, named): (String, crate::engine::store::Named)| {
         (name, Part { drv: Some(named.drv), tree: Tree::Object(named.object) })
     };

@@ -146,6 +146,6 @@ fn fingerprint(text: &str) -> std::result::Result<String, String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a node has been there is counted from now")]
-pub(super) fn now() -> OffsetDateTime {
+pub(in crate::cli) fn now() -> OffsetDateTime {
     OffsetDateTime::now_utc()
 }

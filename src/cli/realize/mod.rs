@@ -8,8 +8,11 @@ mod login;
 mod logs;
 mod plan;
 mod realizer;
+mod remove;
 mod ssh;
 mod status;
+
+pub(super) use approve::now;
 
 use super::error::explain;
 use super::output::{line, table, text};
@@ -29,6 +32,7 @@ verbs! {
     Logs(logs::Args),
     Ssh(ssh::Args),
     Gather(gather::Args),
+    Remove(remove::Args),
     Destroy(destroy::Args),
 }
 

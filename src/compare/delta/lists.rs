@@ -10,7 +10,7 @@ use super::walk::Walk;
 use crate::base::redact;
 
 /// Keys of items in Kubernetes lists, most specific first. The second key may be absent.
-const KEYS: [&[&str]; 17] = [
+pub(crate) const KEYS: [&[&str]; 17] = [
     &["kind", "namespace", "name"],
     &["name"],
     &["containerPort", "protocol"],

@@ -49,6 +49,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 pub(crate) use inverse::inverse;
+pub(crate) use lists::KEYS as LIST_KEYS;
 pub(crate) use rename::renames;
 use walk::Walk;
 

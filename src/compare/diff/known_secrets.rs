@@ -7,17 +7,18 @@ use std::collections::BTreeSet;
 
 use super::{Result, Side};
 use crate::base::redact::{Redactor, patterns};
-use crate::base::secret::MASK;
+use crate::base::secret::{MASK, Secret};
 use crate::compare::delta::{Change, Edit, ShownValue};
 
 /// Larger secret files are configs of whole nodes: their secrets are files of their own elsewhere.
 const LARGEST: usize = 64 << 10;
 
-pub(super) struct KnownSecrets(Redactor);
+pub(crate) struct KnownSecrets(Redactor);
 
 impl KnownSecrets {
-    pub(super) fn of(sides: [&Side; 2]) -> Result<Self> {
-        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    /// Those of sides, and others with the names of what they are from.
+    pub(crate) fn of<const N: usize>(sides: [&Side; N], others: Vec<(String, Vec<Secret>)>) -> Result<Self> {
+        let (mut seen, mut found) = (BTreeSet::new(), others);
         for side in sides {
             for (name, part) in &side.parts {
                 let leaves = part.tree.leaves(side.store.as_ref())?;
@@ -36,7 +37,7 @@ impl KnownSecrets {
     }
 
     /// The changes without known secrets.
-    pub(super) fn mask(&self, mut changes: Vec<Change>) -> Vec<Change> {
+    pub(crate) fn mask(&self, mut changes: Vec<Change>) -> Vec<Change> {
         for change in &mut changes {
             for step in &mut change.place {
                 self.text(&mut step.name);

@@ -7,8 +7,11 @@
 //! 3. `causes`: finds the root causes in the traces of both builds.
 //! 4. `summary`, `nodes`: what the differences mean, on one page.
 //!
+//! `assemble` makes the same of changes that were found elsewhere, for `drift`.
+//!
 //! Invariant: the cost depends on the size of the differences, not of the closures.
 
+mod assemble;
 mod causes;
 mod fields;
 mod known_secrets;
@@ -19,8 +22,11 @@ mod walk;
 
 use serde::Serialize;
 
+pub(crate) use assemble::{Found, assemble};
+pub(crate) use known_secrets::KnownSecrets;
 pub(crate) use nodes::NodeImpact;
 pub use side::{Part, Side, Tree};
+pub(crate) use summary::components;
 pub(crate) use summary::{FlagChange, ImageChange, SchemaChange, Summary};
 pub use walk::compare;
 

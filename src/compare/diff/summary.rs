@@ -141,6 +141,22 @@ pub(super) fn summary(
     })
 }
 
+/// The same for differences that are not between two sides: without nodes, images and who uses a schema.
+pub(super) fn of_artifacts(artifacts: &[Artifact], counts: Counts) -> Summary {
+    let used: Vec<&Artifact> = artifacts.iter().collect();
+    let each = || {
+        used.iter()
+            .flat_map(|artifact| artifact.differences.iter().map(|one| (artifact.name.as_str(), &one.change)))
+    };
+    Summary {
+        counts,
+        flags: flags(each()),
+        gates: gates(each().map(|(_, change)| change)),
+        certificates: certificates(&used),
+        ..Summary::default()
+    }
+}
+
 /// Pull specs by component.
 fn pulled(side: &Side) -> Result<BTreeMap<String, String>> {
     let Some(leaves) = side.leaves(IMAGES)? else { return Ok(BTreeMap::new()) };
@@ -159,7 +175,7 @@ pub(super) fn release(side: &Side) -> Result<Option<Release>> {
 }
 
 /// Image names by digest, of both sides.
-pub(super) fn components(old: &Side, new: &Side) -> Result<BTreeMap<String, String>> {
+pub(crate) fn components(old: &Side, new: &Side) -> Result<BTreeMap<String, String>> {
     let mut names = BTreeMap::new();
     let same = old.parts.get(IMAGES) == new.parts.get(IMAGES);
     for side in if same { vec![new] } else { vec![old, new] } {

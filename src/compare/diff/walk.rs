@@ -32,7 +32,7 @@ pub fn compare(
         works.push(Work::new([old, new], paired[name], name, &mut seen)?);
     }
     let context = DeltaContext { components: summary::components(old, new)?, limit: 0 };
-    let known = KnownSecrets::of([old, new])?;
+    let known = KnownSecrets::of([old, new], Vec::new())?;
     let read: Vec<Vec<Vec<Change>>> = works
         .par_iter()
         .map(|work| {

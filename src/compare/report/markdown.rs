@@ -4,6 +4,7 @@ use super::rows::{Detail, Mark, Row, rows};
 use super::{edit, location};
 use crate::compare::delta::Edit;
 use crate::compare::diff::{Artifact, ArtifactState, Diff};
+use crate::compare::drift::Drift;
 
 /// Longer details are truncated: comments on a pull request have a size limit.
 const LINES: usize = 200;
@@ -23,6 +24,26 @@ pub(crate) fn markdown(diff: &Diff) -> String {
         text.push_str("\n### Details\n\n");
     }
     diff.artifacts.iter().for_each(|one| artifact(&mut text, one));
+    text
+}
+
+/// What drifted, with what was not compared and what is expected below.
+pub(crate) fn drift_markdown(drift: &Drift) -> String {
+    let mut text = markdown(&drift.diff);
+    if !drift.not_compared.is_empty() {
+        text.push_str("\n### Not compared\n\n");
+    }
+    for one in &drift.not_compared {
+        let row = format!("{} ({}): {}", one.kind, one.names.join(", "), one.why);
+        text.push_str(&format!("- {}\n", escape(&row)));
+    }
+    if !drift.expected.is_empty() {
+        text.push_str("\n### Expected differences\n\n");
+    }
+    for one in &drift.expected {
+        let row = format!("{} {}: {}", one.object, one.fields.join(", "), one.reason);
+        text.push_str(&format!("- {}\n", escape(&row)));
+    }
     text
 }
 

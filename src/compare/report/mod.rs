@@ -5,8 +5,8 @@ mod html;
 mod markdown;
 mod rows;
 
-pub(crate) use html::html;
-pub(crate) use markdown::markdown;
+pub(crate) use html::{drift_html, html};
+pub(crate) use markdown::{drift_markdown, markdown};
 pub(crate) use rows::{Detail, Mark, Row, rows};
 
 use crate::base::secret::MASK;

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `release` | which releases a row applies to |
 //! | `table` | parses and selects rows; no two rows of one release may conflict |
-//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `described`, `disruption`, `fields`, `guide`, `hand_over`, `installer`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
+//! | `admission`, `annotations`, `boot_facts`, `boot_images`, `components`, `described`, `disruption`, `drift`, `fields`, `guide`, `hand_over`, `installer`, `mco_kinds`, `named_values`, `purposes`, `render_differences`, `signing_keys`, `trust` | what the rows of each table say |
 //!
 //! Invariant: names that OpenShift chose come from here; none of them appears in code.
 
@@ -16,6 +16,7 @@ mod boot_images;
 mod components;
 mod described;
 mod disruption;
+mod drift;
 mod fields;
 mod guide;
 mod hand_over;
@@ -38,6 +39,7 @@ pub(crate) use boot_images::BootImages;
 pub(crate) use components::Components;
 use described::Series;
 pub(crate) use disruption::{Disruption, Effect};
+pub(crate) use drift::{DriftKnowledge, ExpectedEdit, LiveChange};
 use fields::FieldMeaning;
 pub(crate) use guide::{Chapter, NodeFiles};
 pub(crate) use hand_over::{HandOver, HandedOver, Signer, SignerFields};
@@ -73,6 +75,7 @@ pub struct Knowledge {
     pub(crate) boot_facts: Lazy<Table<BootFact>>,
     pub(crate) boot_images: Lazy<BootImages>,
     pub(crate) components: Lazy<Components>,
+    pub(crate) drift: Lazy<DriftKnowledge>,
     pub(crate) fields: Lazy<Table<FieldMeaning>>,
     pub(crate) guide: Lazy<Table<Chapter>>,
     pub(crate) hand_over: Lazy<HandOver>,
@@ -108,6 +111,7 @@ impl Knowledge {
             boot_facts: Lazy::of(sources)?,
             boot_images: Lazy::of(sources)?,
             components: Lazy::of(sources)?,
+            drift: Lazy::of(sources)?,
             fields: Lazy::of(sources)?,
             guide: Lazy::of(sources)?,
             hand_over: Lazy::of(sources)?,

@@ -59,6 +59,7 @@ fn tables_agree_in_every_version() {
         components,
         described,
         disruption,
+        drift,
         fields,
         guide,
         hand_over,
@@ -96,6 +97,7 @@ fn tables_agree_in_every_version() {
     let mentioned = mentioned.chain(artifacts.mentioned()).chain(node_files.mentioned());
     let mentioned = mentioned.chain(applied.mentioned()).chain(guide.get().unwrap().mentioned());
     let mentioned = mentioned.chain(fields.get().unwrap().mentioned());
+    let mentioned = mentioned.chain(drift.get().unwrap().mentioned());
     let mentioned: Vec<Version> = mentioned.collect();
     let mentioned: Vec<Version> = mentioned.into_iter().chain(described.get().unwrap().mentioned()).collect();
     assert!(mentioned.len() > 1, "{mentioned:?}");

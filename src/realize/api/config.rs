@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use tower_service::Service;
 use zeroize::Zeroizing;
 
-use super::{ApiError, CONNECT};
+use super::{ApiError, CONNECT, Endpoint};
 use crate::base::hint::Problems;
 use crate::base::pki::Certificate;
 use crate::base::yaml::{self, Source, YamlNode};
@@ -44,6 +44,16 @@ impl Service<Uri> for Connector {
 
 /// Connects as a kubeconfig says. Nothing is retried here: the wait loop does that, and reports it.
 pub(super) fn connector(text: &str) -> Result<Connector, ApiError> {
+    let (tls, name) = tls(text)?;
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_only();
+    let name = FixedServerNameResolver::new(name);
+    Ok(Connector(builder.with_server_name_resolver(name).enable_http1().wrap_connector(tcp)))
+}
+
+/// Whom a kubeconfig trusts, who it is, and the name that the server must have.
+pub(super) fn tls(text: &str) -> Result<(rustls::ClientConfig, ServerName<'static>), ApiError> {
     let current = Current::read(text)?;
     let broken = |problem: String| ApiError::Kubeconfig { problem };
     let mut roots = rustls::RootCertStore::empty();
@@ -57,11 +67,15 @@ pub(super) fn connector(text: &str) -> Result<Connector, ApiError> {
     let key = key.ok_or_else(|| broken("`client-key-data` is not a key".into()))?;
     let tls = rustls::ClientConfig::builder().with_root_certificates(roots);
     let tls = tls.with_client_auth_cert(chain, key).map_err(|error| broken(error.to_string()))?;
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_only();
-    let name = FixedServerNameResolver::new(server_name(&current.server)?);
-    Ok(Connector(builder.with_server_name_resolver(name).enable_http1().wrap_connector(tcp)))
+    Ok((tls, server_name(&current.server)?))
+}
+
+/// Where a kubeconfig says that the API is.
+pub(crate) fn endpoint_of(kubeconfig: &str) -> Result<Endpoint, ApiError> {
+    let server = Current::read(kubeconfig)?.server;
+    let at = server.strip_prefix("https://").map(|rest| rest.split('/').next().unwrap_or(rest));
+    at.and_then(|at| at.parse().ok())
+        .ok_or_else(|| ApiError::Kubeconfig { problem: "its `server` is not https://HOST:PORT".into() })
 }
 
 /// The user that an API server derives from a kubeconfig's client certificate, and when that ends.

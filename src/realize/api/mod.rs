@@ -5,7 +5,10 @@
 //! | `endpoint` | where the API is, apart from its name |
 //! | `config` | a connection from a kubeconfig, and from nothing else |
 //! | `objects` | objects of any resource, as JSON |
+//! | `discovery` | what it serves, and objects of types that are known only at run time |
+//! | `presented` | the certificates that it presents |
 //! | `page` | a page behind the cluster's ingress |
+//! | `pods` | a node's pods, their eviction |
 //! | `certificates` | nodes, and certificate signing requests with their approval |
 //! | `error` | what can go wrong |
 //!
@@ -14,10 +17,13 @@
 
 mod certificates;
 mod config;
+mod discovery;
 mod endpoint;
 mod error;
 mod objects;
 mod page;
+mod pods;
+mod presented;
 
 use std::fmt;
 use std::future::Future;
@@ -30,11 +36,14 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy;
 
 pub(crate) use certificates::{ApiNode, Approval, CertificateRequest, Stage};
-pub(crate) use config::client_of;
+pub(crate) use config::{client_of, endpoint_of};
+pub(crate) use discovery::ServedType;
 pub(crate) use endpoint::Endpoint;
 pub use error::ApiError;
 pub use objects::Gvr;
 pub(crate) use page::WebPage;
+pub(crate) use pods::{ApiPod, Eviction};
+pub(crate) use presented::presented;
 
 /// For a connection, TLS included.
 const CONNECT: Duration = Duration::from_secs(5);

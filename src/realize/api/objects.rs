@@ -91,7 +91,7 @@ impl Client<'_> {
         self.json(Method::PUT, &path, &[MANAGER], Some(object))
     }
 
-    fn json(
+    pub(super) fn json(
         &self,
         method: Method,
         path: &str,

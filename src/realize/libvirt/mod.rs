@@ -46,6 +46,7 @@ pub(super) use documents::{DIRECTORY, PROGRAMS, documents, version};
 pub(super) use inventory::Inventory;
 pub(super) use machines::{MachineState, SshTarget};
 pub(super) use neighbours::Neighbours;
+pub(super) use obsolete::removal_of;
 pub(super) use obstacles::find as obstacles;
 pub(super) use plan::{
     machine_of, machines as plan_machines, record_pivot, replaces_disk, shared as plan_shared,

@@ -49,6 +49,22 @@ pub(super) fn machines(
     steps
 }
 
+/// Everything that one machine has on the host.
+pub(crate) fn removal_of(machine: &DesiredMachine, inventory: &Inventory) -> Vec<PlanStep> {
+    let why = "its node leaves the cluster";
+    let (found, domain) = (inventory.domain(machine), &machine.domain);
+    let mut steps: Vec<PlanStep> =
+        found.iter().map(|found| remove(ResourceKind::Machine, &found.name, why)).collect();
+    for (kind, volume) in
+        [(ResourceKind::Disk, &domain.disk.name), (ResourceKind::Medium, &domain.medium.name)]
+    {
+        if inventory.volumes.contains(volume) {
+            steps.push(PlanStep { destroys: kind == ResourceKind::Disk, ..remove(kind, volume, why) });
+        }
+    }
+    steps
+}
+
 /// Images and boot media that we uploaded for something else.
 pub(super) fn media(desired: &Desired, current: &[&DesiredMachine], inventory: &Inventory) -> Vec<PlanStep> {
     let media = current.iter().map(|machine| &machine.domain.medium).chain(&desired.infrastructure.base);

@@ -33,16 +33,16 @@ pub(super) fn wait(
     })
 }
 
-/// Deletes the node of a machine that is reinstalled, and the requests that it made with its bootstrap credential: while the
+/// Deletes the node of a machine that is reinstalled or removed, and the requests that it made with its bootstrap credential: while the
 /// cluster still has them, the first certificate request of the new machine looks like a replay, or like a second machine.
 /// If the API cannot be reached they stay, and the approver says so.
-pub(crate) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine) -> Result<()> {
+pub(crate) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine, why: &str) -> Result<()> {
     let Some(cluster) = realizer.cluster else { return Ok(()) };
     let Some(node) = cluster.nodes.iter().find(|one| one.node == machine.node) else { return Ok(()) };
     let client = cluster.client(realizer.runner.cancel)?;
     let delete = |what: &str, gvr: Gvr, name: &str| match client.delete(gvr, None, name) {
         Ok(_) => {
-            let text = format!("deleted the {what} `{name}`: its machine is reinstalled");
+            let text = format!("deleted the {what} `{name}`: {why}");
             realizer.events.emit(Event::Notice { text });
             Ok(())
         }

@@ -17,7 +17,7 @@
 //! `take_over` has what pivot and such a node share. `join` has what control plane and workers share: requests are approved until nodes have joined.
 //!
 //! Invariant: the cluster is only read, with three exceptions: certificate requests of our own nodes are approved, the node and
-//! the requests of a machine that is reinstalled are deleted, and the smoke test removes the namespace that it creates.
+//! the requests of a machine that is reinstalled or removed are deleted, and the smoke test removes the namespace that it creates.
 
 mod bootstrap;
 mod control_plane;

@@ -7,9 +7,11 @@
 //! | a server-side apply merges, and needs force where another was before | 409 without |
 //! | a replacement names the version that it replaces | 409 |
 //! | who asks for a certificate is who has connected, and only conditions approve it | `spec.username`, `spec.groups` |
+//! | a pod is evicted through its own door, if its budget permits it | 429 |
 //! | strict validation names the fields that the schema does not have | 400 |
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
@@ -23,6 +25,8 @@ pub(crate) struct Cluster {
     /// Who has written an object last.
     managers: BTreeMap<String, String>,
     revision: u64,
+    /// What is served, until a CRD comes, goes or is established.
+    served: OnceLock<Arc<Vec<Kind>>>,
     /// Whether a new CRD is established at once; if not, [`Cluster::establish`] does it.
     pub(crate) establishes: bool,
 }
@@ -30,8 +34,13 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// As an API server leaves it that is ready: with the namespaces that it makes itself.
     pub(crate) fn new() -> Self {
-        let mut cluster =
-            Self { objects: BTreeMap::new(), managers: BTreeMap::new(), revision: 1, establishes: true };
+        let mut cluster = Self {
+            objects: BTreeMap::new(),
+            managers: BTreeMap::new(),
+            revision: 1,
+            served: OnceLock::new(),
+            establishes: true,
+        };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             cluster.put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
         }
@@ -39,9 +48,12 @@ impl Cluster {
     }
 
     /// Every kind that is served now.
-    pub(crate) fn kinds(&self) -> Vec<Kind> {
-        let crds = self.objects.values().filter(|object| object["kind"] == "CustomResourceDefinition");
-        kinds::built_in().into_iter().chain(crds.flat_map(kinds::of_crd)).collect()
+    pub(crate) fn kinds(&self) -> Arc<Vec<Kind>> {
+        let served = self.served.get_or_init(|| {
+            let crds = self.objects.values().filter(|object| object["kind"] == "CustomResourceDefinition");
+            Arc::new(kinds::built_in().into_iter().chain(crds.flat_map(kinds::of_crd)).collect())
+        });
+        served.clone()
     }
 
     /// The object at a path.
@@ -70,11 +82,13 @@ impl Cluster {
     /// Takes an object away.
     pub(crate) fn remove(&mut self, path: &str) {
         assert!(self.objects.remove(path).is_some(), "{path}");
+        self.served = OnceLock::new();
     }
 
     /// Establishes all CRDs.
     pub(crate) fn establish(&mut self) {
         self.establishes = true;
+        self.served = OnceLock::new();
         for crd in self.objects.values_mut().filter(|one| one["kind"] == "CustomResourceDefinition") {
             crd["status"] = established();
         }
@@ -85,6 +99,9 @@ impl Cluster {
         self.revision += 1;
         if object["kind"] == "CustomResourceDefinition" && object["status"].is_null() && self.establishes {
             object["status"] = established();
+        }
+        if object["kind"] == "CustomResourceDefinition" {
+            self.served = OnceLock::new();
         }
         let metadata = &mut object["metadata"];
         metadata["resourceVersion"] = json!(self.revision.to_string());
@@ -121,6 +138,7 @@ impl Cluster {
             ("GET", None) => Ok(self.list(request, &place)),
             ("GET", Some(_)) => self.one(&place).map(|found| done(200, &found)),
             ("POST", None) => self.create(request, &place),
+            ("POST", Some(name)) if place.door.as_deref() == Some("eviction") => self.evict(&place, name),
             ("PUT", Some(_)) => self.replace(request, &place),
             ("PATCH", Some(_)) => self.patch(request, &place),
             ("DELETE", Some(name)) => self.one(&place).map(|found| {
@@ -137,6 +155,16 @@ impl Cluster {
             }
         };
         result.unwrap_or_else(|refused| refused)
+    }
+
+    /// A pod that is evicted is gone at once, unless a disruption budget is in the way, which an annotation stands for.
+    fn evict(&mut self, place: &Place<'_>, name: &str) -> Result<Answer, Answer> {
+        let pod = self.one(place)?;
+        if let Some(why) = pod["metadata"]["annotations"]["test/blocked"].as_str() {
+            return Err(refusal(429, "TooManyRequests", why, json!({})));
+        }
+        self.remove(&at(place, name));
+        Ok(done(201, &json!({"kind": "Status", "apiVersion": "v1", "status": "Success"})))
     }
 
     fn one(&self, place: &Place<'_>) -> Result<Value, Answer> {

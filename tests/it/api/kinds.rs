@@ -26,7 +26,7 @@ const BUILT_IN: &[BuiltIn] = &[
     ("", "v1", "configmaps", "ConfigMap", true, &[]),
     ("", "v1", "namespaces", "Namespace", false, &["status"]),
     ("", "v1", "nodes", "Node", false, &["status"]),
-    ("", "v1", "pods", "Pod", true, &["status"]),
+    ("", "v1", "pods", "Pod", true, &["status", "eviction"]),
     ("", "v1", "secrets", "Secret", true, &[]),
     ("", "v1", "serviceaccounts", "ServiceAccount", true, &[]),
     ("", "v1", "services", "Service", true, &["status"]),

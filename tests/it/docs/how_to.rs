@@ -33,6 +33,7 @@ how_tos! {
     recover_a_lost_directory,
     renew_certificates,
     single_node,
+    replace_or_remove_a_node,
     user_provisioned_and_bare_metal,
 }
 

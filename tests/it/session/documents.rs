@@ -10,17 +10,19 @@ use crate::harness::documents::judge_all;
 use crate::harness::install_dir::InstallDir;
 use crate::harness::{Workspace, names, set_mode};
 
-/// Documents that need more than the demo: tests of realize (tests/it/host/realize) and of renders (tests/it/parity)
-/// judge them.
-const ELSEWHERE: [&str; 10] = [
+/// Documents that need more than the demo: tests of realize (tests/it/host/realize), of renders (tests/it/parity) and of
+/// drift (tests/it/drift.rs) judge them.
+const ELSEWHERE: [&str; 12] = [
     "diff hand-over",
     "diff static-pod",
+    "drift",
     "realize apply",
     "realize approve",
     "realize destroy",
     "realize gather",
     "realize logs",
     "realize plan",
+    "realize remove",
     "realize ssh",
     "realize status",
 ];

@@ -200,6 +200,7 @@ const VERBS: &[&[&str]] = &[
     &["graph"],
     &["show", "infra/haproxy"],
     &["diff", "result", "cluster"],
+    &["drift"],
     &["export", "out"],
     &["expiry"],
     &["renew", "--dry-run"],
@@ -210,6 +211,7 @@ const VERBS: &[&[&str]] = &[
     &["realize", "logs", "master-0"],
     &["realize", "ssh", "master-0"],
     &["realize", "gather"],
+    &["realize", "remove", "worker-0"],
     &["realize", "destroy", "--yes"],
     &["release", "info"],
     &["release", "mirror", "oci:copy"],
@@ -218,7 +220,7 @@ const VERBS: &[&[&str]] = &[
 
 /// For these, 1 is an answer.
 fn failure(verb: &[&str]) -> i32 {
-    if verb[0] == "diff" || verb.starts_with(&["release", "try"]) { 2 } else { 1 }
+    if ["diff", "drift"].contains(&verb[0]) || verb.starts_with(&["release", "try"]) { 2 } else { 1 }
 }
 
 /// A wrong command line is 2 in every verb; files with problems and a missing directory are a failure.
@@ -252,7 +254,7 @@ fn one_exit_code_for_one_kind_of_mistake() {
         ],
     );
     named("infra/haproxy:no-such-file", &[&["show"], &["blame"]]);
-    named("no-such-node", &[&["realize", "logs"], &["realize", "ssh"]]);
+    named("no-such-node", &[&["realize", "logs"], &["realize", "ssh"], &["realize", "remove"]]);
     named("no.such.field", &[&["affects"], &["show", "infra/haproxy", "--explain"], &["lock", "--update"]]);
     named("no-such-certificate", &[&["renew"]]);
     named("99", &[&["rollback"]]);

@@ -12,6 +12,7 @@ mod node;
 mod obstacles;
 mod pkcs10;
 mod plan;
+mod remove;
 mod session;
 mod ssh;
 
