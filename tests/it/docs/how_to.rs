@@ -32,8 +32,8 @@ how_tos! {
     preview_an_upgrade,
     recover_a_lost_directory,
     renew_certificates,
-    single_node,
     replace_or_remove_a_node,
+    single_node,
     user_provisioned_and_bare_metal,
 }
 
