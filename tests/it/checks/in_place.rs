@@ -185,7 +185,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 )],
             ),
         ]),
-        "ignition/master-0: /var/log/kube-apiserver: others than root can read the audit log",
+        "ignition/master-0: /var/log/kube-apiserver: users other than root can read the audit log",
     ),
 ];
 

@@ -37,6 +37,10 @@ fn phases_that_do_not_apply_are_left_out() {
                         1 GB, thin
     create  machine   ocp4-cv5ll-master-0
                         1 vCPU, 256 MiB, qemu
+
+    With root:
+      [STORE]/[ID]-cluster/infra/firewall.sh open
+          lets the nodes through the host's firewall, to the load balancer and the outside
     [exit 0]
     ");
     for phase in ["bootstrap", "pivot"] {
