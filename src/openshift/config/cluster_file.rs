@@ -7,7 +7,7 @@ use super::files::{File, Files};
 use super::given::{GB, Given, MIB, Quantity, Scalar};
 use super::inputs::INSTALLATION_DISK;
 use super::spec::{Kind, Row, choice, field, nullable};
-use super::words::{Architecture, Role};
+use super::words::{Architecture, Machines, Role};
 use super::{pull_secret, syntax};
 use crate::base::pki::Algorithm;
 
@@ -68,6 +68,12 @@ pub(super) const FIELDS: &[Row] = &[
         .required()
         .not_empty()
         .derived(),
+    field(
+        "machines",
+        Machines::KIND,
+        "Who makes the machines: `libvirt`, the default: `realize` does; `external`: you have them, and boot them yourself.",
+    )
+    .default("libvirt"),
     field("libvirt", Kind::Map(LIBVIRT), "Where `realize` makes the machines."),
     field("pki", Kind::Map(PKI), "Keys and certificates."),
     field("rhcos", Kind::Map(RHCOS), "Where the operating system's images are: your own files, or a mirror of the release's."),
@@ -108,7 +114,11 @@ pub(super) const NODES: &[Row] = &[
         .required()
         .not_empty()
         .seen_as("ips"),
-    nullable("mac", Kind::Text(&syntax::MAC), "MAC address; by default one that follows from the seed."),
+    nullable(
+        "mac",
+        Kind::Text(&syntax::MAC),
+        "MAC address; by default one that follows from the seed. A machine of your own has its own: required with `machines: external`.",
+    ),
     field(
         "interfaces",
         Kind::List(INTERFACES),
@@ -137,7 +147,7 @@ pub(super) const NODES: &[Row] = &[
     field(
         "installDevice",
         Kind::Text(&syntax::DEVICE),
-        "The disk that the node's live ISO installs to; by default `/dev/vda`, the first of a virtual machine. A single node that \
+        "The disk that the node's live ISO installs to; by default `/dev/vda`, the first of a virtual machine; required with `machines: external`. A single node that \
          bootstraps itself has install-config's `bootstrapInPlace.installationDisk`, if that is given.",
     )
     .default_from(&[(File::Install, INSTALLATION_DISK)], |files, _| {

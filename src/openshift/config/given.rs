@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::release::Release;
-use super::words::{Architecture, Role, SourcePolicy};
+use super::words::{Architecture, Machines, Role, SourcePolicy};
 use crate::base::value::Value;
 
 /// A value, a list or a map of a file.
@@ -57,6 +57,7 @@ scalars! {
     Release(Release),
     Role(Role),
     Architecture(Architecture),
+    Machines(Machines),
     SourcePolicy(SourcePolicy),
 }
 
@@ -80,6 +81,7 @@ impl Scalar {
             Self::Release(release) => Value::Text(release.to_string()),
             Self::Role(role) => Value::from(role.as_str()),
             Self::Architecture(architecture) => Value::from(architecture.as_str()),
+            Self::Machines(machines) => Value::from(machines.as_str()),
             Self::SourcePolicy(policy) => Value::from(policy.as_str()),
         }
     }

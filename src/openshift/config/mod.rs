@@ -5,7 +5,7 @@
 //! | step | type | what happens | files |
 //! |---|---|---|---|
 //! | fragments | `Fragment` | one file by its field table: values parsed and typed, unknown fields, lines | `spec`, `syntax`, `words`, `given`, `fragment`, `install_config`, `platform`, `cluster_file`, `schema` |
-//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `pull_secret`, `inputs`, `rules`, `checks`, `machines`, `node_network` |
+//! | inputs | `Inputs` | both files merged, network defaults, old names | `files`, `pull_secret`, `inputs`, `rules`, `checks`, `external`, `machines`, `node_network` |
 //! | cluster | [`Cluster`] | what Rust code asks about, and everything that follows from it | `model`, `derived`, `release` |
 //!
 //! Recipes see the result as [`Fields`](crate::engine::fields::Fields): a tree of leaves, each with the lines that set
@@ -17,6 +17,7 @@
 mod checks;
 mod cluster_file;
 mod derived;
+mod external;
 mod files;
 mod fragment;
 mod given;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::external;
 use super::fragment::{Fragment, join};
 use super::inputs::{IN_PLACE, INSTALLATION_DISK, Inputs};
 use super::node_network;
@@ -20,6 +21,7 @@ pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
         in_place,
         names,
         macs,
+        external::fields,
         node_network::documents,
         proxy,
         mirrors,

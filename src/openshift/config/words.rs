@@ -41,6 +41,15 @@ words! {
     }
 }
 words! {
+    /// Who makes the machines.
+    Machines {
+        /// `realize`, on libvirt.
+        Libvirt = "libvirt",
+        /// The user, who has them or makes them elsewhere.
+        External = "external",
+    }
+}
+words! {
     /// Instruction set of all nodes, in Go's names.
     Architecture {
         Amd64 = "amd64",

@@ -1,6 +1,7 @@
 //! The config as a whole. Here: shared helpers, and the clusters of the examples and of `init`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod external;
 mod fields;
 mod in_place;
 mod init;
