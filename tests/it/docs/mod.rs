@@ -44,27 +44,31 @@ fn sessions_run_as_they_are_shown() {
     assert!(blocks >= 2);
 }
 
-/// Whether a path such as `store::records::gc_follows_no_link` is a test, or a module.
+/// Whether a path such as `store::records::gc_follows_no_link` is a test, or a module. A module `tests` may be a folder, or stand
+/// in the file that it tests; `long` always stands in one.
 fn is_test(path: &str) -> bool {
-    let parts: Vec<&str> = path.split("::").filter(|part| !["tests", "long"].contains(part)).collect();
-    ["tests/it", "src"].iter().any(|root| {
-        (1..=parts.len()).any(|at| {
-            let (module, rest) = parts.split_at(at);
-            let module = source(root).join(module.join("/"));
-            let text = [module.with_extension("rs"), module.join("mod.rs"), module.join("tests.rs")]
-                .iter()
-                .filter_map(|file| fs::read_to_string(file).ok())
-                .collect::<String>();
-            match rest {
-                [] => !text.is_empty(),
-                [name] => {
-                    text.contains(&format!("#[test]\n    fn {name}()"))
-                        || text.contains(&format!("#[test]\nfn {name}()"))
-                }
-                _ => false,
-            }
-        })
+    let parts: Vec<&str> = path.split("::").filter(|part| *part != "long").collect();
+    let without: Vec<&str> = parts.iter().copied().filter(|part| *part != "tests").collect();
+    [parts, without].iter().any(|parts| {
+        ["tests/it", "src"].iter().any(|root| (1..=parts.len()).any(|at| holds(root, parts.split_at(at))))
     })
+}
+
+/// Whether `module` below `root` has the test `rest`, or is there at all if that is empty.
+fn holds(root: &str, (module, rest): (&[&str], &[&str])) -> bool {
+    let module = source(root).join(module.join("/"));
+    let text = [module.with_extension("rs"), module.join("mod.rs"), module.join("tests.rs")]
+        .iter()
+        .filter_map(|file| fs::read_to_string(file).ok())
+        .collect::<String>();
+    match rest {
+        [] => !text.is_empty(),
+        [name] => {
+            text.contains(&format!("#[test]\n    fn {name}()"))
+                || text.contains(&format!("#[test]\nfn {name}()"))
+        }
+        _ => false,
+    }
 }
 
 /// docs/security.md says which test guards what, and every hole that was found has one.
