@@ -61,10 +61,11 @@ pub(crate) fn build(graph: &Graph, store: &Path, images: &Deferred, targets: &[&
         files: None,
         seed: None,
         sandbox: &sandbox,
+        caches: None,
     };
     let targets: Vec<_> = targets.iter().map(|name| graph.find(name).unwrap()).collect();
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let outcome = exec::build(context, &targets, Options { jobs, keep_going: false }).unwrap();
+    let outcome = exec::build(context, &targets, Options { jobs, ..Options::default() }).unwrap();
     if let Some((name, error)) = outcome.failed.first() {
         panic!("{name}: {}", tinderbox::internals::hint::chain(&**error));
     }

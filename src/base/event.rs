@@ -20,6 +20,10 @@ pub enum Event {
     Started { name: String, builder: String },
     /// A derivation was built and is in the store.
     Built { name: String, object: String, milliseconds: u64 },
+    /// A derivation's output came from a cache, and is in the store.
+    Substituted { name: String, object: String, cache: String, bytes: u64, milliseconds: u64 },
+    /// An output is at a cache now; whether anything of it was missing there.
+    Pushed { name: String, bytes: u64, new: bool },
     /// A build failed.
     Failed { name: String, error: String },
     /// A derivation was not built because one of its inputs failed.

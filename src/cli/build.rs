@@ -19,10 +19,10 @@ use crate::base::digest::{DrvId, ObjectId};
 use crate::base::event::Event;
 use crate::base::hint::{Hint, chain};
 use crate::engine::builders::BuildError;
-use crate::engine::exec::{self, BuildContext, Done, ExecError, Options, Outcome, Recheck};
+use crate::engine::exec::{self, BuildContext, Building, Done, ExecError, Options, Outcome, Recheck};
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::Session;
-use crate::openshift::workspace::{self, Env, Missing, Workspace};
+use crate::openshift::workspace::{self, Env, Missing, Network, Workspace};
 
 /// Build targets and everything that they need
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,8 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace};
   tinderbox build                              the target `cluster`; result/ points to it
   tinderbox build infra manifest/cluster-dns-02-config
   tinderbox build --dry-run --json
-  tinderbox build --check                      build everything twice and compare")]
+  tinderbox build --check                      build everything twice and compare
+  tinderbox build --no-cache                   build what caches have too")]
 pub(super) struct Args {
     /// Derivations or folders of them; default: cluster
     #[arg(add = complete::target())]
@@ -50,6 +51,12 @@ pub(super) struct Args {
     /// Do not touch the `result` link
     #[arg(long)]
     no_link: bool,
+    /// Take no output from a cache
+    #[arg(long)]
+    no_cache: bool,
+    /// Use no network at all: neither caches nor registries
+    #[arg(long)]
+    offline: bool,
 }
 
 impl Documented for Args {
@@ -65,8 +72,16 @@ impl Args {
             return Ok(code);
         }
         let started = Instant::now();
-        let Self { targets, dry_run: _, check, jobs, keep_going, no_link } = self;
-        let report = build(env, &BuildRequest { targets, jobs: jobs.count(), keep_going, check, no_link })?;
+        let Self { targets, dry_run: _, check, jobs, keep_going, no_link, no_cache, offline } = self;
+        let network = match (offline, no_cache) {
+            (true, _) => Network::Nothing,
+            (false, true) => Network::NoCaches,
+            (false, false) => env.network,
+        };
+        let env = Env { network, ..env };
+        let (jobs, building) = (jobs.count(), Building::Everything);
+        let request = BuildRequest { targets, jobs, keep_going, check, no_link, building };
+        let report = build(env, &request)?;
         printer.answer(&report, || show(&report));
         printer.events.conclude(|warnings| verdict::text(env, &report, started.elapsed(), warnings));
         report.errors.iter().for_each(|error| explain(error, error.hint()));
@@ -89,7 +104,7 @@ fn show(report: &BuildReport) {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct BuildRequest {
     /// None means `cluster`.
     pub targets: Vec<String>,
@@ -100,6 +115,7 @@ pub(super) struct BuildRequest {
     pub check: bool,
     /// Leave the cluster directory alone.
     pub no_link: bool,
+    pub building: Building,
 }
 
 /// The result; the document of `build --json`.
@@ -114,6 +130,9 @@ pub(super) struct BuildReport {
     pub would_build: Option<Vec<String>>,
     /// Derivations whose output the store already had.
     pub cached: Vec<String>,
+    /// Derivations whose output came from a cache.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub substituted: Vec<String>,
     pub failed: Vec<Failure>,
     /// Derivations that were not built because of a failure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -162,7 +181,7 @@ impl BuildReport {
 
 /// Builds targets for another verb, without recording them; the first failure is the error.
 pub(super) fn build_or_fail(env: Env<'_>, targets: Vec<String>, jobs: usize) -> Result<BuildReport> {
-    let request = BuildRequest { targets, jobs, keep_going: false, check: false, no_link: true };
+    let request = BuildRequest { targets, jobs, no_link: true, ..BuildRequest::default() };
     let report = build(env, &request)?;
     match report.errors.first() {
         Some(failure) => Err(Arc::clone(failure).into()),
@@ -176,7 +195,7 @@ pub(super) fn build(env: Env<'_>, request: &BuildRequest) -> Result<BuildReport>
     let targets = workspace.select(&request.targets)?;
     let session = workspace.session(env)?;
     let context = workspace.context(env, &session);
-    let options = Options { jobs: request.jobs, keep_going: request.keep_going };
+    let options = Options { jobs: request.jobs, keep_going: request.keep_going, building: request.building };
     let outcome = exec::build(context, &targets, options)?;
     for (name, outputs) in &outcome.diverged {
         let shown: Vec<String> = outputs.iter().map(|id| id.to_string()[..12].to_owned()).collect();
@@ -230,6 +249,7 @@ fn report(context: BuildContext<'_>, targets: &[NodeIndex], outcome: Outcome) ->
         targets: targets.iter().filter_map(|at| target(context, *at, outcome.done.get(at)?)).collect(),
         built: Some(outcome.built),
         cached: outcome.cached,
+        substituted: outcome.substituted,
         failed: failed.map(|(name, error)| Failure { name: name.clone(), error: chain(error) }).collect(),
         skipped: outcome.skipped,
         errors: outcome.failed.into_iter().map(|(_, error)| error).collect(),

@@ -11,7 +11,7 @@ use super::artifact::Artifact;
 use super::{Result, environment, node_entries};
 use crate::base::cancel::Cancel;
 use crate::engine::registry::ProxySettings;
-use crate::openshift::workspace::{Env, Missing, StoreChoice, Workspace};
+use crate::openshift::workspace::{Env, Missing, Network, StoreChoice, Workspace};
 
 /// A derivation, a folder of them, or a file in one.
 pub(super) fn target() -> ArgValueCompleter {
@@ -72,6 +72,8 @@ fn candidates(
         executable: None,
         identity: None,
         seed: None,
+        config: None,
+        network: Network::Nothing,
     };
     let words = find(env, current).unwrap_or_default();
     let begin = words.into_iter().filter(|(word, _)| word.starts_with(current));

@@ -9,8 +9,17 @@ use crate::engine::registry::ProxySettings;
 
 /// The user's data directory, by the XDG rules.
 pub(super) fn data_directory() -> Option<PathBuf> {
+    user_directory("XDG_DATA_HOME", ".local/share")
+}
+
+/// The user's configuration directory of tinderbox, by the same rules.
+pub(super) fn config_directory() -> Option<PathBuf> {
+    user_directory("XDG_CONFIG_HOME", ".config").map(|directory| directory.join("tinderbox"))
+}
+
+fn user_directory(variable: &str, below_home: &str) -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+    absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))
 }
 
 /// The cluster directory and the store of a command line that a shell completes: it is ours after the first `--`.

@@ -17,6 +17,7 @@ use crate::base::pki::PkiError;
 use crate::base::process::ProcessError;
 use crate::compare::diff::DiffError;
 use crate::engine::download::DownloadError;
+use crate::engine::cache::CacheError;
 use crate::engine::exec::ExecError;
 use crate::engine::registry::RegistryError;
 use crate::engine::store::StoreError;
@@ -134,7 +135,7 @@ macro_rules! by_workspace {
     };
 }
 
-by_workspace!(Problems, fs::Error, StoreError, ExecError, Arc<ExecError>, RegistryError);
+by_workspace!(Problems, fs::Error, StoreError, ExecError, Arc<ExecError>, RegistryError, CacheError);
 
 /// What `--json` prints instead of the result.
 #[derive(Debug, Serialize, JsonSchema)]

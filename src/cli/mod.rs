@@ -25,6 +25,7 @@ mod arguments;
 mod artifact;
 mod blame;
 mod build;
+mod cache;
 mod check;
 mod complete;
 mod completions;
@@ -42,12 +43,15 @@ mod graph;
 mod guide;
 mod init;
 mod interpreter;
+mod key;
 mod lock;
 mod node_entries;
 mod output;
 mod pager;
 mod partial_build;
 mod progress;
+mod pull;
+mod push;
 mod realize;
 mod release;
 mod renew;
@@ -76,7 +80,7 @@ use progress::Progress;
 
 use crate::base::cancel::Cancel;
 use crate::base::fs;
-use crate::openshift::workspace::{Env, StoreChoice};
+use crate::openshift::workspace::{Env, Network, StoreChoice};
 
 /// Verbs, one line each; every one has its arguments and its `run` in a file of its own.
 macro_rules! verbs {
@@ -168,6 +172,12 @@ verbs! {
     Release(release::Verb),
     #[command(subcommand)]
     Store(store::Verb),
+    Push(push::Args),
+    Pull(pull::Args),
+    #[command(subcommand)]
+    Cache(cache::Verb),
+    #[command(subcommand)]
+    Key(key::Verb),
     Schema(schema::Args),
     Completions(completions::Args),
     #[command(subcommand, hide = true)]
@@ -234,6 +244,7 @@ fn run(Args { global, verb }: Args, cancel: &Cancel) -> Result<ExitCode> {
         StoreChoice { named: global.store(), data: environment::data_directory(), cancel: cancel.clone() };
     let executable = environment::executable();
     let seed = global.seed()?;
+    let config = environment::config_directory();
     let env = Env {
         directory: &global.directory,
         store: &store,
@@ -244,6 +255,8 @@ fn run(Args { global, verb }: Args, cancel: &Cancel) -> Result<ExitCode> {
         executable: executable.as_deref(),
         identity: global.identity()?,
         seed: seed.as_ref(),
+        config: config.as_deref(),
+        network: Network::All,
     };
     // An archive is not what is printed.
     let output = global.output.as_deref();

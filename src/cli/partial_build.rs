@@ -35,7 +35,7 @@ impl<'w> PartialBuild<'w> {
         let targets = workspace.select(&names)?;
         let session = workspace.session(env)?;
         let outcome =
-            exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: true })?;
+            exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: true, ..Options::default() })?;
         if outcome.cancelled {
             return Err(Error::Interrupted { kept: outcome.built.len() });
         }

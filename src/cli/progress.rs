@@ -131,6 +131,13 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         Event::Built { name, milliseconds, .. } if level == Level::Verbose => {
             Some(format!("{} {name} ({milliseconds} ms)", stderr_paint("built", Colour::Green)))
         }
+        Event::Substituted { name, cache, bytes, .. } if level == Level::Verbose => {
+            Some(format!("{} {name}: {} from {cache}", stderr_paint("took", Colour::Green), size(*bytes)))
+        }
+        Event::Pushed { name, bytes, new } if level == Level::Verbose => Some(match new {
+            true => format!("{} {name}: {}", stderr_paint("pushed", Colour::Green), size(*bytes)),
+            false => format!("there already {name}"),
+        }),
         Event::Fetching { name, stage, bytes, total } => {
             let of = total.map(|total| format!(" of {}", size(total))).unwrap_or_default();
             Some(format!("{stage} {name}: {}{of}", size(*bytes)))
@@ -182,6 +189,9 @@ struct View {
     total: usize,
     cached: usize,
     built: usize,
+    /// From caches, and their bytes.
+    substituted: usize,
+    transferred: u64,
     failed: usize,
     /// The state of the current download.
     download: Option<String>,
@@ -213,6 +223,10 @@ impl View {
             Event::Built { name, .. } => {
                 self.built += 1;
                 self.running.retain(|(running, _)| running != name);
+            }
+            Event::Substituted { bytes, .. } => {
+                self.substituted += 1;
+                self.transferred += bytes;
             }
             Event::Failed { name, .. } => {
                 self.failed += 1;
@@ -255,7 +269,9 @@ impl View {
         }
         self.clear();
         // Everything is built, and another operation continues.
-        if self.running.is_empty() && self.built + self.cached + self.failed >= self.total {
+        if self.running.is_empty()
+            && self.built + self.substituted + self.cached + self.failed >= self.total
+        {
             return;
         }
         let mut lines: Vec<String> = self
@@ -270,7 +286,12 @@ impl View {
             lines.push(format!("  and {} more", self.running.len() - SHOWN));
         }
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
-        lines.push(format!("{} built, {} cached of {}{failed}", self.built, self.cached, self.total));
+        let taken = match self.substituted {
+            0 => String::new(),
+            count => format!(", {count} from a cache ({})", size(self.transferred)),
+        };
+        let Self { built, cached, total, .. } = &self;
+        lines.push(format!("{built} built{taken}, {cached} cached of {total}{failed}"));
         self.drawn = stderr_lines(&lines.join("\n"));
     }
 

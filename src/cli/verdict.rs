@@ -97,6 +97,7 @@ fn counts(report: &BuildReport, took: Duration) -> String {
     let built = report.built.as_ref().map_or(0, Vec::len);
     let counts = [
         (built, "built"),
+        (report.substituted.len(), "from a cache"),
         (report.cached.len(), "already in the store"),
         (report.failed.len(), "failed"),
         (report.skipped.len(), "skipped"),

@@ -13,9 +13,11 @@
 //! | `registry` | images from registries and OCI layouts, as verified bytes |
 //! | `download` | large files into the store: resumed, verified, unpacked |
 //! | `sandbox` | runs one program on given inputs, without network |
+//! | `cache` | outputs that others built: signed, on registries |
 //! | `exec` | the scheduler: takes outputs from the store, else builds them |
 
 pub(crate) mod builders;
+pub(crate) mod cache;
 pub(crate) mod download;
 pub(crate) mod drv;
 pub(crate) mod exec;

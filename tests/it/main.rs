@@ -15,6 +15,7 @@
 //! | `schemas` | each way to break a manifest is found before boot, by its field |
 //! | `registry` | images from layouts, archives and registries, the real one and one that misbehaves |
 //! | `download` | boot images into the store, from servers that misbehave, and for clusters that share them |
+//! | `cache` | what one store pushed, another takes, and nothing that a registry does to it goes unnoticed or does harm |
 //! | `pki` | keys, certificates and kubeconfigs: the same everywhere, and accepted by openssl, etcd and kubectl |
 //! | `control_plane` | the static pods: every flag known and explained, a real etcd on ours, `show --explain` |
 //! | `parity` | our control plane beside the operators' own renders: each difference has its reason |
@@ -59,6 +60,7 @@
 
 mod api;
 mod bootkube;
+mod cache;
 mod checks;
 mod collect;
 mod control_plane;

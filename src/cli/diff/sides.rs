@@ -301,7 +301,7 @@ fn build(
     let targets = workspace.select(targets)?;
     let session = workspace.session(env)?;
     let outcome =
-        exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: false })?;
+        exec::build(workspace.context(env, &session), &targets, Options { jobs, ..Options::default() })?;
     if outcome.cancelled {
         return Err(Error::Interrupted { kept: outcome.built.len() });
     }

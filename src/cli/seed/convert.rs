@@ -193,18 +193,30 @@ fn sweep(directory: &Path) -> Result<()> {
     fs::sync_dir(directory).map_err(Into::into)
 }
 
-/// All recipients, each once. Never quotes an invalid one: it might be an identity.
+/// All recipients, each once.
 fn parse(choice: &Recipients) -> Result<Vec<Recipient>> {
-    let mut texts: Vec<(String, String)> = Vec::new();
-    for (at, text) in choice.recipients.iter().enumerate() {
-        texts.push((format!("recipient {} of the command line", at + 1), text.clone()));
-    }
+    let mut texts = on_the_command_line(&choice.recipients);
     for file in &choice.files {
         let text = fs::read_text(file)?;
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#')) {
             texts.push((format!("`{}`, line {}", file.display(), at + 1), line.to_owned()));
         }
     }
+    parse_all(&texts)
+}
+
+fn on_the_command_line(given: &[String]) -> Vec<(String, String)> {
+    let placed = |(at, text): (usize, &String)| (format!("recipient {} of the command line", at + 1), text.clone());
+    given.iter().enumerate().map(placed).collect()
+}
+
+/// Recipients of the command line, each once.
+pub(in crate::cli) fn parse_recipients(given: &[String]) -> Result<Vec<Recipient>> {
+    parse_all(&on_the_command_line(given))
+}
+
+/// Recipients with their places, each once. Never quotes an invalid one: it might be an identity.
+fn parse_all(texts: &[(String, String)]) -> Result<Vec<Recipient>> {
     let mut found: Vec<Recipient> = Vec::new();
     for (place, text) in texts.iter().map(|(place, text)| (place, text.trim())) {
         match text.parse::<Recipient>() {

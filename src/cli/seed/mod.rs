@@ -13,6 +13,7 @@ use super::output::line;
 use super::{Printer, Result};
 use crate::openshift::workspace::Env;
 use convert::Converted;
+pub(super) use convert::parse_recipients;
 
 /// Encrypt the cluster's seed for named recipients, decrypt it, or make a new one
 #[derive(Debug, Subcommand)]

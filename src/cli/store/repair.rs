@@ -111,5 +111,5 @@ fn elsewhere(store: &Store, bad: &BTreeSet<ObjectId>) -> Result<Vec<(ObjectId, V
 }
 
 fn request(jobs: usize) -> BuildRequest {
-    BuildRequest { targets: Vec::new(), jobs, keep_going: true, check: false, no_link: false }
+    BuildRequest { jobs, keep_going: true, ..BuildRequest::default() }
 }

@@ -104,6 +104,7 @@ fn rebuild(
         time: super::work::now(),
         milliseconds,
         isolation: said.programs.as_ref().map(|note| note.isolation.to_owned()),
+        substituted: None,
     };
     context.session.record(known.drv, &output, &trace).map_err(in_store(node))?;
     Ok(Some(Nondeterminism {

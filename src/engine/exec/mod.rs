@@ -18,12 +18,13 @@ use std::sync::atomic::AtomicBool;
 
 pub(crate) use check::{Recheck, recheck};
 pub(crate) use origin::{origin_of, unchanged};
-pub(crate) use resolve::{BuildPlan, SEED, explain, plan};
+pub(crate) use resolve::{BuildPlan, SEED, closure_id, explain, plan};
 pub use schedule::build;
 pub(crate) use work::now;
 pub use work::path_of;
 
 use crate::base::digest::{DrvId, ObjectId};
+use crate::engine::cache::Substituter;
 use crate::base::event::Events;
 use crate::base::hint::{Hint, Place, did_you_mean};
 use crate::base::secret::Seed;
@@ -50,14 +51,26 @@ pub struct BuildContext<'a> {
     pub seed: Option<&'a Seed>,
     /// Runs programs, for builders with the grant.
     pub sandbox: &'a Sandbox,
+    /// Outputs that others built; none if the user wants none, or knows none.
+    pub caches: Option<&'a dyn Substituter>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Derivations built at the same time.
     pub jobs: usize,
     /// Whether to continue with derivations that do not depend on a failed one.
     pub keep_going: bool,
+    pub building: Building,
+}
+
+/// What is built when no source has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Building {
+    #[default]
+    Everything,
+    /// Only what no cache can have, because it is secret.
+    Secrets,
 }
 
 /// A derivation whose output is in the store.
@@ -76,6 +89,8 @@ pub struct Outcome {
     pub built: Vec<String>,
     /// Derivations whose output the store already had, sorted.
     pub cached: Vec<String>,
+    /// Derivations whose output came from a cache, in order of completion.
+    pub substituted: Vec<String>,
     /// Derivations that failed, and why.
     pub failed: Vec<(String, Arc<ExecError>)>,
     /// Derivations that were not built because of a failure, sorted.
@@ -122,6 +137,9 @@ pub enum ExecError {
     },
     #[error("`{name}` is made from a secret, and there is no seed")]
     NoSeed { name: String },
+    /// Nobody may build it now.
+    #[error("no cache has `{name}`")]
+    NotCached { name: String },
 }
 
 impl Hint for ExecError {
@@ -136,6 +154,9 @@ impl Hint for ExecError {
             Self::Store { source, .. } => source.hint(),
             Self::Sync { source, .. } => source.hint(),
             Self::NoSeed { .. } => Some("run `tinderbox lock` to create the seed".into()),
+            Self::NotCached { .. } => {
+                Some("`tinderbox build` builds it; `tinderbox push` where it is built shares it".into())
+            }
         }
     }
 }

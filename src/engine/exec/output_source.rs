@@ -1,37 +1,19 @@
-//! Sources of outputs besides building them. The scheduler asks only here before it builds anything.
-//!
-//! To add a source, such as a signed cache or a remote action cache, add a variant of [`OutputSource`] and a step in
-//! [`find`] after the store's. It must put the object into the store before it returns, so that every output is on this
-//! machine. Its failure is a miss, not an error.
+//! The store as a source of outputs: what is there need not be built. What others built comes through
+//! [`crate::engine::cache::Substituter`], on a worker, and goes the same way into the store as what is built.
 
 use super::{BuildContext, Done, ExecError, in_store};
 use crate::base::digest::DrvId;
 use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Output, Realisation, Using};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OutputSource {
-    Store,
-}
-
-impl OutputSource {
-    /// The name used in events.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Store => "store",
-        }
-    }
-}
-
 /// An output that need not be built.
 pub(super) struct Found {
     pub(super) done: Done,
     /// All known outputs of this derivation.
     pub(super) realisation: Realisation,
-    pub(super) source: OutputSource,
 }
 
-/// The output of a derivation, from the first source that has it. The caller claims it before `using` ends.
+/// The output of a derivation, if the store has it. The caller claims it before `using` ends.
 pub(super) fn find(
     context: BuildContext<'_>,
     _while: &Using,
@@ -48,7 +30,7 @@ pub(super) fn find(
             let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
             let name = name.map_or_else(|| output.name.clone(), |(_, name)| name.to_owned());
             let done = Done { drv, output: Output { object: output.object, name } };
-            return Ok(Some(Found { done, realisation, source: OutputSource::Store }));
+            return Ok(Some(Found { done, realisation }));
         }
     }
     Ok(None)

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BuildContext, Done, ExecError, in_store, output_source};
-use crate::base::digest::ObjectId;
+use crate::base::digest::{Digest, ObjectId};
 use crate::engine::builders::{InputTree, Job, Notes};
+use crate::engine::cache::ClosureId;
 use crate::engine::drv::{Derivation, Explanation, Input, InputKind};
 use crate::engine::recipe::{Edge, GraphNode, NodeIndex};
 use crate::engine::store::Object;
@@ -68,6 +69,33 @@ fn no_path(context: BuildContext<'_>, node: &GraphNode, edge: &Edge, path: &str,
             ExecError::NoPath { name, recipe, from: edge.from.clone(), path: path.to_owned(), has }
         }
     }
+}
+
+/// Names everything that decides what these derivations and their inputs become, before any of it is built: builders,
+/// parameters, keyed digests of secrets, and who needs what of whom.
+pub(crate) fn closure_id(context: BuildContext<'_>, targets: &[NodeIndex]) -> Result<ClosureId, ExecError> {
+    let nodes = context.graph.nodes();
+    let mut ids: BTreeMap<NodeIndex, Digest> = BTreeMap::new();
+    // In build order: inputs come first.
+    for at in context.graph.closure(targets) {
+        let node = &nodes[at];
+        let derivation = derivation(context, node, |_| None)?;
+        let mut hasher = blake3::Hasher::new_derive_key("tinderbox 2026-11-18 closure v1");
+        hasher.update(derivation.id().0.as_bytes());
+        for (alias, edge) in &node.inputs {
+            for text in [alias.as_str(), edge.path.as_deref().unwrap_or_default()] {
+                hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+            }
+            hasher.update(ids.get(&edge.node).map_or(&[][..], |id| id.as_bytes()));
+        }
+        ids.insert(at, hasher.finalize().into());
+    }
+    let mut hasher = blake3::Hasher::new_derive_key("tinderbox 2026-11-18 closure of targets v1");
+    let all: BTreeSet<&Digest> = targets.iter().filter_map(|at| ids.get(at)).collect();
+    for id in all {
+        hasher.update(id.as_bytes());
+    }
+    Ok(ClosureId(hasher.finalize().into()))
 }
 
 /// A job without the content of its inputs, for [`crate::engine::builders::Builder::check`].

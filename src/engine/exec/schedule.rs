@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use super::output_source::Found;
-use super::resolve::{derivation, outline};
+use super::resolve::{closure_id, derivation, outline};
 use super::work::{Task, WorkerReport, commit, work};
 use super::{BuildContext, Done, ExecError, Options, Outcome, in_build, in_store, output_source};
 use crate::base::digest::ObjectId;
@@ -34,6 +34,9 @@ pub fn build(
     if !coordinator.ready.is_empty() {
         coordinator.check_jobs();
         if coordinator.outcome.failed.is_empty() {
+            if let Some(caches) = context.caches {
+                caches.begin(closure_id(context, targets)?, context.events);
+            }
             coordinator.run(options);
         }
     }
@@ -161,9 +164,9 @@ impl<'a> Coordinator<'a> {
 
     /// Records an output that some source has.
     fn found(&mut self, at: NodeIndex, output: Found) -> Vec<NodeIndex> {
-        let Found { done, realisation, source } = output;
+        let Found { done, realisation } = output;
         self.outcome.cached.push(self.name(at));
-        self.context.events.emit(Event::Cached { name: self.name(at), source: source.as_str() });
+        self.context.events.emit(Event::Cached { name: self.name(at), source: "store" });
         self.done(at, done, &realisation)
     }
 
@@ -218,13 +221,14 @@ impl<'a> Coordinator<'a> {
                     let start = |task: Task<'a>| {
                         let (to_commit, report) = (to_commit.clone(), report.clone());
                         let halt = &halt;
-                        scope.spawn(move |_| work(context, task, halt, &to_commit, &report));
+                        scope.spawn(move |_| work(context, task, options.building, halt, &to_commit, &report));
                     };
                     self.coordinate(options, &start, &halt, &report, &reports);
                 }),
                 // Without threads, build one derivation after the other.
                 Err(_) => {
-                    let start = |task: Task<'a>| work(context, task, &halt, &to_commit, &report);
+                    let start =
+                        |task: Task<'a>| work(context, task, options.building, &halt, &to_commit, &report);
                     self.coordinate(Options { jobs: 1, ..options }, &start, &halt, &report, &reports);
                 }
             }
@@ -235,7 +239,7 @@ impl<'a> Coordinator<'a> {
         while let Ok(told) = reports.try_recv() {
             self.take(told, &mpsc::channel().0);
         }
-        if !self.outcome.built.is_empty() {
+        if !(self.outcome.built.is_empty() && self.outcome.substituted.is_empty()) {
             // Also makes the records durable that lead to the new objects. If this fails, they are built again.
             let _ = context.session.sync();
         }
@@ -315,10 +319,18 @@ impl<'a> Coordinator<'a> {
                 let free = self.found(at, output);
                 self.resolve_or_fail(free);
             }
-            WorkerReport::Published { at, done, realisation, milliseconds } => {
-                let object = done.output.object.to_string();
-                self.outcome.built.push(self.name(at));
-                self.context.events.emit(Event::Built { name: self.name(at), object, milliseconds });
+            WorkerReport::Published { at, done, realisation, milliseconds, transferred } => {
+                let (name, object) = (self.name(at), done.output.object.to_string());
+                match transferred {
+                    Some((cache, bytes)) => {
+                        self.outcome.substituted.push(name.clone());
+                        self.context.events.emit(Event::Substituted { name, object, cache, bytes, milliseconds });
+                    }
+                    None => {
+                        self.outcome.built.push(name.clone());
+                        self.context.events.emit(Event::Built { name, object, milliseconds });
+                    }
+                }
                 let free = self.done(at, done, &realisation);
                 self.resolve_or_fail(free);
             }

@@ -9,14 +9,16 @@ use std::time::Instant;
 use time::OffsetDateTime;
 
 use super::output_source::{self, Found};
-use super::{BuildContext, Done, ExecError, in_build, in_store};
+use super::resolve::outline;
+use super::{BuildContext, Building, Done, ExecError, in_build, in_store};
 use crate::base::digest::DrvId;
 use crate::base::event::Event;
 use crate::base::time::rfc3339;
 use crate::engine::builders::{BuildError, InputTree, Job, Notes, Said, SandboxRunner};
+use crate::engine::cache::{Substituted, Wanted};
 use crate::engine::drv::Derivation;
 use crate::engine::recipe::{GraphNode, NodeIndex};
-use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Trace, TraceInput};
+use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Substitution, Trace, TraceInput};
 
 /// A derivation assigned to a worker.
 pub(super) struct Task<'a> {
@@ -51,6 +53,8 @@ pub(super) enum WorkerReport {
         done: Done,
         realisation: Realisation,
         milliseconds: u64,
+        /// The cache that it came from, and how many bytes that took; none if it was built.
+        transferred: Option<(String, u64)>,
     },
     Failed {
         at: NodeIndex,
@@ -69,6 +73,8 @@ pub(super) struct Finished {
     log: Option<String>,
     /// Whether another run may produce something else.
     impure: bool,
+    /// Bytes that came from a cache; none if it was built.
+    transferred: Option<u64>,
     _lock: DrvLock,
 }
 
@@ -76,6 +82,7 @@ pub(super) struct Finished {
 pub(super) fn work(
     context: BuildContext<'_>,
     task: Task<'_>,
+    building: Building,
     halt: &AtomicBool,
     commit: &Sender<Finished>,
     report: &Sender<WorkerReport>,
@@ -84,7 +91,7 @@ pub(super) fn work(
     let outcome = if halt.load(Ordering::Relaxed) {
         Ok(Some(WorkerReport::Dropped))
     } else {
-        attempt(context, task, commit)
+        attempt(context, task, building, commit)
     };
     // The coordinator only hangs up when it no longer needs the result.
     let _ = match outcome {
@@ -100,6 +107,7 @@ pub(super) fn work(
 fn attempt(
     context: BuildContext<'_>,
     task: Task<'_>,
+    building: Building,
     commit: &Sender<Finished>,
 ) -> Result<Option<WorkerReport>, ExecError> {
     let Task { at, node, derivation, inputs } = task;
@@ -113,9 +121,22 @@ fn attempt(
         return Ok(Some(WorkerReport::Found { at, output }));
     }
     drop(using);
+    let start = Instant::now();
+    if let Some(found) = substitute(context, node, &derivation, drv, &inputs)? {
+        let Substituted { staged, cache, key, isolation, bytes } = found;
+        let substituted = Some(Substitution { cache, key });
+        let trace = Trace { isolation, substituted, ..trace(node, &derivation, &inputs, start) };
+        let (name, transferred) = (node.name.clone(), Some(bytes));
+        let finished =
+            Finished { at, drv, name, staged, trace, log: None, impure: false, transferred, _lock: lock };
+        let _ = commit.send(finished);
+        return Ok(None);
+    }
+    if building == Building::Secrets && !is_tainted(context, node, &inputs)? {
+        return Err(ExecError::NotCached { name: node.name.clone() });
+    }
     let builder = derivation.builder.to_string();
     context.events.emit(Event::Started { name: node.name.clone(), builder });
-    let start = Instant::now();
     let (staged, Said { programs: note, warnings }) = stage(context, node, &inputs)?;
     for warning in warnings {
         context.events.emit(Event::Warning { text: format!("`{}`: {warning}", node.name) });
@@ -123,10 +144,49 @@ fn attempt(
     let isolation = note.as_ref().map(|note| note.isolation.to_owned());
     let trace = Trace { isolation, ..trace(node, &derivation, &inputs, start) };
     let log = note.map(|note| note.log);
-    let finished =
-        Finished { at, drv, name: node.name.clone(), staged, trace, log, impure: node.impure, _lock: lock };
+    let (name, impure) = (node.name.clone(), node.impure);
+    let finished = Finished { at, drv, name, staged, trace, log, impure, transferred: None, _lock: lock };
     let _ = commit.send(finished); // the committer lives as long as any sender
     Ok(None)
+}
+
+/// The output from a cache, if one has it. What is secret here is not asked for: nobody else may know it, and whoever claims
+/// to would be planting it.
+fn substitute(
+    context: BuildContext<'_>,
+    node: &GraphNode,
+    derivation: &Derivation<'_>,
+    drv: DrvId,
+    inputs: &BTreeMap<String, Output>,
+) -> Result<Option<Substituted>, ExecError> {
+    let Some(caches) = context.caches.filter(|_| !node.impure) else { return Ok(None) };
+    let (builder, job) = (context.builder_of(node)?, outline(node));
+    let hides = is_tainted(context, node, inputs)? && !builder.declassifies(&job);
+    if hides || builder.conceals(&job) {
+        return Ok(None);
+    }
+    let builder = derivation.builder.to_string();
+    let wanted = Wanted { name: &node.name, drv, builder: &builder };
+    Ok(caches.substitute(context.session, &wanted, context.events))
+}
+
+/// Whether a derivation is made from a secret.
+fn is_tainted(
+    context: BuildContext<'_>,
+    node: &GraphNode,
+    inputs: &BTreeMap<String, Output>,
+) -> Result<bool, ExecError> {
+    if context.builder_of(node)?.grants().seed || !node.secrets.is_empty() {
+        return Ok(true);
+    }
+    for (alias, output) in inputs {
+        let object = context.session.store().object(output.object).map_err(in_store(node))?;
+        let path = node.inputs.get(alias).and_then(|edge| edge.path.as_deref()).unwrap_or_default();
+        if object.listing.get(path).is_some_and(|entry| entry.secret) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Runs the builder into a staging tree. All jobs were checked before the first build.
@@ -192,6 +252,7 @@ fn trace(
         time: now(),
         milliseconds: start.elapsed().as_millis() as u64,
         isolation: None,
+        substituted: None,
     }
 }
 
@@ -226,7 +287,7 @@ pub(super) fn commit(
 }
 
 fn publish(context: BuildContext<'_>, one: Finished) -> Result<WorkerReport, ExecError> {
-    let Finished { at, drv, name, staged, trace, log, impure, _lock } = one;
+    let Finished { at, drv, name, staged, trace, log, impure, transferred, _lock } = one;
     let failed = |source| ExecError::Store { name: name.clone(), source };
     let output = context.session.publish(&staged).map_err(failed)?;
     if let Some(log) = log {
@@ -241,6 +302,7 @@ fn publish(context: BuildContext<'_>, one: Finished) -> Result<WorkerReport, Exe
         done: Done { drv, output },
         realisation,
         milliseconds: trace.milliseconds,
+        transferred: trace.substituted.map(|from| from.cache).zip(transferred),
     })
 }
 

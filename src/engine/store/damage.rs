@@ -57,6 +57,7 @@ fn make(session: &Session, drv: DrvId, name: &str, text: &str) -> Output {
         time: "2026-01-01T00:00:00Z".to_owned(),
         milliseconds: 1,
         isolation: Some("none".to_owned()),
+        substituted: None,
     };
     session.keep_log(drv, "it said\nthis").unwrap();
     session.record(drv, &output, &trace).unwrap();

@@ -37,6 +37,7 @@ fn build(store: &Store, name: &str, cluster: &Path) -> Result<()> {
         time: String::new(),
         milliseconds: 0,
         isolation: None,
+        substituted: None,
     };
     session.record(drv(name), &output, &trace)?;
     session.keep_log(drv(name), "said nothing")?;

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use downloads::{DownloadFile, DownloadLock};
 pub(crate) use gc::{GcOptions, GcPlan};
 pub(crate) use objects::{Object, ObjectName};
-pub(crate) use realisations::{Output, Realisation, Trace, TraceInput};
+pub(crate) use realisations::{Output, Realisation, Substitution, Trace, TraceInput};
 pub(crate) use roots::{Generation, Named, Record, Roots};
 pub(crate) use scan::{Encoding, KnownSecret, Scan, ScanPaths};
 pub use session::Session;

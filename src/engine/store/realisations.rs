@@ -53,6 +53,18 @@ pub struct Trace {
     /// How the programs that produced it were isolated, if any ran. Their output is in `logs/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<String>,
+    /// Where it came from, if it was not built here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub substituted: Option<Substitution>,
+}
+
+/// Where an output came from that was not built here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Substitution {
+    /// The cache that had it.
+    pub cache: String,
+    /// The key that signed it.
+    pub key: String,
 }
 
 /// One input of a trace.

@@ -174,6 +174,11 @@ impl Session {
         Ok(Staged { dir, name, mode: listing.root().mode() })
     }
 
+    /// Forgets a finished output that nobody wants, and frees its space at once.
+    pub fn discard_staged(&self, staged: &Staged) {
+        let _ = fs::remove_all(&staged.dir); // leftovers go with the session
+    }
+
     /// Makes everything finished so far durable.
     pub fn sync(&self) -> Result<()> {
         Ok(fs::sync_file_system(self.dir()?)?)

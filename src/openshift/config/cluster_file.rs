@@ -78,6 +78,37 @@ pub(super) const FIELDS: &[Row] = &[
     field("pki", Kind::Map(PKI), "Keys and certificates."),
     field("rhcos", Kind::Map(RHCOS), "Where the operating system's images are: your own files, or a mirror of the release's."),
     field("checks", Kind::Map(CHECKS), "Which checks of `tinderbox check` are run."),
+    field("caches", Kind::List(CACHES), "Registries with outputs that others built and signed; part of no id."),
+];
+
+/// Caches, here and in the user's own configuration.
+pub(super) const CACHES: &[Row] = &[
+    field("url", Kind::Text(&syntax::CACHE), "The repository that outputs are in.").required(),
+    field(
+        "trust",
+        Kind::List(TRUST),
+        "Whose signatures count; without any, nothing is taken from there. `tinderbox key show` prints a key.",
+    ),
+    field(
+        "authFile",
+        Kind::Text(&syntax::TEXT),
+        "File with credentials for the registry, as `podman login` writes it; by default the pull secret has them. Relative to \
+         this file.",
+    ),
+    field(
+        "ca",
+        Kind::Text(&syntax::TEXT),
+        "File with the registry's certificate authority, PEM, if `additionalTrustBundle` has it not; relative to this file.",
+    ),
+];
+
+const TRUST: &[Row] = &[
+    field("key", Kind::Text(&syntax::PUBLIC_KEY), "A builder's public key.").required(),
+    field(
+        "scope",
+        Kind::Texts(&syntax::TEXT),
+        "Derivations and folders (`mco`, `release/payload`) that this key may vouch for; by default all.",
+    ),
 ];
 
 const VIPS: &[Row] = &[

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::caches::{GivenCache, given_caches};
 use super::files::{File, Files};
 use super::given::Given;
 use super::inputs::{At, Inputs};
@@ -56,6 +57,7 @@ pub(crate) struct Cluster {
     pub authorities: BTreeMap<String, AuthorityFiles>,
     pub rhcos: Rhcos,
     pub disabled_checks: Vec<String>,
+    pub caches: Vec<GivenCache>,
     /// The parsed files.
     pub(super) files: Arc<Files>,
 }
@@ -152,6 +154,7 @@ impl Cluster {
             authorities,
             rhcos: Rhcos { iso: text("rhcos.iso"), qcow2: text("rhcos.qcow2"), mirror: text("rhcos.mirror") },
             disabled_checks: cluster.given.all("checks.disabled"),
+            caches: given_caches(cluster),
             files: files.clone(),
         })
     }

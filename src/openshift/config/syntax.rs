@@ -2,6 +2,7 @@
 //! parses a text to its final type.
 
 use super::given::Scalar;
+use crate::engine::cache::{CacheUrl, PublicKey};
 
 #[derive(Debug)]
 pub(super) struct Syntax {
@@ -95,6 +96,19 @@ pub(super) const REPOSITORY: Syntax =
     syntax("an image repository (without tag or digest)", "mirror.example.com:5000/ocp/release", |text| {
         text_if(is_repository(text), text)
     });
+/// A repository that caches outputs.
+pub(super) const CACHE: Syntax =
+    syntax("a cache", "oci://registry.example.com:5000/team/tinderbox", |text| {
+        text_if(text.parse::<CacheUrl>().is_ok(), text)
+    })
+    .pattern("^oci://[^/ ]+/[a-z0-9._/-]+$");
+/// The public half of a signing key.
+pub(super) const PUBLIC_KEY: Syntax = syntax(
+    "a public key",
+    "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+    |text| text_if(text.parse::<PublicKey>().is_ok(), text),
+)
+.pattern("^ed25519:[A-Za-z0-9+/]{43}=$");
 /// A source of a release image.
 pub(super) const RELEASE: Syntax = syntax(
     "a release",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::BootImage;
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems};
+use crate::engine::cache::CacheError;
 use crate::engine::download::DownloadError;
 use crate::engine::exec::ExecError;
 use crate::engine::fields::FieldError;
@@ -43,6 +44,10 @@ pub(crate) enum WorkspaceError {
     /// Neither the user nor the environment names a store.
     #[error("there is no directory for a store: HOME is not set")]
     NoStore,
+    #[error("there is no place for your own configuration: HOME is not set")]
+    NoHome,
+    #[error("the signing key `{}` {problem}", path.display())]
+    SigningKey { path: PathBuf, problem: &'static str, advice: String },
     /// The lock pins another release than cluster.yaml.
     #[error("cluster.yaml asks for release `{asked}`, and cluster.lock pins `{pinned}`")]
     Moved {
@@ -127,6 +132,8 @@ pub(crate) enum WorkspaceError {
         readers: Vec<String>,
     },
     #[error(transparent)]
+    Cache(#[from] CacheError),
+    #[error(transparent)]
     Field(#[from] FieldError),
     /// A target that does not apply to this cluster.
     #[error("there is no `{target}` here: {why}")]
@@ -182,6 +189,9 @@ impl Hint for WorkspaceError {
                 "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into()
             }
             Self::NoStore => "name one with `--store DIR` or TINDERBOX_STORE".into(),
+            Self::NoHome => "name the file with `--key FILE`".into(),
+            Self::SigningKey { advice, .. } => advice.clone(),
+            Self::Cache(error) => return error.hint(),
             Self::Architecture { .. } => {
                 "`tinderbox lock --update release` pins the images for it, if the release has some; the architecture is that \
                  of `controlPlane` in install-config.yaml, or `architecture` in cluster.yaml"

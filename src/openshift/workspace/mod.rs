@@ -12,6 +12,7 @@
 //! boot_images    the node OS of a release, pinned
 //! fetch          the same, downloaded
 //! seed           cluster.seed and cluster.seed.age
+//! caches         caches of outputs, and the key that signs for them
 //! store          the store that a directory builds into
 //! targets        the derivations that a name on the command line selects
 //! ```
@@ -21,6 +22,7 @@
 
 mod authorities;
 mod boot_images;
+mod caches;
 mod directory;
 mod error;
 mod exposed;
@@ -46,6 +48,7 @@ use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
 use crate::engine::builders::Files;
+use crate::engine::cache::OciCache;
 use crate::engine::exec::{self, BuildContext, BuildPlan, Options, Outcome};
 use crate::engine::fields::{Field, Fields, Origins};
 use crate::engine::recipe::{self, Graph, Names, NodeIndex};
@@ -58,6 +61,7 @@ use crate::openshift::knowledge::{HandOver, Knowledge, Release, RenderDifference
 use crate::openshift::lock::{Lock, LockedRelease, Rhcos};
 
 pub(crate) use boot_images::pin as pin_boot_images;
+pub(crate) use caches::{Network, settings as cache_settings, signing_key, signing_key_path};
 pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
 pub(crate) use error::{Result, WorkspaceError};
 pub(crate) use fetch::{BootImage, FetchedImage, PlannedDownload, fetch as fetch_boot_images};
@@ -86,6 +90,9 @@ pub(crate) struct Env<'a> {
     pub identity: Option<&'a Path>,
     /// A seed from elsewhere, which counts instead of the directory's own.
     pub seed: Option<&'a GivenSeed>,
+    /// The user's configuration directory of tinderbox, which may not exist.
+    pub config: Option<&'a Path>,
+    pub network: Network,
 }
 
 /// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones; of the
@@ -126,6 +133,8 @@ pub(crate) struct Workspace {
     rhcos: Rhcos,
     seed: Seed,
     sandbox: Sandbox,
+    /// Where outputs may come from.
+    caches: Vec<OciCache>,
 }
 
 impl std::fmt::Debug for Workspace {
@@ -195,6 +204,7 @@ impl Workspace {
         let files = fetch::files(env, &directory, &lock.rhcos);
         let rhcos = lock.rhcos.clone();
         let sandbox = Sandbox::default().interpreting(env.executable.map(Path::to_owned));
+        let caches = caches::substituters(env, directory.path(), &cluster)?;
         Ok(Self {
             directory,
             cluster,
@@ -207,6 +217,7 @@ impl Workspace {
             rhcos,
             seed,
             sandbox,
+            caches,
         })
     }
 
@@ -274,6 +285,7 @@ impl Workspace {
             files: Some(&self.files),
             seed: Some(&self.seed),
             sandbox: &self.sandbox,
+            caches: (!self.caches.is_empty()).then_some(&self.caches),
         }
     }
 
@@ -285,7 +297,7 @@ impl Workspace {
 
     /// Builds all targets; the first failure is an error.
     pub(crate) fn build(&self, env: Env<'_>, session: &Session, targets: &[NodeIndex]) -> Result<Outcome> {
-        let options = Options { jobs: 2, keep_going: false };
+        let options = Options { jobs: 2, ..Options::default() };
         let outcome = exec::build(self.context(env, session), targets, options)?;
         outcome.failed.first().map_or(Ok(()), |(_, error)| Err(Arc::clone(error)))?;
         Ok(outcome)

@@ -58,6 +58,7 @@ pub(crate) fn access(env: Env<'_>, cluster: &Cluster) -> Access {
         ca: cluster.trust_bundle.clone(),
         mirrors: mirrors.collect(),
         proxy: env.proxy.clone(),
+        offline: env.network == super::Network::Nothing,
         cancel: env.cancel.clone(),
         ..Access::default()
     }

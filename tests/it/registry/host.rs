@@ -24,7 +24,7 @@ pub(crate) struct Registry {
     child: Child,
     pub(crate) address: String,
     pub(crate) ca: String,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Drop for Registry {
@@ -74,7 +74,7 @@ impl Registry {
         let address = format!("127.0.0.1:{port}");
         let at = path.display();
         let config = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {at}/data}}}}\n\
+            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {at}/data}}, delete: {{enabled: true}}}}\n\
              auth: {{htpasswd: {{realm: x, path: {at}/users}}}}\n\
              http: {{addr: '{address}', secret: x, tls: {{certificate: {at}/tls.crt, key: {at}/tls.key}}}}\n"
         );
@@ -88,13 +88,18 @@ impl Registry {
             .spawn()
             .unwrap();
         let ca = std::fs::read_to_string(path.join("ca.crt")).unwrap();
-        let registry = Self { child, address, ca, _dir: dir };
+        let registry = Self { child, address, ca, dir };
         let began = Instant::now();
         while TcpStream::connect(&registry.address).is_err() {
             assert!(began.elapsed() < Duration::from_secs(20), "docker-registry does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
         Some(registry)
+    }
+
+    /// What it stores, as files.
+    pub(crate) fn data(&self) -> std::path::PathBuf {
+        self.dir.path().join("data")
     }
 
     pub(crate) fn access(&self) -> Access {

@@ -1,7 +1,7 @@
 //! Images from layouts, archives and registries: one suite for all of them, the real docker-registry, and a registry of our
 //! own that misbehaves in every way the real one cannot. Only loopback is reached.
 
-mod bad;
+pub(crate) mod bad;
 mod cache;
 mod copy;
 pub(crate) mod host;

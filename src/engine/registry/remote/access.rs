@@ -23,6 +23,8 @@ pub struct Access {
     pub plain_http: Vec<String>,
     /// Timeouts and retries.
     pub patience: Patience,
+    /// Whether every request fails at once, because the user wants no network.
+    pub offline: bool,
     /// Ends every wait.
     pub cancel: Cancel,
 }

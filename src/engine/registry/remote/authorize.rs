@@ -81,7 +81,11 @@ async fn exchange(
     let Some(Challenge { realm, service }) = Challenge::parse(challenge) else { return Ok(basic) };
     let mut realm =
         realm_url(&http.access, &realm).map_err(|reason| (unusable(ask, place, &reason), false))?;
-    let actions = if operation == RegistryOperation::Push { "pull,push" } else { "pull" };
+    let actions = match operation {
+        _ if ask.method == reqwest::Method::DELETE => "pull,push,delete",
+        RegistryOperation::Push => "pull,push",
+        RegistryOperation::Pull => "pull",
+    };
     realm.query_pairs_mut().append_pair("scope", &format!("repository:{}:{actions}", place.repository));
     if let Some(service) = &service {
         realm.query_pairs_mut().append_pair("service", service);

@@ -10,7 +10,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RANGE, R
 use reqwest::{Method, Response, StatusCode};
 
 use super::super::image::{MANIFEST_LIMIT, MANIFEST_TYPES};
-use super::super::{RegistryError, Result};
+use super::super::{RegistryError, Result, Sha256};
 use super::credentials::Credentials;
 use super::mirrors::Place;
 use super::{Access, authorize, client, failure};
@@ -37,7 +37,7 @@ impl<'a> Ask<'a> {
     }
 
     fn writes(&self) -> bool {
-        self.method == Method::PUT
+        self.method == Method::PUT || self.method == Method::DELETE
     }
 }
 
@@ -92,6 +92,14 @@ impl Http {
 
     /// A successful response, or the error.
     pub(super) async fn send(&self, place: &Place, ask: &Ask<'_>) -> Result<Response> {
+        if self.access.offline {
+            return Err(RegistryError::Unreachable {
+                image: ask.image.to_owned(),
+                place: place.registry.clone(),
+                reason: "`--offline` allows no network".to_owned(),
+                advice: Some("run the same once without `--offline`: what it fetches stays in the store".to_owned()),
+            });
+        }
         let hurry = ask.elsewhere && lock(&self.down).contains(&place.registry);
         let mut delays = self.access.patience.delays.iter().take(if hurry { 0 } else { usize::MAX });
         let mut renewed = false;
@@ -192,6 +200,35 @@ impl Http {
                     advice: None,
                 })
             }
+        }
+    }
+
+    /// A small response whose beginning must arrive within `first`; with the digest that the registry says it has.
+    pub(super) async fn prompt(
+        &self,
+        place: &Place,
+        ask: &Ask<'_>,
+        first: Duration,
+    ) -> Result<(Option<Sha256>, Vec<u8>)> {
+        let unreachable = |reason: String| RegistryError::Unreachable {
+            image: ask.image.to_owned(),
+            place: place.registry.clone(),
+            reason,
+            advice: None,
+        };
+        let response = tokio::time::timeout(first, self.send(place, ask))
+            .await
+            .map_err(|_| unreachable(format!("no answer within {} s", first.as_secs_f32())))??;
+        let said = response.headers().get("docker-content-digest").and_then(|value| value.to_str().ok());
+        let said = said.and_then(|text| text.parse().ok());
+        match tokio::time::timeout(self.access.patience.whole, body(response, MANIFEST_LIMIT)).await {
+            Ok(Ok(Some(bytes))) => Ok((said, bytes)),
+            Ok(Ok(None)) => {
+                let problem = format!("{} has more than {MANIFEST_LIMIT} bytes", ask.what);
+                Err(RegistryError::Malformed { image: ask.image.to_owned(), problem })
+            }
+            Ok(Err(error)) => Err(failure::transport(ask, place, error).0),
+            Err(_) => Err(unreachable(format!("it did not send {} in time", ask.what))),
         }
     }
 

@@ -32,6 +32,7 @@ use std::io::Read;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use reqwest::Method;
 
@@ -147,6 +148,72 @@ impl<'a> Refusals<'a> {
             tried.push(format!("{place}: {}", text.strip_prefix(&prefix).unwrap_or(&text)));
         }
         RegistryError::NoMirror { image: self.image.to_owned(), tried, advice }
+    }
+}
+
+/// What caches need beyond images.
+impl Remote {
+    /// The bytes that a tag names now. Its answer must begin within `first`; how long the rest takes is as for every manifest.
+    pub(crate) fn tagged(&self, image: &ImageName, first: Duration) -> Result<Vec<u8>> {
+        let name = image.to_string();
+        let Reference::Tag(tag) = &image.reference else {
+            let problem = "it is not named by a tag".to_owned();
+            return Err(RegistryError::Malformed { image: name, problem });
+        };
+        let what = format!("the tag `{tag}`");
+        let ask = Ask::get(&name, &what, format!("manifests/{tag}"));
+        let (said, bytes) = self.wait(self.http.prompt(&Place::of(image), &ask, first))?;
+        match said {
+            // Bytes that rotted at the registry.
+            Some(said) if said != Sha256::of(&bytes) => Err(RegistryError::Mismatch {
+                image: name,
+                what,
+                expected: said.to_string(),
+                found: Sha256::of(&bytes).to_string(),
+            }),
+            _ => Ok(bytes),
+        }
+    }
+
+    /// All tags of a repository.
+    pub(crate) fn tags(&self, image: &ImageName) -> Result<Vec<String>> {
+        #[derive(serde::Deserialize)]
+        struct Page {
+            #[serde(default)]
+            tags: Option<Vec<String>>,
+        }
+        const PAGE: usize = 1000;
+        let name = image.to_string();
+        let mut all: Vec<String> = Vec::new();
+        loop {
+            let last = all.last().map(|last| format!("&last={last}")).unwrap_or_default();
+            let ask = Ask::get(&name, "its tags", format!("tags/list?n={PAGE}{last}"));
+            let (_, bytes) = self.wait(self.http.whole(&Place::of(image), &ask))?;
+            let malformed = |_| RegistryError::Malformed {
+                image: name.clone(),
+                problem: "its list of tags cannot be read".to_owned(),
+            };
+            let Page { tags } = serde_json::from_slice(&bytes).map_err(malformed)?;
+            let tags = tags.unwrap_or_default();
+            let more = tags.len() >= PAGE && tags.last() != all.last();
+            all.extend(tags);
+            if !more {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Removes a manifest, and with it all its tags.
+    pub(crate) fn delete(&self, image: &ImageName) -> Result<()> {
+        let Reference::Digest(digest) = &image.reference else {
+            let problem = "only a digest says what is removed".to_owned();
+            return Err(RegistryError::Malformed { image: image.to_string(), problem });
+        };
+        let name = image.to_string();
+        let what = format!("manifest {digest}");
+        let mut ask = Ask::get(&name, &what, format!("manifests/{digest}"));
+        ask.method = Method::DELETE;
+        self.wait(self.http.send(&Place::of(image), &ask)).map(drop)
     }
 }
 

@@ -48,35 +48,40 @@ impl Identities {
 
     /// Opens an encrypted seed from `path`.
     pub(crate) fn open(&self, path: &Path, sealed: &[u8]) -> Result<Seed> {
-        let wrong = |problem, advice: &str| WorkspaceError::Seed {
-            path: path.into(),
-            problem,
-            advice: advice.into(),
-        };
-        let damaged = || wrong("is damaged or truncated", RESTORE);
+        let plain = self.open_bytes(path, sealed, KEY_LENGTH as u64 + 1)?;
+        super::from_bytes(&plain).ok_or_else(|| wrong(path, "does not hold 32 bytes", RESTORE))
+    }
+
+    /// Opens an encrypted file; at most `limit` bytes of it.
+    pub(crate) fn open_bytes(&self, path: &Path, sealed: &[u8], limit: u64) -> Result<Zeroizing<Vec<u8>>> {
+        let damaged = || wrong(path, "is damaged or truncated", RESTORE);
         let decryptor = match Decryptor::new_buffered(ArmoredReader::new(sealed)) {
             Ok(decryptor) => decryptor,
             Err(_) if is_age(sealed) => return Err(damaged()),
-            Err(_) => return Err(wrong("is not an age file", RESTORE)),
+            Err(_) => return Err(wrong(path, "is not an age file", RESTORE)),
         };
         if decryptor.is_scrypt() {
             let advice =
                 "open it with `age -d`, and encrypt it again with `tinderbox seed encrypt -r RECIPIENT`";
-            return Err(wrong("is encrypted with a passphrase, not for recipients", advice));
+            return Err(wrong(path, "is encrypted with a passphrase, not for recipients", advice));
         }
-        let mut plain = Zeroizing::new(Vec::with_capacity(KEY_LENGTH + 1));
+        // As large as it can become: growing would leave copies behind.
+        let mut plain = Zeroizing::new(Vec::with_capacity(limit as usize));
         match decryptor.decrypt(self.keys.iter().map(|key| &**key as &dyn age::Identity)) {
             Ok(reader) => {
-                let read = reader.take(KEY_LENGTH as u64 + 1).read_to_end(&mut plain);
-                read.map_err(|_| damaged())?;
+                reader.take(limit).read_to_end(&mut plain).map_err(|_| damaged())?;
             }
             Err(DecryptError::NoMatchingKeys) => {
                 return Err(WorkspaceError::Closed { path: path.into(), identity: self.path.clone() });
             }
             Err(_) => return Err(damaged()),
         }
-        super::from_bytes(&plain).ok_or_else(|| wrong("does not hold 32 bytes", RESTORE))
+        Ok(plain)
     }
+}
+
+fn wrong(path: &Path, problem: &'static str, advice: &str) -> WorkspaceError {
+    WorkspaceError::Seed { path: path.into(), problem, advice: advice.into() }
 }
 
 /// Reads an encrypted seed with the user's identity.
@@ -106,19 +111,24 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// Encrypts a seed, armored.
 pub(crate) fn seal(seed: &Seed, recipients: &[Recipient], path: &Path) -> Result<Vec<u8>> {
+    seal_bytes(seed.reveal(), recipients, path)
+}
+
+/// Encrypts a secret for recipients, armored.
+pub(crate) fn seal_bytes(plain: &[u8], recipients: &[Recipient], path: &Path) -> Result<Vec<u8>> {
     let write = || -> std::io::Result<Vec<u8>> {
         let all = recipients.iter().map(|recipient| recipient as &dyn age::Recipient);
         let encryptor = Encryptor::with_recipients(all).map_err(std::io::Error::other)?;
         let armor = ArmoredWriter::wrap_output(Vec::new(), Format::AsciiArmor)?;
         let mut writer = encryptor.wrap_output(armor)?;
-        writer.write_all(seed.reveal())?;
+        writer.write_all(plain)?;
         writer.finish()?.finish()
     };
     write().map_err(|source| fs::Error::new("encrypt", path, source).into())
 }
 
 /// Whether this starts like an age file.
-pub(super) fn is_age(bytes: &[u8]) -> bool {
+pub(crate) fn is_age(bytes: &[u8]) -> bool {
     let start = bytes.trim_ascii_start();
     start.starts_with(b"-----BEGIN AGE") || start.starts_with(b"age-encryption.org/")
 }

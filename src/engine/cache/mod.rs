@@ -1,0 +1,200 @@
+//! Caches: outputs that somebody else built, on OCI registries. A builder signs which derivation gave which object; the
+//! bytes are verified by content when they arrive. Whoever can write to a registry can therefore only make it useless.
+//!
+//! ```text
+//! <repository>:drv-<DrvId>-<key id>          an output: image manifest 1.1, artifactType application/vnd.tinderbox.output.v1
+//!   config                                   the signed statement: in-toto Statement v1 in a DSSE envelope, ed25519
+//!   layers[0]                                a zstd tar of all files up to 1 MiB, empty directories and links
+//!   layers[1..]                              larger files, one blob each, so that equal files are stored once
+//! <repository>:closure-<ClosureId>-<key id>  an OCI index of all outputs of a target: one request says what there is
+//! ```
+//!
+//! A tag names the key that signed, so several builders never overwrite each other, and nothing needs the referrers API.
+//! Blobs go before manifests, manifests before tags: what has a tag was complete when it was pushed. On the way back
+//! everything is checked again, and whatever is missing, short, wrong, unsigned or about another derivation is a miss.
+//!
+//! | module | responsibility |
+//! |---|---|
+//! | `key` | ed25519 keys: files, names, signatures |
+//! | `envelope` | DSSE: what is signed, and by whom |
+//! | `statement` | what a signature says: this derivation gave this object |
+//! | `manifest` | entries and closure indexes as OCI documents |
+//! | `pack` | an object as a zstd tar and large blobs, and back |
+//! | `health` | when to stop asking a cache, and what to say about it, once |
+//! | `oci` | looks outputs up and takes them |
+//! | `push` | pushes outputs and closure indexes |
+//! | `prune` | removes what no kept closure names |
+
+mod envelope;
+mod health;
+mod key;
+mod manifest;
+mod oci;
+mod pack;
+mod prune;
+mod push;
+mod statement;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub(crate) use key::{PublicKey, SigningKey};
+pub(crate) use oci::OciCache;
+pub(crate) use prune::{Pruned, prune};
+pub(crate) use push::{Publisher, Shared, Unshared, unshared};
+
+use super::registry::{Access, ImageName, Reference, RegistryError};
+use super::store::{Session, Staged};
+use crate::base::digest::{Digest, DrvId};
+use crate::base::event::Events;
+use crate::base::hint::Hint;
+
+/// A source of outputs besides building them.
+pub trait Substituter: Sync {
+    /// The build of this closure begins, and the store lacks some of it.
+    fn begin(&self, closure: ClosureId, events: &dyn Events);
+
+    /// Takes an output, if a signature that counts says what it is. Never fails: everything wrong is a miss.
+    fn substitute(
+        &self,
+        session: &Session,
+        wanted: &Wanted<'_>,
+        events: &dyn Events,
+    ) -> Option<Substituted>;
+}
+
+/// Several sources, asked in order.
+impl<S: Substituter> Substituter for Vec<S> {
+    fn begin(&self, closure: ClosureId, events: &dyn Events) {
+        self.iter().for_each(|one| one.begin(closure, events));
+    }
+
+    fn substitute(
+        &self,
+        session: &Session,
+        wanted: &Wanted<'_>,
+        events: &dyn Events,
+    ) -> Option<Substituted> {
+        self.iter().find_map(|one| one.substitute(session, wanted, events))
+    }
+}
+
+/// A derivation whose output is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// What the derivation is called here; scopes of keys are about this name.
+    pub(crate) name: &'a str,
+    pub(crate) drv: DrvId,
+    /// Its builder with version.
+    pub(crate) builder: &'a str,
+}
+
+/// An output from elsewhere: verified, not published yet.
+#[derive(Debug)]
+pub struct Substituted {
+    pub(crate) staged: Staged,
+    /// The cache's name.
+    pub(crate) cache: String,
+    /// The name of the key that signed.
+    pub(crate) key: String,
+    /// How the programs that produced it were isolated, if any ran.
+    pub(crate) isolation: Option<String>,
+    /// Bytes that were transferred.
+    pub(crate) bytes: u64,
+}
+
+/// Names everything that decides a target's closure, before any of it is built. Unlike a [`DrvId`] it does not depend on
+/// what inputs were built to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosureId(pub Digest);
+
+/// A repository in a registry: `oci://registry/repository`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CacheUrl {
+    registry: String,
+    repository: String,
+}
+
+impl CacheUrl {
+    fn tag(&self, tag: String) -> ImageName {
+        let Self { registry, repository } = self.clone();
+        ImageName { registry, repository, reference: Reference::Tag(tag) }
+    }
+}
+
+impl fmt::Display for CacheUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "oci://{}/{}", self.registry, self.repository)
+    }
+}
+
+impl FromStr for CacheUrl {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let name: ImageName = text.strip_prefix("oci://").ok_or(())?.parse().map_err(drop)?;
+        let ImageName { registry, repository, reference } = name;
+        // A tag or digest would be lost.
+        let bare = reference == Reference::Tag("latest".into()) && !text.ends_with(":latest");
+        bare.then_some(Self { registry, repository }).ok_or(())
+    }
+}
+
+/// A key whose signatures count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trusted {
+    pub(crate) key: PublicKey,
+    /// Derivations and folders that it may vouch for; empty for all.
+    pub(crate) scope: Vec<String>,
+}
+
+impl Trusted {
+    fn covers(&self, name: &str) -> bool {
+        let is_of =
+            |of: &String| name.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.scope.is_empty() || self.scope.iter().any(is_of)
+    }
+}
+
+/// One cache, and how far it is trusted.
+#[derive(Debug, Clone)]
+pub(crate) struct CacheSettings {
+    pub(crate) url: CacheUrl,
+    pub(crate) trust: Vec<Trusted>,
+    pub(crate) access: Access,
+}
+
+/// Why a push or a prune ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CacheError {
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    #[error(transparent)]
+    Store(#[from] super::store::StoreError),
+    #[error(transparent)]
+    Fs(#[from] crate::base::fs::Error),
+    #[error("`{name}` cannot be packed")]
+    Pack { name: String, source: std::io::Error },
+    #[error("cache {cache}: {problem}")]
+    Cache { cache: String, problem: String, advice: &'static str },
+}
+
+impl Hint for CacheError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Registry(RegistryError::Denied { place, .. }) => Some(format!(
+                "pushing needs credentials that may write to {place}: in the pull secret, or in the file that `authFile` of the \
+                 cache names"
+            )),
+            Self::Registry(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::Fs(error) => error.hint(),
+            Self::Pack { .. } => Some("`tinderbox store verify` finds what is broken".into()),
+            Self::Cache { advice, .. } => Some((*advice).into()),
+        }
+    }
+}
+
+type Result<T, E = CacheError> = std::result::Result<T, E>;

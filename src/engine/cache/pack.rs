@@ -1,0 +1,99 @@
+//! An object as blobs, and back. Files up to 1 MiB, empty directories and links are one zstd tar: a registry takes a round trip
+//! for each blob. Larger files are blobs of their own.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use tar::{Builder, EntryType, Header};
+
+use crate::base::fs;
+use crate::engine::tree::{EntryKind, Listing, TreeError, TreeWriter};
+
+/// Larger files are blobs of their own.
+pub(super) const LARGE: u64 = 1 << 20;
+
+/// Larger packs are not taken: objects that have them do not exist, and they are read into memory.
+pub(super) const LIMIT: u64 = 1 << 30;
+
+/// What a tar adds for each entry at most: header, padding, and a header of its own for a long name.
+const PER_ENTRY: u64 = 4096 + 2048;
+
+/// The pack of an object. The same object gives the same bytes.
+pub(super) fn pack(root: &Path, listing: &Listing) -> io::Result<Vec<u8>> {
+    let mut tar = Builder::new(Vec::new());
+    for (path, entry) in listing.entries().filter(|(path, _)| !path.is_empty()) {
+        let mut header = Header::new_gnu();
+        header.set_mtime(0);
+        match &entry.kind {
+            EntryKind::File { size, .. } if *size > LARGE => {}
+            EntryKind::File { exec, size } => {
+                header.set_entry_type(EntryType::Regular);
+                header.set_mode(if *exec { 0o755 } else { 0o644 });
+                header.set_size(*size);
+                let file = fs::open(&root.join(path)).map_err(io::Error::other)?;
+                tar.append_data(&mut header, path, file.take(*size))?;
+            }
+            EntryKind::Link { target } => {
+                header.set_entry_type(EntryType::Symlink);
+                header.set_mode(0o777);
+                header.set_size(0);
+                tar.append_link(&mut header, path, target)?;
+            }
+            EntryKind::Dir => {
+                header.set_entry_type(EntryType::Directory);
+                header.set_mode(0o755);
+                header.set_size(0);
+                tar.append_data(&mut header, path, io::empty())?;
+            }
+        }
+    }
+    let plain = tar.into_inner()?;
+    Ok(compress_to_vec(&plain[..], CompressionLevel::Fastest))
+}
+
+/// Why a pack could not be unpacked.
+#[derive(Debug)]
+pub(super) enum UnpackError {
+    /// It is not what its signer packed.
+    Wrong(String),
+    Tree(TreeError),
+}
+
+impl From<TreeError> for UnpackError {
+    fn from(error: TreeError) -> Self {
+        Self::Tree(error)
+    }
+}
+
+/// Writes what is packed into a tree. `size` bounds the bytes of all files together.
+pub(super) fn unpack(packed: &[u8], size: u64, tree: &TreeWriter<'_>) -> Result<(), UnpackError> {
+    let wrong = |error: &dyn std::fmt::Display| UnpackError::Wrong(format!("its pack cannot be read: {error}"));
+    let decoder = StreamingDecoder::new(packed).map_err(|error| wrong(&error))?;
+    // Every entry takes a byte of the compressed pack at least, far less than it may take here.
+    let limit = size.saturating_add(PER_ENTRY.saturating_mul(packed.len() as u64 + 1)).min(LIMIT * 4);
+    let mut archive = tar::Archive::new(decoder.take(limit));
+    for entry in archive.entries().map_err(|error| wrong(&error))? {
+        let mut entry = entry.map_err(|error| wrong(&error))?;
+        let path = String::from_utf8(entry.path_bytes().into_owned())
+            .map_err(|_| UnpackError::Wrong("its pack has a name that is not text".into()))?;
+        let path = path.trim_end_matches('/');
+        match entry.header().entry_type() {
+            EntryType::Directory => tree.dir(path)?,
+            EntryType::Symlink => {
+                let target = entry.link_name_bytes().and_then(|name| String::from_utf8(name.into_owned()).ok());
+                let target = target.ok_or_else(|| UnpackError::Wrong("its pack has a link to nowhere".into()))?;
+                tree.link(path, &target)?;
+            }
+            EntryType::Regular => {
+                let exec = entry.header().mode().map_err(|error| wrong(&error))? & 0o100 != 0;
+                let mut file = tree.file(path, exec)?;
+                io::copy(&mut entry, &mut file).map_err(|error| wrong(&error))?;
+                file.finish()?;
+            }
+            _ => return Err(UnpackError::Wrong("its pack has an entry of another kind".into())),
+        }
+    }
+    Ok(())
+}

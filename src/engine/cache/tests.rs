@@ -1,0 +1,128 @@
+//! Keys, envelopes and packs, without a registry.
+
+use proptest::prelude::*;
+use zeroize::Zeroizing;
+
+use super::key::{PublicKey, SigningKey};
+use super::{CacheUrl, Trusted, envelope, pack};
+use crate::engine::store::{Session, Store};
+use crate::engine::tree::{EntryKind, Listing};
+
+fn key(byte: u8) -> SigningKey {
+    SigningKey::from_seed(Zeroizing::new([byte; 32])).unwrap()
+}
+
+/// Literal texts: changing one makes every signature that exists worthless.
+#[test]
+fn keys_are_pinned() {
+    let key = key(7);
+    insta::assert_snapshot!(key.public(), @"");
+    insta::assert_snapshot!(key.public().name(), @"");
+    let again = SigningKey::from_pem(&key.to_pem()).unwrap();
+    assert_eq!(again.public(), key.public());
+    assert_eq!(key.public().to_string().parse::<PublicKey>().unwrap(), key.public());
+    assert!(!format!("{key:?}").contains("BwcH"), "the private half is never printed");
+}
+
+#[test]
+fn what_is_no_key_is_refused_and_not_quoted() {
+    let pem = key(7).to_pem();
+    let broken = pem.replace("MC4CAQAw", "MC4CAQEw").replace("BQYDK2Vw", "BQYDK2Vu");
+    for text in ["", "hunter2", &pem[..60], &broken] {
+        let error = SigningKey::from_pem(text).unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    for text in ["", "ed25519:", "ed25519:AAAA", "rsa:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="] {
+        assert!(text.parse::<PublicKey>().is_err(), "{text}");
+    }
+}
+
+/// Every changed byte of an envelope makes it worthless, or leaves what it says as it was.
+#[test]
+fn an_envelope_notices_every_change() {
+    let (key, other) = (key(7), key(8));
+    let sealed = envelope::seal(b"{\"it\":\"is\"}", &key).unwrap();
+    assert_eq!(envelope::open(&sealed, &key.public()).unwrap(), b"{\"it\":\"is\"}");
+    assert!(envelope::open(&sealed, &other.public()).is_err());
+    for at in 0..sealed.len() {
+        let mut bytes = sealed.clone();
+        bytes[at] ^= 1;
+        // The key's name in it is a hint that nobody relies on.
+        if let Ok(payload) = envelope::open(&bytes, &key.public()) {
+            assert_eq!(payload, b"{\"it\":\"is\"}");
+        }
+        assert!(envelope::open(&sealed[..at], &key.public()).is_err());
+    }
+}
+
+#[test]
+fn scopes_are_names_and_folders() {
+    let trusted = |scope: &[&str]| Trusted {
+        key: key(7).public(),
+        scope: scope.iter().map(|&name| name.to_owned()).collect(),
+    };
+    assert!(trusted(&[]).covers("pki/admin"));
+    let scoped = trusted(&["mco", "release/payload"]);
+    for name in ["mco", "mco/rendered", "release/payload"] {
+        assert!(scoped.covers(name), "{name}");
+    }
+    for name in ["mcox", "pki/mco", "release/payload2", "release"] {
+        assert!(!scoped.covers(name), "{name}");
+    }
+}
+
+#[test]
+fn urls_are_repositories() {
+    for good in ["oci://registry.example.com:5000/team/tinderbox", "oci://127.0.0.1:5000/x"] {
+        assert_eq!(good.parse::<CacheUrl>().unwrap().to_string(), good);
+    }
+    for bad in ["", "https://r.io/x", "oci://r.io", "oci://r.io/x:tag", "oci://r.io/x:latest", "oci://r.io/X"] {
+        assert!(bad.parse::<CacheUrl>().is_err(), "{bad}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Whatever an object consists of, its pack gives it back: names, contents, modes, links and empty directories. The
+    /// same object has the same pack.
+    #[test]
+    fn objects_survive_their_pack(
+        files in proptest::collection::btree_map("[a-zäß .]{1,12}(/[a-z]{1,120}){0,2}", (any::<bool>(), proptest::collection::vec(any::<u8>(), 0..600)), 0..20),
+        dirs in proptest::collection::btree_set("d[0-9]{1,3}", 0..3),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let session = Session::open(&Store::open_or_create(dir.path()).unwrap(), None).unwrap();
+        let tree = session.stage(false).unwrap();
+        let mut first = None;
+        for (path, (exec, bytes)) in &files {
+            // A path may be refused, or be a directory already.
+            if tree.write(path, bytes, *exec).is_ok() {
+                first.get_or_insert_with(|| path.clone());
+            }
+        }
+        dirs.iter().for_each(|path| drop(tree.dir(path)));
+        if let Some(path) = first.filter(|path| !path.contains('/')) {
+            tree.link("zzz/link", &format!("../{path}")).unwrap();
+        }
+        let staged = session.finish(tree, "it").unwrap();
+        session.sync().unwrap();
+        let output = session.publish(&staged).unwrap();
+        let object = session.store().object(output.object).unwrap();
+        let packed = pack::pack(&object.path, &object.listing).unwrap();
+        prop_assert_eq!(&packed, &pack::pack(&object.path, &object.listing).unwrap());
+        let back = session.stage(false).unwrap();
+        pack::unpack(&packed, object.listing.size(), &back).unwrap();
+        let again = session.finish(back, "again").unwrap();
+        prop_assert_eq!(again.id(), output.object);
+        // A byte less, or another one: never the same object under another guise.
+        let short = session.stage(false).unwrap();
+        let cut = pack::unpack(&packed[..packed.len() - 1], object.listing.size(), &short);
+        if cut.is_ok() {
+            prop_assert!(files_of(&object.listing) == 0 || session.finish(short, "cut").unwrap().id() == output.object);
+        }
+    }
+}
+
+fn files_of(listing: &Listing) -> usize {
+    listing.leaves("").filter(|(_, entry)| matches!(entry.kind, EntryKind::File { .. })).count()
+}
