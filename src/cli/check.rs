@@ -215,8 +215,13 @@ pub(super) struct Open {
 
 /// Runs every check of the cluster: reads the files, then builds all of `check/`.
 fn check(env: Env<'_>, jobs: usize) -> Result<Checked> {
-    let request =
-        BuildRequest { targets: vec!["check".into()], jobs, keep_going: true, no_link: true, ..BuildRequest::default() };
+    let request = BuildRequest {
+        targets: vec!["check".into()],
+        jobs,
+        keep_going: true,
+        no_link: true,
+        ..BuildRequest::default()
+    };
     let report = build::build(env, &request)?;
     if !has_ssh_key(env)? {
         let text = "install-config.yaml has no sshKey: nobody can log in to a node, and `realize ssh`, `logs` and `gather` \

@@ -80,7 +80,8 @@ impl Generate {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let file = workspace::signing_key_path(env, self.key.as_deref())?;
         if fs::exists(&file)? {
-            let advice = "outputs are signed with it: move it away yourself, or name another file with `--key`";
+            let advice =
+                "outputs are signed with it: move it away yourself, or name another file with `--key`";
             return Err(Error::Exists { path: file, advice });
         }
         let key = SigningKey::generate()

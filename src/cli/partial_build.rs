@@ -34,8 +34,11 @@ impl<'w> PartialBuild<'w> {
         let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
         let targets = workspace.select(&names)?;
         let session = workspace.session(env)?;
-        let outcome =
-            exec::build(workspace.context(env, &session), &targets, Options { jobs, keep_going: true, ..Options::default() })?;
+        let outcome = exec::build(
+            workspace.context(env, &session),
+            &targets,
+            Options { jobs, keep_going: true, ..Options::default() },
+        )?;
         if outcome.cancelled {
             return Err(Error::Interrupted { kept: outcome.built.len() });
         }

@@ -269,8 +269,7 @@ impl View {
         }
         self.clear();
         // Everything is built, and another operation continues.
-        if self.running.is_empty()
-            && self.built + self.substituted + self.cached + self.failed >= self.total
+        if self.running.is_empty() && self.built + self.substituted + self.cached + self.failed >= self.total
         {
             return;
         }

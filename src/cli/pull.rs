@@ -19,8 +19,8 @@ use crate::openshift::workspace::{self, ClusterDir, Env, read_cluster};
   tinderbox pull                               everything of `cluster`; then `build --offline` works
   tinderbox pull mco
 
-What is missing at every cache is listed, and makes the exit code 1. Whatever arrives is verified: the signature by the keys that
-`caches` in cluster.yaml trusts, the bytes by content. What breaks off continues with the next `pull`.")]
+What is missing at every cache is listed, and makes the exit code 1. Whatever arrives is verified: the signature by the keys \
+that `caches` in cluster.yaml trusts, the bytes by content. What breaks off continues with the next `pull`.")]
 pub(super) struct Args {
     /// Derivations or folders of them; default: cluster
     #[arg(add = complete::target())]

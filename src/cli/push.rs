@@ -24,8 +24,8 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace};
   tinderbox push                               everything of `cluster` that is not secret
   tinderbox push mco --to oci://registry.example.com:5000/team/tinderbox
 
-Secret outputs stay here, and so does what came from a cache: whoever built it signed it. What the cache has already is not sent
-again, but every blob is asked for, so a push repairs what was deleted there.")]
+Secret outputs stay here, and so does what came from a cache: whoever built it signed it. What the cache has already is not \
+sent again, but every blob is asked for, so a push repairs what was deleted there.")]
 pub(super) struct Args {
     /// Derivations or folders of them, all built; default: cluster
     #[arg(add = complete::target())]
@@ -86,8 +86,13 @@ impl Args {
 
 fn show(report: &PushReport) {
     let PushReport { cache, entries, new, blobs, bytes, kept_back, .. } = report;
-    line(format!("{cache}: {}, {new} of them new; {blobs} blobs sent ({})", count(*entries, "output"), size(*bytes)));
-    let kept: Vec<String> = kept_back.iter().map(|(why, number)| format!("{number} {}", meaning(why))).collect();
+    line(format!(
+        "{cache}: {}, {new} of them new; {blobs} blobs sent ({})",
+        count(*entries, "output"),
+        size(*bytes)
+    ));
+    let kept: Vec<String> =
+        kept_back.iter().map(|(why, number)| format!("{number} {}", meaning(why))).collect();
     if !kept.is_empty() {
         line(format!("not shared: {}", kept.join(", ")));
     }
@@ -121,7 +126,12 @@ fn destinations(env: Env<'_>, workspace: &Workspace, to: Option<&CacheUrl>) -> R
     Ok(all)
 }
 
-fn push(env: Env<'_>, targets: &[String], to: Option<&CacheUrl>, key: &SigningKey) -> Result<Vec<PushReport>> {
+fn push(
+    env: Env<'_>,
+    targets: &[String],
+    to: Option<&CacheUrl>,
+    key: &SigningKey,
+) -> Result<Vec<PushReport>> {
     let workspace = Workspace::load(env, Missing::Imagine)?;
     let settings = destinations(env, &workspace, to)?;
     let targets = workspace.select(targets)?;

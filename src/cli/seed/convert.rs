@@ -206,7 +206,8 @@ fn parse(choice: &Recipients) -> Result<Vec<Recipient>> {
 }
 
 fn on_the_command_line(given: &[String]) -> Vec<(String, String)> {
-    let placed = |(at, text): (usize, &String)| (format!("recipient {} of the command line", at + 1), text.clone());
+    let placed =
+        |(at, text): (usize, &String)| (format!("recipient {} of the command line", at + 1), text.clone());
     given.iter().enumerate().map(placed).collect()
 }
 

@@ -44,7 +44,8 @@ pub(super) fn seal(payload: &[u8], key: &SigningKey) -> serde_json::Result<Vec<u
 
 /// The payload, if this key signed it.
 pub(super) fn open(bytes: &[u8], key: &PublicKey) -> Result<Vec<u8>, &'static str> {
-    let envelope: Envelope = serde_json::from_slice(bytes).map_err(|_| "its statement is not a DSSE envelope")?;
+    let envelope: Envelope =
+        serde_json::from_slice(bytes).map_err(|_| "its statement is not a DSSE envelope")?;
     let payload = STANDARD.decode(&envelope.payload).map_err(|_| "its statement is not a DSSE envelope")?;
     if envelope.payload_type != PAYLOAD_TYPE {
         return Err("its statement is not one of in-toto");

@@ -58,7 +58,8 @@ impl SigningKey {
     }
 
     pub(super) fn from_seed(seed: Zeroizing<[u8; 32]>) -> Result<Self, KeyError> {
-        let pair = Ed25519KeyPair::from_seed_unchecked(&*seed).map_err(|_| KeyError("it is not an ed25519 key"))?;
+        let pair =
+            Ed25519KeyPair::from_seed_unchecked(&*seed).map_err(|_| KeyError("it is not an ed25519 key"))?;
         Ok(Self { pair, seed })
     }
 

@@ -57,12 +57,7 @@ pub trait Substituter: Sync {
     fn begin(&self, closure: ClosureId, events: &dyn Events);
 
     /// Takes an output, if a signature that counts says what it is. Never fails: everything wrong is a miss.
-    fn substitute(
-        &self,
-        session: &Session,
-        wanted: &Wanted<'_>,
-        events: &dyn Events,
-    ) -> Option<Substituted>;
+    fn substitute(&self, session: &Session, wanted: &Wanted<'_>, events: &dyn Events) -> Option<Substituted>;
 }
 
 /// Several sources, asked in order.
@@ -71,12 +66,7 @@ impl<S: Substituter> Substituter for Vec<S> {
         self.iter().for_each(|one| one.begin(closure, events));
     }
 
-    fn substitute(
-        &self,
-        session: &Session,
-        wanted: &Wanted<'_>,
-        events: &dyn Events,
-    ) -> Option<Substituted> {
+    fn substitute(&self, session: &Session, wanted: &Wanted<'_>, events: &dyn Events) -> Option<Substituted> {
         self.iter().find_map(|one| one.substitute(session, wanted, events))
     }
 }

@@ -9,13 +9,13 @@ use super::health::Health;
 use super::manifest::{Closure, ENVELOPE, Entry, LargeFile, Listed};
 use super::pack::{self, UnpackError, unpack};
 use super::statement::{Predicate, Statement};
-use super::{CacheSettings, CacheUrl, ClosureId, PublicKey, Substituted, Substituter, Trusted, Wanted, envelope};
+use super::{
+    CacheSettings, CacheUrl, ClosureId, PublicKey, Substituted, Substituter, Trusted, Wanted, envelope,
+};
 use crate::base::digest::DrvId;
 use crate::base::event::Events;
 use crate::base::hint::chain;
-use crate::engine::registry::{
-    Access, Descriptor, ImageName, Images as _, Patience, RegistryError, Remote,
-};
+use crate::engine::registry::{Access, Descriptor, ImageName, Images as _, Patience, RegistryError, Remote};
 use crate::engine::store::{Session, StoreError};
 use crate::engine::tree::TreeWriter;
 
@@ -109,7 +109,9 @@ impl OciCache {
             return None;
         }
         let open = || {
-            Remote::new(self.access.clone()).map_err(|error| self.health.failed(&self.url, &error, events)).ok()
+            Remote::new(self.access.clone())
+                .map_err(|error| self.health.failed(&self.url, &error, events))
+                .ok()
         };
         self.remote.get_or_init(open).as_ref()
     }
@@ -249,17 +251,11 @@ impl Substituter for OciCache {
         }
     }
 
-    fn substitute(
-        &self,
-        session: &Session,
-        wanted: &Wanted<'_>,
-        events: &dyn Events,
-    ) -> Option<Substituted> {
+    fn substitute(&self, session: &Session, wanted: &Wanted<'_>, events: &dyn Events) -> Option<Substituted> {
         for Trusted { key, .. } in self.trust.iter().filter(|trusted| trusted.covers(wanted.name)) {
             let remote = self.remote(events)?;
             let Some(manifest) = self.manifest(remote, key, wanted, events) else { continue };
-            let taken =
-                manifest.and_then(|manifest| self.take(remote, session, wanted, key, &manifest));
+            let taken = manifest.and_then(|manifest| self.take(remote, session, wanted, key, &manifest));
             match taken {
                 Ok(found) => {
                     self.health.answered();

@@ -69,7 +69,8 @@ impl From<TreeError> for UnpackError {
 
 /// Writes what is packed into a tree. `size` bounds the bytes of all files together.
 pub(super) fn unpack(packed: &[u8], size: u64, tree: &TreeWriter<'_>) -> Result<(), UnpackError> {
-    let wrong = |error: &dyn std::fmt::Display| UnpackError::Wrong(format!("its pack cannot be read: {error}"));
+    let wrong =
+        |error: &dyn std::fmt::Display| UnpackError::Wrong(format!("its pack cannot be read: {error}"));
     let decoder = StreamingDecoder::new(packed).map_err(|error| wrong(&error))?;
     // Every entry takes a byte of the compressed pack at least, far less than it may take here.
     let limit = size.saturating_add(PER_ENTRY.saturating_mul(packed.len() as u64 + 1)).min(LIMIT * 4);
@@ -82,8 +83,10 @@ pub(super) fn unpack(packed: &[u8], size: u64, tree: &TreeWriter<'_>) -> Result<
         match entry.header().entry_type() {
             EntryType::Directory => tree.dir(path)?,
             EntryType::Symlink => {
-                let target = entry.link_name_bytes().and_then(|name| String::from_utf8(name.into_owned()).ok());
-                let target = target.ok_or_else(|| UnpackError::Wrong("its pack has a link to nowhere".into()))?;
+                let target =
+                    entry.link_name_bytes().and_then(|name| String::from_utf8(name.into_owned()).ok());
+                let target =
+                    target.ok_or_else(|| UnpackError::Wrong("its pack has a link to nowhere".into()))?;
                 tree.link(path, &target)?;
             }
             EntryType::Regular => {

@@ -18,7 +18,12 @@ pub(crate) struct Pruned {
 }
 
 /// Keeps the newest closures of every key, and what they name.
-pub(crate) fn prune(settings: CacheSettings, keep: usize, dry_run: bool, events: &dyn Events) -> Result<Pruned> {
+pub(crate) fn prune(
+    settings: CacheSettings,
+    keep: usize,
+    dry_run: bool,
+    events: &dyn Events,
+) -> Result<Pruned> {
     let CacheSettings { url, access, .. } = settings;
     let remote = Remote::new(Access { mirrors: Vec::new(), ..access })?;
     let refused = |problem: &str| CacheError::Cache {
@@ -45,7 +50,9 @@ pub(crate) fn prune(settings: CacheSettings, keep: usize, dry_run: bool, events:
                 let found = (index.created.clone(), Sha256::of(&bytes), index);
                 closures.entry(key.to_owned()).or_default().push(found);
             }
-            Err(flaw) => events.emit(Event::Warning { text: format!("cache {url}: `{tag}` is left alone: {flaw}") }),
+            Err(flaw) => {
+                events.emit(Event::Warning { text: format!("cache {url}: `{tag}` is left alone: {flaw}") })
+            }
         }
     }
     let (mut done, mut kept, mut gone) = (Pruned::default(), BTreeSet::new(), BTreeSet::new());

@@ -97,7 +97,10 @@ impl<'a> Publisher<'a> {
     ) -> Result<Self> {
         // A push is what the user waits for: it has the patience of every other upload.
         let access = Access { mirrors: Vec::new(), ..settings.access };
-        let access = Access { patience: crate::engine::registry::Patience { connect: patience().connect, ..access.patience }, ..access };
+        let access = Access {
+            patience: crate::engine::registry::Patience { connect: patience().connect, ..access.patience },
+            ..access
+        };
         let remote = Remote::new(access)?;
         let (blobs, bytes, manifests) = Default::default();
         Ok(Self { url: settings.url, remote, key, session, events, blobs, bytes, manifests })
@@ -163,7 +166,13 @@ impl<'a> Publisher<'a> {
         Ok((Some(manifest), new))
     }
 
-    fn signed(&self, shared: &Shared, object: &Object, packed: &[u8], files: Vec<LargeFile>) -> Result<Entry> {
+    fn signed(
+        &self,
+        shared: &Shared,
+        object: &Object,
+        packed: &[u8],
+        files: Vec<LargeFile>,
+    ) -> Result<Entry> {
         let Trace { inputs, identity, isolation, .. } = &shared.trace;
         let builder = match identity.0.get("builder") {
             Some(Fact::Text(builder)) => builder.clone(),

@@ -24,11 +24,11 @@ pub(crate) use work::now;
 pub use work::path_of;
 
 use crate::base::digest::{DrvId, ObjectId};
-use crate::engine::cache::Substituter;
 use crate::base::event::Events;
 use crate::base::hint::{Hint, Place, did_you_mean};
 use crate::base::secret::Seed;
 use crate::engine::builders::{BuildError, Builder, Builders, Files};
+use crate::engine::cache::Substituter;
 use crate::engine::recipe::{Graph, GraphNode, NodeIndex};
 use crate::engine::registry::Deferred;
 use crate::engine::sandbox::Sandbox;

@@ -221,7 +221,8 @@ impl<'a> Coordinator<'a> {
                     let start = |task: Task<'a>| {
                         let (to_commit, report) = (to_commit.clone(), report.clone());
                         let halt = &halt;
-                        scope.spawn(move |_| work(context, task, options.building, halt, &to_commit, &report));
+                        scope
+                            .spawn(move |_| work(context, task, options.building, halt, &to_commit, &report));
                     };
                     self.coordinate(options, &start, &halt, &report, &reports);
                 }),
@@ -324,7 +325,13 @@ impl<'a> Coordinator<'a> {
                 match transferred {
                     Some((cache, bytes)) => {
                         self.outcome.substituted.push(name.clone());
-                        self.context.events.emit(Event::Substituted { name, object, cache, bytes, milliseconds });
+                        self.context.events.emit(Event::Substituted {
+                            name,
+                            object,
+                            cache,
+                            bytes,
+                            milliseconds,
+                        });
                     }
                     None => {
                         self.outcome.built.push(name.clone());

@@ -18,7 +18,9 @@ use crate::engine::builders::{BuildError, InputTree, Job, Notes, Said, SandboxRu
 use crate::engine::cache::{Substituted, Wanted};
 use crate::engine::drv::Derivation;
 use crate::engine::recipe::{GraphNode, NodeIndex};
-use crate::engine::store::{DrvLock, ObjectName, Output, Realisation, Staged, Substitution, Trace, TraceInput};
+use crate::engine::store::{
+    DrvLock, ObjectName, Output, Realisation, Staged, Substitution, Trace, TraceInput,
+};
 
 /// A derivation assigned to a worker.
 pub(super) struct Task<'a> {

@@ -13,7 +13,11 @@ use crate::engine::cache::{CacheUrl, Trusted};
 /// The field table of the user's own configuration.
 pub(super) const FIELDS: &[Row] = &[
     field("caches", Kind::List(CACHES), "Registries with outputs that others built and signed."),
-    field("signingKey", Kind::Text(&syntax::TEXT), "File with the key that `push` signs with; relative to this file."),
+    field(
+        "signingKey",
+        Kind::Text(&syntax::TEXT),
+        "File with the key that `push` signs with; relative to this file.",
+    ),
 ];
 
 /// A cache that the user named.
@@ -52,9 +56,8 @@ pub(super) fn given_caches(fragment: &Fragment) -> Vec<GivenCache> {
 fn cache(entry: &Given) -> Option<GivenCache> {
     let text = |field| entry.get::<String>(field).cloned();
     let trust = entry.at("trust").map_or(&[][..], Given::items);
-    let trusted = |one: &Given| {
-        Some(Trusted { key: one.get::<String>("key")?.parse().ok()?, scope: one.all("scope") })
-    };
+    let trusted =
+        |one: &Given| Some(Trusted { key: one.get::<String>("key")?.parse().ok()?, scope: one.all("scope") });
     Some(GivenCache {
         url: text("url")?.parse().ok()?,
         trust: trust.iter().filter_map(trusted).collect(),

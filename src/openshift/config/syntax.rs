@@ -103,12 +103,11 @@ pub(super) const CACHE: Syntax =
     })
     .pattern("^oci://[^/ ]+/[a-z0-9._/-]+$");
 /// The public half of a signing key.
-pub(super) const PUBLIC_KEY: Syntax = syntax(
-    "a public key",
-    "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
-    |text| text_if(text.parse::<PublicKey>().is_ok(), text),
-)
-.pattern("^ed25519:[A-Za-z0-9+/]{43}=$");
+pub(super) const PUBLIC_KEY: Syntax =
+    syntax("a public key", "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", |text| {
+        text_if(text.parse::<PublicKey>().is_ok(), text)
+    })
+    .pattern("^ed25519:[A-Za-z0-9+/]{43}=$");
 /// A source of a release image.
 pub(super) const RELEASE: Syntax = syntax(
     "a release",

@@ -125,6 +125,7 @@ pub(crate) fn signing_key(env: Env<'_>, path: &Path) -> Result<SigningKey> {
         bytes
     };
     let text = std::str::from_utf8(&bytes).unwrap_or_default();
-    SigningKey::from_pem(text)
-        .map_err(|_| wrong("does not hold an ed25519 key", "it is PKCS#8 in PEM; `tinderbox key generate` makes one"))
+    SigningKey::from_pem(text).map_err(|_| {
+        wrong("does not hold an ed25519 key", "it is PKCS#8 in PEM; `tinderbox key generate` makes one")
+    })
 }

@@ -29,7 +29,9 @@ fn caches_are_part_of_no_id() {
     let workspace = Workspace::example().prebuilt();
     let key = generate(&workspace);
     let text = std::fs::read_to_string(workspace.dir.join("cluster.yaml")).unwrap();
-    let caches = format!("{text}\ncaches:\n- {{url: 'oci://127.0.0.1:1/x', trust: [{{key: '{key}', scope: [mco]}}]}}\n");
+    let caches = format!(
+        "{text}\ncaches:\n- {{url: 'oci://127.0.0.1:1/x', trust: [{{key: '{key}', scope: [mco]}}]}}\n"
+    );
     workspace.write("cluster.yaml", &caches);
     let report = workspace.json(&["build", "--dry-run"]);
     assert_eq!(report["would_build"].as_array().unwrap().len(), 0, "{report}");
@@ -43,15 +45,22 @@ fn caches_are_part_of_no_id() {
 fn what_is_wrong_with_caches_is_said_with_its_line() {
     let workspace = Workspace::example();
     let text = std::fs::read_to_string(workspace.dir.join("cluster.yaml")).unwrap();
-    workspace.write("cluster.yaml", &format!("{text}\ncaches:\n- {{url: 'https://x.io/y', trust: [{{key: ed25519:x}}]}}\n"));
+    workspace.write(
+        "cluster.yaml",
+        &format!("{text}\ncaches:\n- {{url: 'https://x.io/y', trust: [{{key: ed25519:x}}]}}\n"),
+    );
     let said = workspace.run(&["build", "--dry-run"]);
-    for part in ["caches.0.url", "is not a cache", "caches.0.trust.0.key", "is not a public key", "[exit 1]"] {
+    for part in ["caches.0.url", "is not a cache", "caches.0.trust.0.key", "is not a public key", "[exit 1]"]
+    {
         assert!(said.contains(part), "{part}: {said}");
     }
     workspace.write("cluster.yaml", &text);
     write_own(&workspace, "config.yaml", "cache: []\n");
     let said = workspace.run(&["build", "--dry-run"]);
-    assert!(said.contains("[TEMP]/.config/tinderbox/config.yaml") && said.contains("did you mean `caches`"), "{said}");
+    assert!(
+        said.contains("[TEMP]/.config/tinderbox/config.yaml") && said.contains("did you mean `caches`"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -65,7 +74,9 @@ fn a_key_is_for_its_owner_and_shows_its_public_half() {
     assert!(workspace.run(&["key", "show", "--pem"]).starts_with("-----BEGIN PUBLIC KEY-----\n"));
     let private = std::fs::read_to_string(&file).unwrap();
     let private = private.lines().nth(1).unwrap();
-    for args in [&["key", "show"][..], &["key", "show", "--json"], &["key", "show", "--pem"], &["key", "generate"]] {
+    for args in
+        [&["key", "show"][..], &["key", "show", "--json"], &["key", "show", "--pem"], &["key", "generate"]]
+    {
         assert!(!workspace.run(args).contains(private));
     }
     let said = workspace.run(&["key", "generate"]);
@@ -108,7 +119,9 @@ fn a_cache_that_does_not_work_is_no_hindrance() {
     let ids = |paths: &std::collections::BTreeMap<String, PathBuf>| -> Vec<String> {
         paths.values().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
     };
-    for (place, reason) in [(&black_hole, "no answer within 2 s"), (&garbage, "does not speak TLS"), (&closed, "refused")] {
+    for (place, reason) in
+        [(&black_hole, "no answer within 2 s"), (&garbage, "does not speak TLS"), (&closed, "refused")]
+    {
         let workspace = Workspace::example();
         let key = generate(&workspace);
         let config = format!("caches: [{{url: 'oci://{place}/x', trust: [{{key: '{key}'}}]}}]\n");
@@ -124,7 +137,10 @@ fn a_cache_that_does_not_work_is_no_hindrance() {
         write_own(&other, "config.yaml", &config);
         for flag in ["--no-cache", "--offline"] {
             let output = other.output(&["build", "infra/network", flag]);
-            assert!(output.status.success() && output.stderr.is_empty() || !other.text(&output).contains("warning: cache"));
+            assert!(
+                output.status.success() && output.stderr.is_empty()
+                    || !other.text(&output).contains("warning: cache")
+            );
         }
     }
     drop(silent);

@@ -11,11 +11,14 @@ use crate::harness::install_dir::InstallDir;
 use crate::harness::{Workspace, names, set_mode};
 
 /// Documents that need more than the demo: tests of realize (tests/it/host/realize), of renders (tests/it/parity) and of
-/// drift (tests/it/drift.rs) judge them.
-const ELSEWHERE: [&str; 12] = [
+/// drift (tests/it/drift.rs), and of caches (tests/it/cache/host.rs) judge them.
+const ELSEWHERE: [&str; 15] = [
+    "cache prune",
     "diff hand-over",
     "diff static-pod",
     "drift",
+    "pull",
+    "push",
     "realize apply",
     "realize approve",
     "realize destroy",
@@ -84,6 +87,8 @@ const SESSION: &[(&str, &[&str], i32)] = &[
     ("error", &["diff", "gen:9", "gen:10"], 2),
     ("error", &["-C", "/nowhere", "build"], 1),
     ("seed decrypt", &["seed", "decrypt"], 0),
+    ("key generate", &["key", "generate"], 0),
+    ("key show", &["key", "show"], 0),
 ];
 
 #[test]

@@ -97,7 +97,9 @@ impl Http {
                 image: ask.image.to_owned(),
                 place: place.registry.clone(),
                 reason: "`--offline` allows no network".to_owned(),
-                advice: Some("run the same once without `--offline`: what it fetches stays in the store".to_owned()),
+                advice: Some(
+                    "run the same once without `--offline`: what it fetches stays in the store".to_owned(),
+                ),
             });
         }
         let hurry = ask.elsewhere && lock(&self.down).contains(&place.registry);
