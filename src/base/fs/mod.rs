@@ -88,10 +88,25 @@ pub(crate) fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Reads a whole file. Skips the length query, which saves two system calls: most of our files are small.
+/// The most bytes that are read at once: everything larger is read piece by piece. A file with a hole takes no space on the
+/// disk, and all of it in memory.
+pub(crate) const WHOLE: u64 = 256 << 20;
+
+/// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    read_up_to(path, WHOLE)
+}
+
+/// Reads a whole file that has at most so many bytes. Skips the length query, which saves two system calls: most of our files
+/// are small.
+pub(crate) fn read_up_to(path: &Path, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(4096);
-    open_as("read", path)?.take(u64::MAX).read_to_end(&mut bytes).at("read", path)?;
+    let file = open_as("read", path)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).at("read", path)?;
+    if bytes.len() as u64 > most {
+        let problem = format!("there are more than {most} bytes to read");
+        return Err(Error::new("read", path, io::Error::new(io::ErrorKind::FileTooLarge, problem)));
+    }
     bytes.shrink_to_fit();
     Ok(bytes)
 }

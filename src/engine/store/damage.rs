@@ -288,6 +288,9 @@ fn one(
     build(&store, cluster, "second");
     let removed = found.findings.iter().filter_map(|finding| finding.object).collect();
     lost.extend(store.forget_lost(&removed).map_err(text)?);
+    if (1..lost.len()).any(|at| lost[..at].contains(&lost[at])) {
+        return Err(format!("said twice: {lost:?}"));
+    }
     let found = store.verify().map_err(text)?;
     if !found.findings.is_empty() {
         return Err(format!("left: {:?}", found.findings));

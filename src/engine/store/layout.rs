@@ -202,14 +202,14 @@ impl Store {
                     Mend::Create { private } => {
                         fs::create_dirs(&path)?;
                         fs::set_mode(&path, if private { 0o700 } else { 0o755 })?;
-                        said.extend(lost_with(&path));
+                        say_once(&mut said, lost_with(&path));
                     }
                     Mend::Write(text) => fs::replace(&path, text.as_bytes(), 0o644)?,
                     Mend::Empty => fs::remove_all(&path)?,
                     Mend::SetAside => {
                         let Some(aside) = self.set_aside(&path)? else { continue };
                         said.push(format!("{}: set aside as {}", path.display(), aside.display()));
-                        said.extend(lost_with(&path));
+                        say_once(&mut said, lost_with(&path));
                     }
                 }
             }
@@ -262,6 +262,11 @@ fn lost_with(path: &Path) -> Option<String> {
             Some(format!("generation {number} of `{}`", root.trim_end()))
         }
     }
+}
+
+/// A part and the directory that it is in are often lost together, and with the same words.
+fn say_once(said: &mut Vec<String>, lost: Option<String>) {
+    said.extend(lost.filter(|lost| !said.contains(lost)));
 }
 
 fn is_dir(path: &Path) -> bool {

@@ -207,7 +207,9 @@ fn in_bootstrap(
     for (path, file) in &config.files {
         let Some(path) = path.strip_prefix(&format!("{}/", names.on_bootstrap)) else { continue };
         let is_wanted = path.split_once('/').is_some_and(|(folder, name)| {
-            names.folders.iter().any(|known| known == folder) && yaml::is_manifest(name)
+            names.folders.iter().any(|known| known == folder)
+                && !name.contains(|c: char| c == '/' || c.is_control())
+                && yaml::is_manifest(name)
         });
         if !is_wanted {
             continue;

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
+use super::survey::ports;
 use super::{Port, Refusal, Survey, elements, name_of};
 use crate::base::hint::did_you_mean;
 use crate::base::value::Value;
@@ -43,8 +45,14 @@ const FIELDS: [&str; 5] = ["description", "dns-resolver", "interfaces", "route-r
 /// Fields of an interface that hold a secret.
 const SECRET: [&str; 4] = ["802.1x", "ipsec", "libreswan", "macsec"];
 
+/// Fields of an interface with the name of another that it is on top of.
+const STACKED: [&str; 6] = ["vlan", "vxlan", "mac-vlan", "mac-vtap", "ipvlan", "infiniband"];
+
+/// Ids of VLANs.
+const VLANS: RangeInclusive<i64> = 1..=4094;
+
 /// Everything that is wrong with the document before the crate reads it.
-pub(super) fn check(document: &Value, ports: &[Port<'_>]) -> Vec<Refusal> {
+pub(super) fn check(document: &Value, machine: &[Port<'_>]) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     texts("", document, &mut refusals);
     for (field, hint) in DROPPED {
@@ -80,26 +88,26 @@ pub(super) fn check(document: &Value, ports: &[Port<'_>]) -> Vec<Refusal> {
             let message = format!("`{}` is described twice", name_of(one));
             refusals.push(Refusal::new(path.clone(), message, Some("merge the two")));
         }
-        if let Some(port) = ports.iter().find(|port| port.name == name_of(one)) {
+        if let Some(port) = machine.iter().find(|port| port.name == name_of(one)) {
             identity(&path, one, *port, &mut refusals);
         }
     }
+    refusals.extend(circles(document));
     refusals
 }
 
 fn interface(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Vec<Refusal>) {
     let text = |key: &str| interface.get(key).and_then(Value::as_text);
-    for key in ["name", "profile-name"] {
-        match text(key) {
-            Some(name) if is_name(name) => {}
-            None if key == "profile-name" => {}
-            None => refusals.push(Refusal::new(path, "an interface without a name", None)),
-            Some(name) => {
-                let hint = "at most 15 letters, digits, `-`, `_` and `.`, as the kernel has them";
-                let message = format!("`{}` is not a name of an interface", name.escape_debug());
-                refusals.push(Refusal::new(format!("{path}.{key}"), message, Some(hint)));
-            }
-        }
+    if text("name").is_none() {
+        refusals.push(Refusal::new(path, "an interface without a name", None));
+    }
+    let own =
+        ["name", "profile-name"].into_iter().filter_map(|key| Some((format!("{path}.{key}"), text(key)?)));
+    let others = named(interface).map(|name| (path.to_owned(), name));
+    for (place, name) in own.chain(others).filter(|(_, name)| !is_name(name)) {
+        let hint = "at most 15 letters, digits, `-`, `_` and `.`, as the kernel has them";
+        let message = format!("`{}` is not a name of an interface", name.escape_debug());
+        refusals.push(Refusal::new(place, message, Some(hint)));
     }
     if let Some(kind) = text("type").filter(|kind| !TYPES.contains(kind) && !SECRET.contains(kind)) {
         let hint = did_you_mean(kind, TYPES).unwrap_or_else(|| format!("known: {}", TYPES.join(", ")));
@@ -129,11 +137,37 @@ fn interface(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut 
         ));
     }
     parents(path, interface, survey, refusals);
+    for (index, port) in elements(interface, &["bridge", "port"]).enumerate() {
+        for tags in elements(port, &["vlan", "trunk-tags"]) {
+            tag(&format!("{path}.bridge.port.{index}"), tags, refusals);
+        }
+    }
+}
+
+/// Names of other interfaces that become names of files: ports, also those of OVS bonds, and peers.
+fn named(interface: &Value) -> impl Iterator<Item = &str> {
+    let bonds = elements(interface, &["bridge", "port"]);
+    let in_bonds = bonds.flat_map(|bond| elements(bond, &["link-aggregation", "port"]));
+    let peer = interface.get("veth").and_then(|veth| veth.get("peer")?.as_text());
+    ports(interface).chain(in_bonds.filter_map(|port| port.get("name")?.as_text())).chain(peer)
+}
+
+/// VLANs of a port: the crate counts from the first to the one after the last, in 16 bits.
+fn tag(path: &str, tag: &Value, refusals: &mut Vec<Refusal>) {
+    let ends = match tag.get("id-range") {
+        Some(range) => [range.get("min"), range.get("max")],
+        None => [tag.get("id"), tag.get("id")],
+    };
+    let [first, last] = ends.map(|end| number(end?).filter(|id| VLANS.contains(id)));
+    if first.zip(last).is_none_or(|(first, last)| first > last) {
+        let message = "not VLANs of a port: an `id`, or an `id-range` with `min` and `max`, from 1 to 4094";
+        refusals.push(Refusal::new(path, message, None));
+    }
 }
 
 /// An interface on top of another names one of the document: the crate would ask the running system.
 fn parents(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Vec<Refusal>) {
-    for kind in ["vlan", "vxlan", "mac-vlan", "mac-vtap", "ipvlan", "infiniband"] {
+    for kind in STACKED {
         let Some(base) = interface.get(kind).and_then(|own| own.get("base-iface")).and_then(Value::as_text)
         else {
             continue;
@@ -151,13 +185,36 @@ fn parents(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Ve
         let message = format!("`{}` is not an interface of this document", base.escape_debug());
         refusals.push(Refusal::new(format!("{path}.{kind}.base-iface"), message, Some(&hint)));
     }
-    if let Some(id) = interface.get("vlan").and_then(|vlan| vlan.get("id")) {
-        let number = id.as_int().or_else(|| id.as_text()?.parse().ok());
-        if !number.is_some_and(|id| (1..=4094).contains(&id)) {
-            let message = "not a VLAN id: these go from 1 to 4094";
-            refusals.push(Refusal::new(format!("{path}.vlan.id"), message, None));
-        }
+    if let Some(id) = interface.get("vlan").and_then(|vlan| vlan.get("id"))
+        && !number(id).is_some_and(|id| VLANS.contains(&id))
+    {
+        let message = "not a VLAN id: these go from 1 to 4094";
+        refusals.push(Refusal::new(format!("{path}.vlan.id"), message, None));
     }
+}
+
+fn number(value: &Value) -> Option<i64> {
+    value.as_int().or_else(|| value.as_text()?.parse().ok())
+}
+
+/// Interfaces that lead to themselves by what they are on top of, with their places.
+fn circles(document: &Value) -> Vec<Refusal> {
+    let interfaces: Vec<_> = elements(document, &["interfaces"]).collect();
+    let base = |name: &str| {
+        let one = interfaces.iter().find(|one| name_of(one) == name)?;
+        STACKED.iter().find_map(|kind| one.get(kind)?.get("base-iface")?.as_text())
+    };
+    let on_itself = |name: &str| {
+        let below = std::iter::successors(base(name), |name| base(name));
+        below.take(interfaces.len()).any(|below| below == name)
+    };
+    let found = interfaces.iter().enumerate().filter(|(_, one)| on_itself(name_of(one)));
+    found
+        .map(|(index, one)| {
+            let message = format!("`{}` is on top of itself", name_of(one).escape_debug());
+            Refusal::new(format!("interfaces.{index}"), message, Some("`base-iface` names what is below it"))
+        })
+        .collect()
 }
 
 /// The crate says that an address is wrong, and not which.

@@ -55,8 +55,16 @@ pub(crate) fn keyfiles(
     let whole = |message: String| vec![Refusal::new("", message, None)];
     let state: nmstate::NetworkState = read(&identified).map_err(whole)?;
     let made = state.gen_conf().map_err(|error| vec![located(document, error.msg())])?;
-    let files = made.into_iter().find(|(backend, _)| backend == "NetworkManager");
-    Ok(files.map(|(_, files)| files.into_iter().collect()).unwrap_or_default())
+    let mut files = BTreeMap::new();
+    for (name, text) in
+        made.into_iter().filter(|(backend, _)| backend == "NetworkManager").flat_map(|(_, made)| made)
+    {
+        if files.contains_key(&name) {
+            return Err(whole(format!("two connections would be called `{}`", name.escape_debug())));
+        }
+        files.insert(name, text);
+    }
+    Ok(files)
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
@@ -146,5 +154,7 @@ fn located(document: &Value, message: &str) -> Refusal {
     Refusal::new(path, message, None)
 }
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod tests;

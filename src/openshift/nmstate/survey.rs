@@ -28,7 +28,7 @@ impl<'d> Survey<'d> {
         let mut survey = Self::default();
         for interface in elements(document, &["interfaces"]) {
             survey.interfaces.insert(name_of(interface));
-            survey.attached.extend(ports(interface));
+            survey.attached.extend(ports(interface).filter(|name| !name.is_empty()));
             for (at, family) in ["ipv4", "ipv6"].into_iter().enumerate() {
                 let Some(own) = interface.get(family) else { continue };
                 let on = |key: &str| own.get(key).is_some_and(Value::is_truthy);
@@ -59,7 +59,7 @@ impl<'d> Survey<'d> {
 }
 
 /// The ports of a bond, bridge or VRF.
-fn ports(interface: &Value) -> impl Iterator<Item = &str> {
+pub(super) fn ports(interface: &Value) -> impl Iterator<Item = &str> {
     const LISTS: [&[&str]; 4] = [
         &["link-aggregation", "port"],
         &["link-aggregation", "slaves"],
@@ -69,7 +69,5 @@ fn ports(interface: &Value) -> impl Iterator<Item = &str> {
     let configured = elements(interface, &["link-aggregation", "ports-config"]);
     let hsr = ["port1", "port2"].into_iter().filter_map(|key| interface.get("hsr")?.get(key));
     let listed = LISTS.into_iter().flat_map(|keys| elements(interface, keys)).chain(hsr).chain(configured);
-    listed
-        .filter_map(|port| port.as_text().or_else(|| port.get("name")?.as_text()))
-        .filter(|name| !name.is_empty())
+    listed.filter_map(|port| port.as_text().or_else(|| port.get("name")?.as_text()))
 }

@@ -3,7 +3,7 @@ use crate::base::hint::Problems;
 use crate::base::yaml::{self, Source, YamlData, YamlNode};
 
 /// A document as the configuration reads it.
-fn document(text: &str) -> Value {
+pub(super) fn document(text: &str) -> Value {
     fn value(node: &YamlNode) -> Value {
         match &node.data {
             YamlData::Map(entries) => {
@@ -106,6 +106,22 @@ fn what_is_refused_says_where() {
             "interfaces: [{{{eno1}, mtu: true}}, {{name: bond0, type: bond, link-aggregation: {{mode: foo, port: [a]}}}}]"
         ),
         format!("interfaces: [{{{eno1}}}, {{name: v, type: vlan, vlan: {{base-iface: en01, id: 5000}}}}]"),
+        format!(
+            "interfaces: [{{{eno1}}}, {{name: v, type: vlan, vlan: {{base-iface: w, id: 5}}}}, {{name: w, type: vlan, vlan: {{base-iface: v, id: 6}}}}]"
+        ),
+        format!(
+            "interfaces: [{{{eno1}}}, {{name: b, type: bond, link-aggregation: {{mode: 1, port: [../../b]}}}}]"
+        ),
+        format!("interfaces: [{{{eno1}}}, {{name: ve, type: veth, veth: {{peer: a/b}}}}]"),
+        format!(
+            "interfaces: [{{{eno1}}}, {{name: o, type: ovs-bridge, bridge: {{port: [{{name: p, link-aggregation: {{mode: active-backup, port: [{{name: ../x}}]}}}}]}}}}]"
+        ),
+        format!(
+            "interfaces: [{{{eno1}}}, {{name: br, type: linux-bridge, bridge: {{port: [{{name: a, vlan: {{mode: trunk, trunk-tags: [{{id: 5}}, {{id-range: {{min: 1, max: 65535}}}}]}}}}]}}}}]"
+        ),
+        format!(
+            "interfaces: [{{{eno1}}}, {{name: a, type: dummy, profile-name: same}}, {{name: b, type: dummy, profile-name: same}}]"
+        ),
         "interfaces: [{name: eno1, type: bond, link-aggregation: {mode: 1, port: [a]}}]".to_owned(),
         format!("{up}\nhostname: {{config: x}}"),
         format!("{up}\novs-db: {{external_ids: {{a: b}}}}"),

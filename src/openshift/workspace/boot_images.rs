@@ -110,15 +110,27 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
     warn_of_contents(env, workspace, versions.collect())?;
     let artifact = |artifact: &str, formats: &[&str]| {
         let known = &artifacts?.get(artifact)?.formats;
-        let disk = formats.iter().find_map(|format| known.get(*format)?.disk.as_ref())?;
+        formats.iter().find_map(|format| known.get(*format)?.disk.as_ref())
+    };
+    let pinned = |disk: Option<&StreamDisk>| {
+        let Some(disk) = disk else { return Ok(None) };
+        if !is_on_the_web(&disk.location) {
+            return Err(wrong(format!("`{}` is not an http or https URL", disk.location.escape_debug())));
+        }
         let pinned = Artifact::new(&disk.location, &disk.sha256);
-        Some(Artifact { uncompressed: disk.uncompressed.clone(), ..pinned })
+        Ok(Some(Artifact { uncompressed: disk.uncompressed.clone(), ..pinned }))
     };
     Ok(Rhcos {
         stream: chosen.map(str::to_owned),
-        iso: artifact("metal", &["iso"]),
-        qcow2: artifact("qemu", &["qcow2.gz", "qcow2.xz", "qcow2"]),
+        iso: pinned(artifact("metal", &["iso"]))?,
+        qcow2: pinned(artifact("qemu", &["qcow2.gz", "qcow2.xz", "qcow2"]))?,
     })
+}
+
+/// Whether a location is a server's. In a lock, anything else is a file of the user's own, which a release must not name.
+fn is_on_the_web(location: &str) -> bool {
+    ["https://", "http://"].iter().any(|scheme| location.starts_with(scheme))
+        && !location.contains(|c: char| c.is_control() || c.is_whitespace())
 }
 
 /// Warns about components that nodes need and the release lacks: rendering would fail much later.

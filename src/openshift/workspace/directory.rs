@@ -55,7 +55,8 @@ impl ClusterDir {
         let mut problems = Problems::default();
         let root = self.path.join("recipes");
         if is_folder(&root, "recipes", &mut problems)? {
-            collect(&root, "", &mut sources, &mut problems)?;
+            let mut left = fs::WHOLE;
+            collect(&root, "", &mut left, &mut sources, &mut problems)?;
         }
         let user = super::user_files::add(self, &mut sources, &mut problems)?;
         Ok(problems.or((sources, user))?)
@@ -86,8 +87,14 @@ pub(super) const PRIVATE: (&str, &str) = (
     "if it is meant to be public, copy it, or give others permission to read it",
 );
 
-/// Adds every text file below `dir`. Ignores hidden files and editors' leftovers.
-fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Problems) -> Result<()> {
+/// Adds every text file below `dir`, while bytes are `left`. Ignores hidden files and editors' leftovers.
+fn collect(
+    dir: &Path,
+    prefix: &str,
+    left: &mut u64,
+    sources: &mut Sources,
+    problems: &mut Problems,
+) -> Result<()> {
     for (name, is_dir) in fs::list_kinds(dir)? {
         let full = dir.join(&name);
         let shown = format!("recipes/{prefix}{}", name.to_string_lossy().escape_debug());
@@ -108,11 +115,14 @@ fn collect(dir: &Path, prefix: &str, sources: &mut Sources, problems: &mut Probl
             continue;
         }
         if is_dir {
-            collect(&full, &format!("{path}/"), sources, problems)?;
+            collect(&full, &format!("{path}/"), left, sources, problems)?;
             continue;
         }
-        match String::from_utf8(fs::read(&full)?) {
-            Ok(text) => sources.add(path, shown, text),
+        match String::from_utf8(fs::read_up_to(&full, *left)?) {
+            Ok(text) => {
+                *left -= text.len() as u64;
+                sources.add(path, shown, text);
+            }
             Err(_) => problems.push(Problem::new(Place::file(shown), "the file is not UTF-8 text")),
         }
     }

@@ -101,6 +101,7 @@ type Files = BTreeMap<String, (String, String)>;
 /// mistake.
 fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result<Files> {
     let (root, mut files) = (directory.file(folder), Files::new());
+    let mut left = fs::WHOLE;
     if !is_folder(&root, folder, problems)? {
         return Ok(files);
     }
@@ -127,8 +128,11 @@ fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result
                 );
             }
             Some(_) if fs::is_link_to_private(&root.join(&name))? => wrong(PRIVATE.0, PRIVATE.1),
-            Some(name) => match String::from_utf8(fs::read(&root.join(name))?) {
-                Ok(text) => drop(files.insert(name.to_owned(), (shown, text))),
+            Some(name) => match String::from_utf8(fs::read_up_to(&root.join(name), left)?) {
+                Ok(text) => {
+                    left -= text.len() as u64;
+                    files.insert(name.to_owned(), (shown, text));
+                }
                 Err(_) => wrong("the file is not UTF-8 text", ""),
             },
         }

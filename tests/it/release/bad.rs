@@ -298,3 +298,27 @@ fn a_full_disk_while_unpacking() {
         "{stderr}"
     );
 }
+
+/// In a lock, a location without `://` is a file of the user's own, which machines boot without being asked for it.
+#[test]
+fn a_release_names_no_files_of_this_machine() {
+    let ws = Workspace::example().prebuilt();
+    let pack = Pack::create(&ws.dir.join("layout"));
+    let release = Release::of(&ws, "4.18.0");
+    let iso = "https://demo.invalid/rhcos/4.18/";
+    ws.edit("cluster.yaml", "release: demo:4.18", "release: oci:layout:made");
+    for location in ["/etc/passwd", "../passwd", "file:///etc/passwd", "https://demo.invalid/a b"] {
+        let mut bad = release.clone();
+        for (_, text) in bad.payload.iter_mut().filter(|(file, _)| file.contains("bootimages")) {
+            let from = text.find(iso).unwrap();
+            let to = from + text[from..].find(['"', '\\']).unwrap();
+            text.replace_range(from..to, location);
+        }
+        bad.put(&pack, "made");
+        let before = std::fs::read_to_string(ws.dir.join("cluster.lock")).unwrap();
+        let said = ws.run(&["lock", "--update", "release"]);
+        let wanted = format!("`{location}` is not an http or https URL");
+        assert!(said.contains(&wanted) && said.contains("[exit 1]"), "{said}");
+        assert_eq!(std::fs::read_to_string(ws.dir.join("cluster.lock")).unwrap(), before);
+    }
+}

@@ -140,7 +140,7 @@ impl Pack {
 }
 
 /// What a release is made of.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Release {
     pub(crate) version: String,
     /// By default amd64.

@@ -567,6 +567,34 @@ fn on_a_terminal_foreign_text_controls_nothing() {
 }
 
 /// Folders of a cluster directory are folders, and what they link to is public.
+/// Files with holes take no space in a directory that somebody else made, and all of it in memory: no file, and no folder, is
+/// read further than a budget.
+#[test]
+fn files_of_a_directory_have_an_end() {
+    let hole = |ws: &Workspace, path: &str, megabytes: u64| {
+        ws.write(path, "# a\n");
+        fs::OpenOptions::new().write(true).open(ws.dir.join(path)).unwrap().set_len(megabytes << 20).unwrap();
+    };
+    for (paths, megabytes) in [
+        (&["cluster.yaml"][..], 1 << 20),
+        (&["install-config.yaml"], 300),
+        (&["cluster.lock"], 300),
+        (&["manifests/a.yaml"], 300),
+        (&["manifests/a.yaml", "manifests/b.yaml"], 150),
+        (&["patches/a.yaml"], 300),
+        (&["recipes/10-release/a.j2", "recipes/20-identity/b.j2"], 150),
+    ] {
+        let ws = Workspace::example();
+        paths.iter().for_each(|path| hole(&ws, path, megabytes));
+        let said = ws.run(&["build", "infra/pool"]);
+        let last = paths.last().unwrap();
+        assert!(
+            said.contains("bytes to read") && said.contains(last) && said.contains("[exit 1]"),
+            "{said:.2000}"
+        );
+    }
+}
+
 #[test]
 fn folders_that_lead_elsewhere_are_refused() {
     for folder in ["recipes", "manifests", "patches"] {

@@ -168,6 +168,22 @@ fn what_was_modified_is_not_used() {
 
 /// What somebody changed in the store is not compared. Differences of secrets are masked, and so would be what somebody wrote
 /// in their place: it is refused as well.
+/// The file of an object, and the mode of its manifest: both go with the object, and come back with it.
+#[test]
+fn two_damages_of_one_object_are_healed_in_one_run() {
+    let ws = built();
+    let file = file_of(&ws, "kubeconfig/admin");
+    let id =
+        file.parent().unwrap().file_name().unwrap().to_str().unwrap().split_once('-').unwrap().0.to_owned();
+    tamper(&file, |bytes| bytes[10] ^= 1);
+    crate::harness::set_mode(&ws.part("manifests").join(id), 0o644);
+    let said = ws.run(&["store", "verify"]);
+    assert!(said.contains("others can read this manifest") && said.contains("its content changed"), "{said}");
+    let said = ws.run(&["store", "repair"]);
+    assert!(said.contains("[exit 0]"), "{said}");
+    ws.assert_sound();
+}
+
 #[test]
 fn a_modified_secret_is_not_compared() {
     let ws = built();
