@@ -33,6 +33,7 @@ use crate::openshift::workspace::{
   tinderbox lock --update seed                 accepts another seed: the next build is another cluster
   tinderbox lock --fetch                       downloads the release's live ISO and QEMU image, and uses them
   tinderbox lock --fetch qcow2                 only the QEMU image, which `realize` then boots machines from
+  tinderbox lock --fetch pxe                   kernel, initramfs and rootfs, for machines that boot from the network (`build pxe`)
 
 A download goes into the store, where clusters share it; it is verified by sha256 and unpacked, and continues where it broke \
 off. `rhcos.mirror` in cluster.yaml names another place for it. `--update rhcos` without `--fetch` goes back to pinning only.")]
@@ -40,7 +41,7 @@ pub(super) struct Args {
     /// Change what is pinned: `epoch`, `epoch=TIME`, `release`, `release=REFERENCE`, `rhcos`, `seed` or `signatures`
     #[arg(long, value_name = "FIELD[=VALUE]")]
     update: Vec<String>,
-    /// Download the pinned images of the node OS (default: both), and use them
+    /// Download pinned images of the node OS (default: live ISO and QEMU image), and use them
     #[arg(long, value_name = "IMAGE", num_args = 0..=1, default_missing_value = "all", value_parser = images())]
     fetch: Option<Images>,
 }
@@ -51,9 +52,12 @@ struct Images(Vec<BootImage>);
 
 /// Images by name, which `--help` and completions list.
 fn images() -> impl TypedValueParser<Value = Images> {
-    let names = BootImage::ALL.map(BootImage::as_str).into_iter().chain(["all"]);
-    PossibleValuesParser::new(names).map(|name| {
-        Images(BootImage::ALL.into_iter().filter(|image| name == "all" || name == image.as_str()).collect())
+    PossibleValuesParser::new(["iso", "qcow2", "pxe", "all"]).map(|name| {
+        Images(match name.as_str() {
+            "pxe" => BootImage::PXE.to_vec(),
+            "all" => vec![BootImage::Iso, BootImage::Qcow2],
+            name => BootImage::ALL.into_iter().filter(|image| name == image.as_str()).collect(),
+        })
     })
 }
 
@@ -248,9 +252,9 @@ pub(super) fn moved(before: Option<&Lock>, after: &Lock) -> Vec<Moved> {
             fields.push(("release.architecture".to_owned(), architecture.clone()));
         }
         fields.extend(lock.rhcos.stream.clone().map(|stream| ("rhcos.stream".to_owned(), stream)));
-        for (field, artifact) in [("rhcos.iso", &lock.rhcos.iso), ("rhcos.qcow2", &lock.rhcos.qcow2)] {
+        for (name, artifact) in lock.rhcos.images() {
             if let Some(Artifact { location, sha256, uncompressed: _, fetch: _ }) = artifact {
-                fields.push((field.to_owned(), format!("{location} sha256:{sha256}")));
+                fields.push((format!("rhcos.{name}"), format!("{location} sha256:{sha256}")));
             }
         }
         let signatures = lock.signatures.as_ref();

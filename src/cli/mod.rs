@@ -49,6 +49,7 @@ mod node_entries;
 mod output;
 mod pager;
 mod partial_build;
+mod passphrase;
 mod progress;
 mod pull;
 mod push;

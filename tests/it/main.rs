@@ -37,7 +37,9 @@
 //! | `guide` | everything that a cluster consists of has a purpose, a reader and a consequence of its own |
 //! | `host::page` | the pages of `diff` and `report` in a real browser: by keyboard, without network, whatever artifacts hold |
 //! | `infra` | the network, the pool, the machines, the load balancer and the firewall, judged by who reads them |
+//! | `netboot` | what machines boot from the network: a script for every address, and who may read what |
 //! | `network` | nodes that describe their own networks: keyfiles on the node, ports of the machine, read by NetworkManager's library |
+//! | `host::media` | machines that are not libvirt's boot from the network and from one medium for all |
 //! | `host::realize` | a real libvirt: what would be done, what stands in the way, and machines that boot there |
 //! | `lab` | off by default: what OpenShift's own programs make of our artifacts, where somebody has them (docs/lab.md) |
 //! | `versions` | every version of the demo release with every topology; what each brings |
@@ -88,6 +90,7 @@ mod layers;
 mod manifests;
 mod masking;
 mod mco;
+mod netboot;
 mod network;
 mod node_tuning;
 mod parity;

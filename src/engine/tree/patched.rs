@@ -1,9 +1,9 @@
-//! Writes a large file that is a copy of another with some ranges overwritten: in one pass, without holding it in
+//! Writes a large file that is a copy of another with some ranges overwritten, and perhaps more at its end: in one pass, without holding it in
 //! memory, sharing blocks with the original where the file system supports it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
@@ -17,8 +17,8 @@ const PIECE: usize = 1 << 20;
 static NOTHING: [u8; PIECE] = [0; PIECE];
 
 impl TreeWriter<'_> {
-    /// Writes a copy of the open file `from` (`name` in errors) with these bytes at these offsets, which lie within it
-    /// and do not overlap. `seen` receives the complete original in pieces: exactly the bytes that were copied, even
+    /// Writes a copy of the open file `from` (`name` in errors) with these bytes at these offsets, which lie within it or
+    /// begin behind its end, and do not overlap. Zeros fill what is between. `seen` receives the complete original in pieces: exactly the bytes that were copied, even
     /// if the file changes meanwhile.
     pub fn patched(
         &self,
@@ -46,6 +46,12 @@ impl TreeWriter<'_> {
                 to.file.write_all_at(piece, to.size).at("write", &to.full)?;
             }
             to.size += count as u64;
+        }
+        for (at, bytes) in patches.range(to.size..) {
+            io::copy(&mut io::repeat(0).take(at - to.size), &mut to.hasher).at("write", &to.full)?;
+            to.hasher.update(bytes);
+            to.file.write_all_at(bytes, *at).at("write", &to.full)?;
+            to.size = at + bytes.len() as u64;
         }
         // Of shared blocks, only those with a patch are rewritten.
         for (at, bytes) in patches.iter().filter(|_| shared) {
@@ -129,6 +135,13 @@ mod tests {
         let (out, ..) = patched(&vec![1; 4 * PIECE], &[(PIECE / 2, &long)]);
         assert!(out[PIECE / 2..][..long.len()] == long);
         assert!(out[..PIECE / 2].iter().chain(&out[PIECE / 2 + long.len()..]).all(|byte| *byte == 1));
+    }
+
+    #[test]
+    fn more_may_follow_the_end() {
+        let (out, seen, _) = patched(b"12345", &[(1, b"ab"), (5, b"next"), (16, b"far")]);
+        assert_eq!(out, b"1ab45next\0\0\0\0\0\0\0far");
+        assert_eq!(seen, b"12345");
     }
 
     #[test]

@@ -61,19 +61,19 @@ impl Builder for Iso {
 }
 
 /// What is wrong with the base. If it is not the pinned file, nothing else matters.
-fn explain(base: &Pinned, source: IsoError) -> BuildError {
+pub(super) fn explain(base: &Pinned, source: IsoError) -> BuildError {
     match base.verify() {
         Err(error) => error.into(),
         Ok(()) => ArtifactError::Iso { path: base.path.clone(), source }.into(),
     }
 }
 
-fn value<'a>(job: &'a Job<'_>, name: &str) -> Result<&'a str, JobError> {
+pub(super) fn value<'a>(job: &'a Job<'_>, name: &str) -> Result<&'a str, JobError> {
     let missing = || JobError::Expected { name: format!("config.{name}"), expected: "a text" };
     job.config().get(name).and_then(|value| value.as_text()).ok_or_else(missing)
 }
 
-fn file<'a>(job: &'a Job<'_>) -> Result<&'a str, JobError> {
+pub(super) fn file<'a>(job: &'a Job<'_>) -> Result<&'a str, JobError> {
     let missing = || JobError::Expected { name: "file".into(), expected: "the name of the output" };
     job.params.get("file").and_then(|value| value.as_text()).ok_or_else(missing)
 }

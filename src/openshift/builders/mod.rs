@@ -6,7 +6,9 @@ mod error;
 mod identity;
 mod ignition;
 mod iso;
+mod iso_for_all;
 mod machine_config;
+mod netboot;
 mod nmstate;
 mod objects;
 mod patch;
@@ -22,7 +24,8 @@ pub(crate) use machine_config::SALT as RENDERED_SALT;
 
 // Used by every builder here.
 use crate::engine::builders::{
-    BuildError, Builder, Builders, DigestOf, Grants, Image, InputTree, Job, JobError, Run, Template,
+    BuildError, Builder, Builders, DigestOf, Grants, Image, InputTree, Job, JobError, PinnedFile, Run,
+    Template,
 };
 
 pub const ALL: Builders = Builders(&[
@@ -45,5 +48,8 @@ pub const ALL: Builders = Builders(&[
     &patch::Patches,
     &validate::Validate,
     &iso::Iso,
+    &iso_for_all::IsoForAll,
+    &netboot::Netboot,
+    &PinnedFile,
     &DigestOf,
 ]);

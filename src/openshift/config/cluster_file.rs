@@ -262,6 +262,17 @@ const RHCOS: &[Row] = &[
     nullable("iso", Kind::Text(&syntax::TEXT), "File of the live ISO."),
     nullable("qcow2", Kind::Text(&syntax::TEXT), "File of the QEMU image."),
     nullable(
+        "kernel",
+        Kind::Text(&syntax::TEXT),
+        "File of the live kernel, for machines that boot from the network; with `initramfs` and `rootfs`.",
+    ),
+    nullable(
+        "initramfs",
+        Kind::Text(&syntax::TEXT),
+        "File of the live initramfs; with `kernel` and `rootfs`.",
+    ),
+    nullable("rootfs", Kind::Text(&syntax::TEXT), "File of the live rootfs; with `kernel` and `initramfs`."),
+    nullable(
         "mirror",
         Kind::Text(&syntax::MIRROR),
         "URL of a directory that `lock --fetch` downloads the release's images from, under their own names.",

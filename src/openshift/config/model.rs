@@ -109,8 +109,25 @@ pub(crate) struct AuthorityFiles {
 pub(crate) struct Rhcos {
     pub iso: Option<String>,
     pub qcow2: Option<String>,
+    pub kernel: Option<String>,
+    pub initramfs: Option<String>,
+    pub rootfs: Option<String>,
     /// The URL of a directory to download the release's images from.
     pub mirror: Option<String>,
+}
+
+impl Rhcos {
+    /// The local copies by field, in the order of the lock's images.
+    pub(crate) fn files(&self) -> [(&'static str, &Option<String>); 5] {
+        let Self { iso, qcow2, kernel, initramfs, rootfs, mirror: _ } = self;
+        [
+            ("rhcos.iso", iso),
+            ("rhcos.qcow2", qcow2),
+            ("rhcos.kernel", kernel),
+            ("rhcos.initramfs", initramfs),
+            ("rhcos.rootfs", rootfs),
+        ]
+    }
 }
 
 impl Cluster {
@@ -152,7 +169,14 @@ impl Cluster {
             pull_secret_file: text(pull_secret::FILE),
             libvirt_uri: files.value(File::Cluster, "libvirt.uri")?,
             authorities,
-            rhcos: Rhcos { iso: text("rhcos.iso"), qcow2: text("rhcos.qcow2"), mirror: text("rhcos.mirror") },
+            rhcos: Rhcos {
+                iso: text("rhcos.iso"),
+                qcow2: text("rhcos.qcow2"),
+                kernel: text("rhcos.kernel"),
+                initramfs: text("rhcos.initramfs"),
+                rootfs: text("rhcos.rootfs"),
+                mirror: text("rhcos.mirror"),
+            },
             disabled_checks: cluster.given.all("checks.disabled"),
             caches: given_caches(cluster),
             files: files.clone(),

@@ -29,6 +29,7 @@ pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
         release_repository,
         architecture,
         fips,
+        live_system,
         bridge,
         session,
     ] {
@@ -45,6 +46,21 @@ impl Fragment {
         hint: &str,
     ) {
         problems.push(self.problem(field, message).hint(Some(hint.to_owned())));
+    }
+}
+
+/// The three files that machines boot from the network are of one version, and an installation needs all of them.
+fn live_system(inputs: &Inputs<'_>, problems: &mut Problems) {
+    const FILES: [&str; 3] = ["rhcos.kernel", "rhcos.initramfs", "rhcos.rootfs"];
+    let named = FILES.map(|field| inputs.cluster.text(field).is_some());
+    if named.contains(&true) && named.contains(&false) {
+        let missing: Vec<&str> =
+            FILES.into_iter().zip(named).filter(|(_, named)| !named).map(|(field, _)| field).collect();
+        let message = format!("without `{}`: the three belong together", missing.join("` and `"));
+        let present =
+            FILES.into_iter().zip(named).find(|(_, named)| *named).map_or(FILES[0], |(field, _)| field);
+        let hint = "name all three files, of the same version, or none: `tinderbox lock --fetch pxe` downloads the release's";
+        inputs.cluster.report(problems, present, message, hint);
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn initrd(config: &str) -> Result<Vec<u8>> {
     let mut archive = Vec::with_capacity(config.len() + 512);
     entry(&mut archive, CONFIG, MODE, 1, config.as_bytes());
     entry(&mut archive, TRAILER, 0, 1, &[]);
-    compress(&archive).map_err(|source| IsoError::Read { what: "the compressed initrd".into(), source })
+    compress(&archive, None).map_err(|source| IsoError::Read { what: "the compressed initrd".into(), source })
 }
 
 /// One entry: a header of hexadecimal numbers, the name, the content; each padded to four bytes.
@@ -50,8 +50,12 @@ fn pad(archive: &mut Vec<u8>) {
     archive.resize(archive.len().next_multiple_of(4), 0);
 }
 
-fn compress(archive: &[u8]) -> io::Result<Vec<u8>> {
+/// Compresses with xz. The window, in bytes, is how far back repetitions are found.
+pub(super) fn compress(archive: &[u8], window: Option<u32>) -> io::Result<Vec<u8>> {
     let mut options = XzOptions::with_preset(PRESET);
+    if let Some(window) = window {
+        options.lzma_options.dict_size = window;
+    }
     options.set_check_sum_type(CheckType::Crc32);
     let mut writer = XzWriter::new(Vec::new(), options)?;
     writer.write_all(archive)?;

@@ -7,7 +7,7 @@
 //! percent-encoded it is text, which xz compresses to half the size of base64-encoded gzip.
 
 use crate::base::json::canonical;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The node's Ignition config on the live system.
 pub(crate) const DEST: &str = "/etc/coreos/dest.ign";
@@ -18,16 +18,43 @@ const VERSION: &str = "3.3.0";
 
 /// The Ignition config of a live system that installs a node with the config `dest`.
 pub(crate) fn unattended(dest: &str) -> String {
-    let file = |path: &str, content: &str| {
-        let source = format!("data:,{}", percent_encoded(content));
-        json!({"path": path, "mode": 0o600, "contents": {"source": source}})
-    };
-    let installer = file(INSTALLER, &format!("ignition-file: {DEST}\n"));
     let config = json!({
         "ignition": {"version": VERSION},
-        "storage": {"files": [file(DEST, dest), installer]},
+        "storage": {"files": [file(DEST, dest, 0o600), installer()]},
     });
     canonical(&config) + "\n"
+}
+
+/// How a live system that carries several nodes' configs decides which one it installs.
+pub(crate) struct Choice<'a> {
+    /// The script, which writes the chosen config to [`DEST`], and the disk beside [`INSTALLER`].
+    pub script: &'a str,
+    /// The unit that starts it before the installer, which starts only if it succeeds.
+    pub unit: &'a str,
+    /// A line for every port: MAC address, node, disk.
+    pub machines: &'a str,
+}
+
+/// The Ignition config of a live system that decides which node it installs.
+pub(crate) fn choosing(choice: &Choice<'_>) -> String {
+    let Choice { script, unit, machines } = choice;
+    let files =
+        [file("/etc/tinderbox/machines", machines, 0o600), file("/usr/local/bin/choose-node", script, 0o700)];
+    let config = json!({
+        "ignition": {"version": VERSION},
+        "storage": {"files": [files[0], files[1], installer()]},
+        "systemd": {"units": [{"name": "choose-node.service", "enabled": true, "contents": unit}]},
+    });
+    canonical(&config) + "\n"
+}
+
+fn installer() -> Value {
+    file(INSTALLER, &format!("ignition-file: {DEST}\n"), 0o600)
+}
+
+fn file(path: &str, content: &str, mode: u32) -> Value {
+    let source = format!("data:,{}", percent_encoded(content));
+    json!({"path": path, "mode": mode, "contents": {"source": source}})
 }
 
 /// Escapes everything but letters, digits and `-._~`.

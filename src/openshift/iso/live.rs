@@ -24,6 +24,8 @@ const LARGEST_ARGUMENTS: u64 = 2048;
 /// A live ISO as published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Live {
+    /// In bytes.
+    pub(crate) size: u64,
     initrd: Extent,
     /// Its own kernel arguments.
     pub(super) arguments: String,
@@ -83,7 +85,7 @@ impl Live {
         let (arguments, areas) = arguments(&mut volume)?;
         match areas.iter().any(|area| area.place.overlaps(initrd)) {
             true => Err(malformed("`coreos/kargs.json`", "an area overlaps that of the Ignition config")),
-            false => Ok(Self { initrd, arguments, areas }),
+            false => Ok(Self { size: volume.size, initrd, arguments, areas }),
         }
     }
 

@@ -19,6 +19,8 @@
 mod initrd;
 mod install;
 mod live;
+mod seal;
+mod section;
 #[cfg(test)]
 mod tests;
 mod volume;
@@ -26,8 +28,10 @@ mod volume;
 use std::io;
 
 pub(crate) use initrd::initrd;
-pub(crate) use install::unattended;
+pub(crate) use install::{Choice, choosing, unattended};
 pub(crate) use live::Live;
+pub(crate) use seal::{RANDOM, seal};
+pub(crate) use section::{Form, SECTOR, Section};
 
 use crate::base::hint::Hint;
 

@@ -33,7 +33,8 @@ impl Extent {
 /// An opened image.
 pub(super) struct Volume<'a, R> {
     image: &'a mut R,
-    size: u64,
+    /// In bytes.
+    pub(super) size: u64,
     root: Extent,
 }
 

@@ -9,6 +9,7 @@
 //! | `release.image` | the release image by digest |
 //! | `release.version`, `release.architecture` | what that image declares |
 //! | `rhcos.iso`, `rhcos.qcow2` | the matching node OS: its location and sha256, and that of what is packed in it |
+//! | `rhcos.kernel`, `rhcos.initramfs`, `rhcos.rootfs` | the same for machines that boot from the network |
 //! | `rhcos.stream` | the OS stream of these, if install-config.yaml chose one |
 //! | `rhcos.*.fetch` | whether machines use this download, wherever the build runs |
 //! | `signatures` | what was seen of the release's signatures |
@@ -75,9 +76,19 @@ pub(crate) struct Rhcos {
     pub iso: Option<Artifact>,
     /// For QEMU.
     pub qcow2: Option<Artifact>,
+    /// The live system for machines that boot from the network; the three belong together.
+    pub kernel: Option<Artifact>,
+    pub initramfs: Option<Artifact>,
+    pub rootfs: Option<Artifact>,
 }
 
 impl Rhcos {
+    /// All of them, by their names in the file.
+    pub(crate) fn images(&self) -> [(&'static str, &Option<Artifact>); 5] {
+        let Self { stream: _, iso, qcow2, kernel, initramfs, rootfs } = self;
+        [("iso", iso), ("qcow2", qcow2), ("kernel", kernel), ("initramfs", initramfs), ("rootfs", rootfs)]
+    }
+
     /// These pins, with what an earlier lock said of using the same kind of image.
     pub(crate) fn keeping(self, before: &Self) -> Self {
         let keep = |now: Option<Artifact>, then: &Option<Artifact>| {
@@ -88,7 +99,14 @@ impl Rhcos {
             }
             Some(now)
         };
-        Self { stream: self.stream, iso: keep(self.iso, &before.iso), qcow2: keep(self.qcow2, &before.qcow2) }
+        Self {
+            stream: self.stream,
+            iso: keep(self.iso, &before.iso),
+            qcow2: keep(self.qcow2, &before.qcow2),
+            kernel: keep(self.kernel, &before.kernel),
+            initramfs: keep(self.initramfs, &before.initramfs),
+            rootfs: keep(self.rootfs, &before.rootfs),
+        }
     }
 }
 
@@ -238,8 +256,7 @@ impl Lock {
     }
 
     pub(crate) fn encode(&self) -> String {
-        let Self { epoch, seed, release, rhcos: Rhcos { stream, iso, qcow2 }, signatures, certificates } =
-            self;
+        let Self { epoch, seed, release, rhcos, signatures, certificates } = self;
         let mut text = format!(
             "# What the outside world said, pinned by `tinderbox lock`. Commit this file: with it, the configuration and the\n\
              # seed, every artifact can be made again, byte for byte. `tinderbox lock --update` changes what is here.\n\
@@ -267,10 +284,10 @@ impl Lock {
                 let _ = writeln!(text, "{field} = {}", Value::from(value.as_str()));
             }
         }
-        if let Some(stream) = stream {
+        if let Some(stream) = &rhcos.stream {
             let _ = writeln!(text, "\n[rhcos]\nstream = {}", Value::from(stream.as_str()));
         }
-        for (name, artifact) in [("iso", iso), ("qcow2", qcow2)] {
+        for (name, artifact) in rhcos.images() {
             if let Some(Artifact { location, sha256, uncompressed, fetch }) = artifact {
                 let quoted = |text: &String| Value::from(text.as_str());
                 let _ = writeln!(text, "\n[rhcos.{name}]\nlocation = {}", quoted(location));
@@ -304,14 +321,7 @@ impl Lock {
     /// What recipes see below `lock`. Every field exists in every lock, so that every recipe can be resolved.
     pub(crate) fn value(&self) -> Value {
         // No recipe sees the fingerprint: builders that use the seed name it themselves.
-        let Self {
-            epoch,
-            seed: _,
-            release,
-            rhcos: Rhcos { stream: _, iso, qcow2 },
-            signatures,
-            certificates,
-        } = self;
+        let Self { epoch, seed: _, release, rhcos, signatures, certificates } = self;
         let of = |get: fn(&LockedRelease) -> &String| {
             Value::from(release.as_ref().map(|release| get(release).clone()))
         };
@@ -349,10 +359,7 @@ impl Lock {
             ("release".to_owned(), Value::Map(release)),
             (
                 "rhcos".to_owned(),
-                Value::Map(BTreeMap::from([
-                    ("iso".to_owned(), file(iso)),
-                    ("qcow2".to_owned(), file(qcow2)),
-                ])),
+                Value::Map(rhcos.images().map(|(name, image)| (name.to_owned(), file(image))).into()),
             ),
             ("signatures".to_owned(), signatures.as_ref().map_or(Value::Null, Signatures::value)),
         ]))
@@ -382,6 +389,9 @@ mod tests {
         lock.rhcos.qcow2 = Some(Artifact::new("rhcos.qcow2", &"0".repeat(64)));
         let iso = Artifact::new("https://example.com/live.iso.gz", &"1".repeat(64));
         lock.rhcos.iso = Some(Artifact { uncompressed: Some("2".repeat(64)), fetch: true, ..iso });
+        lock.rhcos.kernel = Some(Artifact::new("vmlinuz", &"3".repeat(64)));
+        lock.rhcos.initramfs = Some(Artifact::new("initramfs.img", &"4".repeat(64)));
+        lock.rhcos.rootfs = Some(Artifact::new("https://example.com/rootfs.img", &"5".repeat(64)));
         lock.signatures = Some(Signatures { images: 1, ..Signatures::default() });
         assert_eq!(Lock::parse("cluster.lock", &lock.encode()).unwrap(), lock);
         lock.signatures = Some(Signatures {

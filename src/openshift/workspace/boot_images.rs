@@ -1,4 +1,4 @@
-//! The node OS: the live ISO and QEMU image of a release. Pinned by sha256, from the payload's stream metadata or from
+//! The node OS: the live ISO, the QEMU image and the files for booting from the network of a release. Pinned by sha256, from the payload's stream metadata or from
 //! the user's own files. Downloads nothing.
 
 use std::collections::BTreeSet;
@@ -36,6 +36,10 @@ struct StreamArtifact {
 #[derive(Deserialize)]
 struct StreamFormat {
     disk: Option<StreamDisk>,
+    // Of the format `pxe`.
+    kernel: Option<StreamDisk>,
+    initramfs: Option<StreamDisk>,
+    rootfs: Option<StreamDisk>,
 }
 
 #[derive(Deserialize)]
@@ -50,16 +54,25 @@ struct StreamDisk {
 pub(crate) fn pin(env: Env<'_>, release: &LockedRelease) -> Result<Rhcos> {
     let workspace = Workspace::load_release(env, release)?;
     let own = &workspace.cluster.rhcos;
-    let mut pinned = match (&own.iso, &own.qcow2) {
-        (Some(_), Some(_)) => Rhcos::default(),
-        _ => of_release(env, &workspace, release)?,
+    let all_own = own.files().iter().all(|(_, path)| path.is_some());
+    let mut pinned = match all_own {
+        true => Rhcos::default(),
+        false => of_release(env, &workspace, release)?,
     };
-    for (path, slot) in [(&own.iso, &mut pinned.iso), (&own.qcow2, &mut pinned.qcow2)] {
-        if let Some(path) = path {
-            let hasher = fs::hash(&workspace.directory.path().join(path))?;
-            let sha256 = Sha256::from_bytes(hasher.finalize().into()).hex();
-            *slot = Some(Artifact::new(path, &sha256));
-        }
+    let mine = |path: &Option<String>| -> Result<Option<Artifact>> {
+        let Some(path) = path else { return Ok(None) };
+        let hasher = fs::hash(&workspace.directory.path().join(path))?;
+        let sha256 = Sha256::from_bytes(hasher.finalize().into()).hex();
+        Ok(Some(Artifact::new(path, &sha256)))
+    };
+    for (path, slot) in [
+        (&own.iso, &mut pinned.iso),
+        (&own.qcow2, &mut pinned.qcow2),
+        (&own.kernel, &mut pinned.kernel),
+        (&own.initramfs, &mut pinned.initramfs),
+        (&own.rootfs, &mut pinned.rootfs),
+    ] {
+        *slot = mine(path)?.or_else(|| slot.take());
     }
     Ok(pinned)
 }
@@ -97,8 +110,8 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
         "arm64" => "aarch64",
         other => other,
     };
-    let artifacts = stream.architectures.get(architecture).map(|known| &known.artifacts);
-    if artifacts.is_none() {
+    let known = stream.architectures.get(architecture);
+    if known.is_none() {
         let known: Vec<&str> = stream.architectures.keys().map(String::as_str).collect();
         let known = known.join(", ");
         let text =
@@ -106,31 +119,51 @@ fn of_release(env: Env<'_>, workspace: &Workspace, release: &LockedRelease) -> R
         env.events.emit(Event::Warning { text });
     }
     let versions =
-        artifacts.into_iter().flat_map(|known| known.values()).filter_map(|one| one.release.as_deref());
+        known.into_iter().flat_map(|known| known.artifacts.values()).filter_map(|one| one.release.as_deref());
     warn_of_contents(env, workspace, versions.collect())?;
-    let artifact = |artifact: &str, formats: &[&str]| {
-        let known = &artifacts?.get(artifact)?.formats;
-        formats.iter().find_map(|format| known.get(*format)?.disk.as_ref())
-    };
-    let pinned = |disk: Option<&StreamDisk>| {
-        let Some(disk) = disk else { return Ok(None) };
-        if !is_on_the_web(&disk.location) {
-            return Err(wrong(format!("`{}` is not an http or https URL", disk.location.escape_debug())));
+    // What machines boot comes from the web: nothing else is asked for it.
+    let images = known.map(StreamArchitecture::images).unwrap_or_default();
+    for (_, image) in images.images() {
+        if let Some(Artifact { location, .. }) =
+            image.as_ref().filter(|image| !is_on_the_web(&image.location))
+        {
+            return Err(wrong(format!("`{}` is not an http or https URL", location.escape_debug())));
         }
-        let pinned = Artifact::new(&disk.location, &disk.sha256);
-        Ok(Some(Artifact { uncompressed: disk.uncompressed.clone(), ..pinned }))
-    };
-    Ok(Rhcos {
-        stream: chosen.map(str::to_owned),
-        iso: pinned(artifact("metal", &["iso"]))?,
-        qcow2: pinned(artifact("qemu", &["qcow2.gz", "qcow2.xz", "qcow2"]))?,
-    })
+    }
+    Ok(Rhcos { stream: chosen.map(str::to_owned), ..images })
 }
 
-/// Whether a location is a server's. In a lock, anything else is a file of the user's own, which a release must not name.
 fn is_on_the_web(location: &str) -> bool {
     ["https://", "http://"].iter().any(|scheme| location.starts_with(scheme))
         && !location.contains(|c: char| c.is_control() || c.is_whitespace())
+}
+
+impl StreamArchitecture {
+    /// What the lock pins of it.
+    fn images(&self) -> Rhcos {
+        let format = |artifact: &str, format: &str| self.artifacts.get(artifact)?.formats.get(format);
+        let disk = |artifact: &str, formats: &[&str]| {
+            formats.iter().find_map(|one| format(artifact, one)?.disk.as_ref()).map(StreamDisk::pinned)
+        };
+        let pxe = |file: fn(&StreamFormat) -> &Option<StreamDisk>| {
+            file(format("metal", "pxe")?).as_ref().map(StreamDisk::pinned)
+        };
+        Rhcos {
+            stream: None,
+            iso: disk("metal", &["iso"]),
+            qcow2: disk("qemu", &["qcow2.gz", "qcow2.xz", "qcow2"]),
+            kernel: pxe(|format| &format.kernel),
+            initramfs: pxe(|format| &format.initramfs),
+            rootfs: pxe(|format| &format.rootfs),
+        }
+    }
+}
+
+impl StreamDisk {
+    fn pinned(&self) -> Artifact {
+        let pinned = Artifact::new(&self.location, &self.sha256);
+        Artifact { uncompressed: self.uncompressed.clone(), ..pinned }
+    }
 }
 
 /// Warns about components that nodes need and the release lacks: rendering would fail much later.
@@ -178,5 +211,37 @@ fn stream_of(file: &str, text: &str, wanted: Option<(&str, bool)>) -> Option<Str
         Some((name, true)) => several(name),
         Some((name, false)) => several(name).or_else(default),
         None => default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a release's stream metadata has it; the demo release has no `pxe`.
+    #[test]
+    fn every_format_is_pinned() {
+        let file = |name: &str| {
+            format!(r#"{{"location": "https://example.com/{name}", "signature": "", "sha256": "{name}"}}"#)
+        };
+        let text = format!(
+            r#"{{"artifacts": {{
+                "metal": {{"release": "9.6", "formats": {{
+                    "4k.raw.gz": {{"disk": {raw}}}, "iso": {{"disk": {iso}}},
+                    "pxe": {{"kernel": {kernel}, "initramfs": {initramfs}, "rootfs": {rootfs}}}}}}},
+                "qemu": {{"formats": {{"qcow2.gz": {{"disk": {qcow2}}}}}}}}}}}"#,
+            raw = file("raw"),
+            iso = file("iso"),
+            kernel = file("kernel"),
+            initramfs = file("initramfs"),
+            rootfs = file("rootfs"),
+            qcow2 = file("qcow2"),
+        );
+        let images = serde_json::from_str::<StreamArchitecture>(&text).unwrap().images();
+        for (name, image) in images.images() {
+            assert_eq!(*image, Some(Artifact::new(&format!("https://example.com/{name}"), name)));
+        }
+        let none = serde_json::from_str::<StreamArchitecture>(r#"{"artifacts": {}}"#).unwrap().images();
+        assert_eq!(none, Rhcos::default());
     }
 }

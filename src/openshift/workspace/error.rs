@@ -179,7 +179,9 @@ impl Hint for WorkspaceError {
             Self::Download(error) => return error.hint(),
             Self::NoBootImage { image } => {
                 let image = image.as_str();
-                format!("the release lists none: set `rhcos.{image}` in cluster.yaml to a file of yours, and run `tinderbox lock --update rhcos`")
+                format!(
+                    "`tinderbox lock --update rhcos` pins what the release lists; if it lists none, set `rhcos.{image}` in cluster.yaml to a file of yours first"
+                )
             }
             Self::Digest { .. } => "`tinderbox lock --update rhcos` pins it again".into(),
             Self::Release(_) => {

@@ -25,15 +25,23 @@ use crate::openshift::lock::{Artifact, Lock, Rhcos};
 pub(crate) enum BootImage {
     Iso,
     Qcow2,
+    Kernel,
+    Initramfs,
+    Rootfs,
 }
 
 impl BootImage {
-    pub(crate) const ALL: [Self; 2] = [Self::Iso, Self::Qcow2];
+    pub(crate) const ALL: [Self; 5] = [Self::Iso, Self::Qcow2, Self::Kernel, Self::Initramfs, Self::Rootfs];
+    /// What machines that boot from the network need, all of it.
+    pub(crate) const PXE: [Self; 3] = [Self::Kernel, Self::Initramfs, Self::Rootfs];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Iso => "iso",
             Self::Qcow2 => "qcow2",
+            Self::Kernel => "kernel",
+            Self::Initramfs => "initramfs",
+            Self::Rootfs => "rootfs",
         }
     }
 
@@ -41,6 +49,9 @@ impl BootImage {
         match self {
             Self::Iso => rhcos.iso.as_ref(),
             Self::Qcow2 => rhcos.qcow2.as_ref(),
+            Self::Kernel => rhcos.kernel.as_ref(),
+            Self::Initramfs => rhcos.initramfs.as_ref(),
+            Self::Rootfs => rhcos.rootfs.as_ref(),
         }
     }
 
@@ -48,6 +59,9 @@ impl BootImage {
         match self {
             Self::Iso => rhcos.iso.as_mut(),
             Self::Qcow2 => rhcos.qcow2.as_mut(),
+            Self::Kernel => rhcos.kernel.as_mut(),
+            Self::Initramfs => rhcos.initramfs.as_mut(),
+            Self::Rootfs => rhcos.rootfs.as_mut(),
         }
     }
 }
@@ -146,9 +160,10 @@ fn url(cluster: &Cluster, artifact: &Artifact) -> String {
 
 /// Everything that gc keeps for this lock: downloads, begun or complete, and what was packed in them.
 pub(super) fn wanted_downloads(rhcos: &Rhcos) -> BTreeSet<Sha256> {
-    let fetched = [&rhcos.iso, &rhcos.qcow2].into_iter().flatten().filter(|artifact| artifact.fetch);
-    let digests =
-        fetched.flat_map(|artifact| std::iter::once(&artifact.sha256).chain(&artifact.uncompressed));
+    let pinned = rhcos.images().into_iter().filter_map(|(_, image)| image.as_ref());
+    let digests = pinned
+        .filter(|artifact| artifact.fetch)
+        .flat_map(|artifact| std::iter::once(&artifact.sha256).chain(&artifact.uncompressed));
     digests.filter_map(|hex| digest(hex).ok()).collect()
 }
 
@@ -168,7 +183,7 @@ fn place(directory: &ClusterDir, store: Option<&Store>, artifact: &Artifact) -> 
 pub(super) fn files(env: Env<'_>, directory: &ClusterDir, rhcos: &Rhcos) -> Files {
     // A store that cannot be used is reported by those who use it.
     let store = open_store_if_there(env.store, directory.path()).ok().flatten();
-    let pinned = [&rhcos.iso, &rhcos.qcow2].into_iter().flatten();
+    let pinned = rhcos.images().into_iter().filter_map(|(_, image)| image.as_ref());
     let located =
         pinned.map(|artifact| (artifact.boots().to_owned(), place(directory, store.as_ref(), artifact)));
     Files::new("rhcos", located)

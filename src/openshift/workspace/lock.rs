@@ -65,9 +65,7 @@ pub(crate) fn lock_is_behind(directory: &ClusterDir, cluster: &Cluster) -> Resul
 /// The images of the node OS that cluster.yaml names must be those that the lock pins.
 fn node_os(cluster: &Cluster, lock: &Lock) -> Result<()> {
     let (own, pinned) = (&cluster.rhcos, &lock.rhcos);
-    for (field, own, pinned) in
-        [("rhcos.iso", &own.iso, &pinned.iso), ("rhcos.qcow2", &own.qcow2, &pinned.qcow2)]
-    {
+    for ((field, own), (_, pinned)) in own.files().into_iter().zip(pinned.images()) {
         let local = pinned.as_ref().and_then(Artifact::path);
         if own.as_deref() != local {
             let named = own.clone().unwrap_or_else(|| "nothing".into());
@@ -75,8 +73,11 @@ fn node_os(cluster: &Cluster, lock: &Lock) -> Result<()> {
             return Err(WorkspaceError::NodeOs { field, named, pinned });
         }
     }
-    let of_release =
-        own.iso.is_none() && pinned.iso.is_some() || own.qcow2.is_none() && pinned.qcow2.is_some();
+    let of_release = own
+        .files()
+        .into_iter()
+        .zip(pinned.images())
+        .any(|((_, own), (_, pinned))| own.is_none() && pinned.is_some());
     if of_release && pinned.stream != cluster.os_image_stream {
         let stream = |stream: &Option<String>| match stream {
             Some(name) => format!("`{name}`"),

@@ -9,6 +9,8 @@ use crate::engine::recipe::{Absent, NodeIndex};
 
 /// The condition of the live ISO recipes.
 const LOCAL_ISO: &str = "lock.rhcos.iso.local";
+/// The conditions of the recipes for booting from the network begin with it.
+const LOCAL_KERNEL: &str = "lock.rhcos.kernel.local";
 
 impl Workspace {
     /// The derivations of the targets; by default `cluster`.
@@ -37,6 +39,11 @@ impl Workspace {
         if let Some(why) = self.graph.absent(target) {
             let advice = match why {
                 Absent::Unset(condition) if condition == LOCAL_ISO => Some(self.no_iso()),
+                Absent::Unset(condition) if condition == LOCAL_KERNEL => Some(
+                    "`tinderbox lock --fetch pxe` downloads the release's live kernel, initramfs and rootfs; or name yours in cluster.yaml \
+                     (`rhcos: {kernel: FILE, initramfs: FILE, rootfs: FILE}`), and run `tinderbox lock --update rhcos`"
+                        .into(),
+                ),
                 Absent::Unset(condition) => Some(format!("it is there once `{condition}` is set")),
                 Absent::Otherwise { found: None, .. } => Some("run `tinderbox lock`, which pins it".into()),
                 Absent::Otherwise { .. } | Absent::NoneOf(_) | Absent::Never(_) => None,

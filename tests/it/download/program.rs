@@ -239,7 +239,7 @@ fn mistakes_are_named() {
     insta::assert_snapshot!(ws.run(&["lock", "--fetch", "vmdk"]), @r"
     [stderr]
     error: invalid value 'vmdk' for '--fetch [<IMAGE>]'
-      [possible values: iso, qcow2, all]
+      [possible values: iso, qcow2, pxe, all]
 
     For more information, try '--help'.
     [exit 2]

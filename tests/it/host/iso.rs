@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Workspace, in_mount_namespace, left_out, mode, names};
+use crate::harness::{Workspace, in_mount_namespace, left_out, mode, names, source};
 
 /// Kernel arguments of the base.
 const DEFAULT: &str =
@@ -164,7 +164,8 @@ fn written(config: &Value) -> BTreeMap<String, String> {
     let files = config["storage"]["files"].as_array().unwrap().iter();
     files
         .map(|file| {
-            assert_eq!(file["mode"], 0o600);
+            let program = file["path"].as_str().unwrap().starts_with("/usr/local/bin/");
+            assert_eq!(file["mode"], if program { 0o700 } else { 0o600 });
             (file["path"].as_str().unwrap().to_owned(), decode(file["contents"]["source"].as_str().unwrap()))
         })
         .collect()
@@ -296,6 +297,158 @@ fn blocks_are_shared_with_the_base_where_the_file_system_can() {
     let numbers: Vec<u64> = said.split_whitespace().map(|number| number.parse().unwrap()).collect();
     let [grown, base] = numbers[..] else { panic!("{said}") };
     assert!(grown < base, "six ISOs of {base} bytes each took {grown} bytes");
+}
+
+/// The nodes' configs behind an image, as the live system reads them; with the form that the description names.
+fn behind(ws: &Workspace, bytes: &[u8], passphrase: &str) -> (String, BTreeMap<String, String>) {
+    let header = String::from_utf8(bytes[..2048].to_vec()).unwrap();
+    let field = |name: &str| {
+        let line =
+            header.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{header}"));
+        line.trim().to_owned()
+    };
+    let dir = ws.temp().join("behind");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("nodes"), &bytes[2048..][..field("size").parse::<usize>().unwrap()]).unwrap();
+    let summed = String::from_utf8(run("sha256sum", &["nodes"], &dir)).unwrap();
+    assert!(summed.starts_with(&field("sha256")), "{summed} {header}");
+    if field("form") == "sealed" {
+        fs::write(dir.join("passphrase"), passphrase).unwrap();
+        let script = "gpg --batch --quiet --homedir . --pinentry-mode loopback --passphrase-fd 0 --decrypt nodes <passphrase >open && mv open nodes";
+        run("sh", &["-c", script], &dir);
+    }
+    run("sh", &["-c", "rm -rf tree && mkdir tree && xz -dc nodes | tar -xf - -C tree"], &dir);
+    let files = fs::read_dir(dir.join("tree")).unwrap().map(|file| file.unwrap());
+    let files =
+        files.map(|file| (file.file_name().into_string().unwrap(), fs::read_to_string(file.path()).unwrap()));
+    (field("form"), files.collect())
+}
+
+#[test]
+fn one_iso_has_all_nodes_behind_the_image_and_can_be_sealed() {
+    const PASSPHRASE: &str = "correct horse battery staple";
+    let part = "a live ISO for all nodes";
+    let Some(ws) = with_iso(part, |_| {}) else { return };
+    if !is_there("gpg", part) || !is_there("shellcheck", part) {
+        return;
+    }
+    ws.build(&["iso-for-all"]);
+    let object = ws.path_of("iso-for-all");
+    let path = object.join("all-nodes.iso");
+    let (whole, base) = (fs::read(&path).unwrap(), fs::read(ws.dir.join("live.iso")).unwrap());
+    assert_eq!(mode(&path), 0o400);
+    let section = fs::read_to_string(object.join("section")).unwrap().trim().parse::<usize>().unwrap();
+    assert_eq!(section, base.len().div_ceil(2048));
+    // The reserved area has the table and the script, and no config.
+    let live = embedded(&path);
+    let files = written(&live);
+    assert_eq!(
+        files.keys().collect::<Vec<_>>(),
+        [
+            "/etc/coreos/installer.d/0000-tinderbox.yaml",
+            "/etc/tinderbox/machines",
+            "/usr/local/bin/choose-node"
+        ]
+    );
+    assert_eq!(live["systemd"]["units"][0]["enabled"], true);
+    ws.write("choose-node.sh", &files["/usr/local/bin/choose-node"]);
+    run("shellcheck", &["choose-node.sh"], &ws.dir);
+    let nodes = ["bootstrap", "master-0", "master-1", "master-2", "worker-0", "worker-1"];
+    for node in nodes {
+        let mac = fs::read_to_string(ws.path_of(&format!("identity/mac-{node}")).join(format!("mac-{node}")));
+        let line = format!("{} {node} /dev/vda\n", mac.unwrap());
+        assert!(files["/etc/tinderbox/machines"].contains(&line), "{line}");
+    }
+    // No kernel argument differs: the disk is the node's.
+    let grub = |bytes: &[u8]| bytes[..base.len()].windows(19).any(|word| word == b"coreos.inst.install");
+    assert!(!grub(&whole));
+    let expected: BTreeMap<String, String> =
+        nodes.map(|node| (format!("{node}.ign"), ignition(&ws, node))).into();
+    let (form, found) = behind(&ws, &whole[section * 2048..], "");
+    assert_eq!(form, "plain");
+    assert!(found == expected);
+
+    // Sealed, it is another section and nothing else; without the passphrase there is nothing to see.
+    ws.write("passphrase", &format!("{PASSPHRASE}\n"));
+    let out = ws.temp().join("sealed");
+    let file = ws.dir.join("passphrase");
+    let args = [
+        "export",
+        out.to_str().unwrap(),
+        "iso-for-all",
+        "--seal",
+        "--passphrase-file",
+        file.to_str().unwrap(),
+    ];
+    assert_eq!(ws.json(&args)["sealed"], true);
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+    assert_eq!(mode(&out.join("all-nodes.iso")), 0o600);
+    let sealed = fs::read(out.join("all-nodes.iso")).unwrap();
+    assert!(sealed[..section * 2048] == whole[..section * 2048]);
+    let (form, found) = behind(&ws, &sealed[section * 2048..], PASSPHRASE);
+    assert_eq!(form, "sealed");
+    assert!(found == expected);
+    let again = ws.temp().join("again");
+    ws.json(&[
+        "export",
+        again.to_str().unwrap(),
+        "iso-for-all",
+        "--seal",
+        "--passphrase-file",
+        file.to_str().unwrap(),
+    ]);
+    assert!(fs::read(again.join("all-nodes.iso")).unwrap() != sealed, "salt and prefix are new every time");
+}
+
+/// Media are all that machines of somebody's own get: with the disk that their node names.
+#[test]
+fn machines_of_ones_own_have_their_isos() {
+    let Some(ws) = with_iso("live ISOs of external machines", |_| {}) else { return };
+    for name in ["install-config.yaml", "cluster.yaml"] {
+        ws.write(name, &fs::read_to_string(source("examples/external").join(name)).unwrap());
+    }
+    ws.edit("cluster.yaml", "release: demo:4.18\n", "release: demo:4.18\nrhcos: {iso: live.iso}\n");
+    ws.build(&["iso/master-0", "iso-for-all"]);
+    let path = iso(&ws, "master-0");
+    let files = written(&embedded(&path));
+    assert_eq!(files["/etc/coreos/dest.ign"], ignition(&ws, "master-0"));
+    let line = format!("{DEFAULT} coreos.inst.install_dev=/dev/nvme0n1\n#");
+    let grub = String::from_utf8(extract(&path, "/EFI/redhat/grub.cfg")).unwrap();
+    assert!(grub.contains(&line), "{grub}");
+    let all = written(&embedded(&ws.path_of("iso-for-all").join("all-nodes.iso")));
+    insta::assert_snapshot!(all["/etc/tinderbox/machines"], @r"
+    52:54:00:80:00:64 bootstrap /dev/sda
+    52:54:00:80:00:65 master-0 /dev/nvme0n1
+    52:54:00:80:00:66 master-1 /dev/nvme0n1
+    52:54:00:80:00:67 master-2 /dev/nvme0n1
+    52:54:00:80:00:6e worker-0 /dev/sda
+    52:54:00:80:00:6f worker-1 /dev/sda
+    ");
+}
+
+#[test]
+fn what_cannot_be_sealed_is_refused() {
+    let Some(ws) = with_iso("a live ISO for all nodes", |_| {}) else { return };
+    ws.write("short", "secret\n");
+    insta::assert_snapshot!(ws.run(&["export", "-q", "out", "iso-for-all", "--seal", "--passphrase-file", "short"]), @r"
+    [stderr]
+    error: the passphrase has less than 12 characters
+    hint: six random words are easy to type at a console, and hard to guess
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["export", "-q", "out", "iso-for-all", "--seal"]), @r"
+    [stderr]
+    error: there is no terminal to ask for the passphrase
+    hint: name a file with it: `--passphrase-file FILE`
+    [exit 2]
+    ");
+    insta::assert_snapshot!(ws.run(&["export", "-q", "out", "iso/master-0", "--seal", "--passphrase-file", "short"]), @r"
+    [stderr]
+    error: `iso/master-0` is not a medium for all nodes, and cannot be sealed
+    hint: `tinderbox export DIR iso-for-all --seal`
+    [exit 2]
+    ");
+    assert!(!ws.dir.join("out").exists());
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub(crate) mod emulation;
 mod escape;
 mod guide_page;
 mod iso;
+mod media;
 mod packages;
 mod page;
 pub(crate) mod realize;

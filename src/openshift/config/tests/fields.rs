@@ -46,7 +46,7 @@ fn what_is_accepted_reaches_the_model() {
     channel "stable-4.18"
     libvirt {"bridge":"br0","domainType":"qemu","network":"net","path":"/srv/p","pool":"p","uri":"qemu+ssh://host/system"}
     pki {"authorities":{"root-ca":{"certificate":"root.crt","key":"root.key"}},"authorityKeyAlgorithm":"rsa-4096","keyAlgorithm":"rsa-3072","validity":{"authorityHours":43800,"leafHours":720}}
-    rhcos {"iso":"live.iso","mirror":null,"qcow2":"disk.qcow2"}
+    rhcos {"initramfs":null,"iso":"live.iso","kernel":null,"mirror":null,"qcow2":"disk.qcow2","rootfs":null}
     proxy {"exceptions":".cluster.local,.example.com,.svc,10.128.0.0/14,127.0.0.1,172.30.0.0/16,192.168.126.0/24,api-int.ocp4.example.com,localhost","httpProxy":"http://proxy:3128","httpsProxy":null,"noProxy":".example.com"}
     fips true
     featureSet "CustomNoUpgrade"
@@ -240,7 +240,7 @@ fn every_path_exists_in_the_smallest_cluster() {
         "architecture",
         "channel",
         "libvirt.{uri,pool,network,bridge,domainType}",
-        "rhcos.{iso,qcow2,mirror}",
+        "rhcos.{iso,qcow2,kernel,initramfs,rootfs,mirror}",
         "pki.{keyAlgorithm,authorityKeyAlgorithm,validity,authorities}",
         "pki.validity.{authorityHours,leafHours}",
         "checks.disabled",

@@ -26,7 +26,7 @@ const KEY: &str =
 const BOOT: Duration = Duration::from_secs(600);
 
 /// What the image is made of. A word about it if something is missing.
-fn is_complete(part: &str) -> bool {
+pub(crate) fn is_complete(part: &str) -> bool {
     for (path, package) in [
         ("/usr/lib/dracut/modules.d/30ignition/ignition", "ignition"),
         ("/usr/lib/grub/i386-pc/boot.img", "grub-pc-bin"),
@@ -42,6 +42,8 @@ fn is_complete(part: &str) -> bool {
         ("command -v busybox", "busybox-static"),
         ("command -v useradd", "passwd"),
         ("command -v systemctl", "systemd"),
+        ("command -v systemd-ask-password && command -v systemd-tty-ask-password-agent", "systemd"),
+        ("command -v gpg", "gpg"),
         ("command -v modprobe", "kmod"),
         ("command -v cpio", "cpio"),
         ("command -v mke2fs && command -v debugfs", "e2fsprogs"),
@@ -56,7 +58,7 @@ fn is_complete(part: &str) -> bool {
 }
 
 /// Makes the image, or the live ISO, in a directory.
-fn image(dir: &Path, what: &str) {
+pub(crate) fn image(dir: &Path, what: &str) {
     fs::create_dir(dir).unwrap();
     let here = source("tests/it/host/realize");
     let mut command = Command::new("sh");
@@ -66,7 +68,7 @@ fn image(dir: &Path, what: &str) {
 }
 
 /// Nodes' configs in the spec that Debian's Ignition knows; with a user, whom it has to make.
-fn older(ws: &Workspace) {
+pub(crate) fn older(ws: &Workspace) {
     let files = source("recipes/65-ignition");
     for file in fs::read_dir(&files).unwrap().map(|file| file.unwrap().path()) {
         let text = fs::read_to_string(&file).unwrap();
@@ -97,7 +99,7 @@ base = \"mco/{each}:config.ign\"
     ws.edit("install-config.yaml", "# sshKey: ssh-ed25519 AAAA… you@example.com", &format!("sshKey: {KEY}"));
 }
 
-fn sha256(path: &Path) -> String {
+pub(crate) fn sha256(path: &Path) -> String {
     let digest = sha2::Sha256::digest(fs::read(path).unwrap());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -172,7 +174,7 @@ fn disk(libvirt: &Libvirt, ws: &Workspace, node: &str) -> PathBuf {
 }
 
 /// What the node's config says is on its disk, with its modes.
-fn assert_applied(ws: &Workspace, node: &str, root: &Path) {
+pub(crate) fn assert_applied(ws: &Workspace, node: &str, root: &Path) {
     let (config, object) = (config(ws, node), ws.path_of(&format!("ignition/{node}")));
     let files = entries(&config, "storage.files");
     assert!(files.len() > 10, "{node}: {}", files.len());

@@ -4,6 +4,8 @@
 #
 #   OUT/disk.qcow2    boots by itself; Ignition asks QEMU's firmware for the config
 #   OUT/live.iso      boots, and installs; has the reserved areas of a RHCOS live ISO (only if asked for: `live`)
+#   OUT/kernel, OUT/initramfs.img, OUT/rootfs.img
+#                     the same for booting from the network (only if asked for: `pxe`)
 set -eu
 out=$1 init=$2 what=${3:-}
 cd "$out"
@@ -20,8 +22,14 @@ cp /usr/lib/dracut/modules.d/30ignition/ignition initrd/bin
 for program in useradd usermod systemctl; do
   cp "$(command -v $program)" initrd/sbin
 done
-for program in initrd/bin/ignition initrd/sbin/*; do
-  ldd "$program" | grep -o '/[^ ]*'
+# What the live system opens a sealed medium with.
+if [ "$what" = live ]; then
+  for program in gpg systemd-ask-password systemd-tty-ask-password-agent; do
+    cp "$(command -v $program)" initrd/bin
+  done
+fi
+for program in initrd/bin/* initrd/sbin/*; do
+  [ "${program##*/}" = busybox ] || ldd "$program" | grep -o '/[^ ]*'
 done | sort -u | while read -r library; do
   mkdir -p "initrd${library%/*}"
   cp -L "$library" "initrd$library"
@@ -32,8 +40,10 @@ for program in setfiles modprobe; do
   chmod 755 initrd/sbin/$program
 done
 number=10
-for module in virtio_blk virtio_net virtio_pci virtio_rng qemu_fw_cfg; do
-  modprobe -S "$version" --show-depends $module
+modules='virtio_blk virtio_net virtio_pci virtio_rng qemu_fw_cfg'
+[ "$what" != live ] || modules="$modules ata_piix sr_mod"
+for module in $modules; do
+  modprobe -S "$version" --show-depends "$module"
 done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++' | while read -r module; do
   cp "$module" "initrd/lib/modules/$number-${module##*/}"
   number=$((number + 1))
@@ -79,17 +89,27 @@ END
   rm part core
 }
 
-if [ "$what" != live ]; then
+if [ -z "$what" ]; then
   disk disk.raw qemu
   qemu-img convert -O qcow2 disk.raw disk.qcow2
   exit
 fi
 
-# The live ISO: the same initramfs, with the disk to be installed beside it.
+# The live system: the same initramfs, with the disk to be installed beside it.
 disk disk.raw metal
-mkdir -p more iso/images/pxeboot iso/EFI/redhat iso/coreos iso/boot
+mkdir -p more
 gzip -1 <disk.raw >more/disk.gz
 cp -a skeleton more/skeleton
+if [ "$what" = pxe ]; then
+  mkdir -p more/etc
+  echo stand-in >more/etc/coreos-live-rootfs
+  cp "$kernel" kernel
+  cp initrd.gz initramfs.img
+  archive more >rootfs.img
+  exit
+fi
+
+mkdir -p iso/images/pxeboot iso/EFI/redhat iso/coreos iso/boot
 cp "$kernel" iso/images/pxeboot/vmlinuz
 {
   cat initrd.gz

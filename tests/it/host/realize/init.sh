@@ -36,14 +36,35 @@ for module in /lib/modules/*; do
 done
 platform=$(argument ignition.platform.id)
 
-if [ -n "$(argument coreos.liveiso)" ]; then
+if [ -n "$(argument coreos.liveiso)" ] || [ -e /etc/coreos-live-rootfs ]; then
   # The live system: its config came with an initrd of its own; its root is in memory.
   mount -t tmpfs root /sysroot
   cp -a /skeleton/. /sysroot
   [ ! -e /config.ign ] || cp /config.ign /usr/lib/ignition/user.ign
   ignite
+  # This stands in for systemd: what the installer requires runs first, in the live system's own root.
+  if grep -q 'enable choose-node.service' /sysroot/etc/systemd/system-preset/20-ignition.preset; then
+    unit=/sysroot/etc/systemd/system/choose-node.service
+    grep -q '^RequiredBy=coreos-installer.service$' $unit || stop "the installer does not need $unit"
+    label=$(argument coreos.liveiso)
+    mkdir -p /dev/disk/by-label
+    ln -s /dev/sr0 "/dev/disk/by-label/$label"
+    for dir in bin sbin lib lib64 usr; do
+      [ ! -e /$dir ] || cp -a /$dir /sysroot
+    done
+    for dir in dev proc sys; do
+      mkdir -p /sysroot/$dir
+      mount -o bind /$dir /sysroot/$dir
+    done
+    mkdir -p /sysroot/run /sysroot/tmp
+    # As systemd-ask-password-console.service: it asks on the console for programs that have no terminal.
+    [ ! -e /bin/systemd-tty-ask-password-agent ] || chroot /sysroot systemd-tty-ask-password-agent --watch --console &
+    chroot /sysroot "$(sed -n 's/^ExecStart=//p' $unit)" </dev/null || stop "its node is not decided"
+    find /sysroot/run /sysroot/tmp -type f | grep . && stop "the script left something behind"
+  fi
   # This stands in for coreos-installer, which does the same: the image to the disk, the config to its boot partition.
   disk=$(argument coreos.inst.install_dev)
+  [ -n "$disk" ] || disk=$(sed -n 's/^dest-device: //p' /sysroot/etc/coreos/installer.d/*.yaml)
   config=$(sed -n 's/^ignition-file: //p' /sysroot/etc/coreos/installer.d/*.yaml)
   say "installing to $disk with $config"
   zcat /disk.gz >"$disk" || stop "the disk"

@@ -3,7 +3,7 @@
 mod apply;
 mod approve;
 mod architecture;
-mod boot;
+pub(crate) mod boot;
 mod dns;
 mod gather;
 mod in_place;
