@@ -37,6 +37,7 @@ mod statement;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -87,8 +88,8 @@ pub struct Substituted {
     pub(crate) staged: Staged,
     /// The cache's name.
     pub(crate) cache: String,
-    /// The name of the key that signed.
-    pub(crate) key: String,
+    /// The key that signed.
+    pub(crate) key: PublicKey,
     /// How the programs that produced it were isolated, if any ran.
     pub(crate) isolation: Option<String>,
     /// Bytes that were transferred.
@@ -134,13 +135,18 @@ impl FromStr for CacheUrl {
 
 /// A key whose signatures count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trusted {
+pub struct Trusted {
     pub(crate) key: PublicKey,
     /// Derivations and folders that it may vouch for; empty for all.
     pub(crate) scope: Vec<String>,
 }
 
 impl Trusted {
+    /// Whether one of these keys, as text, is this one, and may speak for this derivation.
+    pub(super) fn vouches(&self, signers: &BTreeSet<String>, name: &str) -> bool {
+        self.covers(name) && signers.contains(&self.key.to_string())
+    }
+
     fn covers(&self, name: &str) -> bool {
         let is_of =
             |of: &String| name.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

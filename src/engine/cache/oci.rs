@@ -182,7 +182,7 @@ impl OciCache {
         Ok(Substituted {
             staged,
             cache: self.url.to_string(),
-            key: key.name(),
+            key: *key,
             isolation: predicate.isolation,
             bytes,
         })

@@ -28,7 +28,7 @@ use crate::base::event::Events;
 use crate::base::hint::{Hint, Place, did_you_mean};
 use crate::base::secret::Seed;
 use crate::engine::builders::{BuildError, Builder, Builders, Files};
-use crate::engine::cache::Substituter;
+use crate::engine::cache::{Substituter, Trusted};
 use crate::engine::recipe::{Graph, GraphNode, NodeIndex};
 use crate::engine::registry::Deferred;
 use crate::engine::sandbox::Sandbox;
@@ -53,6 +53,8 @@ pub struct BuildContext<'a> {
     pub sandbox: &'a Sandbox,
     /// Outputs that others built; none if the user wants none, or knows none.
     pub caches: Option<&'a dyn Substituter>,
+    /// Whose signatures count here, also for outputs that another cluster's build put into the store.
+    pub trust: &'a [Trusted],
 }
 
 #[derive(Debug, Clone, Copy, Default)]

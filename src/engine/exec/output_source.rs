@@ -1,4 +1,5 @@
-//! The store as a source of outputs: what is there need not be built. What others built comes through
+//! The store as a source of outputs: what is there need not be built, if it was built here or signed by somebody whom this cluster
+//! trusts. What others built comes through
 //! [`crate::engine::cache::Substituter`], on a worker, and goes the same way into the store as what is built.
 
 use super::{BuildContext, Done, ExecError, in_store};
@@ -25,7 +26,11 @@ pub(super) fn find(
     }
     let store = context.session.store();
     let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };
-    for output in &realisation.outputs {
+    let is_ours = |output: &&Output| {
+        let signers = realisation.signed.get(&output.object);
+        signers.is_none_or(|signers| context.trust.iter().any(|trusted| trusted.vouches(signers, &node.name)))
+    };
+    for output in realisation.outputs.iter().filter(is_ours) {
         if let Some(path) = store.find(output.object, &output.name).map_err(in_store(node))? {
             let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
             let name = name.map_or_else(|| output.name.clone(), |(_, name)| name.to_owned());

@@ -126,7 +126,7 @@ fn attempt(
     let start = Instant::now();
     if let Some(found) = substitute(context, node, &derivation, drv, &inputs)? {
         let Substituted { staged, cache, key, isolation, bytes } = found;
-        let substituted = Some(Substitution { cache, key });
+        let substituted = Some(Substitution { cache, key: key.to_string() });
         let trace = Trace { isolation, substituted, ..trace(node, &derivation, &inputs, start) };
         let (name, transferred) = (node.name.clone(), Some(bytes));
         let finished =
@@ -296,7 +296,7 @@ fn publish(context: BuildContext<'_>, one: Finished) -> Result<WorkerReport, Exe
         context.session.keep_log(drv, &log).map_err(failed)?;
     }
     let realisation = match impure {
-        true => Realisation { outputs: vec![output.clone()] },
+        true => Realisation::of(output.clone()),
         false => context.session.record(drv, &output, &trace).map_err(failed)?,
     };
     Ok(WorkerReport::Published {

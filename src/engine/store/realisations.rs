@@ -1,6 +1,6 @@
 //! Realisations: which object a derivation produced, and how. JSON lines; the first is all that a build needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 
 use serde::{Deserialize, Serialize};
@@ -19,13 +19,22 @@ pub struct Output {
 }
 
 /// All known outputs of a derivation. More than one is a divergence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Realisation {
     /// In the order in which they were recorded.
     pub outputs: Vec<Output>,
+    /// Outputs that were never built here, and the public keys that signed them. A store serves many clusters, and trust is a
+    /// cluster's own: a build relies on such an output only if it trusts one of these keys.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub signed: BTreeMap<ObjectId, BTreeSet<String>>,
 }
 
 impl Realisation {
+    /// The realisation of something that was built here.
+    pub(crate) fn of(output: Output) -> Self {
+        Self { outputs: vec![output], signed: BTreeMap::new() }
+    }
+
     /// The first line of a file; none if it cannot be used.
     pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
@@ -63,7 +72,7 @@ pub struct Trace {
 pub struct Substitution {
     /// The cache that had it.
     pub cache: String,
-    /// The key that signed it.
+    /// The public key that signed it.
     pub key: String,
 }
 
@@ -113,21 +122,35 @@ impl Store {
 
     /// A derivation's realisation with one more output, as file text and as data.
     ///
-    /// The same object again only replaces its trace; another object is recorded next to the first.
+    /// The same object again only replaces its trace; another object is recorded next to the first. What was built here once
+    /// needs no signature any more.
     pub(super) fn with_output(
         &self,
         drv: DrvId,
         output: &Output,
         trace: &Trace,
     ) -> Result<(String, Realisation)> {
-        let mut found = self.realisation(drv)?.unwrap_or(Realisation { outputs: Vec::new() });
+        let mut found = self.realisation(drv)?.unwrap_or_default();
         // An unreadable trace must not prevent recording a build: this one replaces it.
         let mut traces = self.traces(drv).unwrap_or_default();
         traces.resize(found.outputs.len(), trace.clone());
-        match found.outputs.iter().position(|known| known.object == output.object) {
+        let known = found.outputs.iter().position(|known| known.object == output.object);
+        let is_built_here = known.is_some() && !found.signed.contains_key(&output.object);
+        match &trace.substituted {
+            Some(Substitution { key, .. }) if !is_built_here => {
+                found.signed.entry(output.object).or_default().insert(key.clone());
+            }
+            Some(_) => {}
+            None => {
+                found.signed.remove(&output.object);
+            }
+        }
+        match known {
             Some(at) => {
                 found.outputs[at] = output.clone();
-                if let Some(known) = traces.get_mut(at) {
+                if let Some(known) =
+                    traces.get_mut(at).filter(|_| !is_built_here || trace.substituted.is_none())
+                {
                     *known = trace.clone();
                 }
             }

@@ -9,7 +9,7 @@ use super::seed::sealed;
 use super::{Env, Result, WorkspaceError};
 use crate::base::fs;
 use crate::base::secret::Secret;
-use crate::engine::cache::{CacheSettings, OciCache, SigningKey};
+use crate::engine::cache::{CacheSettings, OciCache, SigningKey, Trusted};
 use crate::engine::registry::Access;
 use crate::openshift::config::{self, Cluster, GivenCache, Source, UserConfig};
 
@@ -80,6 +80,13 @@ pub(super) fn substituters(env: Env<'_>, directory: &Path, cluster: &Cluster) ->
     }
     let settings = settings(env, directory, cluster)?;
     Ok(settings.into_iter().filter(|cache| !cache.trust.is_empty()).map(OciCache::new).collect())
+}
+
+/// Whose signatures count for this cluster, whatever may be asked over the network.
+pub(super) fn trusted(env: Env<'_>, cluster: &Cluster) -> Result<Vec<Trusted>> {
+    let (_, user) = user_config(env)?;
+    let all = cluster.caches.iter().chain(&user.caches);
+    Ok(all.flat_map(|cache| cache.trust.iter().cloned()).collect())
 }
 
 /// The file of the user's signing key: what `named` says, or the configuration, or its usual place.

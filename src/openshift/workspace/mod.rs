@@ -48,7 +48,7 @@ use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
 use crate::engine::builders::Files;
-use crate::engine::cache::OciCache;
+use crate::engine::cache::{OciCache, Trusted};
 use crate::engine::exec::{self, BuildContext, BuildPlan, Options, Outcome};
 use crate::engine::fields::{Field, Fields, Origins};
 use crate::engine::recipe::{self, Graph, Names, NodeIndex};
@@ -135,6 +135,8 @@ pub(crate) struct Workspace {
     sandbox: Sandbox,
     /// Where outputs may come from.
     caches: Vec<OciCache>,
+    /// Whose signatures count.
+    trust: Vec<Trusted>,
 }
 
 impl std::fmt::Debug for Workspace {
@@ -205,6 +207,7 @@ impl Workspace {
         let rhcos = lock.rhcos.clone();
         let sandbox = Sandbox::default().interpreting(env.executable.map(Path::to_owned));
         let caches = caches::substituters(env, directory.path(), &cluster)?;
+        let trust = caches::trusted(env, &cluster)?;
         Ok(Self {
             directory,
             cluster,
@@ -218,6 +221,7 @@ impl Workspace {
             seed,
             sandbox,
             caches,
+            trust,
         })
     }
 
@@ -286,6 +290,7 @@ impl Workspace {
             seed: Some(&self.seed),
             sandbox: &self.sandbox,
             caches: (!self.caches.is_empty()).then_some(&self.caches),
+            trust: &self.trust,
         }
     }
 

@@ -222,6 +222,44 @@ fn who_is_not_trusted_is_not_believed() {
     assert!(names(&report["built"]).contains(&one.to_owned()), "{report}");
 }
 
+/// A store serves many clusters: what one took because it trusts a key is nothing to one that does not.
+#[test]
+fn trust_ends_with_the_cluster_that_has_it() {
+    let Some(registry) = Registry::start() else { return left_out("a cache", "docker-registry") };
+    let (_, key, _) = pusher(&registry, &[SMALL]);
+    let to = taker(&registry, &key);
+    let (taken, _) = build(&to, &[SMALL]);
+    let set = |value: &Value| names(value).into_iter().collect::<BTreeSet<_>>();
+    let taken = set(&taken["substituted"]);
+    assert!(!taken.is_empty());
+    // Trusted, the outputs are there, with a cache or without.
+    assert_eq!(build(&to, &["--no-cache", SMALL]).0["built"], serde_json::json!([]));
+    assert_eq!(build(&to, &["--offline", SMALL]).0["built"], serde_json::json!([]));
+    // Not trusted, or trusted with something else, they are built. The key stands in nobody's configuration twice.
+    let scoped = format!("{key}, scope: [ignition]");
+    for trust in [&[][..], &[scoped.as_str()]] {
+        let other = Workspace::example();
+        configure(&other, &registry, trust);
+        let planned = other.output(&[
+            "--store",
+            &to.store.display().to_string(),
+            "build",
+            "--dry-run",
+            "--json",
+            SMALL,
+        ]);
+        let planned: Value = serde_json::from_slice(&planned.stdout).unwrap();
+        assert!(set(&planned["would_build"]).is_superset(&taken), "{planned}");
+    }
+    configure(&to, &registry, &[]);
+    let (built, said) = build(&to, &[SMALL]);
+    assert_eq!((set(&built["built"]), &built["substituted"]), (taken, &serde_json::json!([])));
+    assert!(!said.contains("warning"), "the bytes are the same: {said}");
+    // Built here, they need no signature.
+    assert_eq!(build(&to, &[SMALL]).0["built"], serde_json::json!([]));
+    to.assert_sound();
+}
+
 #[test]
 fn a_missing_blob_is_a_miss_and_a_push_repairs_it() {
     let Some(registry) = Registry::start() else { return left_out("a cache", "docker-registry") };
