@@ -13,7 +13,7 @@ use crate::base::hint::{Place, near};
 use crate::engine::recipe::NodeIndex;
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
-/// Say which derivations a config field reaches
+/// Show which derivations a config field reaches
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox affects nodes.worker-0.ip
@@ -32,9 +32,9 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let field = self.field.ok_or_else(|| {
             Error::usage(
-                "`affects` needs to know of what: a field of cluster.yaml (`nodes.worker-0.ip`) or of install-config.yaml \
+                "`affects` needs a field of cluster.yaml (`nodes.worker-0.ip`) or of install-config.yaml \
                  (`networking.serviceNetwork`)",
-                "shells complete them: `tinderbox completions --help`",
+                "`tinderbox completions --help` says how your shell can complete fields",
             )
         })?;
         let found = affects(env, &field)?;

@@ -24,7 +24,7 @@ use crate::engine::recipe::NodeIndex;
 use crate::engine::store::Session;
 use crate::openshift::workspace::{self, Env, Missing, Network, Workspace};
 
-/// Build targets and everything that they need
+/// Build targets and everything they need
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox build                              the target `cluster`; result/ points to it

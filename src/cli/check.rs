@@ -27,7 +27,7 @@ use crate::openshift::builders::validate::Finding;
 use crate::openshift::knowledge::{BootFact, Knowledge, Table};
 use crate::openshift::workspace::{ClusterDir, Env, read_cluster};
 
-/// Validate: read all files and run every check
+/// Validate the cluster: read all files and run every check
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// List all checks, with what breaks at boot without them
@@ -90,8 +90,8 @@ fn total(checked: &Checked) -> String {
 
 fn show_listed(check: &Listed<'_>) {
     line(stdout_paint(check.name, Colour::Green));
-    line(format!("  rule:   {}", check.rule));
-    line(format!("  breaks: {}", check.breaks));
+    line(format!("  rule    {}", check.rule));
+    line(format!("  breaks  {}", check.breaks));
 }
 
 /// Rules that checks leave to the API server.

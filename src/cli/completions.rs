@@ -12,7 +12,7 @@ use super::document::{Document, Documented};
 use super::{Printer, Result, output};
 use crate::openshift::workspace::Env;
 
-/// Print what makes a shell complete verbs, options, targets, files in them, nodes and config fields
+/// Print a shell's completion script: for verbs, options, targets, files, nodes and config fields
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   tinderbox completions bash > ~/.local/share/bash-completion/completions/tinderbox

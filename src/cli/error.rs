@@ -1,8 +1,5 @@
 //! Errors of verbs: `error:`, `caused by:`, `hint:` for people, a document for programs, and the exit code.
 
-#![expect(clippy::print_stdout, reason = "this module is the one that prints errors")]
-
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output::{Colour, stderr_line, stderr_lines, stderr_paint, visible};
+use super::output::{Colour, stderr_line, stderr_lines, stderr_paint, stdout_past_output};
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems, chain};
 use crate::base::pki::PkiError;
@@ -152,8 +149,7 @@ pub(super) struct ErrorDocument {
 impl ErrorDocument {
     fn print(&self) {
         if let Ok(text) = serde_json::to_string_pretty(self) {
-            // Past what `-o` keeps: nothing of that is written after an error.
-            println!("{}", if std::io::stdout().is_terminal() { visible(&text) } else { text.into() });
+            stdout_past_output(&format!("{text}\n"));
         }
     }
 }

@@ -34,7 +34,7 @@ const JOINING: Duration = Duration::days(30);
 /// Builders whose outputs are certificates.
 const BUILDERS: [&str; 2] = ["authority", "certificate"];
 
-/// List all certificates, the soonest to expire first, and until when the artifacts can still boot
+/// List all certificates, the first to expire first, and say how long the artifacts can still boot
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox expiry

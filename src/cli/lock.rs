@@ -23,7 +23,7 @@ use crate::openshift::workspace::{
     read_cluster, seed, this_second, used_own_keys, write_release,
 };
 
-/// Pin what the outside world says into cluster.lock
+/// Pin the release, the node OS and the epoch in cluster.lock
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox lock                               fills in what is missing
@@ -143,10 +143,21 @@ pub(super) struct Moved {
     to: Option<String>,
 }
 
+/// Old and new values of more characters than this have a line each.
+const LONG: usize = 90;
+
 pub(super) fn show_moved(fields: &[Moved]) {
-    for field in fields {
-        let from = field.from.as_deref().unwrap_or("(missing)");
-        line(format!("{}: {from} → {}", field.field, field.to.as_deref().unwrap_or("(gone)")));
+    for Moved { field, from, to } in fields {
+        match (from, to) {
+            (Some(from), Some(to)) if from.len() + to.len() > LONG => {
+                line(format!("{field}:"));
+                line(format!("  from  {from}"));
+                line(format!("  to    {to}"));
+            }
+            (Some(from), Some(to)) => line(format!("{field}: {from} → {to}")),
+            (None, to) => line(format!("{field}: {}", to.as_deref().unwrap_or_default())),
+            (Some(from), None) => line(format!("{field}: removed, was {from}")),
+        }
     }
 }
 

@@ -134,8 +134,8 @@ Examples:
   tinderbox show manifest/cluster-dns-02-config
 
 Exit codes: 0 done, 1 failure, 2 a wrong command line, 130 interrupted. A command line is wrong if it has an unknown \
-verb or option, a value that cannot be, or the name of a target, file in one, node, field, object or generation that \
-does not exist. `diff` and `drift` say 0 the same, 1 different, 2 trouble; `release try` 0 can go, 1 cannot go, 2 trouble."
+verb or option, an impossible value, or the name of a target, file in one, node, field, object or generation that \
+does not exist. `diff` and `drift`: 0 the same, 1 different, 2 trouble. `release try`: 0 the cluster can move, 1 it cannot, 2 trouble."
 )]
 struct Args {
     #[command(flatten)]

@@ -186,13 +186,23 @@ pub(super) fn stderr_lines(text: &str) -> usize {
     text.split('\n').map(stderr_folded).sum()
 }
 
-#[expect(clippy::print_stderr, reason = "everything for stderr goes through here, to be escaped")]
 fn stderr_folded(text: &str) -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok().filter(|size| size.ws_col > 0);
     let shown = visible(text);
     let shown = size.map_or_else(|| shown.to_string(), |size| fold(&shown, size.ws_col.into()));
-    eprintln!("{shown}");
+    stderr(&format!("{shown}\n"));
     shown.split('\n').count()
+}
+
+/// Writes to stderr. Nobody may be reading it any more (`2>&1 | head`), which stops no build.
+pub(super) fn stderr(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes to stdout, even while `-o` keeps what is printed: for errors, whose text no file gets.
+pub(super) fn stdout_past_output(text: &str) {
+    let text = if std::io::stdout().is_terminal() { visible(text) } else { text.into() };
+    let _ = std::io::stdout().lock().write_all(text.as_bytes()); // the exit code tells too
 }
 
 /// The text with control characters escaped: what a config, an image or a program says must not move the cursor, hide

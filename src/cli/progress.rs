@@ -1,7 +1,5 @@
 //! Events for people: a live view on a terminal, problems without one, JSON lines for machines.
 
-#![expect(clippy::print_stderr, reason = "this module is the one that shows progress")]
-
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::output::{Colour, size, stderr_line, stderr_lines, stderr_paint};
+use super::output::{Colour, size, stderr, stderr_line, stderr_lines, stderr_paint};
 use crate::base::event::{Event, Events};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +147,8 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         )),
         Event::Step { phase, action, resource, name, milliseconds } => {
             let done = stderr_paint(&format!("{phase}:"), Colour::Green);
-            Some(format!("{done} {action} {resource} {name} ({milliseconds} ms)"))
+            let name = if name.is_empty() { String::new() } else { format!(" {name}") };
+            Some(format!("{done} {action} {resource}{name} ({milliseconds} ms)"))
         }
         Event::Approved { request, node, certificate } => Some(format!(
             "{} {request}: {certificate} certificate of {node}",
@@ -217,7 +216,11 @@ impl View {
 
     fn take(&mut self, event: Event) {
         match &event {
-            Event::Planned { total, .. } => self.total = *total,
+            // A verb may build several graphs, one after another.
+            Event::Planned { total, cached } => {
+                (self.total, self.cached, self.built, self.failed) = (*total, *cached, 0, 0);
+                self.running.clear();
+            }
             Event::Cached { .. } => self.cached += 1,
             Event::Started { name, .. } => self.running.push((name.clone(), Instant::now())),
             Event::Built { name, .. } => {
@@ -290,14 +293,14 @@ impl View {
             count => format!(", {count} from a cache ({})", size(self.transferred)),
         };
         let Self { built, cached, total, .. } = &self;
-        lines.push(format!("{built} built{taken}, {cached} cached of {total}{failed}"));
+        lines.push(format!("{built} built{taken}, {cached} cached, of {total}{failed}"));
         self.drawn = stderr_lines(&lines.join("\n"));
     }
 
     /// Erases the view, so that permanent lines appear above it.
     fn clear(&mut self) {
         if self.drawn > 0 {
-            eprint!("\x1b[{}A\x1b[J", self.drawn);
+            stderr(&format!("\x1b[{}A\x1b[J", self.drawn));
             self.drawn = 0;
         }
     }

@@ -18,7 +18,7 @@ use crate::engine::recipe::{Graph, NodeIndex};
 use crate::openshift::lock::{Lock, Renewed};
 use crate::openshift::workspace::{self, ClusterDir, Env, LOCK, Missing, Workspace, this_second};
 
-/// Give certificates new dates, or single ones a new key; the next build issues them
+/// Give certificates new dates, or single ones new keys; the next build issues them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox renew                              all dates from now on; every key stays

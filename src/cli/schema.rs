@@ -13,7 +13,7 @@ use crate::base::hint::near;
 use crate::openshift::config;
 use crate::openshift::workspace::Env;
 
-/// Print the JSON schema of cluster.yaml, for editors; or of what a verb prints with --json
+/// Print the JSON schema of cluster.yaml, or of what a verb prints with --json
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox schema > cluster.schema.json       with the YAML language server:

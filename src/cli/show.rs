@@ -14,6 +14,7 @@ use super::node_entries::{self, NodeEntry};
 use super::output::{self, line, size, table};
 use super::{Error, Printer, Result, complete, targets};
 use crate::base::digest::{DrvId, ObjectId};
+use crate::base::secret::MASK;
 use crate::engine::tree::{EntryKind, TreeEntry};
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
@@ -33,7 +34,7 @@ pub(super) struct Args {
     /// A derivation, `DERIVATION:PATH`, or a folder
     #[arg(add = complete::target())]
     target: Option<String>,
-    /// Say what it is for, who reads it and what breaks without it; or what decides one flag (`--etcd-servers`), field
+    /// Explain what it is for, who reads it and what breaks without it; or what decides one flag (`--etcd-servers`), field
     /// (`spec.hostNetwork`) or part (`ExecStart`, `listen api`, `names`) of it
     #[arg(long, value_name = "FLAG|FIELD|PART", num_args = 0..=1, conflicts_with = "reveal")]
     explain: Option<Option<String>>,
@@ -69,11 +70,20 @@ impl Args {
             return Ok(printer.answer(&folder, || folder.print()));
         }
         let shown = show(env, &target, self.reveal)?;
-        Ok(printer.answer(&shown, || shown.print()))
+        let code = printer.answer(&shown, || shown.print());
+        if !self.reveal && shown.has_secrets() {
+            printer.events.conclude(|_| "note: secrets are masked; `--reveal` shows them".to_owned());
+        }
+        Ok(code)
     }
 }
 
 impl Shown {
+    /// Whether the file that is shown has something that only `--reveal` shows.
+    fn has_secrets(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.content.contains(MASK))
+    }
+
     fn print(&self) {
         match &self.file {
             Some(file) => {

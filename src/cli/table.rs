@@ -1,8 +1,8 @@
 //! Tables that fit the terminal.
 //!
-//! Cells are broken between words, never inside one. The last column gives way first, then the widest of the others. A
-//! table that cannot fit even so is printed as one block per row: the first cell, and below it each other cell with its
-//! heading. Into a pipe or a file, every row is one line.
+//! Cells are broken between words, never inside one. The last column gives way first, then the widest of the others. If
+//! that is not enough, the first columns stay side by side and the other cells go below them, indented; where even that
+//! does not fit, every cell is on a line of its own. Into a pipe or a file, every row is one line.
 
 use super::output::{Colour, line, stdout_paint, terminal};
 use crate::base::text::{one_line, width, wrap};
@@ -11,13 +11,17 @@ use crate::base::text::{one_line, width, wrap};
 const GAP: usize = 2;
 /// A column is not made narrower than this if it has more to say.
 const NARROW: usize = 20;
+/// The same for the last column, which usually has sentences.
+const PROSE: usize = 36;
+/// How far cells below their row are indented.
+const INDENT: usize = 4;
 
 /// Prints rows in columns.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
     let width = terminal().map(|(columns, _)| columns);
     let lines = lines(header, rows, width);
     for (at, text) in lines.iter().enumerate() {
-        // Only a table in columns begins with its headings.
+        // Without two columns side by side there are no headings.
         let is_heading = at == 0 && header.first().is_some_and(|first| text.starts_with(first));
         line(if is_heading { stdout_paint(text, Colour::Dim) } else { text.clone() });
     }
@@ -29,10 +33,31 @@ fn lines(header: &[&str], rows: &[Vec<String>], room: Option<usize>) -> Vec<Stri
         rows.iter().map(|row| row.iter().map(|cell| one_line(cell).into_owned()).collect()).collect();
     let (rows, natural) = (&*rows, natural_widths(header, &rows));
     let Some(room) = room else { return columns(header, rows, &natural) };
-    match fitting_widths(header, rows, natural, room) {
-        Some(widths) => columns(header, rows, &widths),
-        None => blocks(header, rows, room),
+    if let Some(widths) = fitting_widths(header, rows, natural.clone(), room, PROSE) {
+        return columns(header, rows, &widths);
     }
+    // Nothing helps an id or path that is wider than the terminal.
+    let longest = rows
+        .iter()
+        .filter_map(|row| row.get(header.len() - 1))
+        .flat_map(|cell| cell.split(' '))
+        .map(width)
+        .max();
+    if longest.is_some_and(|word| word + INDENT > room) {
+        return columns(header, rows, &natural);
+    }
+    let beside = (2..header.len()).rev().find_map(|count| {
+        let widths = fitting_widths(&header[..count], rows, natural[..count].to_vec(), room, NARROW)?;
+        Some((count, widths))
+    });
+    let (count, widths) = beside.unwrap_or((1, vec![room]));
+    let mut lines = if count > 1 { columns(&header[..count], &[], &widths) } else { Vec::new() };
+    for row in rows {
+        let (beside, below) = row.split_at(count.min(row.len()));
+        lines.extend(cells(beside, &widths));
+        lines.extend(cells_below(&header[count..], below, room));
+    }
+    lines
 }
 
 /// Every column as wide as its widest cell.
@@ -50,6 +75,7 @@ fn fitting_widths(
     rows: &[Vec<String>],
     mut widths: Vec<usize>,
     room: usize,
+    least_last: usize,
 ) -> Option<Vec<usize>> {
     let longest_word = |column: usize| {
         let words = rows.iter().filter_map(|row| row.get(column)).flat_map(|cell| cell.split(' ')).map(width);
@@ -62,8 +88,9 @@ fn fitting_widths(
             None | Some(0) => return Some(widths),
             Some(excess) => excess,
         };
-        let least: Vec<usize> =
-            (0..widths.len()).map(|column| longest_word(column).max(NARROW.min(widths[column]))).collect();
+        let narrowest = |column: usize| if column == last { least_last } else { NARROW };
+        let least = |column: usize| longest_word(column).max(narrowest(column).min(widths[column]));
+        let least: Vec<usize> = (0..widths.len()).map(least).collect();
         let spare = |column: usize| widths[column].saturating_sub(least[column]);
         let widest = (0..last).filter(|column| spare(*column) > 0).max_by_key(|column| widths[*column]);
         let column = if spare(last) > 0 { last } else { widest? };
@@ -74,35 +101,37 @@ fn fitting_widths(
 /// Rows in columns below their headings.
 fn columns(header: &[&str], rows: &[Vec<String>], widths: &[usize]) -> Vec<String> {
     let heading: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
-    let mut lines = Vec::new();
-    for row in std::iter::once(&heading).chain(rows) {
-        let cells: Vec<Vec<String>> =
-            row.iter().zip(widths).map(|(cell, width)| wrap(cell, (*width).max(1))).collect();
-        for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
-            let mut text = String::new();
-            for (cell, width) in cells.iter().zip(widths) {
-                let part = cell.get(at).map_or("", String::as_str);
-                text.push_str(&format!("{part:<width$}{:GAP$}", "", width = *width));
-            }
-            lines.push(text.trim_end().to_owned());
-        }
-    }
-    lines
+    std::iter::once(&heading).chain(rows).flat_map(|row| cells(row, widths)).collect()
 }
 
-/// One block per row: the first cell, then a line for each other cell that says something.
-fn blocks(header: &[&str], rows: &[Vec<String>], room: usize) -> Vec<String> {
-    let names: Vec<String> = header.iter().map(|name| name.to_lowercase()).collect();
-    let indent = GAP + names.iter().skip(1).map(|name| width(name)).max().unwrap_or(0) + GAP;
+/// The cells of a row side by side.
+fn cells(row: &[String], widths: &[usize]) -> Vec<String> {
+    let cells: Vec<Vec<String>> =
+        row.iter().zip(widths).map(|(cell, width)| wrap(cell, (*width).max(1))).collect();
+    let line = |at: usize| {
+        let mut text = String::new();
+        for (cell, width) in cells.iter().zip(widths) {
+            let part = cell.get(at).map_or("", String::as_str);
+            text.push_str(&format!("{part:<width$}{:GAP$}", "", width = *width));
+        }
+        text.trim_end().to_owned()
+    };
+    (0..cells.iter().map(Vec::len).max().unwrap_or(0)).map(line).collect()
+}
+
+/// The cells of a row below each other, with their headings if there are several.
+fn cells_below(header: &[&str], row: &[String], room: usize) -> Vec<String> {
+    let names: Vec<String> = match header {
+        [_] => vec![String::new()],
+        _ => header.iter().map(|name| name.to_lowercase()).collect(),
+    };
+    let label =
+        names.iter().map(|name| width(name)).max().filter(|width| *width > 0).map_or(0, |width| width + GAP);
     let mut lines = Vec::new();
-    for row in rows {
-        lines.extend(wrap(row.first().map_or("", String::as_str), room));
-        for (cell, name) in row.iter().zip(&names).skip(1).filter(|(cell, _)| !cell.is_empty()) {
-            for (at, part) in wrap(cell, room.saturating_sub(indent).max(NARROW)).iter().enumerate() {
-                let name = if at == 0 { name.as_str() } else { "" };
-                let start = format!("{:GAP$}{name}", "");
-                lines.push(format!("{start:<indent$}{part}"));
-            }
+    for (cell, name) in row.iter().zip(&names).filter(|(cell, _)| !cell.is_empty()) {
+        for (at, part) in wrap(cell, room.saturating_sub(INDENT + label).max(NARROW)).iter().enumerate() {
+            let name = if at == 0 { name.as_str() } else { "" };
+            lines.push(format!("{:INDENT$}{name:<label$}{part}", ""));
         }
     }
     lines
@@ -144,17 +173,34 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_fit_is_a_block_per_row() {
+    fn what_cannot_fit_goes_below_its_row() {
+        let id = "x".repeat(40);
+        let rows = [row(&["a", "1", "one two three four five six seven eight nine"]), row(&["b", "2", &id])];
+        assert_eq!(
+            lines(&["NAME", "N", "WHAT"], &rows, Some(42)),
+            [
+                "NAME  N",
+                "a     1",
+                "    one two three four five six seven",
+                "    eight nine",
+                "b     2",
+                &format!("    {id}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn where_no_two_columns_fit_every_cell_has_a_line() {
         let id = "x".repeat(40);
         let rows = [row(&[&id, "", "one two three four five six"]), row(&["b", &id, "seven"])];
         assert_eq!(
             lines(&["ID", "FROM", "WHAT"], &rows, Some(50)),
             [
                 id.as_str(),
-                "  what  one two three four five six",
+                "    what  one two three four five six",
                 "b",
-                &format!("  from  {id}"),
-                "  what  seven"
+                &format!("    from  {id}"),
+                "    what  seven"
             ]
         );
     }

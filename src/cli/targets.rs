@@ -84,7 +84,7 @@ pub(super) fn needed(env: Env<'_>, verb: &str, accepted: &str) -> Error {
     });
     let folders = folders.map(|folders| format!("; the folders are {folders}")).unwrap_or_default();
     Error::usage(
-        format!("`{verb}` needs to know of what: {accepted}"),
+        format!("`{verb}` needs {accepted}"),
         format!("`tinderbox targets` lists all derivations{folders}"),
     )
 }

@@ -29,10 +29,11 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Compares what was built with the current generation; none if nothing was built, or there is none yet.
+    /// Compares the outputs with the current generation; none if nothing was built and nothing differs, or if there is no
+    /// generation yet.
     pub(super) fn find(workspace: &Workspace, store: &Store, outcome: &Outcome) -> Result<Option<Self>> {
         let roots = workspace.roots(store);
-        let Some(since) = roots.current()?.filter(|_| !outcome.built.is_empty()) else { return Ok(None) };
+        let Some(since) = roots.current()? else { return Ok(None) };
         let before = roots.generation(since)?.names;
         let nodes = workspace.graph.nodes();
         let now = outcome.done.iter().map(|(at, done)| (nodes[*at].name.as_str(), done.output.object));
@@ -60,7 +61,8 @@ impl Changes {
                 None => *changes.shared.entry(folder.to_owned()).or_default() += 1,
             }
         }
-        Ok(Some(changes))
+        let is_news = !outcome.built.is_empty() || !changes.nodes.is_empty() || !changes.shared.is_empty();
+        Ok(is_news.then_some(changes))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{Record, Session, Store};
 use crate::openshift::workspace::{self, Env, Missing, Workspace};
 
-/// Say why a derivation was rebuilt, or would be
+/// Explain why a derivation was rebuilt, or would be
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   tinderbox why infra/haproxy")]
@@ -37,7 +37,7 @@ impl Documented for Args {
 
 impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
-        let accepted = "a derivation (`infra/haproxy`), or a folder of them (`infra`)";
+        let accepted = "a derivation (`infra/haproxy`) or a folder of them (`infra`)";
         let target = self.target.ok_or_else(|| targets::needed(env, "why", accepted))?;
         let found = why(env, &target)?;
         Ok(printer.answer(&found, || show(&found)))

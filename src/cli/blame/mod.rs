@@ -20,7 +20,7 @@ use crate::openshift::knowledge::About;
 use crate::openshift::workspace::Env;
 use walk::BlameWalk;
 
-/// Say where a file comes from: derivation, input, image, template line and config field
+/// Show where a file comes from: derivation, input, image, template line and config field
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox blame ignition/master-0:/etc/hostname          a path on the node
@@ -123,22 +123,24 @@ struct BlameLine {
     names: Vec<String>,
 }
 
-/// Traces the origin of `NAME:PATH`.
+/// Traces the origin of `NAME:PATH`, or of the only file of `NAME`.
 fn blame(env: Env<'_>, target: &str) -> Result<Blame> {
-    let Some((name, path)) = target.split_once(':') else {
-        if target.starts_with('/') {
-            let advice = format!("name the node too: `ignition/NODE:{target}`");
+    let (name, path) = target.split_once(':').map_or((target, None), |(name, path)| (name, Some(path)));
+    if name.starts_with('/') {
+        let advice = format!("name the node too: `ignition/NODE:{target}`");
+        return Err(Error::usage(format!("`{target}` is a path, and every node has its own files"), advice));
+    }
+    let found = Artifact::find_with(env, name, path)?;
+    let leaves: Vec<&str> = found.object.listing.leaves("").map(|(path, _)| path).collect();
+    let path = match (path, leaves.as_slice()) {
+        (Some(path), _) | (None, &[path]) => path,
+        (None, _) => {
             return Err(Error::usage(
-                format!("`{target}` is a path, and every node has its own files"),
-                advice,
+                format!("`{name}` has several files"),
+                format!("name one: `{name}:PATH`; `tinderbox show {name}` lists them"),
             ));
         }
-        return Err(Error::usage(
-            format!("`{target}` names no file"),
-            format!("name one: `{target}:PATH`; `tinderbox show {target}` lists them"),
-        ));
     };
-    let found = Artifact::find_with(env, name, Some(path))?;
     let name = found.node().name.clone();
     let name = name.as_str();
     let entries = node_entries::entries(&found)?;

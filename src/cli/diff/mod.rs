@@ -13,6 +13,7 @@ use super::arguments::Jobs;
 use super::output::{self, Colour, exit_code};
 use super::{Error, Printer, Result, pager};
 use crate::base::redact::controls_terminal;
+use crate::base::text::fold;
 use crate::cli::document::{Document, Documented};
 use crate::compare::diff::Diff;
 use crate::compare::hand_over::HandOverComparison;
@@ -29,7 +30,7 @@ pub(super) fn between(env: Env<'_>, old: u64, new: u64) -> Result<Diff> {
     sides::diff(env, &Request { sides, jobs: 1, ..Request::default() })
 }
 
-/// Say what differs between two builds, configs, releases, artifacts or files, by meaning, and why
+/// Compare two builds, configs, releases, artifacts or files by meaning, and say why they differ
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox diff                               the last two generations
@@ -146,7 +147,7 @@ impl Args {
     }
 }
 
-/// Prints rows; on a terminal in colour, truncated to its width, and through a pager if they do not fit.
+/// Prints rows; on a terminal in colour, folded to its width, and through a pager if they do not fit.
 pub(super) fn show_rows(rows: &[Row], no_pager: bool) {
     let size = output::terminal();
     let text: String = rows.iter().map(|row| painted(row, size.map(|(width, _)| width)) + "\n").collect();
@@ -156,20 +157,19 @@ pub(super) fn show_rows(rows: &[Row], no_pager: bool) {
 fn painted(row: &Row, width: Option<usize>) -> String {
     // Artifact content must not control the terminal.
     let plain = |c: char| if controls_terminal(c) && c != '\t' { '\u{fffd}' } else { c };
-    let cut: String = match width {
-        Some(width) if row.text.chars().count() > width => {
-            row.text.chars().take(width.saturating_sub(1)).map(plain).chain(['…']).collect()
-        }
-        Some(_) => row.text.chars().map(plain).collect(),
+    let text = match width {
+        Some(width) => fold(&row.text.chars().map(plain).collect::<String>(), width),
         None => row.text.clone(),
     };
     let colour = match row.mark {
         Mark::Title | Mark::Place => Colour::Cyan,
-        Mark::Plain => return cut,
+        Mark::Plain => return text,
         Mark::Added => Colour::Green,
         Mark::Removed | Mark::Breaking => Colour::Red,
         Mark::Changed => Colour::Yellow,
         Mark::Dim => Colour::Dim,
     };
-    output::stdout_paint(&cut, colour)
+    // Each line on its own: a pager does not carry colours over.
+    let lines: Vec<String> = text.split('\n').map(|line| output::stdout_paint(line, colour)).collect();
+    lines.join("\n")
 }

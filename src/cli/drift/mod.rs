@@ -20,7 +20,7 @@ use crate::openshift::workspace::{Env, Missing, Workspace};
 use crate::realize::RealizeError;
 use crate::realize::api::{Client, Endpoint, endpoint_of};
 
-/// Say what differs between a live cluster and the closure that made it, by meaning; changes nothing
+/// Compare a live cluster with the closure that made it, by meaning; changes nothing
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox drift                              the cluster at `vips.api`, as its administrator

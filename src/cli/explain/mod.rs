@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::artifact::Artifact;
-use super::output::{Colour, line, lines, stdout_paint, terminal};
+use super::output::{Colour, line, stdout_paint, terminal, text};
 use super::{Error, Result};
 use crate::base::hint::{Place, Problems, near};
 use crate::base::text::wrap;
@@ -293,7 +293,7 @@ pub(super) fn show(found: &Explanation) {
         let file = if found.file.is_empty() { String::new() } else { format!(":{}", found.file) };
         line(stdout_paint(&format!("{}{file}", found.target), Colour::Green));
         show_about(&found.about);
-        found.shown.iter().for_each(|text| fact("shown by", text.clone()));
+        found.shown.iter().for_each(|shown| fact("shown by", shown.clone()));
         show_parts(&found.parts);
     }
     for one in &found.matches {
@@ -302,7 +302,7 @@ pub(super) fn show(found: &Explanation) {
             0 | 1 => line(format!("{}={value}", stdout_paint(name, Colour::Green))),
             _ => {
                 line(stdout_paint(name, Colour::Green));
-                lines(value);
+                text(&format!("{}\n", value.trim_end()));
             }
         }
         line(if comment.is_empty() {
@@ -349,10 +349,18 @@ fn show_parts(parts: &[NamedPart]) {
                 .for_each(|item| line(format!("    {item}")));
         } else {
             let first = part.value.lines().next().unwrap_or_default();
-            let more = if part.value.lines().count() > 1 { " …" } else { "" };
-            line(format!("  {name} {}{more}", first.trim()));
+            // The first line of a block or function says no more than its name.
+            let is_block = first.starts_with(char::is_whitespace) || first.starts_with(&part.name);
+            match (part.value.lines().count() > 1, is_block) {
+                (true, true) => line(format!("  {name}")),
+                (true, false) => line(format!("  {name} {} …", first.trim())),
+                (false, _) => line(format!("  {name} {}", first.trim())),
+            }
         }
-        let words = [part.comment.as_str(), meaning.as_deref().unwrap_or_default()];
+        let meaning = meaning.as_deref().unwrap_or_default();
+        let comment =
+            Some(part.comment.as_str()).filter(|comment| !meaning.starts_with(comment.trim_end_matches('.')));
+        let words = [comment.unwrap_or_default(), meaning];
         let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
         if !words.is_empty() {
             wrap(&words, widest() - 6).into_iter().for_each(|part| line(format!("      {part}")));

@@ -21,7 +21,7 @@ use crate::engine::tree::leaf;
 use crate::openshift::trust::Trust;
 use crate::openshift::workspace::{Env, Missing, Workspace};
 
-/// Print the graph of derivations, or with --trust who shows what to whom and who trusts it
+/// Print the graph of derivations; with --trust, who presents which certificate or token to whom
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox graph --format svg > graph.svg

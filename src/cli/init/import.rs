@@ -21,7 +21,7 @@ use crate::cli::output::{line, table, text};
 use crate::engine::store::Object;
 use crate::openshift::config::{self, Generated, Guess, Known, Taken};
 use crate::openshift::demo;
-use crate::openshift::install_dir::{self, Differs, Fate, Finding, InstallDir, Kept, OurObject};
+use crate::openshift::install_dir::{self, Differs, Disposition, Finding, InstallDir, Kept, OurObject};
 use crate::openshift::knowledge::{Knowledge, Release};
 use crate::openshift::patch::Identity;
 use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, Missing, StoreChoice, Workspace, seed};
@@ -283,7 +283,9 @@ fn id_files(name: &str, value: &str) -> [NewFile; 2] {
 
 /// Says which of the user's own files name the installer's infraID, which is not taken over.
 fn mentions(dir: &InstallDir, findings: &mut [Finding], infra_id: &str) {
-    for finding in findings.iter_mut().filter(|finding| matches!(finding.fate, Fate::Kept | Fate::Patch)) {
+    for finding in
+        findings.iter_mut().filter(|finding| matches!(finding.fate, Disposition::Kept | Disposition::Patch))
+    {
         let bytes = dir.manifests.get(&finding.file).map(Vec::as_slice).unwrap_or_default();
         if bytes.windows(infra_id.len()).any(|window| window == infra_id.as_bytes()) {
             finding.why += &format!("; it names the infraID {infra_id}, which `--keep-ids` keeps");
@@ -332,12 +334,18 @@ impl Imported {
         self.print_differences();
         line("\nnot taken over:");
         self.not_taken.iter().for_each(|one| line(format_args!("- {one}")));
-        let count = |fate: Fate| self.files.iter().filter(|finding| finding.fate == fate).count();
-        let counts = [Fate::Ours, Fate::Patch, Fate::Kept, Fate::PullSecret, Fate::LeftOut]
-            .map(|fate| (count(fate), word(fate)))
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"));
+        let count = |fate: Disposition| self.files.iter().filter(|finding| finding.fate == fate).count();
+        let counts = [
+            Disposition::Ours,
+            Disposition::Patch,
+            Disposition::Kept,
+            Disposition::PullSecret,
+            Disposition::LeftOut,
+        ]
+        .map(|fate| (count(fate), word(fate)))
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"));
         line(format_args!(
             "\n{}; compared with what tinderbox makes of {}, and checked again by `tinderbox build`",
             counts.collect::<Vec<_>>().join(", "),
@@ -365,12 +373,12 @@ impl Imported {
     }
 }
 
-fn word(fate: Fate) -> &'static str {
+fn word(fate: Disposition) -> &'static str {
     match fate {
-        Fate::Ours => "ours",
-        Fate::Patch => "patch",
-        Fate::Kept => "kept",
-        Fate::PullSecret => "pull secret",
-        Fate::LeftOut => "left out",
+        Disposition::Ours => "ours",
+        Disposition::Patch => "patch",
+        Disposition::Kept => "kept",
+        Disposition::PullSecret => "pull secret",
+        Disposition::LeftOut => "left out",
     }
 }

@@ -14,14 +14,14 @@ use import::{Imported, Request};
 use origin::{Origin, PULL_SECRET};
 
 use super::document::{Document, Documented};
-use super::output::{line, table};
+use super::output::{command_line, line, table};
 use super::{Error, Printer, Result};
 use crate::base::fs;
 use crate::openshift::config::{self, Example, Generated, Guess, Taken};
 use crate::openshift::hosts::LeftOut;
 use crate::openshift::workspace::{CLUSTER, Env, INSTALL_CONFIG, LOCK, SEED, seed};
 
-/// Write a commented, valid cluster directory; never overwrites
+/// Write a commented, valid cluster directory; never overwrites a file
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox init ocp4
@@ -68,7 +68,9 @@ impl Args {
         {
             let request = Request { from, release: release.as_deref(), without, keep_ids: *keep_ids };
             let done = import::import(env, directory, &request)?;
-            return Ok(printer.answer(&done, || done.print()));
+            let code = printer.answer(&done, || done.print());
+            printer.events.conclude(|_| next(env, directory));
+            return Ok(code);
         }
         if !without.is_empty() || *keep_ids {
             return Err(Error::usage(
@@ -78,8 +80,21 @@ impl Args {
         }
         let example = if self.single_node { config::SINGLE_NODE } else { config::HIGHLY_AVAILABLE };
         let done = init(env, directory, example, self.from.as_deref(), self.release.as_deref())?;
-        Ok(printer.answer(&done, || done.print()))
+        let code = printer.answer(&done, || done.print());
+        printer.events.conclude(|_| next(env, directory));
+        Ok(code)
     }
+}
+
+/// What to do with a new directory.
+fn next(env: Env<'_>, directory: &Path) -> String {
+    let build = command_line(Env { directory, ..env }, "build");
+    let width = build.len().max(CLUSTER.len());
+    format!(
+        "next:\n  {CLUSTER:<width$}  edit it, and back up {SEED}: it is the cluster's identity\n  \
+         {build:<width$}  everything a cluster boots from, in {}",
+        directory.join("result").display()
+    )
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -19,7 +19,7 @@ use crate::openshift::workspace::Env;
 use crate::realize;
 use crate::realize::NodeLog;
 
-/// Print what a node wrote to its serial console, or over SSH a log of it
+/// Print a node's serial console, or one of its logs over SSH
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox realize logs bootstrap                     its serial console
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     node: String,
     /// Which log: `console` (the default), `bootkube`, `kubelet`, `crio`, a static pod, `ignition`, `all`, or any unit
     what: Option<String>,
-    /// Keep printing what comes, until Ctrl-C
+    /// Keep printing new lines until Ctrl-C
     #[arg(short, long)]
     follow: bool,
     /// Only the last N lines

@@ -15,7 +15,7 @@ mod status;
 pub(super) use approve::now;
 
 use super::error::explain;
-use super::output::{line, table, text};
+use super::output::{line, stderr, table, text, visible};
 use super::verbs;
 use crate::openshift::workspace::Env;
 use crate::realize::api::Stage;
@@ -54,14 +54,13 @@ fn show_root_commands(commands: &[Privileged]) {
 }
 
 /// Asks the user, if stdin is a terminal.
-#[expect(clippy::print_stderr, reason = "a question is not data")]
 fn confirm(env: Env<'_>, what: &str) -> bool {
     let (mut stdin, mut answer) = (std::io::stdin().lock(), String::new());
     if !stdin.is_terminal() || !std::io::stderr().is_terminal() {
         return false;
     }
     env.events.settle();
-    eprint!("{}\nContinue? [y/N] ", super::output::visible(what));
+    stderr(&format!("{}\nContinue? [y/N] ", visible(what)));
     stdin.read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 

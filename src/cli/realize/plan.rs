@@ -11,7 +11,7 @@ use crate::cli::{Printer, Result};
 use crate::openshift::workspace::{Env, Missing, PlannedDownload, Workspace};
 use crate::realize::{Obstacle, RealizePlan, StepAction};
 
-/// Say what would be made, changed or removed on the host, and why; changes nothing
+/// Show what would be made, changed or removed on the host, and why; changes nothing
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox realize plan

@@ -14,7 +14,7 @@ use crate::realize;
 use crate::realize::approve::Member;
 use crate::realize::{Booted, RealizeStatus};
 
-/// Say what state the machines are in
+/// Show the state of the machines
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   tinderbox realize status --json")]

@@ -15,7 +15,7 @@ use crate::engine::store::{Object, StoreError};
 use crate::openshift::lock::Signatures;
 use crate::openshift::workspace::{Env, Workspace, parse_lock, read_release_image, release_named};
 
-/// Say what a release is and what is in it
+/// Show what a release is and what is in it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox release info

@@ -21,7 +21,7 @@ use crate::engine::registry::{
 use crate::openshift::lock::{LockedRelease, RELEASE};
 use crate::openshift::workspace::{Env, Workspace, access, release_named};
 
-/// Copy a release and its signatures to a registry or a layout; the copy builds with no other access
+/// Copy a release and its signatures to a registry or a layout; a build needs nothing but the copy
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,

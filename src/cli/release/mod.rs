@@ -9,7 +9,7 @@ use crate::engine::registry::{NameError, Sha256};
 use crate::openshift::lock::LockedRelease;
 
 verbs! {
-    "Look into a release, try it, or copy it";
+    "Inspect a release, try it, or copy it";
     Info(info::Args),
     Mirror(mirror::Args),
     Try(try_release::Args),

@@ -14,7 +14,7 @@ const KUBECONFIGS: &str = "kubeconfig/";
 
 /// Where a kubeconfig leads, and as whom.
 #[derive(Debug, Serialize)]
-pub(super) struct Leads {
+pub(super) struct KubeconfigTarget {
     pub(super) server: String,
     pub(super) user: String,
 }
@@ -32,7 +32,7 @@ pub(super) fn objects(name: &str, object: &Object) -> Result<Vec<String>> {
 }
 
 /// Where the kubeconfig of an output leads, if it is one.
-pub(super) fn leads(name: &str, object: &Object) -> Result<Option<Leads>> {
+pub(super) fn leads(name: &str, object: &Object) -> Result<Option<KubeconfigTarget>> {
     let is_one = |path: &str| path.ends_with("kubeconfig");
     let Some((path, _)) = object.listing.leaves("").find(|(path, _)| is_one(path)) else { return Ok(None) };
     if !name.starts_with(KUBECONFIGS) {
@@ -41,7 +41,7 @@ pub(super) fn leads(name: &str, object: &Object) -> Result<Option<Leads>> {
     let read = |document: &YamlNode| {
         let first = |list: &str| document.get(list)?.items().first();
         let server = first("clusters")?.get("cluster")?.get("server")?.text()?.to_owned();
-        Some(Leads { server, user: first("users")?.get("name")?.text()?.to_owned() })
+        Some(KubeconfigTarget { server, user: first("users")?.get("name")?.text()?.to_owned() })
     };
     Ok(documents(object, path)?.first().and_then(read))
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::certificates::{self, Decoded};
 use super::changes::{Changes, changes};
-use super::contents::{self, Leads};
+use super::contents::{self, KubeconfigTarget};
 use super::deadlines::{Deadline, deadlines};
 use super::machines::{self, Hardware};
 use crate::base::digest::{DrvId, ObjectId};
@@ -109,7 +109,7 @@ pub(super) struct Artifact {
     pub(super) objects: Vec<String>,
     /// For a kubeconfig.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) leads: Option<Leads>,
+    pub(super) leads: Option<KubeconfigTarget>,
 }
 
 /// Where a generation got an artifact from.

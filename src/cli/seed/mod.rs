@@ -26,7 +26,7 @@ pub(super) enum Verb {
 
 With an identity, the result is opened and compared before the plain file goes.")]
     Encrypt(Recipients),
-    /// Make a new seed where the old one is lost: another cluster, with other keys, certificates and names
+    /// Make a new seed if the old one is lost: a different cluster, with other keys, certificates and names
     #[command(after_help = "Example:
   tinderbox seed new --yes")]
     New(new::Args),

@@ -15,7 +15,7 @@ use crate::cli::output::{count, line, size};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::Env;
 
-/// Say how much space the store takes
+/// Show how much space the store takes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -28,9 +28,9 @@ impl Args {
         let usage = du(env)?;
         Ok(printer.answer(&usage, || {
             let Usage { store, objects, apparent, stored, downloads, downloaded } = &usage;
-            line(format!("{}\t{}", size(*stored), store.display()));
+            line(format!("{}  {}", size(*stored), store.display()));
             line(format!(
-                "{}; {} if equal files counted every time",
+                "{}; {} if equal files were stored every time",
                 count(*objects, "object"),
                 size(*apparent)
             ));

@@ -7,7 +7,7 @@ use super::open;
 use crate::base::event::Event;
 use crate::cli::arguments::{parse_age, parse_count, parse_size};
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{count, line, size};
+use crate::cli::output::{count, line, size, table};
 use crate::cli::{Printer, Result};
 use crate::engine::store::{GcOptions, GcPlan};
 use crate::openshift::workspace::Env;
@@ -73,14 +73,15 @@ fn show(plan: &GcPlan, dry_run: bool) {
     for (directory, number) in &plan.generations {
         line(format!("generation {number} of {}", directory.display()));
     }
-    for garbage in &plan.objects {
-        line(format!("{}\t{}", size(garbage.size), garbage.name));
+    if !plan.objects.is_empty() {
+        let rows = plan.objects.iter().map(|garbage| vec![size(garbage.size), garbage.name.clone()]);
+        table(&["SIZE", "OBJECT"], &rows.collect::<Vec<_>>());
     }
     if plan.blobs > 0 {
         line(format!("{} downloaded blobs", plan.blobs));
     }
     for download in &plan.downloads {
-        line(format!("{}\tdownload {}", size(download.size), download.name));
+        line(format!("{}  download {}", size(download.size), download.name));
     }
     let verb = if dry_run { "would free" } else { "freed" };
     line(format!(

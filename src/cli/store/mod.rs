@@ -14,7 +14,7 @@ use crate::engine::store::Store;
 use crate::openshift::workspace::{self, Env};
 
 verbs! {
-    "Look into the store, verify it, free space";
+    "Inspect and verify the store, and free space";
     Ls(ls::Args),
     Du(du::Args),
     Path(path::Args),

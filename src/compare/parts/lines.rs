@@ -48,7 +48,7 @@ pub(super) fn haproxy(text: &str) -> Vec<Part> {
             let named = if ["server", "timeout"].contains(first) { words.len().min(2) } else { 1 };
             parts.push(Part {
                 name: format!("{head} {}", words[..named].join(" ")),
-                value: words[1..].join(" "),
+                value: words[named..].join(" "),
                 lines: (at + 1, at + 1),
                 comment,
                 is_list: false,

@@ -77,7 +77,7 @@ pub enum StoreError {
     /// An object that a record names.
     #[error("object `{object}` is not in the store any more")]
     Collected { object: ObjectId },
-    #[error("`{prefix}` matches {} objects: {}", found.len(), some(found))]
+    #[error("`{prefix}` begins {} ids: {}", found.len(), some(found))]
     Ambiguous {
         prefix: String,
         /// The matching directories.

@@ -20,7 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::files::{InstallDir, Theirs};
+use super::files::{InstallDir, InstallerObject};
 use super::{data, key_of};
 use crate::base::hint::{Place, Problem, Problems};
 use crate::base::yaml::YamlNode;
@@ -37,7 +37,7 @@ pub(crate) struct OurObject {
 /// What became of a file or object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     /// Ours replaces it.
     Ours,
     /// The user's edit is a patch.
@@ -54,7 +54,7 @@ pub(crate) struct Finding {
     pub file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    pub fate: Fate,
+    pub fate: Disposition,
     /// The file of the cluster directory that has it now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) struct Classified {
     /// Index of the finding, the object, and what changes.
     pub patches: Vec<(usize, Identity, Vec<Edit>)>,
     /// Index of the finding, and the object.
-    pub kept: Vec<(usize, Theirs)>,
+    pub kept: Vec<(usize, InstallerObject)>,
     /// As the user edited it.
     pub pull_secret: Option<String>,
 }
@@ -109,16 +109,16 @@ pub(crate) fn classify(
     work.deleted(without);
     for path in &dir.others {
         let why = table.why_left_out(path, release).unwrap_or("it is not a manifest, so nothing applies it");
-        work.find(path, None, Fate::LeftOut, why);
+        work.find(path, None, Disposition::LeftOut, why);
     }
     for path in without {
-        work.find(path, None, Fate::LeftOut, "you said so: `--without`");
+        work.find(path, None, Disposition::LeftOut, "you said so: `--without`");
     }
     work.result
 }
 
 impl Classifier<'_> {
-    fn find(&mut self, file: &str, object: Option<&Identity>, fate: Fate, why: &str) -> usize {
+    fn find(&mut self, file: &str, object: Option<&Identity>, fate: Disposition, why: &str) -> usize {
         self.result.findings.push(Finding {
             file: file.to_owned(),
             object: object.map(|object| object.to_string().replace('`', "")),
@@ -130,7 +130,7 @@ impl Classifier<'_> {
         self.result.findings.len() - 1
     }
 
-    fn problem(&mut self, theirs: &Theirs, message: String, hint: &str) {
+    fn problem(&mut self, theirs: &InstallerObject, message: String, hint: &str) {
         let hint = format!("{hint}; or leave it out: `--without {}`", theirs.file);
         self.problems.push(Problem::new(theirs.place(), message).hint(hint));
     }
@@ -149,7 +149,7 @@ impl Classifier<'_> {
         }
     }
 
-    fn object(&mut self, theirs: &Theirs) {
+    fn object(&mut self, theirs: &InstallerObject) {
         let generated = self.dir.generated.iter().find(|one| is_same(&one.identity, &theirs.identity));
         let ours = self.ours.iter().find(|one| is_same(&one.identity, &theirs.identity));
         match (generated, ours) {
@@ -167,21 +167,21 @@ impl Classifier<'_> {
     }
 
     /// An object of the installer that we do not make.
-    fn not_ours(&mut self, theirs: &Theirs) {
+    fn not_ours(&mut self, theirs: &InstallerObject) {
         match self.table.why_missing(&key_of(&theirs.identity), self.release) {
             Some(reason) => {
-                self.find(&theirs.file, Some(&theirs.identity), Fate::LeftOut, &reason.reason);
+                self.find(&theirs.file, Some(&theirs.identity), Disposition::LeftOut, &reason.reason);
             }
             None => self.keep(theirs, "the installer's; tinderbox makes no such object"),
         }
     }
 
-    fn keep(&mut self, theirs: &Theirs, why: &str) {
-        let at = self.find(&theirs.file, Some(&theirs.identity), Fate::Kept, why);
+    fn keep(&mut self, theirs: &InstallerObject, why: &str) {
+        let at = self.find(&theirs.file, Some(&theirs.identity), Disposition::Kept, why);
         self.result.kept.push((at, theirs.clone()));
     }
 
-    fn unedited(&mut self, theirs: &Theirs, ours: &OurObject) {
+    fn unedited(&mut self, theirs: &InstallerObject, ours: &OurObject) {
         let differs = self.differences(theirs, ours);
         let unexplained = differs.iter().filter(|one| one.reason.is_none()).count();
         let why = match (differs.len(), unexplained) {
@@ -189,12 +189,12 @@ impl Classifier<'_> {
             (_, 0) => "not edited; ours differs on purpose".to_owned(),
             (_, n) => format!("not edited; ours differs in {n} {} without a known reason", fields(n)),
         };
-        let at = self.find(&theirs.file, Some(&theirs.identity), Fate::Ours, &why);
+        let at = self.find(&theirs.file, Some(&theirs.identity), Disposition::Ours, &why);
         self.result.findings[at].differs = differs;
     }
 
     /// Fields in which ours differs from theirs, without those that say the same: an empty or null field is none.
-    fn differences(&self, theirs: &Theirs, ours: &OurObject) -> Vec<Differs> {
+    fn differences(&self, theirs: &InstallerObject, ours: &OurObject) -> Vec<Differs> {
         let object = key_of(&theirs.identity);
         let edits = patch::between(&ours.document, &theirs.document);
         let edits = edits.iter().filter(|edit| !is_empty(edit.old.as_ref()) || !is_empty(edit.new.as_ref()));
@@ -207,7 +207,7 @@ impl Classifier<'_> {
     }
 
     /// The state has no copy that is surely the installer's, or none at all.
-    fn unknown(&mut self, theirs: &Theirs, ours: &OurObject) {
+    fn unknown(&mut self, theirs: &InstallerObject, ours: &OurObject) {
         let read_back = self.dir.known.contains(&theirs.file);
         let object = key_of(&theirs.identity);
         let mut edits = patch::between(&ours.document, &theirs.document);
@@ -231,14 +231,14 @@ impl Classifier<'_> {
         self.edited(theirs, ours, edits, why);
     }
 
-    fn edited(&mut self, theirs: &Theirs, ours: &OurObject, edits: Vec<Edit>, why: &str) {
+    fn edited(&mut self, theirs: &InstallerObject, ours: &OurObject, edits: Vec<Edit>, why: &str) {
         let names = &self.table.state.pull_secret;
         if key_of(&theirs.identity) == names.object {
             let text = data(&theirs.document, &names.key).and_then(|text| STANDARD.decode(text).ok());
             match text.and_then(|bytes| String::from_utf8(bytes).ok()) {
                 Some(text) => {
                     self.result.pull_secret = Some(text);
-                    self.find(&theirs.file, Some(&theirs.identity), Fate::PullSecret, why);
+                    self.find(&theirs.file, Some(&theirs.identity), Disposition::PullSecret, why);
                 }
                 None => {
                     self.problem(theirs, format!("{} has no `{}`", theirs.identity, names.key), "restore it")
@@ -259,12 +259,12 @@ impl Classifier<'_> {
                 self.find(
                     &theirs.file,
                     Some(&theirs.identity),
-                    Fate::Ours,
+                    Disposition::Ours,
                     "you edited it, and ours is so already",
                 );
             }
             Ok(_) => {
-                let at = self.find(&theirs.file, Some(&theirs.identity), Fate::Patch, why);
+                let at = self.find(&theirs.file, Some(&theirs.identity), Disposition::Patch, why);
                 self.result.patches.push((at, ours.identity.clone(), edits));
             }
             Err(fault) => {
@@ -278,7 +278,8 @@ impl Classifier<'_> {
     /// Generated manifests that the user removed.
     fn deleted(&mut self, without: &[String]) {
         let dir = self.dir;
-        let is_there = |one: &&Theirs| !dir.manifests.contains_key(&one.file) && !without.contains(&one.file);
+        let is_there =
+            |one: &&InstallerObject| !dir.manifests.contains_key(&one.file) && !without.contains(&one.file);
         for gone in dir.generated.iter().filter(is_there) {
             let is_ours = self.ours.iter().any(|one| is_same(&one.identity, &gone.identity));
             if dir.objects.iter().any(|one| is_same(&one.identity, &gone.identity)) {
@@ -287,7 +288,7 @@ impl Classifier<'_> {
             match is_ours {
                 false => {
                     let why = "you removed it, and tinderbox makes no such object";
-                    self.find(&gone.file, Some(&gone.identity), Fate::LeftOut, why);
+                    self.find(&gone.file, Some(&gone.identity), Disposition::LeftOut, why);
                 }
                 true => {
                     let message = format!("you removed {}, and tinderbox makes it", gone.identity);

@@ -27,25 +27,25 @@ pub(crate) struct InstallDir {
     /// The installer's version, as it writes it.
     pub(crate) version: Option<String>,
     /// Objects of manifests in the order of their files.
-    pub(crate) objects: Vec<Theirs>,
+    pub(crate) objects: Vec<InstallerObject>,
     /// Every file by its path: a manifest, or something else.
     pub(crate) manifests: BTreeMap<String, Vec<u8>>,
     pub(crate) others: Vec<String>,
     /// Objects that the installer generated, by file. A state that has only what it read back knows none of those.
-    pub(super) generated: Vec<Theirs>,
+    pub(super) generated: Vec<InstallerObject>,
     /// Files that the state knows, the installer's own or read back.
     pub(super) known: BTreeSet<String>,
 }
 
 /// One document of a manifest.
 #[derive(Debug, Clone)]
-pub(crate) struct Theirs {
+pub(crate) struct InstallerObject {
     pub file: String,
     pub identity: Identity,
     pub document: YamlNode,
 }
 
-impl Theirs {
+impl InstallerObject {
     pub(super) fn is_secret(&self) -> bool {
         self.identity.kind == "Secret"
     }
@@ -224,7 +224,7 @@ fn in_bootstrap(
 }
 
 /// The documents of all files. What is wrong with a file that may hold a secret is said without its text.
-fn documents(files: &BTreeMap<String, Vec<u8>>, problems: &mut Problems) -> Vec<Theirs> {
+fn documents(files: &BTreeMap<String, Vec<u8>>, problems: &mut Problems) -> Vec<InstallerObject> {
     let mut objects = Vec::new();
     for (file, bytes) in files {
         let Ok(text) = std::str::from_utf8(bytes) else {
@@ -245,7 +245,7 @@ fn documents(files: &BTreeMap<String, Vec<u8>>, problems: &mut Problems) -> Vec<
                 problems.push(Problem::new(place, "it is missing, so this is not an object"));
                 continue;
             }
-            objects.push(Theirs { file: file.clone(), identity, document });
+            objects.push(InstallerObject { file: file.clone(), identity, document });
         }
     }
     objects

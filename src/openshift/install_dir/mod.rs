@@ -15,7 +15,7 @@ mod files;
 mod state;
 mod write;
 
-pub(crate) use classify::{Differs, Fate, Finding, OurObject, classify};
+pub(crate) use classify::{Differs, Disposition, Finding, OurObject, classify};
 pub(crate) use files::InstallDir;
 pub(crate) use write::{Kept, kept_files, patch_files};
 

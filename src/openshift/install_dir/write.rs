@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::classify::{Classified, Finding};
-use super::files::{InstallDir, Theirs};
+use super::files::{InstallDir, InstallerObject};
 use crate::base::yaml;
 use crate::openshift::patch;
 
@@ -31,7 +31,7 @@ pub(crate) fn patch_files(classified: &mut Classified) -> Vec<(String, String)> 
 
 /// Manifests of the user's own, byte for byte if the whole file is kept; the findings name them.
 pub(crate) fn kept_files(dir: &InstallDir, classified: &mut Classified) -> Vec<Kept> {
-    let mut by_file: BTreeMap<String, Vec<(usize, Theirs)>> = BTreeMap::new();
+    let mut by_file: BTreeMap<String, Vec<(usize, InstallerObject)>> = BTreeMap::new();
     for (at, theirs) in &classified.kept {
         by_file.entry(theirs.file.clone()).or_default().push((*at, theirs.clone()));
     }

@@ -62,7 +62,7 @@ pub(crate) enum WorkspaceError {
     #[error("the cluster's architecture is `{asked}`, and cluster.lock pins images for `{pinned}`")]
     Architecture { asked: &'static str, pinned: String },
     /// The lock pins another image of the node OS than cluster.yaml.
-    #[error("`{field}` of cluster.yaml names `{named}`, and cluster.lock pins `{pinned}`")]
+    #[error("`{field}` of cluster.yaml names {named}, but cluster.lock pins {pinned}")]
     NodeOs { field: &'static str, named: String, pinned: String },
     /// The lock pins images of another OS stream.
     #[error(

@@ -68,8 +68,10 @@ fn node_os(cluster: &Cluster, lock: &Lock) -> Result<()> {
     for ((field, own), (_, pinned)) in own.files().into_iter().zip(pinned.images()) {
         let local = pinned.as_ref().and_then(Artifact::path);
         if own.as_deref() != local {
-            let named = own.clone().unwrap_or_else(|| "nothing".into());
-            let pinned = pinned.as_ref().map_or_else(|| "nothing".into(), |pinned| pinned.location.clone());
+            let quoted =
+                |name: Option<&str>| name.map_or_else(|| "nothing".into(), |name| format!("`{name}`"));
+            let named = quoted(own.as_deref());
+            let pinned = quoted(pinned.as_ref().map(|pinned| pinned.location.as_str()));
             return Err(WorkspaceError::NodeOs { field, named, pinned });
         }
     }

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 use time::{Duration, OffsetDateTime};
 
-use super::refusal::Rival;
+use super::refusal::CompetingRequest;
 use super::rules::{KubeletCertificate, decide, parse};
 use super::{NodeIdentity, Refusal};
 use crate::realize::api::{CertificateRequest, Stage};
@@ -60,10 +60,14 @@ impl Claim {
 
     fn against(&self, other: &Self) -> Option<Refusal> {
         let node = self.node.clone();
-        let rival = || Refusal::Rival {
+        let rival = || Refusal::CompetingRequest {
             node: node.clone(),
             key: shown(&self.key),
-            rival: Rival { request: other.request.clone(), key: shown(&other.key), stage: other.stage },
+            rival: CompetingRequest {
+                request: other.request.clone(),
+                key: shown(&other.key),
+                stage: other.stage,
+            },
         };
         match (other.stage, self.created.zip(other.created)) {
             (Stage::Denied | Stage::Failed, _) => None,

@@ -69,7 +69,7 @@ pub(crate) enum Refusal {
     #[error(
         "its key is `{key}`, but {rival}; only `tinderbox realize approve {node} --key {key}` approves this one"
     )]
-    Rival { node: String, key: String, rival: Rival },
+    CompetingRequest { node: String, key: String, rival: CompetingRequest },
     /// A kubelet gives up after a quarter of an hour, and asks with another key.
     #[error("its kubelet has given up: `{later}` asks for `{node}` a quarter of an hour later or more")]
     Abandoned { node: String, later: String },
@@ -80,13 +80,13 @@ pub(crate) enum Refusal {
 
 /// The other request for a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rival {
+pub(crate) struct CompetingRequest {
     pub request: String,
     pub key: String,
     pub stage: Stage,
 }
 
-impl fmt::Display for Rival {
+impl fmt::Display for CompetingRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { request, key, stage } = self;
         match stage {
@@ -102,7 +102,7 @@ impl Hint for Refusal {
             Self::Up { name } => {
                 Some(format!("if the machine was reinstalled, `oc delete node {name}` lets it join again"))
             }
-            Self::Rival { node, .. } => Some(format!(
+            Self::CompetingRequest { node, .. } => Some(format!(
                 "a kubelet that restarts asks with a new key: `systemctl restart kubelet` on `{node}` shows which request is \
                  its own, the one that appears then; if there is another, somebody else has the node's credential"
             )),

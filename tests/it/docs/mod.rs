@@ -100,6 +100,18 @@ fn the_tests_that_security_names_exist() {
     }
 }
 
+/// docs/contributing.md says what each table of recipes/knowledge is about.
+#[test]
+fn tables_are_complete() {
+    let text = fs::read_to_string(source("docs/contributing.md")).unwrap();
+    for entry in fs::read_dir(source("recipes/knowledge")).unwrap() {
+        let path = entry.unwrap().path();
+        let table = format!("`{}`", path.file_stem().unwrap().to_str().unwrap());
+        let is_table = path.extension().is_some_and(|end| end == "toml");
+        assert!(!is_table || text.contains(&table), "{table} is not in docs/contributing.md");
+    }
+}
+
 /// README's two commands are those that CI and the tests run.
 #[test]
 fn the_two_commands() {

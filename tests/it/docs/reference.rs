@@ -31,7 +31,11 @@ fn list(value: &Value) -> &[Value] {
 
 /// A text as a cell of a table.
 fn cell(text: &str) -> String {
-    text.trim().replace('|', "\\|").replace('\n', " ").replace('<', "&lt;")
+    let one_line = text.trim().replace('|', "\\|").replace("\n\n", ". ").replace('\n', " ");
+    let parts = one_line.split('`').enumerate();
+    // Markdown shows `<` in code as it is.
+    let parts = parts.map(|(at, part)| if at % 2 == 0 { part.replace('<', "&lt;") } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// A path or word, as code; in a table a bar would end the cell.

@@ -63,9 +63,9 @@ fn the_verdict_comes_first_at_any_width_light_and_dark() {
         "3 masters, 2 workers, 1 bootstrap node",
         "config field nodes.worker-0.ip: 192.168.126.110 → 192.168.126.120 in cluster.yaml:30",
         "re-install",
-        "6 credentials for joining end after 14 days",
-        "13 certificates end after 1 year",
-        "5 authorities end after 10 years",
+        "6 credentials for joining expire after 14 days",
+        "13 certificates expire after 1 year",
+        "5 authorities expire after 10 years",
         "tinderbox realize plan",
     ] {
         assert!(verdict.contains(said), "{said}: {verdict}");

@@ -129,7 +129,7 @@ fn blame_goes_back_to_lines_of_files() {
     ");
     insta::assert_snapshot!(ws.run(&["blame", "ignition/bootstrap"]), @"
     [stderr]
-    error: `ignition/bootstrap` names no file
+    error: `ignition/bootstrap` has several files
     hint: name one: `ignition/bootstrap:PATH`; `tinderbox show ignition/bootstrap` lists them
     [exit 2]
     ");

@@ -152,7 +152,7 @@ fn the_document_has_these_numbers() {
         [include_str!("bad.rs"), include_str!("hostile.rs")].map(|text| text.matches("\n#[test]\n").count());
     let count = tests.iter().sum::<usize>() - 1; // not this one
     let text = std::fs::read_to_string(crate::harness::source("docs/security.md")).unwrap();
-    let said = format!("{count} tests of registries that lie, drip, redirect, or want the password");
+    let said = format!("{count} tests of registries that lie, dawdle, redirect or fish for the password");
     assert!(text.replace('\n', " ").contains(&said), "{said}");
     crate::harness::tried(&said);
 }

@@ -10,20 +10,20 @@ fn verbs_without_a_target_say_what_they_accept() {
     let said = ["why", "show", "blame", "affects"].map(|verb| ws.run(&[verb])).concat();
     insta::assert_snapshot!(said, @"
     [stderr]
-    error: `why` needs to know of what: a derivation (`infra/haproxy`), or a folder of them (`infra`)
+    error: `why` needs a derivation (`infra/haproxy`) or a folder of them (`infra`)
     hint: `tinderbox targets` lists all derivations; the folders are bootstrap-config, check, hand-over, identity, ignition, ignition-id, infra, installer-key, installer-kubeconfig, installer-pki, key, kubeconfig, manifest, mco, node-tuning, operand-image, operator-image, pki, release, render, script, static-pod
     [exit 2]
     [stderr]
-    error: `show` needs to know of what: a derivation (`infra/haproxy`), a folder of them (`infra`), or a file (`cluster:manifests/cluster-dns-02-config.yml`, `ignition/master-0:/etc/hostname`)
+    error: `show` needs a derivation (`infra/haproxy`), a folder of them (`infra`), or a file (`cluster:manifests/cluster-dns-02-config.yml`, `ignition/master-0:/etc/hostname`)
     hint: `tinderbox targets` lists all derivations; the folders are bootstrap-config, check, hand-over, identity, ignition, ignition-id, infra, installer-key, installer-kubeconfig, installer-pki, key, kubeconfig, manifest, mco, node-tuning, operand-image, operator-image, pki, release, render, script, static-pod
     [exit 2]
     [stderr]
-    error: `blame` needs to know of what: a file of a derivation (`cluster:manifests/cluster-dns-02-config.yml`) or of a node (`ignition/master-0:/etc/hostname`)
+    error: `blame` needs a file of a derivation (`cluster:manifests/cluster-dns-02-config.yml`) or of a node (`ignition/master-0:/etc/hostname`)
     hint: `tinderbox targets` lists all derivations; the folders are bootstrap-config, check, hand-over, identity, ignition, ignition-id, infra, installer-key, installer-kubeconfig, installer-pki, key, kubeconfig, manifest, mco, node-tuning, operand-image, operator-image, pki, release, render, script, static-pod
     [exit 2]
     [stderr]
-    error: `affects` needs to know of what: a field of cluster.yaml (`nodes.worker-0.ip`) or of install-config.yaml (`networking.serviceNetwork`)
-    hint: shells complete them: `tinderbox completions --help`
+    error: `affects` needs a field of cluster.yaml (`nodes.worker-0.ip`) or of install-config.yaml (`networking.serviceNetwork`)
+    hint: `tinderbox completions --help` says how your shell can complete fields
     [exit 2]
     ");
 }

@@ -33,7 +33,7 @@ const MISTAKES: &[&str] = &[
     "show infra/haproxy:nothing/like/it",
     "show static-pod/kube-apiserver --explain etcd-sever",
     "show cluster:auth/kubeadmin-password --reveal",
-    "blame infra/haproxy",
+    "blame pki/etcd-ca",
     "blame /etc/hostname",
     "affects",
     "affects nodes.worker-9.ip",

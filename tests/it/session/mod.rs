@@ -321,8 +321,8 @@ fn store_listing() {
     [exit 0]
     ");
     insta::assert_snapshot!(ws.run(&["store", "du"]), @r"
-    4.2 KiB	[STORE]
-    4 objects; 4.2 KiB if equal files counted every time
+    4.2 KiB  [STORE]
+    4 objects; 4.2 KiB if equal files were stored every time
     [exit 0]
     ");
     let object = ws.json(&["show", "infra/pool"])["object"].as_str().unwrap().to_owned();

@@ -47,7 +47,7 @@ fn an_image_of_the_node_os_that_is_not_pinned() {
     ws.write("cluster.yaml", &(text + "rhcos: {iso: live.iso}\n"));
     insta::assert_snapshot!(ws.run(&["build"]), @"
     [stderr]
-    error: `rhcos.iso` of cluster.yaml names `live.iso`, and cluster.lock pins `nothing`
+    error: `rhcos.iso` of cluster.yaml names `live.iso`, but cluster.lock pins nothing
     hint: `tinderbox lock --update rhcos` pins what cluster.yaml names
     [exit 1]
     ");

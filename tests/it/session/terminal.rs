@@ -165,3 +165,20 @@ fn explain_leaves_our_options_alone() {
     assert_eq!(flag, ws.json(&["show", target, "--explain=--etcd-servers"]));
     assert_eq!(flag, ws.json(&["show", "--explain", "etcd-servers", target]));
 }
+
+/// A reader that goes away (`2>&1 | head`) stops no build, and is no reason to panic.
+#[test]
+fn nobody_reads_the_end() {
+    let ws = Workspace::example().prebuilt();
+    let closed = || std::io::pipe().unwrap().1;
+    let run = |args: &[&str]| {
+        let mut command = ws.command(args);
+        command.stdin(std::process::Stdio::null()).stdout(closed()).stderr(closed());
+        command.status().unwrap().code()
+    };
+    assert_eq!(run(&["build", "-v"]), Some(0));
+    assert!(ws.dir.join("result/images.json").exists());
+    assert_eq!(run(&["check"]), Some(0));
+    assert_eq!(run(&["build", "nonsense", "--json"]), Some(2));
+    assert_eq!(run(&["bulid"]), Some(2));
+}

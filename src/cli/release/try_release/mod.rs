@@ -23,7 +23,7 @@ use crate::openshift::workspace::{Env, Workspace, WorkspaceError, release_named}
 use questions::Trial;
 use reading::Reading;
 
-/// Say whether this cluster can go to a release, without building it there
+/// Say whether this cluster can move to a release, without building it there
 ///
 /// Compares what this cluster uses with what the release has, and asks the release's own programs whether they know the
 /// flags that they are given.
@@ -38,7 +38,7 @@ Exit codes: 0 nothing stands against it, though there may be something to look a
 pub(crate) struct Args {
     /// The release to go to
     reference: String,
-    /// Do not fetch the images of components: flags and renders are not asked
+    /// Do not fetch the images of components; flags and renders are then not checked
     #[arg(long)]
     no_programs: bool,
     /// Ask about a new cluster with this configuration, not about an update: direction and distance do not matter

@@ -160,7 +160,7 @@ fn ends(found: &Report) -> Markup {
         let inside = [el("div", &[], deadline(&one.at)), el("b", &[], title), then.into(), names(&one.names)];
         el("li", &[("class", class)], inside)
     });
-    card("What ends when", el("ol", &[("class", "timeline")], rows.collect::<Markup>()))
+    card("What expires when", el("ol", &[("class", "timeline")], rows.collect::<Markup>()))
 }
 
 /// A few names at once, more behind a word.
@@ -181,11 +181,11 @@ fn told(one: &Deadline) -> (String, &'static str) {
     match one.kind {
         DeadlineKind::Boot => (
             "Boot before this".to_owned(),
-            "A boot takes up to two hours, and the first certificate ends after that.",
+            "A boot takes up to two hours, and then the first certificate expires.",
         ),
         DeadlineKind::Joining => (
             format!(
-                "{} for joining end{}{lasted}",
+                "{} for joining expire{}{lasted}",
                 count(number, "credential"),
                 if number == 1 { "s" } else { "" }
             ),
@@ -193,15 +193,15 @@ fn told(one: &Deadline) -> (String, &'static str) {
         ),
         DeadlineKind::HandOver => (
             format!("Hand-over of {} ends", count(number, "authority")),
-            "Operators that first see them later make their own, which clients of ours do not trust.",
+            "If operators see them only later, they make their own, which our clients do not trust.",
         ),
         DeadlineKind::Certificates => (
-            format!("{} end{}{lasted}", count(number, "certificate"), if number == 1 { "s" } else { "" }),
+            format!("{} expire{}{lasted}", count(number, "certificate"), if number == 1 { "s" } else { "" }),
             "A running cluster has certificates of its own by then; admin's kubeconfig is among these.",
         ),
         DeadlineKind::Authorities => (
-            format!("{} end{}{lasted}", count(number, "authority"), if number == 1 { "s" } else { "" }),
-            "Everything that they signed ends with them.",
+            format!("{} expire{}{lasted}", count(number, "authority"), if number == 1 { "s" } else { "" }),
+            "Everything they signed expires with them.",
         ),
     }
 }
