@@ -13,7 +13,7 @@ use crate::openshift::workspace::GivenSeed;
 #[derive(Debug, Args)]
 pub(super) struct Global {
     /// The cluster directory
-    #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".", hide_default_value = true)]
+    #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".")]
     pub(super) directory: PathBuf,
     /// The store; default: the nearest `store/` above the cluster directory, else the user's data directory
     #[arg(long, value_name = "DIR", global = true, env = "TINDERBOX_STORE", hide_env_values = true)]

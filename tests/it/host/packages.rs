@@ -89,7 +89,9 @@ fn works(root: &Path) {
     for page in ["tinderbox", "tinderbox-build", "tinderbox-realize-plan"] {
         let path = root.join(format!("usr/share/man/man1/{page}.1.gz"));
         let manual = succeeds(Command::new("man").args(["--warnings", "-l"]).arg(path).env("LC_ALL", "C"));
-        assert!(manual.contains("SYNOPSIS"), "{manual}");
+        for section in ["SYNOPSIS", "EXAMPLES", "TINDERBOX_STORE"] {
+            assert!(manual.contains(section), "{manual}");
+        }
     }
     let completions = root.join("usr/share/bash-completion/completions/tinderbox");
     succeeds(Command::new("bash").arg("-n").arg(completions));
