@@ -217,12 +217,12 @@ pub(super) fn warn(
     // Those for joining end first, and nodes that have joined need none: they must not hide the end of another.
     let (ended, valid): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.ends <= now);
     if let Some(first) = ended.first() {
-        warn(format!("{} ended {}: run `tinderbox renew`", named(&ended), first.not_after));
+        warn(format!("{} expired at {}: run `tinderbox renew`", named(&ended), first.not_after));
     }
     if let Some(next) = valid.first().filter(|next| next.ends - now < SOON) {
         let left = (next.ends - now).whole_hours();
         let (name, at) = (&next.name, &next.not_after);
-        warn(format!("the certificate `{name}` ends in {left} h, at {at}: run `tinderbox renew`"));
+        warn(format!("the certificate `{name}` expires in {left} h, at {at}: run `tinderbox renew`"));
     }
     if let Some(early) = rows.iter().find(|row| row.begins > now) {
         let (name, at) = (&early.name, &early.not_before);

@@ -36,14 +36,10 @@ fn lines(header: &[&str], rows: &[Vec<String>], room: Option<usize>) -> Vec<Stri
     if let Some(widths) = fitting_widths(header, rows, natural.clone(), room, PROSE) {
         return columns(header, rows, &widths);
     }
-    // Nothing helps an id or path that is wider than the terminal.
-    let longest = rows
-        .iter()
-        .filter_map(|row| row.get(header.len() - 1))
-        .flat_map(|cell| cell.split(' '))
-        .map(width)
-        .max();
-    if longest.is_some_and(|word| word + INDENT > room) {
+    // Nothing helps an id or path that is wider than the terminal, or hardly fits beside a number.
+    let ids = rows.iter().filter_map(|row| row.get(header.len() - 1)).flat_map(|cell| cell.split(' '));
+    let longest = ids.map(width).max().unwrap_or(0);
+    if longest + INDENT > room || header.len() == 2 && natural[0] < NARROW && longest > PROSE {
         return columns(header, rows, &natural);
     }
     let beside = (2..header.len()).rev().find_map(|count| {

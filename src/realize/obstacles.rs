@@ -67,7 +67,7 @@ fn ended<'a>(
     let found = booting.filter_map(|name| nodes.iter().find(|node| node.node == name));
     let late = found.filter_map(|node| Some((&node.node, node.credential_ends.filter(|ends| *ends <= now)?)));
     late.map(|(node, ends)| {
-        let message = format!("the credential that `{node}` joins with ended {}", rfc3339(ends));
+        let message = format!("the credential that `{node}` joins with expired at {}", rfc3339(ends));
         let hint = format!("`tinderbox renew kubelet-bootstrap-{node}` issues a new one with the same key");
         obstacle("expiry", message, hint)
     })

@@ -116,7 +116,7 @@ fn an_agent_config_becomes_nodes() {
 
     not taken over:
     WHERE                         FIELD                                 WHY
-    theirs/agent-config.yaml:5    rendezvousIP                          no master is the bootstrap node too: a machine of its own runs the first control plane
+    theirs/agent-config.yaml:5    rendezvousIP                          no master doubles as the bootstrap node: a separate machine runs the first control plane
     theirs/agent-config.yaml:9    minimalISO                            every node gets a whole ISO, or network boot
     theirs/agent-config.yaml:47   hosts.1.rootDeviceHints.serialNumber  no machine is asked for its disks: name the disk with `installDevice`, best below /dev/disk/by-id
     theirs/agent-config.yaml:48   hosts.1.bmc                           tinderbox switches no machine on: boot it by hand, or with your own tools

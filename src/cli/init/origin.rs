@@ -108,7 +108,7 @@ fn origin(install_config: Option<String>, cluster: Generated, hosts: Hosts) -> O
     let others = hosts::chrony_manifests(&hosts.ntp);
     let mut left_out = hosts.left_out;
     if let Some(at) = hosts.rendezvous {
-        let reason = "no master is the bootstrap node too: a machine of its own runs the first control plane"
+        let reason = "no master doubles as the bootstrap node: a separate machine runs the first control plane"
             .to_owned();
         left_out.push(LeftOut { place: at.place, reason });
     }

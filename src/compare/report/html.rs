@@ -27,11 +27,11 @@ pub(crate) fn drift_html(drift: &Drift) -> String {
     let expected = drift
         .expected
         .iter()
-        .map(|one| vec![code(&one.object), cell(&one.fields.join(", ")), cell(&one.reason)]);
+        .map(|one| vec![code(&one.object), code(&one.fields.join(", ")), cell(&one.reason)]);
     let open = drift
         .not_compared
         .iter()
-        .map(|one| vec![code(&one.kind), cell(&one.names.join(", ")), cell(&one.why)]);
+        .map(|one| vec![code(&one.kind), code(&one.names.join(", ")), cell(&one.why)]);
     let mut below = Markup::default();
     if !drift.not_compared.is_empty() {
         let rows = table(&["Kind", "Names", "Why"], open);

@@ -189,9 +189,9 @@ fn build_warns_before_the_end() {
     };
     assert_eq!(shift(Duration::days(3)), "");
     let soon = shift(Duration::hours(20) + Duration::minutes(30));
-    assert!(soon.contains("ends in 20 h, at [TIME]: run `tinderbox renew`"), "{soon}");
+    assert!(soon.contains("expires in 20 h, at [TIME]: run `tinderbox renew`"), "{soon}");
     let late = shift(Duration::hours(-1));
-    assert!(late.contains("ended [TIME]: run `tinderbox renew`"), "{late}");
+    assert!(late.contains("expired at [TIME]: run `tinderbox renew`"), "{late}");
     assert_eq!(ws.json(&["expiry"])["expired"], true);
     ws.json(&["renew"]);
     assert!(!ws.run(&["build"]).contains("certificate `"));

@@ -33,7 +33,7 @@ function details() {
 
 function startDiff() {
   readEntries();
-  byId("main").append(summary(), details());
+  byId("main").prepend(summary(), details()); // before what the page has below
   setView(remembered("view") === "side");
   showTree();
   pageKeys();

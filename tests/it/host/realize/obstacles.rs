@@ -125,7 +125,7 @@ fn a_host_that_cannot_take_the_machines_is_told_so() {
     ws.edit("cluster.lock", epoch(), "2020-01-01T00:00:00Z");
     insta::assert_snapshot!(errors(&libvirt, &ws), @r"
     warning: operators will replace what they are handed (aggregator-client-signer, kube-control-plane-signer, csr-signer-signer, kube-apiserver-to-kubelet-signer, etcd-signer), because they adopt it only until [TIME]; run `tinderbox renew` before the boot
-    warning: the certificate `kube-proxy` and 18 more ended [TIME]: run `tinderbox renew`
+    warning: the certificate `kube-proxy` and 18 more expired at [TIME]: run `tinderbox renew`
     error: the host cannot run x86_64 machines of type `kvm`: failed to get emulator capabilities; invalid argument: the accel 'kvm' is not supported by '/usr/bin/qemu-system-x86_64' on this host
     hint: enable virtualisation in the firmware and load the kvm module; or set `libvirt.domainType: qemu` in cluster.yaml, which emulates, and is slow
     error: `[TEMP]/pool` has 0.1 GB free, and the nodes need at least 6.0 GB
