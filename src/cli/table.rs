@@ -11,10 +11,10 @@ use crate::base::text::{one_line, width, wrap};
 const GAP: usize = 2;
 /// A column is not made narrower than this if it has more to say.
 const NARROW: usize = 20;
-/// The same for the last column, which usually has sentences.
+/// The same for the last column, which usually has sentences; on narrow terminals, half of the room is enough.
 const PROSE: usize = 36;
 /// How far cells below their row are indented.
-const INDENT: usize = 4;
+const INDENT: usize = 2;
 
 /// Prints rows in columns.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
@@ -33,7 +33,7 @@ fn lines(header: &[&str], rows: &[Vec<String>], room: Option<usize>) -> Vec<Stri
         rows.iter().map(|row| row.iter().map(|cell| one_line(cell).into_owned()).collect()).collect();
     let (rows, natural) = (&*rows, natural_widths(header, &rows));
     let Some(room) = room else { return columns(header, rows, &natural) };
-    if let Some(widths) = fitting_widths(header, rows, natural.clone(), room, PROSE) {
+    if let Some(widths) = fitting_widths(header, rows, natural.clone(), room, PROSE.min(room / 2)) {
         return columns(header, rows, &widths);
     }
     // Nothing helps an id or path that is wider than the terminal, or hardly fits beside a number.
@@ -177,10 +177,10 @@ mod tests {
             [
                 "NAME  N",
                 "a     1",
-                "    one two three four five six seven",
-                "    eight nine",
+                "  one two three four five six seven eight",
+                "  nine",
                 "b     2",
-                &format!("    {id}"),
+                &format!("  {id}"),
             ]
         );
     }
@@ -193,10 +193,10 @@ mod tests {
             lines(&["ID", "FROM", "WHAT"], &rows, Some(50)),
             [
                 id.as_str(),
-                "    what  one two three four five six",
+                "  what  one two three four five six",
                 "b",
-                &format!("    from  {id}"),
-                "    what  seven"
+                &format!("  from  {id}"),
+                "  what  seven"
             ]
         );
     }

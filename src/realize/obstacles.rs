@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(said(13), [""; 0]);
         assert_eq!(
             said(15),
-            ["the credential that `worker-0` joins with ended 1970-01-15T00:00:00Z; \
+            ["the credential that `worker-0` joins with expired at 1970-01-15T00:00:00Z; \
               `tinderbox renew kubelet-bootstrap-worker-0` issues a new one with the same key"]
         );
         assert_eq!(said(30).len(), 2);

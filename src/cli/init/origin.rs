@@ -108,8 +108,9 @@ fn origin(install_config: Option<String>, cluster: Generated, hosts: Hosts) -> O
     let others = hosts::chrony_manifests(&hosts.ntp);
     let mut left_out = hosts.left_out;
     if let Some(at) = hosts.rendezvous {
-        let reason = "no master doubles as the bootstrap node: a separate machine runs the first control plane"
-            .to_owned();
+        let reason =
+            "no master doubles as the bootstrap node: a separate machine runs the first control plane"
+                .to_owned();
         left_out.push(LeftOut { place: at.place, reason });
     }
     left_out.sort_by_key(|one| (one.place.file.clone(), one.place.line));

@@ -248,7 +248,8 @@ fn bridge(inputs: &Inputs<'_>, problems: &mut Problems) {
 /// Without root, files are elsewhere, and the user's home is unknown here.
 fn session(inputs: &Inputs<'_>, problems: &mut Problems) {
     let uri = inputs.cluster.text("libvirt.uri").unwrap_or_default();
-    if uri.split('?').next().unwrap_or_default().ends_with("/session")
+    if uri.starts_with("qemu")
+        && uri.split('?').next().unwrap_or_default().ends_with("/session")
         && !inputs.cluster.wrote("libvirt.path")
     {
         let hint = "set `libvirt.path` to one that you may write to";
