@@ -219,6 +219,7 @@ impl View {
             // A verb may build several graphs, one after another.
             Event::Planned { total, cached } => {
                 (self.total, self.cached, self.built, self.failed) = (*total, *cached, 0, 0);
+                (self.substituted, self.transferred) = (0, 0);
                 self.running.clear();
             }
             Event::Cached { .. } => self.cached += 1,
