@@ -292,6 +292,7 @@ fn a_flipped_byte_does_no_harm() {
 mod long {
     /// The same for a folder: hundreds of files.
     #[test]
+    #[ignore = "tier long"]
     fn a_flipped_byte_of_many_files_does_no_harm() {
         super::flip_a_byte_of_each_file(super::SMALL);
     }
