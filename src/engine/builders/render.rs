@@ -4,9 +4,11 @@
 //! aliases, its `values` and its inputs: a file is its text, a directory a map from path to text.
 //!
 //! Additional filters: `yaml(indent)`, `json`, `quote` (a YAML scalar), `b64`; `from_yaml` (the first document of a text,
-//! scalars as texts); and for a certificate in PEM form `not_before`, `not_after` (RFC 3339) and `common_name`.
+//! scalars as texts); `reverse_name` (of an
+//! IP address, in DNS); and for a certificate in PEM form `not_before`, `not_after` (RFC 3339) and `common_name`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -138,6 +140,7 @@ fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>
     environment.add_filter("json", |value: &Jinja| to_value(value).map(|value| value.to_string()));
     environment.add_filter("quote", |text: &str| yaml::scalar(text));
     environment.add_filter("b64", |text: &str| STANDARD.encode(text));
+    environment.add_filter("reverse_name", reverse_name);
     environment.add_filter("not_before", |pem: &str| certificate(pem).map(|one| rfc3339(one.not_before())));
     environment.add_filter("not_after", |pem: &str| certificate(pem).map(|one| rfc3339(one.not_after())));
     environment.add_filter("common_name", |pem: &str| {
@@ -148,6 +151,21 @@ fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>
         environment.add_template(path, text).map_err(|error| explain(error, &[]))?;
     }
     Ok(environment)
+}
+
+/// The name under which DNS has the name of an address.
+fn reverse_name(address: &str) -> Result<String, minijinja::Error> {
+    let parsed = address.parse().map_err(|_| wrong(&format!("`{address}` is not an IP address")))?;
+    Ok(match parsed {
+        IpAddr::V4(ip) => {
+            let [a, b, c, d] = ip.octets();
+            format!("{d}.{c}.{b}.{a}.in-addr.arpa")
+        }
+        IpAddr::V6(ip) => {
+            let nibbles = ip.octets().into_iter().rev().flat_map(|byte| [byte & 0xf, byte >> 4]);
+            nibbles.map(|nibble| format!("{nibble:x}.")).collect::<String>() + "ip6.arpa"
+        }
+    })
 }
 
 /// The first certificate of a PEM text: the subject of a chain.
