@@ -13,7 +13,7 @@ use super::desired::Desired;
 use super::state::Journal;
 use super::{
     Operator, Phase, PlanStep, RealizeError, Realizer, ResourceKind, Result, SmokeCheck, StepAction,
-    firewall, load_balancer, phases, provider,
+    firewall, load_balancer, phases,
 };
 use crate::base::event::Event;
 
@@ -40,7 +40,7 @@ pub(crate) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Res
     if !plan.obstacles.is_empty() {
         return Err(RealizeError::Obstacles { obstacles: plan.obstacles });
     }
-    let destroys = |step: &&PlanStep| step.destroys && phases.contains(&Phase::of(step, desired));
+    let destroys = |step: &&PlanStep| step.destroys && phases.contains(&Phase::of(step, realizer));
     let disks: Vec<String> = plan.steps.iter().filter(destroys).map(|step| step.name.clone()).collect();
     if !disks.is_empty() && !yes {
         return Err(RealizeError::Confirm { disks });
@@ -54,6 +54,7 @@ pub(crate) fn apply(realizer: &Realizer<'_>, phases: &[Phase], yes: bool) -> Res
         journal.finished.retain(|finished| finished < phase);
         state.write(&journal)?;
         phases::run(realizer, *phase, &mut applied)?;
+        realizer.provider.remember()?;
         journal.finished.push(*phase);
         state.write(&journal)?;
     }
@@ -74,7 +75,7 @@ pub(super) fn take_all(realizer: &Realizer<'_>, phase: Phase) -> Result<Vec<Plan
         .plan()?
         .steps
         .into_iter()
-        .filter(|step| step.action != StepAction::Keep && Phase::of(step, realizer.desired) == phase)
+        .filter(|step| step.action != StepAction::Keep && Phase::of(step, realizer) == phase)
         .collect();
     // What nodes share comes first, then the nodes in parallel; removals come last.
     let is_per_node = |step: &&PlanStep| {
@@ -94,7 +95,9 @@ pub(super) fn take_all(realizer: &Realizer<'_>, phase: Phase) -> Result<Vec<Plan
 pub(super) fn take(realizer: &Realizer<'_>, phase: Phase, step: &PlanStep) -> Result<()> {
     let started = Instant::now();
     match step.action {
-        StepAction::Remove => provider::remove(realizer.provider, realizer.desired, step)?,
+        StepAction::Remove => realizer.provider.remove(step, realizer.limit)?,
+        // Nothing was done yet: the provider says what you have to do.
+        StepAction::Boot => return realizer.provider.create(step),
         _ => create(realizer, step)?,
     }
     realizer.events.emit(Event::Step {
@@ -116,11 +119,11 @@ fn create(realizer: &Realizer<'_>, step: &PlanStep) -> Result<()> {
             Err(RealizeError::needs_root("the network", realizer.plan()?))
         }
         ResourceKind::Disk if step.action == StepAction::Change => {
-            if let Some(machine) = provider::machine_of(step, desired) {
+            if let Some(machine) = realizer.machine_of(step) {
                 phases::forget_node(realizer, machine, "its machine is reinstalled")?;
             }
-            provider::create(provider, desired, step)
+            provider.create(step)
         }
-        _ => provider::create(provider, desired, step),
+        _ => provider.create(step),
     }
 }

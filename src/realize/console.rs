@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::console_filter::ConsoleFilter;
 use super::desired::DesiredMachine;
-use super::provider::{ConsoleSource, log_of};
-use super::{Realizer, Result};
+use super::provider::{Consoles, log_of, read_console};
+use super::{RealizeError, Realizer, Result};
 use crate::base::fs::{self, At as _};
 use crate::base::process::Sink;
 
@@ -25,16 +25,16 @@ pub(crate) fn stream(
     lines: Option<u64>,
     sink: Sink<'_>,
 ) -> Result<Option<u64>> {
-    let (source, name, mut filter) = (source(realizer), log_of(machine), ConsoleFilter::default());
-    if !source.files(realizer.desired)?.contains(&name) {
+    let (source, name, mut filter) = (source(realizer)?, log_of(&machine.node), ConsoleFilter::default());
+    if !source.files()?.contains(&name) {
         return Ok(None);
     }
-    let read = source.open(realizer.desired, &name, 0, |path, _| {
+    let read = read_console(&*source, &name, 0, |path, _| {
         let start = lines.map_or(Ok(0), |lines| last_lines(path, lines))?;
         read_from(path, start, &mut |chunk| pass(sink, &filter.push(chunk)))
     })?;
     let _ = pass(sink, &filter.finish()); // nothing comes after it
-    Ok(Some(read))
+    Ok(Some(read.unwrap_or(0)))
 }
 
 /// Streams what a node writes from byte `from` on, until the user cancels or the sink has seen enough.
@@ -44,16 +44,16 @@ pub(crate) fn follow(
     from: u64,
     sink: Sink<'_>,
 ) -> Result<()> {
-    let (source, name, mut filter) = (source(realizer), log_of(machine), ConsoleFilter::default());
+    let (source, name, mut filter) = (source(realizer)?, log_of(&machine.node), ConsoleFilter::default());
     let mut at = from;
     while !realizer.runner.is_cancelled() {
-        let size = source.size(realizer.desired, &name)?;
+        let size = source.size(&name)?;
         if size < at {
             at = 0; // the log was rotated, or the machine was created again
         }
         if size > at {
             let mut enough = false;
-            at += source.open(realizer.desired, &name, at, |path, start| {
+            let read = read_console(&*source, &name, at, |path, start| {
                 let end = read_from(path, start, &mut |chunk| {
                     let flow = pass(sink, &filter.push(chunk));
                     enough = flow.is_break();
@@ -61,6 +61,7 @@ pub(crate) fn follow(
                 })?;
                 Ok(end - start)
             })?;
+            at += read.unwrap_or(0);
             if enough {
                 return Ok(());
             }
@@ -70,8 +71,8 @@ pub(crate) fn follow(
     Ok(())
 }
 
-fn source<'a>(realizer: &Realizer<'a>) -> ConsoleSource<'a> {
-    ConsoleSource::Download { connection: realizer.provider, state: realizer.state }
+fn source<'a>(realizer: &Realizer<'a>) -> Result<Box<dyn Consoles + 'a>> {
+    realizer.provider.consoles(true, realizer.access).ok_or(RealizeError::NoConsoles)
 }
 
 /// Passes on what is left after filtering.

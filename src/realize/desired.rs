@@ -1,10 +1,8 @@
-//! What the closure asks for: machines with their roles, and what the provider needs to create them.
+//! What the closure asks for: machines with their roles. How they are made is the provider's.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::Result;
-use super::provider::{Domain, Infrastructure};
 use crate::base::fs;
 
 #[derive(Debug, Clone)]
@@ -14,8 +12,6 @@ pub(crate) struct Desired {
     pub cluster: String,
     /// In the order of cluster.yaml.
     pub machines: Vec<DesiredMachine>,
-    /// What the machines share on the host.
-    pub(super) infrastructure: Infrastructure,
 }
 
 #[derive(Debug, Clone)]
@@ -25,8 +21,6 @@ pub(crate) struct DesiredMachine {
     pub role: String,
     /// The object id of the Ignition config that it boots with.
     pub ignition: String,
-    /// How the provider creates it.
-    pub(super) domain: Domain,
 }
 
 /// The images of the node OS that are on this machine.
@@ -57,16 +51,6 @@ impl DesiredMachine {
 }
 
 impl Desired {
-    pub(crate) fn read(closure: &Path, nodes: &[String], images: &BootImages) -> Result<Self> {
-        let infrastructure = Infrastructure::read(closure, images)?;
-        let machines = nodes
-            .iter()
-            .map(|node| DesiredMachine::read(closure, node, images))
-            .collect::<Result<Vec<_>, _>>()?;
-        let cluster = machines.first().map(|machine| machine.domain.cluster().to_owned()).unwrap_or_default();
-        Ok(Self { closure: closure.to_owned(), cluster, machines, infrastructure })
-    }
-
     /// Whether the only node bootstraps itself: there is no bootstrap machine.
     pub(crate) fn is_in_place(&self) -> bool {
         !self.machines.iter().any(DesiredMachine::is_bootstrap)
@@ -80,6 +64,16 @@ impl Desired {
     /// Whether there is a load balancer in front of the nodes: none where they hold the VIPs themselves, or have none.
     pub(super) fn has_load_balancer(&self) -> bool {
         fs::exists(&self.haproxy_config(false)).unwrap_or(true)
+    }
+
+    /// Whether the closure opens the host's firewall: not for machines of the user's own.
+    pub(super) fn has_firewall(&self) -> bool {
+        fs::exists(&self.artifact("firewall.sh")).unwrap_or(true)
+    }
+
+    /// The machine of a node.
+    pub(super) fn machine(&self, node: &str) -> Option<&DesiredMachine> {
+        self.machines.iter().find(|machine| machine.node == node)
     }
 
     /// A file of the closure's `infra` directory.

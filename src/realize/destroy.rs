@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::load_balancer::LoadBalancer;
-use super::{Host, Privileged, Realizer, Result, firewall, privileged, provider};
+use super::{Privileged, Realizer, Result, firewall, privileged};
 use crate::base::event::Event;
 
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -22,7 +22,6 @@ pub(crate) struct Destroyed {
 pub(crate) fn destroy(realizer: &Realizer<'_>) -> Result<Destroyed> {
     let Realizer { provider, runner, desired, state, access, .. } = *realizer;
     let held = state.lock()?;
-    let inventory = Host::read(realizer)?.inventory;
     let mut names = Vec::new();
     let mut removed = |kind: &str, name: &str| {
         names.push((kind.to_owned(), name.to_owned()));
@@ -34,7 +33,7 @@ pub(crate) fn destroy(realizer: &Realizer<'_>) -> Result<Destroyed> {
             milliseconds: 0,
         });
     };
-    let left = provider::destroy_machines(provider, desired, &inventory, &mut removed)?;
+    let left = provider.destroy_machines(&mut removed)?;
     let mut others = Vec::new();
     for load_balancer in LoadBalancer::find_all(state)? {
         match load_balancer.stop(runner)? {
@@ -42,12 +41,12 @@ pub(crate) fn destroy(realizer: &Realizer<'_>) -> Result<Destroyed> {
             false => others.push(load_balancer.pid()),
         }
     }
-    if access.root && access.local && firewall::missing(runner, desired).is_some() {
+    if access.root && access.local && desired.has_firewall() && firewall::missing(runner, desired).is_some() {
         firewall::run(runner, desired, "close")?;
     }
-    let network = provider::destroy_network(provider, desired, &inventory, &mut removed)?;
+    let network = provider.destroy_network(&mut removed)?;
     let privileged = match !names.is_empty() || network || !others.is_empty() {
-        true => privileged::to_destroy(desired, &others, network, access),
+        true => privileged::to_destroy(realizer, &others, network),
         false => Vec::new(),
     };
     drop(held);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::obstacles::Obstacle;
 use super::phases::SmokeCheck;
+use super::preflight::PreflightCheck;
 use super::ssh::SshError;
 use super::{Phase, ProviderError, RealizePlan};
 use crate::base::fs;
@@ -51,6 +52,10 @@ pub(crate) enum RealizeError {
         /// For the user to run.
         commands: Vec<String>,
     },
+    #[error("a boot would fail:\n  {}", lines(checks))]
+    Preflight { checks: Vec<PreflightCheck> },
+    #[error("the consoles of your own machines are yours: nothing here can read them")]
+    NoConsoles,
     #[error("the load balancer cannot be changed: {message}")]
     LoadBalancer { message: String },
     #[error("`firewall.sh {verb}` failed: {message}")]
@@ -96,6 +101,12 @@ pub(super) fn minutes(limit: Duration) -> String {
     }
 }
 
+/// What the answers were, one a line.
+fn lines(checks: &[PreflightCheck]) -> String {
+    let line = |check: &PreflightCheck| format!("{} {}: {}", check.area.as_str(), check.name, check.detail);
+    checks.iter().map(line).collect::<Vec<_>>().join("\n  ")
+}
+
 /// The failed checks in one line.
 fn failed(checks: &[SmokeCheck]) -> String {
     let failed = checks.iter().filter(|check| !check.passed);
@@ -135,6 +146,12 @@ impl Hint for RealizeError {
             Self::NotRemovable { hint, .. } => hint.clone(),
             Self::Undrained { .. } => {
                 "run it again to continue, with a longer `--timeout`; `oc get poddisruptionbudgets -A` shows what blocks an eviction".into()
+            }
+            Self::Preflight { .. } => {
+                "`tinderbox realize preflight` asks again, and says how to mend each; `--skip-preflight` boots all the same".into()
+            }
+            Self::NoConsoles => {
+                "look at the machine's screen or its BMC; over SSH, `tinderbox realize logs NODE bootkube`, `kubelet` or `all`".into()
             }
             Self::Busy { .. } => "wait until it has finished".into(),
             Self::NeedsRoot { commands, .. } => {

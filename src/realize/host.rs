@@ -7,9 +7,8 @@ use super::provider::Inventory;
 use super::{Realizer, Result, firewall, ports};
 use crate::base::fs;
 
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Host {
-    pub(super) inventory: Inventory,
+pub(crate) struct Host<'a> {
+    pub(super) inventory: Box<dyn Inventory + 'a>,
     /// Firewall rules that are missing; none if we may not ask.
     pub(super) closed: Option<Vec<String>>,
     /// The load balancer, if it runs here.
@@ -18,8 +17,8 @@ pub(crate) struct Host {
     pub(super) taken: Vec<SocketAddr>,
 }
 
-impl Host {
-    pub(super) fn read(realizer: &Realizer<'_>) -> Result<Self> {
+impl<'a> Host<'a> {
+    pub(super) fn read(realizer: &Realizer<'a>) -> Result<Self> {
         let Realizer { provider, runner, desired, state, access, .. } = *realizer;
         let load_balancer = if access.local { LoadBalancer::find(state)? } else { None };
         let taken = match load_balancer.is_none() && access.may_listen() && desired.has_load_balancer() {
@@ -30,8 +29,8 @@ impl Host {
             false => Vec::new(),
         };
         Ok(Self {
-            inventory: Inventory::read(provider, desired)?,
-            closed: match access.root && access.local {
+            inventory: provider.inventory()?,
+            closed: match access.root && access.local && desired.has_firewall() {
                 true => firewall::missing(runner, desired),
                 false => None,
             },

@@ -8,13 +8,18 @@
 //! | `plan`, `obstacles`, `privileged` | the difference as steps with reasons; what prevents them; what needs root |
 //! | `phase`, `apply`, `phases` | steps taken phase by phase, and what each phase waits for |
 //! | `wait` | the one wait loop: deadline, poll interval, cancellation, last seen state |
+//! | [`preflight`] | DNS, load balancer, registry and time servers, asked before anything boots |
 //! | `destroy`, `remove`, `status`, `gather` | the other verbs |
 //! | [`ssh`], [`logs`], [`console`], [`console_filter`] | a node over SSH, its logs, its serial console without secrets |
 //! | [`booted`] | what a node booted with, according to its console |
 //! | [`api`], `cluster`, [`approve`] | the cluster's API, its objects, and certificates for our own kubelets |
 //! | `state` | what is kept beside the cluster's files |
 //! | `load_balancer`, `ports`, `firewall` | HAProxy, the ports that it needs, and the closure's firewall script |
-//! | `libvirt` | the provider of machines: the only module that knows libvirt (tested) |
+//! | [`provider`] | what creates machines: the trait |
+//! | `libvirt` | libvirt as a provider: the only module that knows it (tested) |
+//! | [`external`] | machines of the user's own as one |
+//! | `needs` | what the user's DNS and load balancer must have |
+//! | `live` | what a machine meets that joins a running cluster |
 //!
 //! Phases, in order: host, media, bootstrap, control-plane, pivot, workers, convergence, verify. A single node that bootstraps itself
 //! has neither bootstrap nor pivot. `phases/mod.rs` has a table
@@ -22,10 +27,9 @@
 //!
 //! # What creates machines
 //!
-//! `libvirt` does, and the rest knows it as `provider`: plain types and functions, listed at the end of `libvirt/mod.rs`. It
-//! reads the definitions of the closure, takes inventory, plans and takes the steps for networks, disks and machines, and
-//! answers questions about one machine (state, addresses, console, ssh). Machines that users boot themselves (`external`)
-//! would be a second module beside it, and `provider` the choice between the two.
+//! A [`provider::Provider`] does: `libvirt`, or [`external`] where the user has the machines. It takes inventory, plans and takes the steps
+//! for machines and what they share, and answers questions about one machine (state, addresses, console, ssh). Phases, approval,
+//! convergence and verification know no more of it than that trait.
 //!
 //! Invariants: what is ours on the host is recognised by a UUID that comes from the seed, and nothing else is ever changed.
 //! Every step can be repeated, so that a run continues from wherever the last one was interrupted.
@@ -40,26 +44,29 @@ pub(crate) mod console_filter;
 pub(crate) mod desired;
 mod destroy;
 mod error;
+pub(crate) mod external;
 mod firewall;
 mod gather;
 mod host;
 mod libvirt;
+mod live;
 mod load_balancer;
 pub(crate) mod logs;
+mod needs;
 mod obstacles;
 mod phase;
 mod phases;
 mod plan;
 mod ports;
+pub(crate) mod preflight;
 mod privileged;
+pub(crate) mod provider;
 mod realizer;
 mod remove;
 pub(crate) mod ssh;
 mod state;
 mod status;
 mod wait;
-
-use libvirt as provider;
 
 pub(crate) use apply::{Applied, apply};
 pub(crate) use booted::Booted;
@@ -69,8 +76,9 @@ pub(crate) use destroy::{Destroyed, destroy};
 pub(crate) use error::{RealizeError, Result};
 pub(crate) use gather::{GatherRequest, Gathered, gather};
 pub(crate) use host::Host;
-pub(crate) use libvirt::{Connection, LibvirtError as ProviderError};
+pub(crate) use libvirt::{Definitions, Libvirt, LibvirtError as ProviderError};
 pub(crate) use logs::NodeLog;
+pub(crate) use needs::Need;
 pub(crate) use obstacles::Obstacle;
 pub(crate) use phase::Phase;
 pub(crate) use phases::SmokeCheck;

@@ -6,13 +6,13 @@ use time::OffsetDateTime;
 
 use super::approve::NodeIdentity;
 use super::desired::DesiredMachine;
-use super::{Host, RealizePlan, Realizer, ResourceKind, provider};
+use super::{Host, RealizePlan, Realizer, ResourceKind};
 use crate::base::time::rfc3339;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Obstacle {
-    /// `foreign`, `kvm`, `emulator`, `firmware`, `image`, `address`, `space`, `expiry`, `program`, `port` or `quorum`.
+    /// `foreign`, `kvm`, `emulator`, `firmware`, `image`, `address`, `space`, `expiry`, `program`, `port`, `quorum`, `authority` or `rendered`.
     pub kind: &'static str,
     pub message: String,
     pub hint: String,
@@ -29,8 +29,8 @@ pub(super) fn obstacle(kind: &'static str, message: String, hint: impl Into<Stri
     Obstacle { kind, message, hint: hint.into() }
 }
 
-pub(super) fn find(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Vec<Obstacle> {
-    let mut all = provider::obstacles(realizer.desired, &host.inventory, plan, realizer.no_image);
+pub(super) fn find(realizer: &Realizer<'_>, host: &Host<'_>, plan: &RealizePlan) -> Vec<Obstacle> {
+    let mut all = host.inventory.obstacles(plan, realizer.no_image);
     all.extend(expiry(realizer, host, plan));
     all.extend(credentials(realizer, host, plan));
     all.extend(programs(realizer, plan));
@@ -40,9 +40,9 @@ pub(super) fn find(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> 
 }
 
 /// Certificates that expire before a boot can finish.
-fn expiry(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Option<Obstacle> {
+fn expiry(realizer: &Realizer<'_>, host: &Host<'_>, plan: &RealizePlan) -> Option<Obstacle> {
     let until = realizer.expired?;
-    let boots = |machine: &DesiredMachine| provider::replaces_disk(machine, &host.inventory);
+    let boots = |machine: &DesiredMachine| host.inventory.boots_anew(machine);
     (realizer.desired.machines.iter().any(boots) && !plan.pivoted).then(|| {
         let message =
             format!("the first certificate expires before a boot can finish: this set boots until {until}");
@@ -51,10 +51,10 @@ fn expiry(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Option<Ob
 }
 
 /// Machines that join a running cluster with a credential that has ended. Before the pivot, [`expiry`] says so.
-fn credentials(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Vec<Obstacle> {
+fn credentials(realizer: &Realizer<'_>, host: &Host<'_>, plan: &RealizePlan) -> Vec<Obstacle> {
     let Some(cluster) = realizer.cluster.filter(|_| plan.pivoted) else { return Vec::new() };
     let machines = realizer.desired.machines.iter();
-    let booting = machines.filter(|machine| provider::replaces_disk(machine, &host.inventory));
+    let booting = machines.filter(|machine| host.inventory.boots_anew(machine));
     ended(&cluster.nodes, booting.map(|machine| machine.node.as_str()), (cluster.now)())
 }
 
@@ -86,7 +86,7 @@ fn programs(realizer: &Realizer<'_>, plan: &RealizePlan) -> Option<Obstacle> {
 }
 
 /// Ports that the load balancer needs, and other programs use.
-fn ports(host: &Host) -> Option<Obstacle> {
+fn ports(host: &Host<'_>) -> Option<Obstacle> {
     let taken: Vec<String> = host.taken.iter().map(ToString::to_string).collect();
     (!taken.is_empty()).then(|| {
         let message = format!("the load balancer cannot listen on {}: other programs do", taken.join(", "));
@@ -95,10 +95,10 @@ fn ports(host: &Host) -> Option<Obstacle> {
 }
 
 /// Masters that would be reinstalled while etcd cannot do without them.
-fn quorum(realizer: &Realizer<'_>, host: &Host, plan: &RealizePlan) -> Option<Obstacle> {
+fn quorum(realizer: &Realizer<'_>, host: &Host<'_>, plan: &RealizePlan) -> Option<Obstacle> {
     let masters = realizer.desired.machines.iter().filter(|one| one.is_master());
     let (lost, kept): (Vec<&DesiredMachine>, Vec<&DesiredMachine>) =
-        masters.partition(|one| provider::replaces_disk(one, &host.inventory));
+        masters.partition(|one| host.inventory.boots_anew(one));
     let masters = lost.len() + kept.len();
     (plan.pivoted && kept.len() <= masters / 2).then(|| {
         let names: Vec<&str> = lost.iter().map(|machine| machine.node.as_str()).collect();

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Realizer;
 use super::desired::{Desired, DesiredMachine};
 use super::plan::{PlanStep, ResourceKind, StepAction};
-use super::provider;
 
 /// A phase, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize)]
@@ -64,8 +64,8 @@ impl Phase {
     }
 
     /// The phase that a step belongs to. The pivot removes the bootstrap machine.
-    pub(super) fn of(step: &PlanStep, desired: &Desired) -> Self {
-        let machine = provider::machine_of(step, desired);
+    pub(super) fn of(step: &PlanStep, realizer: &Realizer<'_>) -> Self {
+        let machine = realizer.machine_of(step);
         match step.resource {
             ResourceKind::Network
             | ResourceKind::Pool

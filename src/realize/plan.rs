@@ -7,9 +7,11 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::external::Boot;
+use super::needs::Need;
 use super::obstacles::{self, Obstacle};
 use super::privileged::{self, Privileged};
-use super::{Host, Realizer, provider};
+use super::{Host, Realizer, live, needs};
 use crate::openshift::workspace::PlannedDownload;
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -20,11 +22,20 @@ pub(crate) struct RealizePlan {
     pub pivoted: bool,
     /// All steps, including those that change nothing.
     pub steps: Vec<PlanStep>,
+    /// What you have to boot, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub boots: Vec<Boot>,
+    /// What your DNS and your load balancer must have before that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
     /// Commands that need root.
     pub privileged: Vec<Privileged>,
     /// What `apply` downloads first, if it may.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub downloads: Vec<PlannedDownload>,
+    /// What is worth knowing, and prevents nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// While there is an obstacle, nothing is changed.
     pub obstacles: Vec<Obstacle>,
 }
@@ -51,6 +62,8 @@ pub(crate) enum StepAction {
     Keep,
     /// It is ours, and no longer needed.
     Remove,
+    /// You boot it.
+    Boot,
 }
 
 impl StepAction {
@@ -60,6 +73,7 @@ impl StepAction {
             Self::Change => "change",
             Self::Keep => "keep",
             Self::Remove => "remove",
+            Self::Boot => "boot",
         }
     }
 
@@ -107,20 +121,29 @@ impl ResourceKind {
 }
 
 impl RealizePlan {
-    pub(super) fn new(realizer: &Realizer<'_>, host: &Host) -> Self {
-        let Realizer { desired, state, access, .. } = *realizer;
+    pub(super) fn new(realizer: &Realizer<'_>, host: &Host<'_>) -> Self {
+        let Realizer { desired, access, .. } = *realizer;
         let (inventory, pivoted) = (&host.inventory, is_pivoted(realizer, host));
-        let mut steps = provider::plan_shared(desired, inventory).to_vec();
+        let mut steps = inventory.plan_shared();
         steps.extend(firewall(host));
         let balanced = access.local && desired.has_load_balancer();
         steps.extend(balanced.then(|| load_balancer(&desired.haproxy_config(pivoted), host)));
-        steps.extend(provider::plan_machines(desired, inventory, pivoted));
+        steps.extend(inventory.plan_machines(pivoted));
         let running = host.load_balancer.as_ref();
-        let privileged = privileged::to_apply(desired, &steps, pivoted, running, state, access);
+        let privileged = privileged::to_apply(realizer, &steps, pivoted, running);
         let (uri, closure) = (realizer.provider.uri().to_owned(), desired.closure.display().to_string());
+        let boots = inventory.boots(pivoted);
+        let needs = if boots.is_empty() { Vec::new() } else { needs::of(realizer, pivoted) };
+        let (downloads, notes, obstacles) = (Vec::new(), Vec::new(), Vec::new());
         let mut plan =
-            Self { uri, closure, pivoted, steps, privileged, downloads: Vec::new(), obstacles: Vec::new() };
+            Self { uri, closure, pivoted, steps, boots, needs, privileged, downloads, notes, obstacles };
         plan.obstacles = obstacles::find(realizer, host, &plan);
+        let live::Findings { obstacles, notes } = live::compare(realizer, host, &plan);
+        plan.obstacles.extend(obstacles);
+        plan.notes = notes;
+        if !plan.boots.is_empty() {
+            plan.notes.extend_from_slice(realizer.alternatives);
+        }
         plan
     }
 
@@ -144,7 +167,7 @@ impl PlanStep {
 }
 
 /// The firewall's rules, if we may look at them.
-fn firewall(host: &Host) -> Option<PlanStep> {
+fn firewall(host: &Host<'_>) -> Option<PlanStep> {
     let closed = host.closed.as_ref()?;
     let action = if closed.is_empty() { StepAction::Keep } else { StepAction::Create };
     let why = (!closed.is_empty())
@@ -153,7 +176,7 @@ fn firewall(host: &Host) -> Option<PlanStep> {
 }
 
 /// The load balancer on this machine.
-fn load_balancer(config: &Path, host: &Host) -> PlanStep {
+fn load_balancer(config: &Path, host: &Host<'_>) -> PlanStep {
     let (action, why) = match &host.load_balancer {
         None => (StepAction::Create, Some("it is not running")),
         Some(running) if running.uses(config) => (StepAction::Keep, None),
@@ -163,8 +186,7 @@ fn load_balancer(config: &Path, host: &Host) -> PlanStep {
 }
 
 /// Whether the masters run the control plane: it moved there once, and not all of them are reinstalled.
-fn is_pivoted(realizer: &Realizer<'_>, host: &Host) -> bool {
+fn is_pivoted(realizer: &Realizer<'_>, host: &Host<'_>) -> bool {
     let mut masters = realizer.desired.machines.iter().filter(|machine| machine.is_master());
-    host.inventory.is_pivot_recorded()
-        && masters.any(|master| !provider::replaces_disk(master, &host.inventory))
+    host.inventory.is_pivot_recorded() && masters.any(|master| !host.inventory.boots_anew(master))
 }

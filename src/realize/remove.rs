@@ -18,7 +18,7 @@ use super::cluster::{CONFIG_MAPS, get_or_null};
 use super::desired::DesiredMachine;
 use super::error::minutes;
 use super::wait::{Poll, Wait, WaitError};
-use super::{ClusterAccess, Host, Phase, PlanStep, RealizeError, Realizer, Result, apply, phases, provider};
+use super::{ClusterAccess, Host, Phase, PlanStep, RealizeError, Realizer, Result, apply, phases};
 use crate::base::event::Event;
 use crate::base::process::ProcessError;
 
@@ -129,7 +129,7 @@ fn plan(
 ) -> Result<Removal> {
     let ready = client.nodes()?.iter().find(|node| node.name == name).map(|node| node.ready);
     let pods = if ready.is_some() { evictable(client.pods_on(name)?) } else { Vec::new() };
-    let steps = provider::removal_of(machine, &Host::read(realizer)?.inventory);
+    let steps = Host::read(realizer)?.inventory.removal_of(machine);
     Ok(Removal { ready, pods, steps })
 }
 

@@ -5,6 +5,7 @@
 //! ├── .gitignore
 //! ├── lock                          held while the host is changed
 //! ├── journal.json                  the closure, and which phases were finished with it
+//! ├── machines.json                 of machines of the user's own: what each joined with
 //! ├── known_hosts                   host keys of the nodes
 //! └── haproxy.pid
 //! ```
@@ -49,6 +50,11 @@ impl StateDir {
 
     pub(super) fn known_hosts(&self) -> PathBuf {
         self.dir.join("known_hosts")
+    }
+
+    /// What is kept about machines of the user's own.
+    pub(super) fn machines(&self) -> PathBuf {
+        self.dir.join("machines.json")
     }
 
     /// A fresh name for a temporary file.

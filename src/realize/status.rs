@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::approve::Member;
 use super::booted::{Booted, Expected};
 use super::desired::DesiredMachine;
-use super::provider::{ConsoleSource, MachineState, Neighbours, log_of};
+use super::provider::{MachineState, log_of, read_console};
 use super::{Host, Operator, Phase, RealizeError, Realizer, Result};
 use crate::base::fs;
 
@@ -24,8 +24,8 @@ pub(crate) struct RealizeStatus {
     pub realized: Option<String>,
     /// The phases that were finished with it.
     pub finished: Vec<Phase>,
-    /// Whether the network is active.
-    pub network: bool,
+    /// Whether the network is active; none if the network is yours.
+    pub network: Option<bool>,
     /// The configuration of the load balancer, if it runs.
     pub balancer: Option<String>,
     /// In the order of cluster.yaml.
@@ -78,18 +78,15 @@ pub(crate) fn status(realizer: &Realizer<'_>) -> Result<RealizeStatus> {
     let journal = state.journal()?;
     let closure = desired.closure.display().to_string();
     let (cluster, servers) = (cluster_status(realizer, &host), api_servers(realizer, &host));
-    let neighbours = Neighbours::read(provider);
-    let console = ConsoleSource::Download { connection: provider, state };
     let machines = desired.machines.iter().map(|machine| {
-        let MachineState { state, addresses, created_with } =
-            MachineState::read(provider, machine, &host.inventory, neighbours.as_ref())?;
+        let MachineState { name, state, addresses, created_with } = host.inventory.state_of(machine)?;
         let booted = match created_with.is_some() && host.inventory.has_console(machine) {
-            true => booted(realizer, console, machine)?,
+            true => booted(realizer, machine)?,
             false => None,
         };
         Ok(MachineStatus {
             node: machine.node.clone(),
-            name: machine.domain.name().to_owned(),
+            name,
             state,
             addresses,
             ignition: machine.ignition.clone(),
@@ -103,7 +100,7 @@ pub(crate) fn status(realizer: &Realizer<'_>) -> Result<RealizeStatus> {
         uri: provider.uri().to_owned(),
         realized: journal.as_ref().map(|last| last.closure.clone()).filter(|last| *last != closure),
         finished: journal.map(|last| last.finished).unwrap_or_default(),
-        network: host.inventory.is_network_active(desired),
+        network: host.inventory.is_network_active(),
         balancer: host.load_balancer.as_ref().map(|running| running.config.display().to_string()),
         machines: machines.collect::<Result<_>>()?,
         closure,
@@ -113,13 +110,13 @@ pub(crate) fn status(realizer: &Realizer<'_>) -> Result<RealizeStatus> {
 }
 
 /// What the cluster says, if it can be reached.
-fn cluster_status(realizer: &Realizer<'_>, host: &Host) -> ClusterStatus {
+fn cluster_status(realizer: &Realizer<'_>, host: &Host<'_>) -> ClusterStatus {
     let server = realizer.cluster.map(|cluster| cluster.api.to_string()).unwrap_or_default();
     let not_ready = |seen: &str| ClusterStatus {
         api: ApiStatus { server: server.clone(), ready: false, seen: seen.to_owned() },
         ..ClusterStatus::default()
     };
-    let is_connected = host.inventory.is_network_active(realizer.desired);
+    let is_connected = host.inventory.is_network_active() != Some(false);
     match realizer.cluster {
         // The VIP is in our network: without it, another machine may have the address.
         _ if realizer.access.local && !is_connected => not_ready("the network is not active"),
@@ -135,8 +132,10 @@ fn cluster_status(realizer: &Realizer<'_>, host: &Host) -> ClusterStatus {
 }
 
 /// Whether the API server of each running machine answers, for those that may have one. All are asked at once.
-fn api_servers<'a>(realizer: &Realizer<'a>, host: &Host) -> BTreeMap<&'a str, bool> {
-    let Some(cluster) = realizer.cluster.filter(|_| realizer.access.local) else { return BTreeMap::new() };
+fn api_servers<'a>(realizer: &Realizer<'a>, host: &Host<'_>) -> BTreeMap<&'a str, bool> {
+    let Some(cluster) = realizer.cluster.filter(|_| realizer.access.reaches_nodes()) else {
+        return BTreeMap::new();
+    };
     let may_have_one = |machine: &&DesiredMachine| machine.is_bootstrap() || machine.is_master();
     let machines = realizer.desired.machines.iter().filter(may_have_one);
     let cancel = realizer.runner.cancel;
@@ -150,17 +149,14 @@ fn api_servers<'a>(realizer: &Realizer<'a>, host: &Host) -> BTreeMap<&'a str, bo
 }
 
 /// What a node booted with, according to its console.
-fn booted(
-    realizer: &Realizer<'_>,
-    console: ConsoleSource<'_>,
-    machine: &DesiredMachine,
-) -> Result<Option<Booted>> {
-    let (desired, name) = (realizer.desired, log_of(machine));
-    let from = console.size(desired, &name)?.saturating_sub(TAIL);
+fn booted(realizer: &Realizer<'_>, machine: &DesiredMachine) -> Result<Option<Booted>> {
+    let (desired, name) = (realizer.desired, log_of(&machine.node));
+    let Some(console) = realizer.provider.consoles(true, realizer.access) else { return Ok(None) };
+    let from = console.size(&name)?.saturating_sub(TAIL);
     // An unreadable or rotated log says nothing; the rest of the status is still worth reporting.
-    let log = match console.open(desired, &name, from, |path, _| Ok(fs::read(path)?)) {
+    let log = match read_console(&*console, &name, from, |path, _| Ok(fs::read(path)?)) {
         Err(RealizeError::Provider(error)) if error.is_refusal() => return Ok(None),
-        log => log?,
+        log => log?.unwrap_or_default(),
     };
     let config = desired.closure.join("ignition").join(format!("{}.ign", machine.node));
     Ok(Booted::read(&log, &Expected::of(&fs::read_text(&config)?)))

@@ -35,6 +35,8 @@ Phases, in order:
   convergence    every operator is available, not progressing and not degraded
   verify         nodes, operators, etcd; a workload and its route; the console
 A single node that bootstraps itself has neither bootstrap nor pivot: control-plane waits for its API, and until operators have taken over.
+With `machines: external`, host is a preflight, and every phase says what you have to boot, from what, and waits for it; pivot says when to \
+take the bootstrap machine out of your load balancer and to switch it off.
 A disk is lost, and the image of the node OS downloaded, only with `--yes` or after a question on the terminal. Every wait has a limit; after that it says what was seen last, and where to look next.")]
 pub(crate) struct Args {
     /// The last phase to go through
@@ -52,6 +54,9 @@ pub(crate) struct Args {
     /// The time limit of each wait: 90s, 30m, 2h [default: 40m to 90m, by phase]
     #[arg(long, value_name = "TIME", value_parser = parse_age)]
     timeout: Option<Duration>,
+    /// Do not ask DNS, load balancer, registry and time servers before your own machines boot
+    #[arg(long)]
+    skip_preflight: bool,
     #[command(flatten)]
     jobs: Jobs,
 }
@@ -96,7 +101,8 @@ impl Args {
     fn apply(&self, env: Env<'_>, phases: &[Phase], yes: bool) -> Result<WithLogin<Applied>> {
         with_workspace(env, self.jobs.count(), |realizer, workspace| {
             let cluster = realizer.cluster.filter(|_| !self.no_wait);
-            let realizer = Realizer { cluster, limit: self.timeout, ..realizer };
+            let questions = realizer.questions.filter(|_| !self.skip_preflight);
+            let realizer = Realizer { cluster, questions, limit: self.timeout, ..realizer };
             let result = realize::apply(&realizer, phases, yes)?;
             Ok(WithLogin { login: Login::new(env, workspace, &result.closure), result })
         })

@@ -7,6 +7,7 @@ mod gather;
 mod login;
 mod logs;
 mod plan;
+mod preflight;
 mod realizer;
 mod remove;
 mod ssh;
@@ -24,8 +25,9 @@ use crate::realize::{Obstacle, Operator, Privileged};
 use std::io::{BufRead as _, IsTerminal as _};
 
 verbs! {
-    "Make the cluster's machines on libvirt";
+    "Make the cluster's machines on libvirt, or see yours through";
     Plan(plan::Args),
+    Preflight(preflight::Args),
     Apply(apply::Args),
     Status(status::Args),
     Approve(approve::Args),

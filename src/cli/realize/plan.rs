@@ -6,10 +6,10 @@ use super::realizer::with_realizer;
 use super::{show_obstacles, show_root_commands};
 use crate::cli::arguments::Jobs;
 use crate::cli::document::{Document, Documented};
-use crate::cli::output::{Colour, exit_code, line, size, stdout_paint};
+use crate::cli::output::{Colour, exit_code, line, size, stdout_paint, table};
 use crate::cli::{Printer, Result};
 use crate::openshift::workspace::{Env, Missing, PlannedDownload, Workspace};
-use crate::realize::{Obstacle, RealizePlan, StepAction};
+use crate::realize::{Need, Obstacle, RealizePlan, StepAction};
 
 /// Show what would be made, changed or removed on the host, and why; changes nothing
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,8 @@ use crate::realize::{Obstacle, RealizePlan, StepAction};
   tinderbox realize plan --json
 
 The host is the one of `libvirt.uri` in cluster.yaml: `qemu:///system` (the default), `qemu:///session`, or another \
-machine with `qemu+ssh://user@host/system`. Only what this cluster made is ever changed: it knows its network, pool and \
+machine with `qemu+ssh://user@host/system`. With `machines: external` there is none: the plan says which machine you boot from what, in which \
+order, and what your DNS and your load balancer must have. Only what this cluster made is ever changed: it knows its network, pool and \
 machines by their UUIDs, which are derived from the seed.
 Exit codes: 0 nothing stands in the way, 1 something does.")]
 pub(crate) struct Args {
@@ -65,6 +66,7 @@ fn show(plan: &RealizePlan) {
         StepAction::Change => Colour::Yellow,
         StepAction::Keep => Colour::Dim,
         StepAction::Remove => Colour::Red,
+        StepAction::Boot => Colour::Cyan,
     };
     for step in &plan.steps {
         let word = stdout_paint(&format!("{:<6}", step.action.as_str()), colour(step.action));
@@ -82,5 +84,34 @@ fn show(plan: &RealizePlan) {
     if plan.is_done() {
         line("nothing to do");
     }
+    show_needs(&plan.needs);
+    for note in &plan.notes {
+        line(format!("{} {note}", stdout_paint("note:", Colour::Cyan)));
+    }
     show_root_commands(&plan.privileged);
+}
+
+/// What the user's DNS and load balancer must have.
+fn show_needs(needs: &[Need]) {
+    let list = |all: &[std::net::IpAddr]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let rows =
+        |wanted: &dyn Fn(&Need) -> Option<Vec<String>>| needs.iter().filter_map(wanted).collect::<Vec<_>>();
+    let names = rows(&|need| match need {
+        Need::Dns { name, addresses } => Some(vec![name.clone(), list(addresses)]),
+        Need::LoadBalancer { .. } => None,
+    });
+    let ports = rows(&|need| match need {
+        Need::LoadBalancer { at, port, nodes, why } => {
+            Some(vec![list(at), port.to_string(), nodes.join(" "), (*why).to_owned()])
+        }
+        Need::Dns { .. } => None,
+    });
+    if !names.is_empty() {
+        line("\nYour DNS, which `tinderbox realize preflight` asks:");
+        table(&["NAME", "ADDRESSES"], &names);
+    }
+    if !ports.is_empty() {
+        line("\nYour load balancer:");
+        table(&["AT", "PORT", "NODES", "FOR"], &ports);
+    }
 }

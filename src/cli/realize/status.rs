@@ -39,8 +39,13 @@ impl Args {
 
 fn show(WithLogin { result: status, login }: &WithLogin<RealizeStatus>) {
     let word = |there: bool| if there { "active" } else { "missing" };
-    line(format!("network   {}", word(status.network)));
-    line(format!("balancer  {}", status.balancer.as_deref().unwrap_or("does not run")));
+    // Without a network of ours, the load balancer is somebody else's too, unless it runs here.
+    if let Some(active) = status.network {
+        line(format!("network   {}", word(active)));
+    }
+    if status.network.is_some() || status.balancer.is_some() {
+        line(format!("balancer  {}", status.balancer.as_deref().unwrap_or("does not run")));
+    }
     match status.api.ready {
         true => line(format!("API       ready at {}", status.api.server)),
         false => line(format!("API       not ready at {}: {}", status.api.server, status.api.seen)),

@@ -55,7 +55,7 @@ pub(crate) use release::{Reference, ReleaseError};
 pub(crate) use schema::schema;
 
 pub(crate) use crate::base::yaml::Source;
-pub(crate) use words::{Role, SourcePolicy};
+pub(crate) use words::{Machines, Role, SourcePolicy};
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use super::inputs::{At, Inputs};
 use super::platform::Platform;
 use super::pull_secret;
 use super::release::Release;
-use super::words::{Architecture, Role, SourcePolicy};
+use super::words::{Architecture, Machines, Role, SourcePolicy};
 use crate::base::hint::Place;
 use crate::base::secret::Secret;
 
@@ -51,6 +51,8 @@ pub(crate) struct Cluster {
     pub pull_secret: Secret,
     /// The file that they are in, if not install-config.
     pub pull_secret_file: Option<String>,
+    /// Who makes the machines.
+    pub machines: Machines,
     /// The connection URI.
     pub libvirt_uri: String,
     /// The user's own authorities, by name.
@@ -167,6 +169,7 @@ impl Cluster {
             mirrors: mirrors.map(mirror).collect::<Option<_>>()?,
             pull_secret: install.secrets.get("pullSecret")?.clone(),
             pull_secret_file: text(pull_secret::FILE),
+            machines: files.value(File::Cluster, "machines")?,
             libvirt_uri: files.value(File::Cluster, "libvirt.uri")?,
             authorities,
             rhcos: Rhcos {

@@ -17,7 +17,7 @@ use crate::engine::builders::{Files, Location};
 use crate::engine::download::{self, Downloader, Wanted};
 use crate::engine::registry::{Access, Remote, Sha256};
 use crate::engine::store::{Session, Store};
-use crate::openshift::config::Cluster;
+use crate::openshift::config::{Cluster, Machines};
 use crate::openshift::lock::{Artifact, Lock, Rhcos};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -213,10 +213,13 @@ impl Workspace {
     pub(crate) fn missing_image(&self) -> Option<BootImage> {
         let remote = |image: &BootImage| image.of(&self.rhcos).is_some_and(|one| one.path().is_none());
         let chosen = |image: &BootImage| self.used_image(*image).is_some();
-        let all = [BootImage::Qcow2, BootImage::Iso];
+        let all: &[BootImage] = match self.cluster.machines {
+            Machines::Libvirt => &[BootImage::Qcow2, BootImage::Iso],
+            Machines::External => &[BootImage::Iso],
+        };
         match all.iter().find(|image| chosen(image)) {
             Some(chosen) => Some(*chosen).filter(|image| remote(image) && self.boot_image(*image).is_none()),
-            None => all.into_iter().find(remote),
+            None => all.iter().copied().find(remote),
         }
     }
 

@@ -5,6 +5,7 @@
 //! user_files     manifests/ and patches/, which become derivations
 //! authorities    the user's own certificates and keys
 //! exposed        warnings about secrets that git tracks or others can read
+//! locate         where nodes find the release
 //! lock           cluster.lock, read or written for the first time; pins releases
 //! release        the source of a release, and how to reach it
 //! preview        the cluster with other images for some components
@@ -27,6 +28,7 @@ mod directory;
 mod error;
 mod exposed;
 mod fetch;
+mod locate;
 mod lock;
 mod preview;
 mod release;
@@ -36,6 +38,7 @@ mod store;
 mod targets;
 mod user_files;
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,10 +50,11 @@ use crate::base::fs;
 use crate::base::hint::{Place, Problem, Problems, did_you_mean};
 use crate::base::process::Programs;
 use crate::base::secret::{IdKey, Seed};
+use crate::base::value::Value;
 use crate::engine::builders::Files;
 use crate::engine::cache::{OciCache, Trusted};
 use crate::engine::exec::{self, BuildContext, BuildPlan, Options, Outcome};
-use crate::engine::fields::{Field, Fields, Origins};
+use crate::engine::fields::{Field, Fields, Origins, Projected};
 use crate::engine::recipe::{self, Graph, Names, NodeIndex};
 use crate::engine::registry::{Deferred, Opened, ProxySettings};
 use crate::engine::sandbox::Sandbox;
@@ -234,6 +238,24 @@ impl Workspace {
     /// The pinned release; none if its version is unknown.
     pub(crate) fn release(&self) -> Option<Release> {
         self.release
+    }
+
+    /// The version of the pinned release.
+    pub(crate) fn pinned_version(&self) -> Option<String> {
+        match self.fields.project("lock.release.version").ok()?.value {
+            Projected::Plain(Value::Text(version)) => Some(version),
+            _ => None,
+        }
+    }
+
+    /// The DNS servers of the nodes.
+    pub(crate) fn dns_servers(&self) -> Vec<IpAddr> {
+        match self.fields.project("network.dns").map(|found| found.value) {
+            Ok(Projected::Plain(Value::List(all))) => {
+                all.iter().filter_map(|one| one.as_text()?.parse().ok()).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Runs programs of images.

@@ -36,6 +36,9 @@ pub(crate) struct ClusterAccess {
     /// The API's VIP: this machine may not be able to resolve its name.
     pub api: Endpoint,
     pub ingress: IpAddr,
+    /// All addresses of the API, and of all routes.
+    pub api_vips: Vec<IpAddr>,
+    pub ingress_vips: Vec<IpAddr>,
     pub domain: String,
     pub nodes: Vec<NodeIdentity>,
     pub now: fn() -> OffsetDateTime,

@@ -14,7 +14,7 @@ use crate::base::process::{Invocation, ProgramRunner};
 use crate::realize::console::read_from;
 use crate::realize::console_filter::ConsoleFilter;
 use crate::realize::load_balancer::LoadBalancer;
-use crate::realize::provider::{self, ConsoleSource, log_of};
+use crate::realize::provider::{Consoles, Program, log_of, read_console};
 use crate::realize::{Realizer, Result, firewall, status};
 
 /// For one program.
@@ -27,7 +27,7 @@ const PAGE: u64 = 4 << 20;
 const CONSOLE: u64 = 64 << 20;
 
 /// Programs of every host, with their arguments.
-const PROGRAMS: [(&str, &str, &[&str]); 6] = [
+const PROGRAMS: &[Program] = &[
     ("host/addresses.json", "ip", &["-json", "address"]),
     ("host/routes.json", "ip", &["-json", "route"]),
     ("host/disks.txt", "df", &["-h"]),
@@ -39,12 +39,13 @@ const PROGRAMS: [(&str, &str, &[&str]); 6] = [
 /// Asks the host for everything. What it does not say is recorded as missing; only our own disk is an error.
 pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
     document(spool, "journal.json", &realizer.state.journal())?;
-    for (name, program, args) in PROGRAMS.into_iter().chain(provider::PROGRAMS) {
+    for (name, program, args) in PROGRAMS.iter().chain(realizer.provider.programs()).copied() {
         self::program(realizer.runner, spool, name, program, args)?;
     }
     if realizer.access.local {
         load_balancer(realizer, spool)?;
         match firewall::run(realizer.runner, realizer.desired, "check") {
+            _ if !realizer.desired.has_firewall() => {}
             Ok(output) if output.stdout.is_empty() => {
                 spool.put("host/firewall.txt", b"everything is open\n")?
             }
@@ -54,27 +55,30 @@ pub(super) fn gather(realizer: &Realizer<'_>, spool: &Spool<'_>) -> Result<()> {
     } else {
         spool.miss("balancer/, host/firewall.txt", "the host is another machine");
     }
-    let (name, version) = provider::version(realizer.provider);
-    let is_answering = version.is_ok();
+    let Realizer { provider, access, .. } = *realizer;
+    let version = provider.version();
+    let is_answering = !matches!(&version, Some((_, Err(_))));
     match version {
-        Ok(text) => {
-            spool.put(&name, text.as_bytes())?;
+        Some((name, Err(error))) => {
+            let directory = name.split_once('/').map_or(name.as_str(), |(directory, _)| directory);
+            spool.miss(&format!("plan.json, status.json, {directory}/"), &chain(&error));
+        }
+        version => {
+            if let Some((name, Ok(text))) = version {
+                spool.put(&name, text.as_bytes())?;
+            }
             document(spool, "plan.json", &realizer.plan())?;
             document(spool, "status.json", &status(realizer))?;
-            for (name, text) in provider::documents(realizer.provider, realizer.desired) {
+            for (name, text) in provider.documents() {
                 match text {
                     Ok(text) => spool.put(&name, text.as_bytes())?,
                     Err(error) => spool.miss(&name, &chain(&error)),
                 }
             }
         }
-        Err(error) => {
-            spool.miss(&format!("plan.json, status.json, {}", provider::DIRECTORY), &chain(&error));
-        }
     }
-    let Realizer { provider, state, access, .. } = *realizer;
-    match ConsoleSource::choose(provider, state, is_answering, access) {
-        Some(source) => consoles(realizer, source, spool),
+    match provider.consoles(is_answering, access) {
+        Some(source) => consoles(realizer, &*source, spool),
         None => spool.miss("consoles/", "they are on another machine"),
     }
     Ok(())
@@ -111,13 +115,13 @@ fn program(
 }
 
 /// Every console log, rotated ones included.
-fn consoles(realizer: &Realizer<'_>, source: ConsoleSource<'_>, spool: &Spool<'_>) {
-    let files = match source.files(realizer.desired) {
+fn consoles(realizer: &Realizer<'_>, source: &dyn Consoles, spool: &Spool<'_>) {
+    let files = match source.files() {
         Ok(files) => files,
         Err(error) => return spool.miss("consoles/", &chain(&error)),
     };
     for machine in &realizer.desired.machines {
-        let log = log_of(machine);
+        let log = log_of(&machine.node);
         let rotated = format!("{log}.");
         let logs: Vec<&String> =
             files.iter().filter(|name| **name == log || name.starts_with(&rotated)).collect();
@@ -126,9 +130,9 @@ fn consoles(realizer: &Realizer<'_>, source: ConsoleSource<'_>, spool: &Spool<'_
         }
         for name in logs {
             let kept = format!("consoles/{name}");
-            let done = source.size(realizer.desired, name).and_then(|size| {
+            let done = source.size(name).and_then(|size| {
                 let from = tail(spool, &kept, size);
-                source.open(realizer.desired, name, from, |path, at| console(spool, &kept, path, at))
+                read_console(source, name, from, |path, at| console(spool, &kept, path, at))
             });
             if let Err(error) = done {
                 spool.miss(&kept, &chain(&error));

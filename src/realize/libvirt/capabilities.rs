@@ -1,9 +1,9 @@
 //! Whether the host can run machines of the wanted architecture: with KVM or emulated, and with the firmware they boot from.
 
 use super::connection::{Connection, message};
+use super::definitions::Definitions;
 use super::xml::Element;
 use crate::realize::Result;
-use crate::realize::desired::Desired;
 use crate::realize::obstacles::{Obstacle, obstacle};
 
 /// Why the host cannot run the wanted machines.
@@ -24,7 +24,7 @@ pub(super) enum Incapable {
 }
 
 /// Asks libvirt about the machines. All of a cluster are of one kind.
-pub(super) fn incapable(connection: Connection<'_>, desired: &Desired) -> Result<Option<Incapable>> {
+pub(super) fn incapable(connection: Connection<'_>, desired: &Definitions) -> Result<Option<Incapable>> {
     let Some(machine) = desired.machines.first() else { return Ok(None) };
     let domain = &machine.domain.definition.xml;
     let domain_type = domain.attribute("type");

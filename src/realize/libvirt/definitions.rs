@@ -6,8 +6,27 @@ use std::path::{Path, PathBuf};
 use super::marker::Marker;
 use super::xml::Element;
 use crate::base::fs;
-use crate::realize::desired::{BaseImage, BootImages, DesiredMachine};
+use crate::realize::desired::{BaseImage, BootImages, Desired, DesiredMachine};
 use crate::realize::{RealizeError, Result};
+
+/// Everything that the closure defines.
+#[derive(Debug, Clone)]
+pub(crate) struct Definitions {
+    pub(super) closure: PathBuf,
+    /// The cluster's id, which marks its machines.
+    pub(super) cluster: String,
+    /// In the order of cluster.yaml.
+    pub(super) machines: Vec<DefinedMachine>,
+    /// What the machines share on the host.
+    pub(super) infrastructure: Infrastructure,
+}
+
+/// A machine of the closure, and how libvirt creates it.
+#[derive(Debug, Clone)]
+pub(crate) struct DefinedMachine {
+    pub(super) desired: DesiredMachine,
+    pub(super) domain: Domain,
+}
 
 /// What all machines share.
 #[derive(Debug, Clone)]
@@ -70,19 +89,30 @@ impl Infrastructure {
     }
 }
 
-impl Domain {
-    /// The id of the cluster that the domain is marked with.
-    pub(crate) fn cluster(&self) -> &str {
-        &self.marker.cluster
+impl Definitions {
+    pub(crate) fn read(closure: &Path, nodes: &[String], images: &BootImages) -> Result<Self> {
+        let infrastructure = Infrastructure::read(closure, images)?;
+        let machines = nodes
+            .iter()
+            .map(|node| DefinedMachine::read(closure, node, images))
+            .collect::<Result<Vec<_>, _>>()?;
+        let first = machines.first().map(|machine| machine.domain.marker.cluster.clone());
+        let (closure, cluster) = (closure.to_owned(), first.unwrap_or_default());
+        Ok(Self { closure, cluster, machines, infrastructure })
     }
 
-    /// What libvirt calls the machine.
-    pub(crate) fn name(&self) -> &str {
-        &self.definition.name
+    /// What the rest of `realize` knows of it.
+    pub(crate) fn desired(&self) -> Desired {
+        let machines = self.machines.iter().map(|machine| machine.desired.clone()).collect();
+        Desired { closure: self.closure.clone(), cluster: self.cluster.clone(), machines }
+    }
+
+    pub(super) fn machine(&self, node: &str) -> Option<&DefinedMachine> {
+        self.machines.iter().find(|machine| machine.desired.node == node)
     }
 }
 
-impl DesiredMachine {
+impl DefinedMachine {
     pub(crate) fn read(closure: &Path, node: &str, images: &BootImages) -> Result<Self> {
         let definition = definition(closure, node)?;
         let xml = &definition.xml;
@@ -108,7 +138,7 @@ impl DesiredMachine {
         let medium = StorageVolume { name: file_name(&medium), bytes, source, sha256: None };
         let (role, ignition) = (marker.role.clone(), marker.ignition.clone());
         let domain = Domain { marker, disk, medium, definition };
-        Ok(Self { node: node.to_owned(), role, ignition, domain })
+        Ok(Self { desired: DesiredMachine { node: node.to_owned(), role, ignition }, domain })
     }
 }
 

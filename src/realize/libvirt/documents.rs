@@ -1,28 +1,22 @@
 //! What libvirt says about our objects, as documents for `realize gather`.
 
 use super::connection::Connection;
-use crate::realize::Result;
-use crate::realize::desired::Desired;
+use super::definitions::Definitions;
+use crate::realize::provider::{Document, Program};
 
 /// Programs that libvirt needs, and how they print their versions.
-pub(crate) const PROGRAMS: [(&str, &str, &[&str]); 2] = [
+pub(super) const PROGRAMS: &[Program] = &[
     ("host/version-qemu.txt", "qemu-system-x86_64", &["--version"]),
     ("host/version-virsh.txt", "virsh", &["--version"]),
 ];
 
-/// Where the documents are in the archive.
-pub(crate) const DIRECTORY: &str = "libvirt/";
-
-/// A file of the archive, and its content.
-pub(crate) type Document = (String, Result<String>);
-
 /// The version of libvirt: an error if it does not answer.
-pub(crate) fn version(connection: Connection<'_>) -> Document {
+pub(super) fn version(connection: Connection<'_>) -> Document {
     ("libvirt/version.txt".to_owned(), connection.query(&["version"]))
 }
 
 /// Our network, pool and domains as libvirt has them now.
-pub(crate) fn documents(connection: Connection<'_>, desired: &Desired) -> Vec<Document> {
+pub(super) fn documents(connection: Connection<'_>, desired: &Definitions) -> Vec<Document> {
     let [network, pool] = [&desired.infrastructure.network.uuid, &desired.infrastructure.pool.uuid];
     let mut queries = vec![
         ("libvirt/network.xml".to_owned(), vec!["net-dumpxml", network]),
@@ -34,8 +28,11 @@ pub(crate) fn documents(connection: Connection<'_>, desired: &Desired) -> Vec<Do
     ];
     for machine in &desired.machines {
         let uuid = machine.domain.definition.uuid.as_str();
-        queries.push((format!("libvirt/{}.xml", machine.node), vec!["dumpxml", uuid]));
-        queries.push((format!("libvirt/{}-state.txt", machine.node), vec!["domstate", "--reason", uuid]));
+        queries.push((format!("libvirt/{}.xml", machine.desired.node), vec!["dumpxml", uuid]));
+        queries.push((
+            format!("libvirt/{}-state.txt", machine.desired.node),
+            vec!["domstate", "--reason", uuid],
+        ));
     }
     queries.into_iter().map(|(name, args)| (name, connection.query(&args))).collect()
 }

@@ -9,13 +9,14 @@ use serde::Deserialize;
 
 use super::capabilities::{Incapable, incapable};
 use super::connection::Connection;
+use super::definitions::{DefinedMachine, Definitions};
 use super::marker::Marker;
 use super::volumes::{self, allocation, bytes_after};
 use super::xml::Element;
 use crate::base::fs;
 use crate::base::process::{Invocation, ProcessOutput};
 use crate::realize::Result;
-use crate::realize::desired::{Desired, DesiredMachine};
+use crate::realize::provider::log_of;
 
 /// A disk smaller than this holds nothing but qcow2's own tables.
 const BLANK: u64 = 1 << 20;
@@ -63,7 +64,7 @@ impl Observed {
 }
 
 impl Inventory {
-    pub(crate) fn read(connection: Connection<'_>, desired: &Desired) -> Result<Self> {
+    pub(crate) fn read(connection: Connection<'_>, desired: &Definitions) -> Result<Self> {
         let pool = &desired.infrastructure.pool.uuid;
         // A session uses a bridge of the system's libvirt, which shows its networks to everybody.
         let system = connection.uri().replacen("/session", "/system", 1);
@@ -91,12 +92,12 @@ impl Inventory {
     }
 
     /// Whether our network exists and is active.
-    pub(crate) fn is_network_active(&self, desired: &Desired) -> bool {
+    pub(crate) fn is_network_active(&self, desired: &Definitions) -> bool {
         let uuid = &desired.infrastructure.network.uuid;
         self.networks.iter().any(|found| found.uuid == *uuid && found.active)
     }
 
-    pub(crate) fn is_running(&self, machine: &DesiredMachine) -> bool {
+    pub(crate) fn is_running(&self, machine: &DefinedMachine) -> bool {
         self.domain(machine).is_some_and(|found| found.active)
     }
 
@@ -106,11 +107,11 @@ impl Inventory {
     }
 
     /// Whether a machine has written to its console.
-    pub(crate) fn has_console(&self, machine: &DesiredMachine) -> bool {
-        self.volumes.contains(&super::log_of(machine))
+    pub(crate) fn has_console(&self, machine: &DefinedMachine) -> bool {
+        self.volumes.contains(&log_of(&machine.desired.node))
     }
 
-    pub(super) fn domain(&self, machine: &DesiredMachine) -> Option<&Observed> {
+    pub(super) fn domain(&self, machine: &DefinedMachine) -> Option<&Observed> {
         self.domains.iter().find(|found| found.uuid == machine.domain.definition.uuid)
     }
 }
@@ -146,7 +147,7 @@ fn list(
 /// Disks without a machine that nobody has written to.
 fn blank(
     connection: Connection<'_>,
-    desired: &Desired,
+    desired: &Definitions,
     domains: &[Observed],
     volumes: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>> {

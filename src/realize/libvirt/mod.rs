@@ -8,12 +8,12 @@
 //! | `inventory` | what libvirt has now |
 //! | `plan`, `obsolete` | the steps from one to the other |
 //! | `obstacles`, `privileged` | what prevents them, and what needs root |
+//! | `provider` | all of that as [`Provider`](crate::realize::provider::Provider) and its inventory |
 //! | `resources`, `network`, `volumes` | taking a step |
 //! | `machines`, `neighbours`, `consoles`, `documents` | what libvirt knows about a machine: state, addresses, console, XML |
 //! | `error` | what can go wrong |
 //!
-//! The rest of `realize` uses it as `provider`, through the names that this file exports and nothing else (tested). Machines
-//! that users boot themselves (`external`) would be a second module of the same shape beside this one.
+//! The rest of `realize` knows it as one of the two [providers](crate::realize::provider) (tested).
 //!
 //! Invariant: objects are ours if they have the UUID that the seed gives them, and domains only with our marker besides.
 //! Nothing else is ever changed: an object that has our name but not our UUID is an obstacle.
@@ -33,25 +33,14 @@ mod obsolete;
 mod obstacles;
 mod plan;
 mod privileged;
+mod provider;
 mod resources;
 mod volumes;
 mod xml;
 
-pub(crate) use connection::Connection;
+pub(crate) use definitions::Definitions;
 pub(crate) use error::LibvirtError;
+pub(crate) use provider::Libvirt;
 
-pub(super) use consoles::{ConsoleSource, log_of};
-pub(super) use definitions::{Domain, Infrastructure};
-pub(super) use documents::{DIRECTORY, PROGRAMS, documents, version};
-pub(super) use inventory::Inventory;
-pub(super) use machines::{MachineState, SshTarget};
-pub(super) use neighbours::Neighbours;
-pub(super) use obsolete::removal_of;
-pub(super) use obstacles::find as obstacles;
-pub(super) use plan::{
-    machine_of, machines as plan_machines, record_pivot, replaces_disk, shared as plan_shared,
-};
-pub(super) use privileged::{
-    to_apply as privileged_to_apply, to_remove_network as privileged_to_remove_network,
-};
-pub(super) use resources::{create, destroy_machines, destroy_network, remove};
+use inventory::Inventory;
+use neighbours::Neighbours;

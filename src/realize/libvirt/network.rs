@@ -5,11 +5,11 @@
 
 use super::LibvirtError;
 use super::connection::Connection;
+use super::definitions::Definitions;
 use super::inventory::{Inventory, Observed};
 use super::resources::START;
 use super::xml::Element;
 use crate::realize::Result;
-use crate::realize::desired::Desired;
 
 /// What `net-update` can change in place: elements below `dns`, and its names for them.
 const LIVE: [(&str, &str); 2] = [("host", "dns-host"), ("srv", "dns-srv")];
@@ -20,7 +20,7 @@ pub(super) fn bridge(network: &Element) -> &str {
 }
 
 /// Creates, updates or starts the network.
-pub(super) fn create(connection: Connection<'_>, desired: &Desired) -> Result<()> {
+pub(super) fn create(connection: Connection<'_>, desired: &Definitions) -> Result<()> {
     let network = &desired.infrastructure.network;
     let (uuid, file) = (&network.uuid, network.file.display().to_string());
     let inventory = Inventory::read(connection, desired)?;
@@ -42,7 +42,7 @@ pub(super) fn create(connection: Connection<'_>, desired: &Desired) -> Result<()
 /// Changes an active network.
 fn change(
     connection: Connection<'_>,
-    desired: &Desired,
+    desired: &Definitions,
     inventory: &Inventory,
     found: &Observed,
 ) -> Result<()> {

@@ -1,8 +1,8 @@
 //! What is ours in libvirt and no longer needed, as steps that remove it. Pure, like the plan that they are part of.
 
 use super::definitions::Definition;
+use super::definitions::{DefinedMachine, Definitions};
 use super::inventory::{Inventory, Observed};
-use crate::realize::desired::{Desired, DesiredMachine};
 use crate::realize::plan::{PlanStep, ResourceKind, StepAction};
 
 fn remove(kind: ResourceKind, name: &str, why: &str) -> PlanStep {
@@ -17,8 +17,8 @@ pub(super) fn renamed(kind: ResourceKind, desired: &Definition, observed: &[Obse
 
 /// Machines of this cluster that are no longer needed.
 pub(super) fn machines(
-    desired: &Desired,
-    current: &[&DesiredMachine],
+    desired: &Definitions,
+    current: &[&DefinedMachine],
     inventory: &Inventory,
 ) -> Vec<PlanStep> {
     let is_obsolete = |found: &&Observed| {
@@ -40,7 +40,8 @@ pub(super) fn machines(
         }
     }
     // An interrupted run may have left the disk of the bootstrap machine.
-    let done = desired.machines.iter().filter(|one| !current.iter().any(|now| now.node == one.node));
+    let done =
+        desired.machines.iter().filter(|one| !current.iter().any(|now| now.desired.node == one.desired.node));
     for disk in done.map(|machine| &machine.domain.disk.name) {
         if inventory.volumes.contains(disk) && !steps.iter().any(|step| step.name == *disk) {
             steps.push(remove(ResourceKind::Disk, disk, "its machine is gone"));
@@ -50,7 +51,7 @@ pub(super) fn machines(
 }
 
 /// Everything that one machine has on the host.
-pub(crate) fn removal_of(machine: &DesiredMachine, inventory: &Inventory) -> Vec<PlanStep> {
+pub(super) fn removal_of(machine: &DefinedMachine, inventory: &Inventory) -> Vec<PlanStep> {
     let why = "its node leaves the cluster";
     let (found, domain) = (inventory.domain(machine), &machine.domain);
     let mut steps: Vec<PlanStep> =
@@ -66,7 +67,11 @@ pub(crate) fn removal_of(machine: &DesiredMachine, inventory: &Inventory) -> Vec
 }
 
 /// Images and boot media that we uploaded for something else.
-pub(super) fn media(desired: &Desired, current: &[&DesiredMachine], inventory: &Inventory) -> Vec<PlanStep> {
+pub(super) fn media(
+    desired: &Definitions,
+    current: &[&DefinedMachine],
+    inventory: &Inventory,
+) -> Vec<PlanStep> {
     let media = current.iter().map(|machine| &machine.domain.medium).chain(&desired.infrastructure.base);
     let needed: Vec<&str> = media.map(|volume| volume.name.as_str()).collect();
     let old = inventory.volumes.iter().filter(|name| !needed.contains(&name.as_str()));

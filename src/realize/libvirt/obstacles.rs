@@ -4,11 +4,11 @@ use ipnet::IpNet;
 
 use super::capabilities::Incapable;
 use super::definitions::Definition;
+use super::definitions::Definitions;
 use super::inventory::{Inventory, Observed};
 use super::network::bridge;
 use super::xml::Element;
 use crate::base::fs;
-use crate::realize::desired::Desired;
 use crate::realize::obstacles::{Obstacle, obstacle};
 use crate::realize::plan::RealizePlan;
 
@@ -18,8 +18,8 @@ const SYSTEM: u64 = 4_000_000_000;
 const QCOW2: &[u8] = b"QFI\xfb";
 
 /// All of them. `no_image` is what to do if the node OS is not here.
-pub(crate) fn find(
-    desired: &Desired,
+pub(super) fn find(
+    desired: &Definitions,
     inventory: &Inventory,
     plan: &RealizePlan,
     no_image: &str,
@@ -33,7 +33,7 @@ pub(crate) fn find(
 }
 
 /// Objects that have our names or UUIDs and are not ours.
-fn foreign(desired: &Desired, inventory: &Inventory) -> Vec<Obstacle> {
+fn foreign(desired: &Definitions, inventory: &Inventory) -> Vec<Obstacle> {
     let infrastructure = &desired.infrastructure;
     let rename = |field: &str| {
         format!(
@@ -53,7 +53,7 @@ fn foreign(desired: &Desired, inventory: &Inventory) -> Vec<Obstacle> {
         if let Some(found) = inventory.domain(machine).filter(is_foreign) {
             let message = format!(
                 "the machine `{}` has the UUID of `{}`, but not the marker of this cluster",
-                found.name, machine.node
+                found.name, machine.desired.node
             );
             let hint = "somebody redefined it: undefine it, and `tinderbox realize apply` creates it again";
             all.push(obstacle("foreign", message, hint));
@@ -71,7 +71,7 @@ fn same_name(what: &str, desired: &Definition, observed: &[Observed], hint: Stri
 }
 
 /// A bridge name belongs to the network that uses it.
-fn foreign_bridge(desired: &Desired, inventory: &Inventory) -> Option<Obstacle> {
+fn foreign_bridge(desired: &Definitions, inventory: &Inventory) -> Option<Obstacle> {
     let network = &desired.infrastructure.network;
     let ours = bridge(&network.xml);
     // A network with our name was reported already.
@@ -88,7 +88,7 @@ fn foreign_bridge(desired: &Desired, inventory: &Inventory) -> Option<Obstacle> 
 }
 
 /// The image of the node OS, where something has to be created from it.
-fn images(desired: &Desired, plan: &RealizePlan, no_image: &str) -> Option<Obstacle> {
+fn images(desired: &Definitions, plan: &RealizePlan, no_image: &str) -> Option<Obstacle> {
     let base = &desired.infrastructure.base;
     let mut media = desired.machines.iter().map(|machine| &machine.domain.medium).chain(base);
     if let Some(missing) = media.find(|volume| volume.source.is_none() && plan.makes(&volume.name)) {
@@ -127,7 +127,7 @@ fn subnets(network: &Element) -> Vec<IpNet> {
 }
 
 /// Networks and interfaces whose subnets overlap with ours.
-fn addresses(desired: &Desired, inventory: &Inventory) -> Vec<Obstacle> {
+fn addresses(desired: &Definitions, inventory: &Inventory) -> Vec<Obstacle> {
     let network = &desired.infrastructure.network;
     let ours = subnets(&network.xml);
     let overlap = |theirs: &[IpNet]| {
@@ -162,7 +162,7 @@ fn addresses(desired: &Desired, inventory: &Inventory) -> Vec<Obstacle> {
 }
 
 /// Whether uploads fit, and the least that disks need.
-fn space(desired: &Desired, inventory: &Inventory, plan: &RealizePlan) -> Option<Obstacle> {
+fn space(desired: &Definitions, inventory: &Inventory, plan: &RealizePlan) -> Option<Obstacle> {
     let available = inventory.available?;
     let domains = || desired.machines.iter().map(|machine| &machine.domain);
     let uploads: u64 = domains()

@@ -2,24 +2,24 @@
 //!
 //! Pure: the same closure and the same inventory give the same steps.
 
+use super::definitions::{DefinedMachine, Definitions};
 use super::definitions::{Definition, StorageVolume};
 use super::inventory::{Inventory, Observed, PIVOTED};
 use super::obsolete;
 use super::volumes::completion_of;
-use crate::realize::desired::{Desired, DesiredMachine};
 use crate::realize::plan::{PlanStep, ResourceKind, StepAction};
 
 /// The network and the pool.
-pub(crate) fn shared(desired: &Desired, inventory: &Inventory) -> [PlanStep; 2] {
+pub(super) fn shared(desired: &Definitions, inventory: &Inventory) -> Vec<PlanStep> {
     let infrastructure = &desired.infrastructure;
-    [
+    vec![
         object(ResourceKind::Network, &infrastructure.network, &inventory.networks),
         object(ResourceKind::Pool, &infrastructure.pool, &inventory.pools),
     ]
 }
 
 /// Everything else: images, disks and machines, and what is no longer needed.
-pub(crate) fn machines(desired: &Desired, inventory: &Inventory, pivoted: bool) -> Vec<PlanStep> {
+pub(super) fn machines(desired: &Definitions, inventory: &Inventory, pivoted: bool) -> Vec<PlanStep> {
     let infrastructure = &desired.infrastructure;
     let mut steps = Vec::new();
     steps.extend(obsolete::renamed(ResourceKind::Network, &infrastructure.network, &inventory.networks));
@@ -28,8 +28,8 @@ pub(crate) fn machines(desired: &Desired, inventory: &Inventory, pivoted: bool) 
         let why = "every master is reinstalled, so this becomes a new cluster".to_owned();
         steps.push(PlanStep::new(StepAction::Remove, ResourceKind::PivotRecord, PIVOTED, vec![why]));
     }
-    let current: Vec<&DesiredMachine> =
-        desired.machines.iter().filter(|one| !(pivoted && one.is_bootstrap())).collect();
+    let current: Vec<&DefinedMachine> =
+        desired.machines.iter().filter(|one| !(pivoted && one.desired.is_bootstrap())).collect();
     let machines: Vec<PlanStep> = current.iter().flat_map(|one| machine(one, inventory)).collect();
     let disks = machines.iter().any(|step| step.resource == ResourceKind::Disk && step.action.makes());
     let base = infrastructure.base.as_ref();
@@ -44,13 +44,13 @@ pub(crate) fn machines(desired: &Desired, inventory: &Inventory, pivoted: bool) 
 }
 
 /// Records the pivot, from which on a plan has no bootstrap machine.
-pub(crate) fn record_pivot() -> PlanStep {
+pub(super) fn record_pivot() -> PlanStep {
     let why = vec!["the control plane runs on the masters".to_owned()];
     PlanStep::new(StepAction::Create, ResourceKind::PivotRecord, PIVOTED, why)
 }
 
 /// The machine that a step is about, if it is about one.
-pub(crate) fn machine_of<'d>(step: &PlanStep, desired: &'d Desired) -> Option<&'d DesiredMachine> {
+pub(super) fn machine_of<'d>(step: &PlanStep, desired: &'d Definitions) -> Option<&'d DefinedMachine> {
     desired.machines.iter().find(|machine| match step.resource {
         ResourceKind::Machine => machine.domain.definition.name == step.name,
         ResourceKind::Disk => machine.domain.disk.name == step.name,
@@ -80,7 +80,7 @@ fn object(kind: ResourceKind, desired: &Definition, observed: &[Observed]) -> Pl
 }
 
 /// A machine with its disk and its boot medium.
-fn machine(desired: &DesiredMachine, inventory: &Inventory) -> [PlanStep; 3] {
+fn machine(desired: &DefinedMachine, inventory: &Inventory) -> [PlanStep; 3] {
     let domain = &desired.domain;
     let found = inventory.domain(desired);
     let what = match domain.medium.name.ends_with(".iso") {
@@ -107,7 +107,7 @@ fn machine(desired: &DesiredMachine, inventory: &Inventory) -> [PlanStep; 3] {
 }
 
 /// A disk is kept for as long as it was installed from what the closure has now.
-fn disk(desired: &DesiredMachine, found: Option<&Observed>, inventory: &Inventory) -> PlanStep {
+fn disk(desired: &DefinedMachine, found: Option<&Observed>, inventory: &Inventory) -> PlanStep {
     let disk = &desired.domain.disk;
     let outdated = found.map(|found| outdated(desired, found)).unwrap_or_default();
     let mut step = PlanStep::new(StepAction::Keep, ResourceKind::Disk, &disk.name, Vec::new());
@@ -126,12 +126,12 @@ fn disk(desired: &DesiredMachine, found: Option<&Observed>, inventory: &Inventor
 }
 
 /// Whether a machine starts with another disk than the one that it has.
-pub(crate) fn replaces_disk(desired: &DesiredMachine, inventory: &Inventory) -> bool {
+pub(super) fn boots_anew(desired: &DefinedMachine, inventory: &Inventory) -> bool {
     disk(desired, inventory.domain(desired), inventory).action.makes()
 }
 
 /// Why a machine's disk is not what the closure would install.
-fn outdated(desired: &DesiredMachine, found: &Observed) -> Vec<String> {
+fn outdated(desired: &DefinedMachine, found: &Observed) -> Vec<String> {
     let now = &desired.domain.marker;
     let Some(then) = found.marker() else { return Vec::new() };
     let short = |id: &str| id.get(..16).unwrap_or(id).to_owned();
@@ -149,7 +149,7 @@ fn outdated(desired: &DesiredMachine, found: &Observed) -> Vec<String> {
     why
 }
 
-fn summary(machine: &DesiredMachine) -> String {
+fn summary(machine: &DefinedMachine) -> String {
     let xml = &machine.domain.definition.xml;
     let kib: u64 = xml.text_at("memory").parse().unwrap_or(0);
     let cpus = xml.text_at("vcpu");

@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use super::definitions::Definitions;
 use crate::base::fs;
 use crate::realize::HostAccess;
-use crate::realize::desired::Desired;
 use crate::realize::plan::{PlanStep, ResourceKind};
 
 /// The system's libvirt, as a command.
@@ -16,8 +16,8 @@ const BRIDGES: &str = "/etc/qemu/bridge.conf";
 const HELPERS: [&str; 2] = ["/usr/lib/qemu/qemu-bridge-helper", "/usr/libexec/qemu-bridge-helper"];
 
 /// Commands and their reasons, for a session; empty otherwise.
-pub(crate) fn to_apply(
-    desired: &Desired,
+pub(super) fn to_apply(
+    desired: &Definitions,
     steps: &[PlanStep],
     access: HostAccess,
 ) -> Vec<(String, &'static str)> {
@@ -26,7 +26,7 @@ pub(crate) fn to_apply(
     let makes_network =
         steps.iter().any(|step| step.resource == ResourceKind::Network && step.action.makes());
     if access.session && makes_network {
-        let (name, file) = (&network.name, desired.artifact("network.xml"));
+        let (name, file) = (&network.name, &network.file);
         all.push((
             format!("{SYSTEM} net-define {}", file.display()),
             "a session cannot create networks: the system's libvirt does",
@@ -49,7 +49,7 @@ pub(crate) fn to_apply(
 }
 
 /// Commands that remove the network from the system's libvirt.
-pub(crate) fn to_remove_network(desired: &Desired) -> [(String, &'static str); 2] {
+pub(super) fn to_remove_network(desired: &Definitions) -> [(String, &'static str); 2] {
     let name = &desired.infrastructure.network.name;
     [
         (format!("{SYSTEM} net-destroy {name}"), "the network belongs to the system's libvirt"),

@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use super::connection::Connection;
+use super::definitions::{DefinedMachine, Definitions};
 use super::inventory::PIVOTED;
 use super::obsolete::uploaded;
 use super::{Inventory, network, plan, volumes};
 use crate::realize::Result;
-use crate::realize::desired::{Desired, DesiredMachine};
 use crate::realize::plan::{PlanStep, ResourceKind};
 use crate::realize::wait::{Poll, Wait, WaitError};
 
@@ -20,7 +20,7 @@ const SHUTDOWN: Duration = Duration::from_secs(120);
 pub(super) const START: Duration = Duration::from_secs(300);
 
 /// Creates or changes what a step names.
-pub(crate) fn create(connection: Connection<'_>, desired: &Desired, step: &PlanStep) -> Result<()> {
+pub(super) fn create(connection: Connection<'_>, desired: &Definitions, step: &PlanStep) -> Result<()> {
     let (machine, pool) = (plan::machine_of(step, desired), &desired.infrastructure.pool.uuid);
     match (step.resource, machine) {
         (ResourceKind::Network, _) => network::create(connection, desired),
@@ -38,7 +38,7 @@ pub(crate) fn create(connection: Connection<'_>, desired: &Desired, step: &PlanS
 }
 
 /// Removes what a step names.
-pub(crate) fn remove(connection: Connection<'_>, desired: &Desired, step: &PlanStep) -> Result<()> {
+pub(super) fn remove(connection: Connection<'_>, desired: &Definitions, step: &PlanStep) -> Result<()> {
     let (name, pool) = (step.name.as_str(), &desired.infrastructure.pool.uuid);
     match step.resource {
         ResourceKind::Machine => remove_machine(connection, name),
@@ -57,7 +57,7 @@ fn stop_and_undefine(connection: Connection<'_>, [stop, undefine]: [&str; 2], na
 }
 
 /// Defines the pool and starts it. Its files stay, whatever changes.
-fn create_pool(connection: Connection<'_>, desired: &Desired) -> Result<()> {
+fn create_pool(connection: Connection<'_>, desired: &Definitions) -> Result<()> {
     let pool = &desired.infrastructure.pool;
     let found = connection.find("pools", ["pool-list", "pool-dumpxml", "pool"], &pool.uuid)?;
     let differs = found.is_none_or(|found| !pool.xml.differences(&found).is_empty());
@@ -75,7 +75,7 @@ fn create_pool(connection: Connection<'_>, desired: &Desired) -> Result<()> {
     connection.query(&["pool-autostart", &pool.uuid]).map(drop)
 }
 
-fn create_disk(connection: Connection<'_>, desired: &Desired, machine: &DesiredMachine) -> Result<()> {
+fn create_disk(connection: Connection<'_>, desired: &Definitions, machine: &DefinedMachine) -> Result<()> {
     let (pool, disk) = (&desired.infrastructure.pool.uuid, &machine.domain.disk);
     power_off(connection, &machine.domain.definition.uuid)?;
     volumes::remove(connection, pool, &disk.name)?;
@@ -83,7 +83,7 @@ fn create_disk(connection: Connection<'_>, desired: &Desired, machine: &DesiredM
 }
 
 /// Defines a machine and starts it. A running machine that has to change is shut down first.
-fn create_machine(connection: Connection<'_>, machine: &DesiredMachine) -> Result<()> {
+fn create_machine(connection: Connection<'_>, machine: &DefinedMachine) -> Result<()> {
     let definition = &machine.domain.definition;
     let found = connection.find("domains", ["list", "dumpxml", "domain"], &definition.uuid)?;
     if found.as_ref().is_none_or(|found| !definition.xml.differences(found).is_empty()) {
@@ -134,13 +134,14 @@ fn remove_machine(connection: Connection<'_>, machine: &str) -> Result<()> {
 
 /// Removes all machines of the cluster, the volumes that we uploaded or they wrote, and the pool. `removed` is told kind
 /// and name of each. Returns why the pool's directory stays, if it does.
-pub(crate) fn destroy_machines(
+pub(super) fn destroy_machines(
     connection: Connection<'_>,
-    desired: &Desired,
+    desired: &Definitions,
     inventory: &Inventory,
     removed: &mut dyn FnMut(&str, &str),
 ) -> Result<Option<String>> {
-    let mut nodes: Vec<String> = desired.machines.iter().map(|machine| machine.node.clone()).collect();
+    let mut nodes: Vec<String> =
+        desired.machines.iter().map(|machine| machine.desired.node.clone()).collect();
     for found in &inventory.domains {
         if let Some(marker) = found.marker().filter(|marker| marker.cluster == desired.cluster) {
             remove_machine(connection, &found.uuid)?;
@@ -168,9 +169,9 @@ pub(crate) fn destroy_machines(
 }
 
 /// Removes the network, unless it belongs to the system's libvirt: then only root can, and the answer is true.
-pub(crate) fn destroy_network(
+pub(super) fn destroy_network(
     connection: Connection<'_>,
-    desired: &Desired,
+    desired: &Definitions,
     inventory: &Inventory,
     removed: &mut dyn FnMut(&str, &str),
 ) -> Result<bool> {

@@ -2,7 +2,7 @@
 //!
 //! | phase | its steps create | then it waits until |
 //! |---|---|---|
-//! | host | the network with its DNS and VIPs, the pool, firewall rules, the load balancer | – |
+//! | `host` | the network with its DNS and VIPs, the pool, firewall rules, the load balancer; for machines of the user's own: nothing, and what surrounds them is asked | – |
 //! | media | boot media and disks | – |
 //! | `bootstrap` | the bootstrap machine | the API answers |
 //! | `control_plane` | the masters | they have joined |
@@ -22,6 +22,7 @@
 mod bootstrap;
 mod control_plane;
 mod convergence;
+mod host;
 mod join;
 mod pivot;
 mod take_over;
@@ -45,6 +46,9 @@ const POLL: Duration = Duration::from_secs(2);
 
 /// Takes the steps of a phase, and waits for what it is for.
 pub(super) fn run(realizer: &Realizer<'_>, phase: Phase, applied: &mut Applied) -> Result<()> {
+    if phase == Phase::Host {
+        host::prepare(realizer)?;
+    }
     applied.steps.extend(match (phase, realizer.cluster) {
         (Phase::Pivot, Some(cluster)) => pivot::run(realizer, cluster)?,
         _ => apply::take_all(realizer, phase)?,

@@ -11,9 +11,10 @@
 use std::time::Duration;
 
 use super::{PhaseWait, take_over};
+use crate::base::event::Event;
 use crate::realize::plan::{PlanStep, ResourceKind, StepAction};
 use crate::realize::wait::Poll;
-use crate::realize::{ClusterAccess, Phase, Realizer, Result, apply, provider};
+use crate::realize::{ClusterAccess, Phase, Realizer, Result, apply};
 
 /// The masters' API servers take over from the bootstrap node's.
 const TAKE_OVER: Duration = Duration::from_secs(10 * 60);
@@ -25,7 +26,7 @@ pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Ve
     let mut done = Vec::new();
     if !realizer.plan()?.pivoted {
         take_over::wait(realizer, cluster, (Phase::Pivot, "bootstrap"))?;
-        let record = provider::record_pivot();
+        let record = realizer.provider.record_pivot();
         take(&record)?;
         done.push(record);
     }
@@ -36,12 +37,26 @@ pub(super) fn run(realizer: &Realizer<'_>, cluster: &ClusterAccess) -> Result<Ve
         .filter(|step| step.action != StepAction::Keep)
         .partition(|step| step.resource == ResourceKind::LoadBalancer);
     load_balancer.iter().try_for_each(take)?;
+    tell_about_load_balancer(realizer);
     wait_until_api_answers(realizer, cluster)?;
-    let is_ours = |step: &PlanStep| Phase::of(step, realizer.desired) == Phase::Pivot;
+    let is_ours = |step: &PlanStep| Phase::of(step, realizer) == Phase::Pivot;
     let removed: Vec<PlanStep> = rest.into_iter().filter(is_ours).collect();
     removed.iter().try_for_each(take)?;
     done.extend(load_balancer.into_iter().chain(removed));
     Ok(done)
+}
+
+/// A load balancer of the user's own: nobody else can take the bootstrap machine out of it.
+fn tell_about_load_balancer(realizer: &Realizer<'_>) {
+    let Realizer { desired, access, .. } = *realizer;
+    if !access.hosted && desired.has_load_balancer() {
+        let config = desired.haproxy_config(true);
+        let text = format!(
+            "take the bootstrap machine out of your load balancer now, ports 6443 and 22623: {} is HAProxy's configuration without it",
+            config.display()
+        );
+        realizer.events.emit(Event::Notice { text });
+    }
 }
 
 /// Until the API answers without the bootstrap machine, several times in a row.

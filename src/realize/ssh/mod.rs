@@ -38,8 +38,7 @@ pub(crate) struct SshSession {
 /// How ssh reaches a node, whose machine must run.
 pub(crate) fn route(realizer: &Realizer<'_>, machine: &DesiredMachine, address: IpAddr) -> Result<SshRoute> {
     realizer.state.create()?;
-    let SshTarget { host_key_alias, jump_host } =
-        SshTarget::of(realizer.provider, realizer.desired, machine)?;
+    let SshTarget { host_key_alias, jump_host } = realizer.provider.ssh_target(machine)?;
     let known_hosts = realizer.state.known_hosts();
     Ok(SshRoute { node: machine.node.clone(), address, host_key_alias, known_hosts, jump_host })
 }

@@ -27,6 +27,7 @@ how_tos! {
     ci_with_a_drift_gate,
     develop_an_operator,
     disconnected,
+    external_machines,
     first_cluster,
     migrate_from_openshift_install,
     preview_an_upgrade,

@@ -157,6 +157,21 @@ impl Workspace {
         self.write(path, &text.replace(from, to));
     }
 
+    /// Gives the example machines of the user's own, each with an address of its Ethernet port and a disk.
+    pub(crate) fn external_machines(&self) {
+        let text = fs::read_to_string(self.dir.join("cluster.yaml")).unwrap();
+        let mut lines = Vec::new();
+        for line in text.lines().filter(|line| !line.starts_with("  dhcp:")) {
+            let node = line.strip_suffix('}').filter(|line| line.starts_with("- {name:"));
+            let last = 0x11 + lines.iter().filter(|line: &&String| line.starts_with("- {name:")).count();
+            lines.push(match node {
+                Some(node) => format!("{node}, mac: '52:54:00:12:60:{last:02x}', installDevice: /dev/sda}}"),
+                None => line.to_owned(),
+            });
+        }
+        self.write("cluster.yaml", &(lines.join("\n") + "\nmachines: external\n"));
+    }
+
     /// Makes the example dual-stack: IPv6 beside IPv4 in every network and at every node.
     pub(crate) fn dual_stack(&self) {
         let install = |from: &str, to: &str| self.edit("install-config.yaml", from, to);

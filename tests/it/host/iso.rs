@@ -74,6 +74,15 @@ fn make(iso: &Path, files: &Files) {
     run("xorriso", &args, Path::new("/"));
 }
 
+/// Makes a live ISO there. False, and a word about it, without xorriso.
+pub(crate) fn live_iso(part: &str, iso: &Path) -> bool {
+    let is_possible = is_there("xorriso", part);
+    if is_possible {
+        make(iso, &files());
+    }
+    is_possible
+}
+
 /// The example with this live ISO, pinned. None, and a word about it, without xorriso.
 fn with_iso(part: &str, change: impl FnOnce(&mut Files)) -> Option<Workspace> {
     if !is_there("xorriso", part) {

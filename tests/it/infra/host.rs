@@ -141,3 +141,85 @@ fn the_firewall_is_opened_once_and_closed_again() {
     assert_eq!(read("said").lines().count(), read("commands").lines().count());
     assert_eq!(read("count").trim(), read("commands").lines().count().to_string());
 }
+
+/// A judge of a file, as a program with arguments; the file comes last.
+fn judge(part: &str, package: &str, words: &[&str], file: &Path) {
+    if let Some((good, text)) = program(part, package, Command::new(words[0]).args(&words[1..]).arg(file)) {
+        assert!(good, "{words:?} {}: {text}", file.display());
+    }
+}
+
+/// What users have for their own machines is read by the programs that it is for: BIND's and dnsmasq's judges, HAProxy, keepalived.
+#[test]
+fn real_programs_accept_what_surrounds_external_machines() {
+    let change: [Change; 3] = [|_| {}, Workspace::dual_stack, |ws| ws.without_workers(3)];
+    for change in change {
+        let ws = Workspace::example().prebuilt();
+        change(&ws);
+        ws.external_machines();
+        ws.build(&["infra"]);
+        let infra = |name: &str, file: &str| ws.path_of(&format!("infra/{name}")).join(file);
+        let zone = ["named-checkzone", "-i", "local", "ocp4.example.com"];
+        judge("zones", "bind9-utils", &zone, &infra("dns", "forward.zone"));
+        let zone = ["named-checkzone", "-i", "local", "126.168.192.in-addr.arpa"];
+        judge("zones", "bind9-utils", &zone, &infra("dns", "reverse.zone"));
+        let conf = format!("--conf-file={}", infra("dns", "dnsmasq.conf").display());
+        let dnsmasq =
+            program("dnsmasq.conf", "dnsmasq-base", Command::new("dnsmasq").args(["--test", &conf]));
+        assert!(dnsmasq.is_none_or(|(good, text)| good && text.contains("syntax check OK")));
+        for file in ["haproxy", "haproxy-pivoted"] {
+            judge("HAProxy", "haproxy", &["haproxy", "-c", "-f"], &infra(file, &format!("{file}.cfg")));
+        }
+        if !is_root() {
+            left_out("keepalived.conf", "root, for a network with its interface");
+            continue;
+        }
+        let net = "ip link add eth0 type veth peer name eth1 && ip link set eth0 up && exec keepalived --config-test --log-console -f \"$1\"";
+        let words = ["unshare", "--net", "sh", "-c", net, "sh"];
+        judge("keepalived.conf", "keepalived", &words, &infra("keepalived", "keepalived.conf"));
+    }
+}
+
+/// A server of the zones answers with what the files say: the records are right, not only well-formed.
+#[test]
+fn zones_have_every_name_both_ways() {
+    let ws = Workspace::example().prebuilt();
+    ws.dual_stack();
+    ws.external_machines();
+    ws.build(&["infra/dns"]);
+    let dump = |zone: &str, file: &str| {
+        let path = ws.path_of("infra/dns").join(file);
+        let words = ["-i", "local", "-D", zone];
+        program("zones", "bind9-utils", Command::new("named-checkzone").args(words).arg(path))
+    };
+    let Some((good, forward)) = dump("ocp4.example.com", "forward.zone") else { return };
+    assert!(good, "{forward}");
+    let records = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let all = lines.filter(|words| words.len() == 5 && ["A", "AAAA", "PTR"].contains(&words[3]));
+        all.map(|words| format!("{} {} {}", words[0], words[3], words[4])).collect()
+    };
+    let found = records(&forward);
+    for name in ["api", "api-int"] {
+        for record in ["A 192.168.126.10", "AAAA fd00:126::10"] {
+            assert!(
+                found.contains(&format!("{name}.ocp4.example.com. {record}")),
+                "{name} {record}: {found:#?}"
+            );
+        }
+    }
+    assert!(found.contains(&"*.apps.ocp4.example.com. A 192.168.126.11".to_owned()), "{found:#?}");
+    assert!(found.contains(&"worker-1.ocp4.example.com. A 192.168.126.111".to_owned()), "{found:#?}");
+    let zones = [
+        ("126.168.192.in-addr.arpa", "111.126.168.192.in-addr.arpa."),
+        (
+            "0.0.0.0.0.0.0.0.6.2.1.0.0.0.d.f.ip6.arpa",
+            "1.1.1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.6.2.1.0.0.0.d.f.ip6.arpa.",
+        ),
+    ];
+    for (zone, name) in zones {
+        let Some((good, text)) = dump(zone, "reverse.zone") else { return };
+        assert!(good, "{text}");
+        assert!(records(&text).contains(&format!("{name} PTR worker-1.ocp4.example.com.")), "{text}");
+    }
+}

@@ -116,6 +116,7 @@ fn the_same_ids_from_layout_registry_and_mirror() {
     alone.relock();
     assert_eq!(ids(&alone), from_layout);
     a_component_of_a_registry_brings_its_pull_spec(&alone, &second);
+    a_preflight_finds_the_release(&alone);
 
     // And one in a layout.
     both.write("cluster.yaml", &std::fs::read_to_string(alone.dir.join("cluster.yaml")).unwrap());
@@ -126,6 +127,33 @@ fn the_same_ids_from_layout_registry_and_mirror() {
     offline.edit("cluster.yaml", "release: demo:4.18", &format!("release: oci:{}:copied", layout.display()));
     offline.relock();
     assert_eq!(ids(&offline), from_layout);
+}
+
+/// What `realize preflight` says of the registry. All addresses are loopback's, where nobody listens.
+fn a_preflight_finds_the_release(ws: &Workspace) {
+    for file in ["install-config.yaml", "cluster.yaml"] {
+        let text = std::fs::read_to_string(ws.dir.join(file)).unwrap();
+        ws.write(file, &text.replace("192.168.126.", "127.126.0."));
+    }
+    let before = std::fs::read_to_string(ws.dir.join("cluster.yaml")).unwrap();
+    ws.external_machines();
+    let asked = || -> Value {
+        let output = ws.output(&["realize", "preflight", "--json", "-q"]);
+        assert_eq!(output.status.code(), Some(1), "nobody answers for the names: {}", ws.text(&output));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mut checks = found["checks"].as_array().unwrap().iter();
+        checks.find(|check| check["area"] == "registry").unwrap().clone()
+    };
+    let found = asked();
+    assert_eq!(found["outcome"], "passed", "{found}");
+    assert!(found["detail"].as_str().unwrap().contains("/mirror/ocp@sha256:"), "{found}");
+    // The nodes would have the same credentials, and get nothing with wrong ones.
+    ws.edit("install-config.yaml", "bWU6aHVudGVyMg==", "bWU6d3Jvbmc=");
+    let found = asked();
+    assert_eq!(found["outcome"], "failed", "{found}");
+    assert!(found["hint"].is_string(), "{found}");
+    ws.edit("install-config.yaml", "bWU6d3Jvbmc=", "bWU6aHVudGVyMg==");
+    ws.write("cluster.yaml", &before);
 }
 
 /// The payload's own image under another name: nothing changes but the name, and that wherever nodes see it.

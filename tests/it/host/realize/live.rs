@@ -36,7 +36,7 @@ const NODES: [(&str, [u8; 4], bool); 5] = [
 ];
 
 /// The phase that was begun last, as the journal says.
-fn begun(journal: &PathBuf) -> String {
+pub(super) fn begun(journal: &PathBuf) -> String {
     let text = fs::read_to_string(journal).unwrap_or_default();
     let journal: Value = serde_json::from_str(&text).unwrap_or_default();
     journal["begun"].as_str().unwrap_or_default().to_owned()
@@ -69,10 +69,18 @@ fn signed(cluster: &mut Cluster, name: &str) -> bool {
     approved
 }
 
+/// A machine that was switched off: its kubelet does nothing any more.
+pub(super) fn off(node: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("off-{node}"), "namespace": "default"}})
+}
+
 /// A kubelet: asks, joins, asks again, and is ready. Says whether it is.
 fn kubelet(cluster: &mut Cluster, node: &str, ip: [u8; 4]) -> bool {
     let name = format!("{node}.{DOMAIN}");
     let (client, serving) = (format!("{node}-client"), format!("{node}-serving"));
+    if cluster.get(&format!("/api/v1/namespaces/default/configmaps/off-{node}")).is_some() {
+        return false;
+    }
     let has = |cluster: &Cluster, request: &str| cluster.get(&format!("{REQUESTS}/{request}")).is_some();
     if !has(cluster, &client) {
         let signer = "kubernetes.io/kube-apiserver-client-kubelet";
@@ -115,15 +123,15 @@ fn version(state: &str) -> Value {
 }
 
 /// Everything around the API that a cluster has, played: it goes on whenever a run is as far as that.
-struct Played {
-    api: Arc<Api>,
+pub(super) struct Played {
+    pub(super) api: Arc<Api>,
     stopped: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Played {
     /// Begins, behind these doors: the bootstrap node's API, and those of the masters from when they have one.
-    fn start(api: Api, tls: &Tls, network: Network, journal: PathBuf) -> Self {
+    pub(super) fn start(api: Api, tls: &Tls, network: Network, journal: PathBuf) -> Self {
         api.look(|cluster| {
             cluster.establishes = true;
             for (group, plural, kind) in [
@@ -206,7 +214,7 @@ fn go_on(cluster: &mut Cluster, at: usize) -> bool {
 }
 
 /// The router: answers with the page of the smoke test, as long as there is one.
-fn router(api: Arc<Api>) -> u16 {
+pub(super) fn router(api: Arc<Api>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -231,7 +239,7 @@ fn router(api: Arc<Api>) -> u16 {
 }
 
 /// The console, over TLS, with a certificate of the ingress operator's.
-fn console(ws: &Workspace, api: &Api) -> Https {
+pub(super) fn console(ws: &Workspace, api: &Api) -> Https {
     let dir = ws.temp().join("console");
     fs::create_dir(&dir).unwrap();
     let name = format!("console-openshift-console.apps.{DOMAIN}");

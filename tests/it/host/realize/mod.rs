@@ -5,6 +5,7 @@ mod approve;
 mod architecture;
 pub(crate) mod boot;
 mod dns;
+mod external;
 mod gather;
 mod in_place;
 mod live;

@@ -44,6 +44,11 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// The one at this path, such as `/proc/PID/ns/net`.
+    pub(crate) fn of(path: String) -> Self {
+        Self { path }
+    }
+
     /// A port of one of them that leads to a port of this machine's loopback.
     pub(crate) fn door(&self, at: &str, to: u16) -> Door {
         let (path, at) = (self.path.clone(), at.parse::<SocketAddr>().unwrap());
