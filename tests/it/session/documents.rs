@@ -12,7 +12,7 @@ use crate::harness::{Workspace, names, set_mode};
 
 /// Documents that need more than the demo: tests of realize (tests/it/host/realize), of renders (tests/it/parity) and of
 /// drift (tests/it/drift.rs), and of caches (tests/it/cache/host.rs) judge them.
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 16] = [
     "cache prune",
     "diff hand-over",
     "diff static-pod",
@@ -25,6 +25,7 @@ const ELSEWHERE: [&str; 15] = [
     "realize gather",
     "realize logs",
     "realize plan",
+    "realize preflight",
     "realize remove",
     "realize ssh",
     "realize status",
