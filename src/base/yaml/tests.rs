@@ -171,6 +171,11 @@ fn blocks_say_what_they_were_made_of() {
         "{a: {b: [1, [2, [3]], {c: d, e: {}}], f: []}, g: 'yes', h: \"x: y\", i: null, '1': 2}",
         "{a: \"one\\ntwo\\n\", b: [\"one\\ntwo\", {c: \" x\\ny\"}], d: \"tail\\n\\n\", e: \"\\ttab\\n\\nx\\n\"}",
         "[x, {a: 1, b: [2]}, 0644, 1e3, '# no comment', ~]",
+        // Where nothing stands before them, these are markers of documents.
+        "&a ---",
+        "&a ...",
+        "&a --- b",
+        "&a ---b",
     ] {
         let node = read(text).remove(0);
         assert!(read(&block(&node, 0)).remove(0).means(&node), "{}", block(&node, 0));

@@ -53,11 +53,17 @@ pub(super) fn json(node: &YamlNode, indent: usize) -> String {
 
 /// A scalar on one line of a block.
 pub(super) fn inline(text: &str, plain: bool) -> String {
-    match plain && !text.is_empty() && !text.contains('\n') {
+    match plain && !text.is_empty() && !text.contains('\n') && !is_marker(text) {
         true => text.to_owned(),
         false if plain && text.is_empty() => "null".into(),
         false => scalar(text),
     }
+}
+
+/// Whether a plain scalar would begin or end a document where nothing stands before it.
+fn is_marker(text: &str) -> bool {
+    let rest = text.strip_prefix("---").or_else(|| text.strip_prefix("..."));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
 /// Whether a plain scalar is also a JSON literal or number.
