@@ -40,13 +40,15 @@ fn roots_keep_what_they_name() {
     ws.write("stray.txt", "nobody's\n");
     ws.json(&["store", "add", "stray.txt"]);
     insta::assert_snapshot!(without_counts(&ws.run(&["store", "gc", "--dry-run"])), @r"
-    [SIZE]	[ID]-stray.txt
+    [SIZE] OBJECT
+    [SIZE] [ID]-stray.txt
     would free [SIZE] in 1 object; [N] stay
     [exit 0]
     ");
     assert_eq!(objects(&ws).len(), before.len() + 1, "a dry run frees nothing");
     insta::assert_snapshot!(without_counts(&ws.run(&["store", "gc"])), @r"
-    [SIZE]	[ID]-stray.txt
+    [SIZE] OBJECT
+    [SIZE] [ID]-stray.txt
     freed [SIZE] in 1 object; [N] stay
     [exit 0]
     ");
@@ -73,13 +75,14 @@ fn keep_last() {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable(); // objects go by age, to the nanosecond
     insta::assert_snapshot!(lines.join("\n"), @r"
-    [SIZE]	[ID]-cluster
-    [SIZE]	[ID]-ignition-id-worker-0
-    [SIZE]	[ID]-ignition-worker-0
-    [SIZE]	[ID]-infra-haproxy
-    [SIZE]	[ID]-infra-haproxy-pivoted
-    [SIZE]	[ID]-infra-network
-    [SIZE]	[ID]-infra-worker-0
+    [SIZE] OBJECT
+    [SIZE] [ID]-cluster
+    [SIZE] [ID]-ignition-id-worker-0
+    [SIZE] [ID]-ignition-worker-0
+    [SIZE] [ID]-infra-haproxy
+    [SIZE] [ID]-infra-haproxy-pivoted
+    [SIZE] [ID]-infra-network
+    [SIZE] [ID]-infra-worker-0
     [exit 0]
     freed [SIZE] in [N] objects; [N] stay
     generation 2 of [DIR]
