@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::PhaseWait;
 use crate::base::event::Event;
+use crate::base::hint::chain;
 use crate::realize::api::{ApiError, Gvr};
 use crate::realize::approve::{ApprovalReport, Member};
 use crate::realize::desired::{Desired, DesiredMachine};
@@ -33,6 +34,9 @@ pub(super) fn wait(
     })
 }
 
+/// A load balancer that has just started knows nothing of a master that does not answer: the next attempt reaches another one.
+const ATTEMPTS: usize = 4;
+
 /// Deletes the node of a machine that is reinstalled or removed, and the requests that it made with its bootstrap credential: while the
 /// cluster still has them, the first certificate request of the new machine looks like a replay, or like a second machine.
 /// If the API cannot be reached they stay, and the approver says so.
@@ -55,8 +59,19 @@ pub(crate) fn forget_node(realizer: &Realizer<'_>, machine: &DesiredMachine, why
         let mut its = claims.iter().filter(|claim| claim.node == node.node);
         its.try_for_each(|claim| delete("certificate request", REQUESTS, &claim.request))
     };
-    match forget() {
-        Err(error) if error.is_transient() => Ok(()),
+    let mut done = forget();
+    for _ in 1..ATTEMPTS {
+        if !done.as_ref().is_err_and(ApiError::is_transient) {
+            break;
+        }
+        done = forget();
+    }
+    match done {
+        Err(error) if error.is_transient() => {
+            let text = format!("the node `{}` stays in the cluster for now: {}", node.name, chain(&error));
+            realizer.events.emit(Event::Warning { text });
+            Ok(())
+        }
         done => Ok(done?),
     }
 }
