@@ -42,7 +42,15 @@ fn user_config(env: Env<'_>) -> Result<(PathBuf, UserConfig)> {
 
 /// All caches of a cluster: those of its own file first. One that both name is asked once, and trusts what either trusts.
 pub(crate) fn settings(env: Env<'_>, directory: &Path, cluster: &Cluster) -> Result<Vec<CacheSettings>> {
-    let (home, user) = user_config(env)?;
+    merged(env, directory, cluster, &user_config(env)?)
+}
+
+fn merged(
+    env: Env<'_>,
+    directory: &Path,
+    cluster: &Cluster,
+    (home, user): &(PathBuf, UserConfig),
+) -> Result<Vec<CacheSettings>> {
     let given = cluster.caches.iter().map(|given| (directory, given));
     let given = given.chain(user.caches.iter().map(|given| (home.as_path(), given)));
     let mut all: Vec<CacheSettings> = Vec::new();
@@ -73,20 +81,22 @@ fn access(mut access: Access, base: &Path, given: &GivenCache) -> Result<Access>
     Ok(access)
 }
 
-/// The caches that a build may take outputs from. None is opened yet.
-pub(super) fn substituters(env: Env<'_>, directory: &Path, cluster: &Cluster) -> Result<Vec<OciCache>> {
+/// The caches that a build may take outputs from, none of them opened yet; and whose signatures count, whatever may be asked over
+/// the network.
+pub(super) fn substituters(
+    env: Env<'_>,
+    directory: &Path,
+    cluster: &Cluster,
+) -> Result<(Vec<OciCache>, Vec<Trusted>)> {
+    let own = user_config(env)?;
+    let all = cluster.caches.iter().chain(&own.1.caches);
+    let trust = all.flat_map(|cache| cache.trust.iter().cloned()).collect();
     if env.network != Network::All {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), trust));
     }
-    let settings = settings(env, directory, cluster)?;
-    Ok(settings.into_iter().filter(|cache| !cache.trust.is_empty()).map(OciCache::new).collect())
-}
-
-/// Whose signatures count for this cluster, whatever may be asked over the network.
-pub(super) fn trusted(env: Env<'_>, cluster: &Cluster) -> Result<Vec<Trusted>> {
-    let (_, user) = user_config(env)?;
-    let all = cluster.caches.iter().chain(&user.caches);
-    Ok(all.flat_map(|cache| cache.trust.iter().cloned()).collect())
+    let settings = merged(env, directory, cluster, &own)?;
+    let caches = settings.into_iter().filter(|cache| !cache.trust.is_empty()).map(OciCache::new);
+    Ok((caches.collect(), trust))
 }
 
 /// The file of the user's signing key: what `named` says, or the configuration, or its usual place.

@@ -210,8 +210,7 @@ impl Workspace {
         let files = fetch::files(env, &directory, &lock.rhcos);
         let rhcos = lock.rhcos.clone();
         let sandbox = Sandbox::default().interpreting(env.executable.map(Path::to_owned));
-        let caches = caches::substituters(env, directory.path(), &cluster)?;
-        let trust = caches::trusted(env, &cluster)?;
+        let (caches, trust) = caches::substituters(env, directory.path(), &cluster)?;
         Ok(Self {
             directory,
             cluster,
