@@ -48,9 +48,7 @@ impl Builder for Iso {
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
         let mut base = job.files()?.open(value(job, "sha256")?)?;
         let ignition = job.input("ignition")?.text("ignition", "")?;
-        let device = format!("coreos.inst.install_dev={}", value(job, "device")?);
-        let arguments: Vec<String> =
-            std::iter::once(device).chain(job.text_list("kargs")?.into_iter().map(str::to_owned)).collect();
+        let arguments = iso::installer_arguments(value(job, "device")?, &job.text_list("kargs")?);
         let patches = Live::read(&mut base.file)
             .and_then(|live| live.patches(iso::initrd(&iso::unattended(&ignition))?, &arguments))
             .map_err(|source| explain(&base, source))?;

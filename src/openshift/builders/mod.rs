@@ -6,7 +6,9 @@ mod error;
 mod identity;
 mod ignition;
 mod iso;
+mod iso_areas;
 mod iso_for_all;
+mod iso_patch;
 mod machine_config;
 mod netboot;
 mod nmstate;
@@ -48,6 +50,8 @@ pub const ALL: Builders = Builders(&[
     &patch::Patches,
     &validate::Validate,
     &iso::Iso,
+    &iso_areas::IsoAreas,
+    &iso_patch::IsoPatch,
     &iso_for_all::IsoForAll,
     &netboot::Netboot,
     &PinnedFile,

@@ -25,6 +25,12 @@ pub(crate) fn unattended(dest: &str) -> String {
     canonical(&config) + "\n"
 }
 
+/// The kernel arguments of a live system that installs to this disk.
+pub(crate) fn installer_arguments(device: &str, kargs: &[&str]) -> Vec<String> {
+    let device = format!("coreos.inst.install_dev={device}");
+    std::iter::once(device).chain(kargs.iter().map(|&argument| argument.to_owned())).collect()
+}
+
 /// How a live system that carries several nodes' configs decides which one it installs.
 pub(crate) struct Choice<'a> {
     /// The script, which writes the chosen config to [`DEST`], and the disk beside [`INSTALLER`].

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::volume::{Extent, Volume, malformed};
 use super::{IsoError, Result};
@@ -21,8 +21,8 @@ const LARGEST_AREA: u64 = 64 << 20;
 /// Maximum size of an area for kernel arguments: the kernel accepts no more.
 const LARGEST_ARGUMENTS: u64 = 2048;
 
-/// A live ISO as published.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A live ISO as published. Its JSON is the output of `iso-areas`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Live {
     /// In bytes.
     pub(crate) size: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Live {
     areas: Vec<Area>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Area {
     place: Extent,
     pad: u8,

@@ -28,7 +28,7 @@ mod volume;
 use std::io;
 
 pub(crate) use initrd::initrd;
-pub(crate) use install::{Choice, choosing, unattended};
+pub(crate) use install::{Choice, choosing, installer_arguments, unattended};
 pub(crate) use live::Live;
 pub(crate) use seal::{RANDOM, seal};
 pub(crate) use section::{Form, SECTOR, Section};

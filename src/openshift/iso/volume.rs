@@ -3,6 +3,8 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
+use serde::{Deserialize, Serialize};
+
 use super::{IsoError, Result};
 
 /// The only sector size in use.
@@ -17,7 +19,7 @@ const LARGEST_DIRECTORY: u64 = 1 << 20;
 const IS_DIRECTORY: u8 = 2;
 
 /// A byte range of the image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Extent {
     pub(super) offset: u64,
     pub(super) size: u64,

@@ -269,6 +269,102 @@ fn the_real_installer_reads_it_and_takes_it_back() {
     assert!(failed.contains("No such file or directory"), "it got as far as the disk: {failed}");
 }
 
+/// The names in a directory.
+fn files_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Applies a node's patch to this base, with the tools of this PATH; the outcome, and where the image would be.
+fn patched(ws: &Workspace, node: &str, base: &Path, path: &str) -> (std::process::Output, PathBuf) {
+    let script = ws.path_of(&format!("iso-patch/{node}")).join(format!("{node}.sh"));
+    let out = ws.temp().join(format!("{node}-patched.iso"));
+    let mut command = Command::new("/bin/sh");
+    command.arg(script).args([base, &out]).env("PATH", path);
+    (command.output().unwrap(), out)
+}
+
+#[test]
+fn a_patch_makes_the_iso_of_its_node() {
+    let part = "live ISOs in kilobytes";
+    let Some(ws) = with_iso(part, |_| {}) else { return };
+    if !is_there("shellcheck", part) {
+        return;
+    }
+    let base = ws.dir.join("live.iso");
+    let path = std::env::var("PATH").unwrap();
+    for node in ["bootstrap", "worker-1"] {
+        ws.build(&[&format!("iso/{node}"), &format!("iso-patch/{node}")]);
+        let object = ws.path_of(&format!("iso-patch/{node}"));
+        assert_eq!(files_in(&object), [format!("{node}.areas"), format!("{node}.sh")]);
+        for file in files_in(&object) {
+            assert_eq!(mode(&object.join(file)), 0o400, "it has the pull secret in it");
+        }
+        let size = fs::metadata(object.join(format!("{node}.areas"))).unwrap().len();
+        assert!(size < (AREA + 2 * ARGUMENTS) as u64, "{size}");
+        run("shellcheck", &[&format!("{node}.sh")], &object);
+        let (said, out) = patched(&ws, node, &base, &path);
+        assert!(said.status.success(), "{}", ws.text(&said));
+        assert_eq!(mode(&out), 0o600);
+        assert!(fs::read(&out).unwrap() == fs::read(iso(&ws, node)).unwrap(), "{node}");
+        let (said, _) = patched(&ws, node, &base, &path);
+        assert!(String::from_utf8_lossy(&said.stderr).contains("exists already"), "{}", ws.text(&said));
+        fs::remove_file(out).unwrap();
+    }
+    ws.assert_sound();
+    let check = ws.json(&["build", "iso-patch/worker-1", "--check"]);
+    assert!(check["check"]["differences"].as_array().unwrap().is_empty());
+
+    // A small live system has nothing but busybox.
+    if let Some(tools) = busybox(&ws, part) {
+        let (said, out) = patched(&ws, "worker-1", &base, tools.to_str().unwrap());
+        assert!(said.status.success(), "{}", ws.text(&said));
+        assert!(fs::read(&out).unwrap() == fs::read(iso(&ws, "worker-1")).unwrap());
+        fs::remove_file(out).unwrap();
+    }
+
+    // Another image, or one that is damaged where nobody looks, is refused, and nothing is left behind.
+    let mut bytes = fs::read(&base).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    let damaged = ws.temp().join("damaged.iso");
+    fs::write(&damaged, bytes).unwrap();
+    let before = files_in(&ws.temp());
+    for other in [damaged, ws.temp().join("none.iso")] {
+        let (said, out) = patched(&ws, "worker-1", &other, &path);
+        assert_eq!(said.status.code(), Some(1));
+        let words = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(words.contains("is not the live ISO of this build") || words.contains("there is no file"));
+        assert!(!out.exists());
+    }
+    assert_eq!(files_in(&ws.temp()), before);
+}
+
+/// A directory with busybox's programs under their names.
+fn busybox(ws: &Workspace, part: &str) -> Option<PathBuf> {
+    let Ok(found) = Command::new("busybox").arg("--list").output() else {
+        left_out(part, "busybox");
+        return None;
+    };
+    let dir = ws.temp().join("busybox");
+    fs::create_dir_all(&dir).unwrap();
+    let program = run("sh", &["-c", "command -v busybox"], Path::new("/"));
+    for name in String::from_utf8(found.stdout).unwrap().lines() {
+        std::os::unix::fs::symlink(String::from_utf8_lossy(&program).trim(), dir.join(name)).unwrap();
+    }
+    Some(dir)
+}
+
+/// A patch needs the node's config and where the areas are, and no image: what another cluster or a cache learned will do.
+#[test]
+fn a_patch_reads_no_image() {
+    let Some(ws) = with_iso("live ISOs in kilobytes", |_| {}) else { return };
+    ws.build(&["live-iso/areas"]);
+    fs::write(ws.dir.join("live.iso"), b"nothing that anybody reads").unwrap();
+    assert!(ws.build(&["iso-patch/worker-0"]).contains(&"iso-patch/worker-0".to_owned()));
+}
+
 /// On a file system that can share blocks, six ISOs take little more room than one.
 #[test]
 fn blocks_are_shared_with_the_base_where_the_file_system_can() {
