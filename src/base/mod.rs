@@ -1,9 +1,11 @@
-//! The foundation: digests, files, values, versions, JSON, YAML, text, keys and certificates, events, hints, secrets.
+//! The foundation: digests, files, values, versions, JSON, YAML, text, keys and certificates, failed connections, events,
+//! hints, secrets.
 //!
 //! Knows nothing of builds, clusters or the terminal. `fs` is the only module that touches the file system, `process`
 //! the only one that starts programs of the host.
 
 pub(crate) mod cancel;
+pub(crate) mod connection;
 pub(crate) mod digest;
 pub(crate) mod event;
 pub(crate) mod fs;

@@ -1,5 +1,6 @@
 //! What can go wrong between us and a cluster's API. Messages quote the server; none contains a part of a key.
 
+use crate::base::connection::{CertificateFault, tls_error, without_layers};
 use crate::base::hint::{Hint, chain};
 use crate::base::redact;
 
@@ -73,32 +74,19 @@ impl ApiError {
     }
 
     pub(super) fn of_transport(server: String, error: &(dyn std::error::Error + 'static)) -> Self {
-        match tls(error) {
+        match tls_error(error) {
             Some(rustls::Error::AlertReceived(alert)) => Self::Unauthorized {
                 server,
                 message: format!("it rejects our certificate (TLS alert `{alert:?}`)"),
             },
             Some(error @ rustls::Error::InvalidCertificate(_)) => {
-                Self::Untrusted { server, message: error.to_string() }
+                let words = CertificateFault::of(error).and_then(CertificateFault::words);
+                let message = words.map_or_else(|| error.to_string(), |words| format!("it {words}"));
+                Self::Untrusted { server, message }
             }
-            _ => Self::Unreachable { server, message: one_line(&chain(error)) },
+            _ => Self::Unreachable { server, message: one_line(without_layers(&chain(error))) },
         }
     }
-}
-
-/// The TLS error in a chain, if there is one. An I/O error hides its cause from `source`.
-fn tls<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
-        }
-        next = match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        };
-    }
-    None
 }
 
 /// A server's message, which may be anything: one line, without control characters, of limited length.
@@ -144,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_found_below_io_errors() {
+    fn a_failed_handshake_is_no_silence() {
         let inner = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
         let outer = std::io::Error::other(std::io::Error::other(inner));
         let error = ApiError::of_transport("api".into(), &outer);

@@ -80,6 +80,10 @@ impl<'a> Connection<'a> {
             let message = format!("its driver is `{driver}`, and tinderbox creates machines of QEMU");
             return Err(LibvirtError::Unsupported { uri: self.uri.to_owned(), message }.into());
         }
+        if has_foreign_path(self.uri) {
+            let message = "a connection to QEMU ends in `/system` or `/session`".to_owned();
+            return Err(LibvirtError::Unsupported { uri: self.uri.to_owned(), message }.into());
+        }
         let connection: &[&str] = if self.read_only { &["-q", "-r", "-c"] } else { &["-q", "-c"] };
         let args = [connection, &[self.uri], args].concat();
         let output =
@@ -140,6 +144,15 @@ fn foreign_driver(uri: &str) -> Option<&str> {
     (driver != "qemu").then_some(driver)
 }
 
+/// Whether a URI names something else than QEMU's two daemons. libvirt takes any path to the socket first, so a typo there
+/// would be a daemon that is not running.
+fn has_foreign_path(uri: &str) -> bool {
+    let Some((_, rest)) = uri.split_once("://") else { return false };
+    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
+    let path = rest.find('/').map_or("", |at| &rest[at..]);
+    !["/system", "/session"].contains(&path)
+}
+
 /// virsh's error lines without their prefix, without the generic first line, and without what polkit's agent says on a
 /// terminal if there is no polkit: virsh starts that agent before it connects, whatever becomes of the connection.
 pub(super) fn message(output: &ProcessOutput) -> String {
@@ -164,6 +177,7 @@ fn refused(uri: &str, message: &str) -> LibvirtError {
         "no route",
         "ssh: connect to host",
         "unable to connect to server at",
+        "certificate",
     ];
     let no_socket = ["no such file or directory", "connection refused", "cannot find libvirtd"];
     if says(&["no connection driver", "unable to parse uri", "unsupported configuration", "invalid uri"]) {
@@ -190,6 +204,18 @@ mod tests {
         assert_eq!(foreign_driver("lab"), None, "an alias");
         assert_eq!(foreign_driver("test:///default"), Some("test"));
         assert_eq!(foreign_driver("vbox+ssh://host/session"), Some("vbox"));
+    }
+
+    #[test]
+    fn a_connection_ends_in_one_of_two_words() {
+        for uri in
+            ["qemu:///system", "qemu+ssh://me@[fd00::1]:22/system?socket=/run/x", "qemu:///session", "lab"]
+        {
+            assert!(!has_foreign_path(uri), "{uri}");
+        }
+        for uri in ["qemu:///sytem", "qemu+ssh://host", "qemu:///", "qemu:///system/x"] {
+            assert!(has_foreign_path(uri), "{uri}");
+        }
     }
 
     /// Messages of libvirt 9 and of ssh.
@@ -223,6 +249,7 @@ mod tests {
                 "unreachable",
             ),
             ("unable to connect to server at 'lab:16509': Connection refused", "unreachable"),
+            ("Cannot read CA certificate '/etc/pki/CA/cacert.pem': No such file or directory", "unreachable"),
             ("no connection driver available for lxx:///", "unsupported"),
             ("internal error: Unable to parse URI qemu:system", "unsupported"),
         ] {

@@ -76,6 +76,9 @@ impl Hint for LibvirtError {
             Self::Unreachable { uri, message } if message.contains("(publickey") => {
                 format!("the host does not accept your SSH key: add it there (`ssh-copy-id`), then try `virsh -c {uri} list`")
             }
+            Self::Unreachable { uri, message } if message.contains("ertificate") => {
+                format!("put the certificates for TLS where libvirt looks for them, or use `qemu+ssh://USER@HOST/system`; then try `virsh -c {uri} list`")
+            }
             Self::Unreachable { uri, message } if message.contains("Could not resolve") => {
                 format!("check the host's name in `libvirt.uri`, then try `virsh -c {uri} list`")
             }

@@ -122,6 +122,45 @@ fn the_authority_decides() {
     assert_eq!(fs::read(fetched.path).unwrap(), bytes);
 }
 
+/// What is wrong with a certificate is said in words, with what to do; openssl's own default is an authority's.
+#[test]
+fn what_is_wrong_with_a_certificate() {
+    if !have("openssl", "openssl") {
+        return;
+    }
+    let (place, bytes) = (Place::new(), content());
+    let dir = place.temp.path();
+    let made = |name: &str, more: &str| {
+        let head = "req -x509 -newkey rsa:2048 -nodes -subj /CN=x -days 2";
+        openssl(dir, &format!("{head} -keyout {name}-tls.key -out {name}-tls.crt {more}"));
+        fs::read_to_string(dir.join(format!("{name}-tls.crt"))).unwrap()
+    };
+    let cases = [
+        ("own", "-addext subjectAltName=IP:127.0.0.1", "is an authority's own (CA:TRUE)", "CA:FALSE"),
+        (
+            "named",
+            "-addext subjectAltName=DNS:x.example -addext basicConstraints=CA:FALSE",
+            "is for another name",
+            "subjectAltName",
+        ),
+    ];
+    for (name, more, wrong, advice) in cases {
+        let ca = made(name, more);
+        let body = bytes.clone();
+        let address = https(dir, name, move |request| serve(request, &body));
+        let error = place.fetch_with(&wanted(&address, &bytes), access(Some(&ca))).unwrap_err();
+        assert!(
+            error.to_string().contains(&format!("cannot be reached: its certificate {wrong}")),
+            "{error}"
+        );
+        assert!(error.hint().unwrap().contains(advice), "{:?}", error.hint());
+    }
+    let ca = made("fine", "-addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=CA:FALSE");
+    let body = bytes.clone();
+    let address = https(dir, "fine", move |request| serve(request, &body));
+    place.fetch_with(&wanted(&address, &bytes), access(Some(&ca))).unwrap();
+}
+
 /// Who was promised TLS gets no plain http, though the digest would tell; a redirect to TLS is followed.
 #[test]
 fn no_way_from_tls_to_plain_http() {
