@@ -118,6 +118,11 @@ fn parse_jobs(text: &str) -> std::result::Result<u16, String> {
     jobs.ok_or_else(|| "write a whole number from 1 to 1024".to_owned())
 }
 
+/// A number of things, such as closures, of which there may not be many.
+pub(super) fn parse_small_count(text: &str) -> std::result::Result<u16, String> {
+    text.parse().map_err(|_| "write a whole number up to 65535".to_owned())
+}
+
 /// A number of things, such as generations or lines.
 pub(super) fn parse_count(text: &str) -> std::result::Result<u64, String> {
     text.parse().map_err(|_| "write a whole number".to_owned())

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::arguments::parse_small_count;
 use super::document::{Document, Documented};
 use super::output::{count, line};
 use super::{Error, Printer, Result, verbs};
@@ -28,7 +29,7 @@ pub(super) struct Prune {
     #[arg(value_parser = |text: &str| text.parse::<CacheUrl>().map_err(|()| "write it as oci://registry/repository"))]
     url: Option<CacheUrl>,
     /// How many closures of each signing key to keep, the newest
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_small_count)]
     keep_closures: u16,
     /// Only say what would be removed
     #[arg(long)]

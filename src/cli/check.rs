@@ -28,6 +28,8 @@ use crate::openshift::knowledge::{BootFact, Knowledge, Table};
 use crate::openshift::workspace::{ClusterDir, Env, read_cluster};
 
 /// Validate the cluster: read all files and run every check
+///
+/// On a terminal, checks that passed are only counted; `-v` lists them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// List all checks, with what breaks at boot without them
@@ -54,9 +56,14 @@ impl Args {
             if printer.events.is_quiet() {
                 return;
             }
-            let rows = checked.checks.iter();
-            let rows = rows.map(|one| vec![one.status.clone(), one.name.clone(), one.rule.clone()]);
-            table(&["", "CHECK", "RULE"], &rows.collect::<Vec<_>>());
+            // A page of passed checks would hide on a terminal what did not.
+            let is_brief = output::is_terminal() && !printer.events.is_verbose();
+            let rows = checked.checks.iter().filter(|one| !is_brief || one.status != "passed");
+            let rows: Vec<_> =
+                rows.map(|one| vec![one.status.clone(), one.name.clone(), one.rule.clone()]).collect();
+            if !rows.is_empty() {
+                table(&["", "CHECK", "RULE"], &rows);
+            }
             show_not_evaluated(&checked);
             if let Some(until) = &checked.booted_until {
                 let colour = if checked.ended { Colour::Red } else { Colour::Yellow };
@@ -65,7 +72,8 @@ impl Args {
                 line(stdout_paint(&text, colour));
             }
             show_warnings(&checked);
-            line(total(&checked));
+            let rest = if rows.len() < checked.checks.len() { "; `-v` lists them" } else { "" };
+            line(format!("{}{rest}", total(&checked)));
         });
         checked.errors.iter().for_each(|error| explain(error, error.hint()));
         Ok(exit_code(checked.failed.is_empty() && !checked.ended))

@@ -14,7 +14,7 @@ use crate::openshift::workspace::Env;
 
 /// Print a shell's completion script: for verbs, options, targets, files, nodes and config fields
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   tinderbox completions bash > ~/.local/share/bash-completion/completions/tinderbox
   tinderbox completions zsh > ~/.zfunc/_tinderbox                with `fpath+=~/.zfunc` before `compinit`
   tinderbox completions fish > ~/.config/fish/completions/tinderbox.fish")]

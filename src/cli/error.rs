@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output::{Colour, stderr_line, stderr_lines, stderr_paint, stdout_past_output};
+use super::output::{
+    Colour, stderr, stderr_is_colourful, stderr_line, stderr_lines, stderr_paint, stdout_past_output,
+};
 use crate::base::fs;
 use crate::base::hint::{Hint, Problems, chain};
 use crate::base::pki::PkiError;
@@ -155,7 +158,11 @@ impl ErrorDocument {
 }
 
 /// Prints what is wrong with the command line: for people, and with `--json` as a document too.
-pub(super) fn print_usage(error: &clap::Error, json: bool) -> ExitCode {
+pub(super) fn print_usage(error: &clap::Error, json: bool, program: clap::Command) -> ExitCode {
+    if !json && let Some(help) = missing_verb_help(error, program) {
+        stderr(&help);
+        return ExitCode::from(2);
+    }
     if json && error.use_stderr() {
         let text = error.render().to_string();
         let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -167,6 +174,21 @@ pub(super) fn print_usage(error: &clap::Error, json: bool) -> ExitCode {
     }
     let _ = error.print(); // a closed pipe is not worth a second error
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Without a verb, the help says which there are. clap does this too, but takes a variable such as TINDERBOX_STORE for an
+/// argument, and then prints an error that lists hidden verbs.
+fn missing_verb_help(error: &clap::Error, mut program: clap::Command) -> Option<String> {
+    let (ErrorKind::MissingSubcommand, Some(ContextValue::String(parent))) =
+        (error.kind(), error.get(ContextKind::InvalidSubcommand))
+    else {
+        return None;
+    };
+    program.build();
+    let mut verbs = parent.split(' ').skip(1);
+    let parent = verbs.try_fold(&mut program, |parent, verb| parent.find_subcommand_mut(verb))?;
+    let help = parent.render_help();
+    Some(if stderr_is_colourful() { help.ansi().to_string() } else { help.to_string() })
 }
 
 /// Says that the user cancelled, for a process that ends without returning.

@@ -92,7 +92,7 @@ fn show_handed_over(adoptions: &[Adoption]) {
         };
         vec![one.adopted_until.clone(), left, one.object.clone(), one.authority.clone()]
     });
-    table(&["ADOPTED UNTIL", "LEFT", "HANDED TO OPERATORS AS", "AUTHORITY"], &rows.collect::<Vec<_>>());
+    table(&["ADOPTED UNTIL", "LEFT", "OBJECT", "AUTHORITY"], &rows.collect::<Vec<_>>());
     let text = format!(
         "Operators adopt all of them unchanged until {}; `tinderbox renew` moves the dates.",
         first.adopted_until

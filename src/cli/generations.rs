@@ -30,11 +30,11 @@ impl Args {
         let all = generations(env)?;
         Ok(printer.answer(&all, || {
             let rows = all.iter().map(|one| {
-                let mark = if one.current { "current" } else { "" };
+                let mark = if one.current { " (current)" } else { "" };
                 let path = one.path.as_ref().map_or("(gone)".to_owned(), |path| path.display().to_string());
-                vec![one.number.to_string(), one.time.clone(), mark.to_owned(), path]
+                vec![format!("{}{mark}", one.number), one.time.clone(), path]
             });
-            table(&["GENERATION", "MADE", "", "PATH"], &rows.collect::<Vec<_>>());
+            table(&["GENERATION", "MADE", "PATH"], &rows.collect::<Vec<_>>());
         }))
     }
 }

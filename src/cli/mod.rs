@@ -127,10 +127,10 @@ const VERSION: &str = match option_env!("TINDERBOX_COMMIT") {
     max_term_width = 110,
     after_help = "\
 Examples:
-  tinderbox init mycluster && cd mycluster     a commented cluster directory
-  tinderbox build                              everything; result/ is the artifact tree
-  tinderbox build --dry-run                    what a config edit will rebuild
-  tinderbox why infra/haproxy                  which field made it rebuild
+  tinderbox init mycluster && cd mycluster   a commented cluster directory
+  tinderbox build                            all artifacts, below result/
+  tinderbox build --dry-run                  what an edit would rebuild
+  tinderbox why infra/haproxy                which field made it rebuild
   tinderbox show manifest/cluster-dns-02-config
 
 Exit codes: 0 done, 1 failure, 2 a wrong command line, 130 interrupted. A command line is wrong if it has an unknown \
@@ -205,7 +205,7 @@ pub fn main() -> ExitCode {
     let args = match Args::try_parse_from(given) {
         Ok(args) => args,
         Err(error) => {
-            return error::print_usage(&error, environment::wants_json());
+            return error::print_usage(&error, environment::wants_json(), Args::command());
         }
     };
     let cancel = Cancel::default();

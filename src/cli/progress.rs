@@ -60,6 +60,10 @@ impl Progress {
         Self { level, terminal, warnings, live, log, reported: Mutex::default() }
     }
 
+    pub(super) fn is_verbose(&self) -> bool {
+        self.level == Level::Verbose
+    }
+
     pub(super) fn is_quiet(&self) -> bool {
         self.level == Level::Quiet
     }
@@ -173,9 +177,6 @@ fn plain(event: &Event, level: Level) -> Option<String> {
         Event::Cached { name, .. } if level == Level::Verbose => Some(format!("cached {name}")),
         Event::Skipped { name, because } if level == Level::Verbose => {
             Some(format!("skipped {name}: {because} failed"))
-        }
-        Event::Started { name, builder } if level == Level::Verbose => {
-            Some(format!("building {name} ({builder})"))
         }
         _ => None,
     }

@@ -150,7 +150,7 @@ fn next(report: &BuildReport) -> [(String, &'static str); 2] {
         ],
         _ => [
             ("report --open".into(), "what was built, as a page"),
-            ("realize plan".into(), "what libvirt would be asked to make"),
+            ("realize plan".into(), "what would be made or booted"),
         ],
     }
 }

@@ -53,6 +53,7 @@ fn a_bump_is_locked_built_looked_at_and_taken_back() {
     let ws = Workspace::example().prebuilt();
     ws.build(&[]);
     let preview = compare(&ws, 1, &["--release", "demo:4.18", "demo:4.19"]);
+    assert_eq!(compare(&ws, 1, &["--release", "demo:4.19"]), preview, "its own release is the old one");
     assert_eq!(ws.json(&["generations"]).as_array().unwrap().len(), 1, "a preview makes no generation");
     ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:4.19");
     let locked = ws.output(&["lock", "--update", "release=demo:4.19"]);

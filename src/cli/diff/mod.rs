@@ -11,7 +11,7 @@ use clap::ValueEnum;
 
 use super::arguments::Jobs;
 use super::output::{self, Colour, exit_code};
-use super::{Error, Printer, Result, pager};
+use super::{Printer, Result, pager};
 use crate::base::redact::controls_terminal;
 use crate::base::text::fold;
 use crate::cli::document::{Document, Documented};
@@ -36,7 +36,7 @@ pub(super) fn between(env: Env<'_>, old: u64, new: u64) -> Result<Diff> {
   tinderbox diff                               the last two generations
   tinderbox diff result cluster                what a build would change now
   tinderbox diff gen:3 gen:5 --only ignition/master-0
-  tinderbox diff --release demo:4.18 demo:4.19 the upgrade, on this cluster
+  tinderbox diff --release demo:4.19           the upgrade, on this cluster
   tinderbox diff --release demo:4.18 demo:4.19 --stat
   tinderbox diff --component machine-config-operator=./root
                                                what your build of a component changes on every node
@@ -55,9 +55,9 @@ pub(super) struct Args {
     /// needed, an object of the store, or any file or directory. A target is what the files say now.
     #[arg(num_args = 0..=2, value_name = "SIDE")]
     sides: Vec<String>,
-    /// Build this cluster on two releases, and compare
-    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with = "sides")]
-    release: Option<Vec<String>>,
+    /// Build this cluster on two releases, and compare; with one, its own release is the old one
+    #[arg(long, num_args = 1..=2, value_name = "RELEASE", conflicts_with = "sides")]
+    release: Vec<String>,
     /// Compare this cluster with a preview of it, in which a component has another image
     ///
     /// REF is a directory that is an image's root (`/DIR`, `./DIR`), `oci:DIR[:TAG]`, or an image of a registry. May be
@@ -108,12 +108,6 @@ impl Args {
     pub(super) fn run(self, env: Env<'_>, printer: Printer<'_>) -> Result<ExitCode> {
         let format = if printer.json { Format::Json } else { self.format };
         let jobs = self.jobs.count();
-        let releases = match self.release {
-            None => None,
-            Some(releases) => Some(<[String; 2]>::try_from(releases).map_err(|_| {
-                Error::usage("`--release` takes two releases", "tinderbox diff --release demo:4.18 demo:4.19")
-            })?),
-        };
         let renders = Printer { json: format == Format::Json, ..printer };
         if self.sides == ["hand-over", "render"] {
             let found = hand_over::compare(env, jobs)?;
@@ -133,7 +127,13 @@ impl Args {
         };
         let found = sides::diff(
             env,
-            &Request { sides: self.sides, releases, components: self.component, only: self.only, jobs },
+            &Request {
+                sides: self.sides,
+                releases: self.release,
+                components: self.component,
+                only: self.only,
+                jobs,
+            },
         )?;
         env.events.settle();
         match format {

@@ -31,8 +31,8 @@ const EVERYTHING: &str = "cluster";
 pub(super) struct Request {
     /// None means the last two generations, one means that side and `result`.
     pub sides: Vec<String>,
-    /// Two releases: the same cluster on both.
-    pub releases: Option<[String; 2]>,
+    /// The same cluster on two releases, or as it is locked and on one.
+    pub releases: Vec<String>,
     /// Other images for components: the same cluster without and with them.
     pub components: Vec<Replacement>,
     /// Only these derivations, or folders of them.
@@ -118,10 +118,13 @@ fn is_below(name: &str, target: &str) -> bool {
 }
 
 fn sides(env: Env<'_>, request: &Request) -> Result<(Side, Side)> {
-    if let Some([old, new]) = &request.releases {
+    if let [first, rest @ ..] = request.releases.as_slice() {
         // Both sides must have the same epoch and seed, so these must exist first.
-        Workspace::load(env, Missing::Make)?;
-        return Ok((of_release(env, old, request)?, of_release(env, new, request)?));
+        let workspace = Workspace::load(env, Missing::Make)?;
+        return Ok(match rest {
+            [] => (of_locked(env, &workspace, request)?, of_release(env, first, request)?),
+            [second, ..] => (of_release(env, first, request)?, of_release(env, second, request)?),
+        });
     }
     let asked: Vec<Asked> = request.sides.iter().map(|side| Asked::parse(side)).collect::<Result<_>>()?;
     match asked.as_slice() {
@@ -259,11 +262,19 @@ pub(in crate::cli) fn of_generation(store: &Store, generation: Generation) -> Si
 fn of_release(env: Env<'_>, reference: &str, request: &Request) -> Result<Side> {
     let release = workspace::release_named(env, Some(reference))?;
     let workspace = Workspace::load_release(env, &release)?;
-    let title = match release.version.as_str() {
-        "" => reference.to_owned(),
-        version => format!("{reference} ({version})"),
-    };
+    let title = release_title(reference, &release.version);
     build(env, &workspace, &request.targets(), title, request.jobs, true)
+}
+
+/// This cluster on the release that its lock pins.
+fn of_locked(env: Env<'_>, workspace: &Workspace, request: &Request) -> Result<Side> {
+    let pinned = workspace::parse_lock(&workspace.directory)?.and_then(|lock| lock.release);
+    let title = pinned.map_or(EVERYTHING.into(), |one| release_title(&one.reference, &one.version));
+    build(env, workspace, &request.targets(), title, request.jobs, true)
+}
+
+fn release_title(reference: &str, version: &str) -> String {
+    if version.is_empty() { reference.to_owned() } else { format!("{reference} ({version})") }
 }
 
 /// A cluster directory, an object, or files.

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use zeroize::Zeroizing;
 
+use super::arguments::parse_count;
 use super::diff::{Format, show_rows};
 use super::output::{self, Colour, count, exit_code, line, stdout_paint};
 use super::realize::now;
@@ -43,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "HOST:PORT")]
     server: Option<Endpoint>,
     /// Compare with this generation [default: what `realize` applied last, else the current one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     generation: Option<u64>,
     /// Also list what the cluster's own parts are supposed to change, and why
     #[arg(long)]

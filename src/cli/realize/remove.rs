@@ -22,8 +22,8 @@ use crate::realize::{self, RealizeError, Realizer, Removed};
 
 First no new pods are let onto the node, and those that can run elsewhere are evicted, as disruption budgets permit. Then the machine, its \
 disk and its boot medium are removed, and last its Node with its requests for certificates. A node that is not ready is not drained. \
-A master can leave once etcd has removed its member. Take the node off cluster.yaml and count it off in install-config.yaml \
-afterwards, or `realize apply` makes a new machine for it: that replaces a node.")]
+A master can leave once etcd has removed its member. Afterwards remove the node from cluster.yaml and lower `replicas` in \
+install-config.yaml; otherwise `realize apply` makes a new machine for it, which is how you replace a node.")]
 pub(crate) struct Args {
     /// The node
     #[arg(add = crate::cli::complete::node())]

@@ -165,6 +165,13 @@ impl Hint for WorkspaceError {
             Self::Store(error) => return error.hint(),
             Self::Exec(error) => return error.hint(),
             Self::Failed(error) => return error.hint(),
+            // No name below `.invalid` exists (RFC 2606); those are the demo's.
+            Self::Download(DownloadError::Registry(RegistryError::Unreachable { place, .. }))
+                if place.ends_with(".invalid") =>
+            {
+                "the demo release has no node OS to download: take a real release, or name files of your own as `rhcos` in cluster.yaml"
+                    .into()
+            }
             Self::Registry(RegistryError::Architecture { wanted, .. }) => format!(
                 "ask for a release for {wanted}: tags of real ones end in its name (`-x86_64`, `-aarch64`) or in `-multi`; or \
                  set `architecture` in cluster.yaml to one that there is"

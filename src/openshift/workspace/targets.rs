@@ -11,6 +11,8 @@ use crate::engine::recipe::{Absent, NodeIndex};
 const LOCAL_ISO: &str = "lock.rhcos.iso.local";
 /// The conditions of the recipes for booting from the network begin with it.
 const LOCAL_KERNEL: &str = "lock.rhcos.kernel.local";
+/// The folder with what each node boots with.
+const NODES: &str = "ignition/";
 
 impl Workspace {
     /// The derivations of the targets; by default `cluster`.
@@ -54,14 +56,15 @@ impl Workspace {
             let folder = node.name.split_once('/').map(|(folder, _)| folder);
             std::iter::once(node.name.as_str()).chain(folder)
         });
-        // A file of a derivation, or its name without the folder.
-        let of_file =
-            target.split_once(':').map(|(name, _)| name).filter(|name| self.graph.find(name).is_some());
-        let end = format!("/{target}");
-        let all: Vec<&str> = names.clone().collect();
-        let mut same_end = all.into_iter().filter(|name| name.ends_with(&end));
-        let unique = same_end.next().filter(|_| same_end.next().is_none());
-        let near = of_file.or_else(|| near(target, names)).or(unique).map(str::to_owned);
+        // A file of a derivation, or its name without the folder: for a node, what it boots with.
+        let name = target.split_once(':').map_or(target, |(name, _)| name);
+        let of_file = Some(name).filter(|name| *name != target && self.graph.find(name).is_some());
+        let end = format!("/{name}");
+        let same_end: Vec<&str> = names.clone().filter(|name| name.ends_with(&end)).collect();
+        let boots = same_end.iter().find(|name| name.starts_with(NODES));
+        let unique = if let [one] = same_end.as_slice() { Some(one) } else { boots };
+        let near = of_file.or_else(|| near(target, names)).map(str::to_owned);
+        let near = near.or_else(|| Some(format!("{}{}", unique?, &target[name.len()..])));
         WorkspaceError::NoTarget { target: target.to_owned(), near }
     }
 

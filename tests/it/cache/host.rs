@@ -374,6 +374,10 @@ fn a_pull_says_what_no_cache_has() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(names(&report["pulled"]).contains(&"manifest/cluster-dns-02-config".to_owned()), "{report}");
     assert!(!names(&report["missing"]).is_empty());
+    assert_eq!(report["failed"], serde_json::json!([]), "a miss is not a failure");
+    let said = to.run(&["pull", SMALL]);
+    let missing = format!("no cache has {} output", names(&report["missing"]).len());
+    assert!(said.contains(&missing) && !said.contains("failed"), "{said}");
 }
 
 #[test]

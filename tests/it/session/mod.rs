@@ -43,7 +43,7 @@ fn init_build_build_again() {
     [N] built, [N] already in the store in [TIME]; generation 1
     next:
       tinderbox report --open  what was built, as a page
-      tinderbox realize plan   what libvirt would be asked to make
+      tinderbox realize plan   what would be made or booted
     [exit 0]
     ");
     let graph = ws.json(&["graph", "cluster"]);
@@ -277,9 +277,9 @@ fn generations_and_rollback() {
     ws.build(&[]);
     ws.build(&[]);
     insta::assert_snapshot!(ws.run(&["generations"]), @"
-    GENERATION  MADE                           PATH
-    1           [TIME]           [STORE]/[ID]-cluster
-    2           [TIME]  current  [STORE]/[ID]-cluster
+    GENERATION   MADE                  PATH
+    1            [TIME]  [STORE]/[ID]-cluster
+    2 (current)  [TIME]  [STORE]/[ID]-cluster
     [exit 0]
     ");
     let second = fs::read_link(ws.dir.join("result")).unwrap();
@@ -686,7 +686,7 @@ fn on_a_terminal_the_answer_stays() {
     [N] built in [TIME]; generation 1
     next:
       tinderbox report --open  what was built, as a page
-      tinderbox realize plan   what libvirt would be asked to make
+      tinderbox realize plan   what would be made or booted
     ");
     // The next build says what it changed for whom.
     ws.edit("cluster.yaml", "ip: 192.168.126.110", "ip: 192.168.126.112");

@@ -55,7 +55,7 @@ fn lines_fit_and_words_stay_whole() {
     ws.build(&[]);
     let verbs: [&[&str]; 20] = [
         &["targets"],
-        &["check"],
+        &["check", "-v"],
         &["check", "--list"],
         &["why", "cluster"],
         &["affects", "nodes"],
@@ -143,6 +143,8 @@ fn a_build_ends_with_a_verdict_on_a_terminal_only() {
     let check = on_terminal(&ws, 100, &["check"]);
     let total = check.lines().last().unwrap();
     assert!(total.contains(" checks: ") && total.contains(" passed, "), "{check}");
+    assert!(total.ends_with("; `-v` lists them") && !check.contains("apiserver-sans"), "{check}");
+    assert!(on_terminal(&ws, 100, &["check", "-v"]).contains("passed  apiserver-sans"));
     // No sshKey, and a warning about it: not with -q.
     assert!(check.contains("warning: install-config.yaml has no sshKey"), "{check}");
     assert_eq!(on_terminal(&ws, 100, &["-q", "check"]), "");

@@ -34,6 +34,30 @@ fn an_empty_variable_names_no_store() {
     }
 }
 
+/// Without a verb, the help says which there are, whatever variables are set. To a program, it is an error as any other.
+#[test]
+fn no_verb_is_answered_with_the_help() {
+    let ws = Workspace::example();
+    let run = |args: &[&str]| {
+        let mut command = ws.command(args);
+        let output = command.env("TINDERBOX_STORE", ws.dir.join("store")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (stdout, stderr)
+    };
+    let (stdout, stderr) = run(&[]);
+    assert!(
+        stderr.contains("Usage: ") && stderr.contains("\n  init  ") && !stderr.contains("dist"),
+        "{stderr}"
+    );
+    assert!(stdout.is_empty() && !stderr.contains("error:"), "{stdout}{stderr}");
+    let (_, stderr) = run(&["cache"]);
+    assert!(stderr.contains(" cache [OPTIONS] <COMMAND>") && stderr.contains("\n  prune  "), "{stderr}");
+    let (stdout, _) = run(&["--json"]);
+    let error: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert!(error["error"].as_str().unwrap().contains("requires a subcommand"), "{error}");
+}
+
 /// `-o` writes where its user points: behind a link, into a pipe, to standard output; never over the cluster's own files.
 #[test]
 fn output_goes_where_it_is_sent() {

@@ -261,8 +261,8 @@ fn next(found: &Report) -> Markup {
         steps.push(("tinderbox diff", "every difference, and why"));
     }
     steps.extend([
-        ("tinderbox realize plan", "what libvirt would be asked to make"),
-        ("tinderbox realize apply", "make the machines and boot them"),
+        ("tinderbox realize plan", "what would be made or booted"),
+        ("tinderbox realize apply", "bring the cluster up"),
         ("tinderbox renew", "move all dates, when the time has come"),
     ]);
     let steps =

@@ -393,7 +393,8 @@ fn machines_of_the_users_own_become_a_cluster() {
         consoles.contains("error: the consoles of your own machines are yours: nothing here can read them\n"),
         "{consoles}"
     );
-    let destroyed = site.run(&ws, &["realize", "destroy", "--yes", "-q"]);
+    // Nothing is lost, so nobody is asked.
+    let destroyed = site.run(&ws, &["realize", "destroy", "-q"]);
     assert!(
         destroyed.starts_with(
             "0 resources removed\nleft: the machines: they are yours, and still run what is on their disks\n"
