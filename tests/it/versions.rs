@@ -182,6 +182,50 @@ fn two_policies_of_one_name_in_a_payload() {
     assert!(said.contains("has two ImagePolicy `openshift`") && said.contains("[exit 1]"), "{said}");
 }
 
+/// What the machine-config controller of each version reads goes into its render.
+#[test]
+fn objects_that_a_version_reads_go_into_its_render() {
+    let object = |kind: &str, name: &str| match kind {
+        "Secret" => format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}, namespace: openshift-machine-config-operator}}\ndata: {{}}\n"
+        ),
+        _ => format!(
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {{}}\n"
+        ),
+    };
+    let all = [
+        object("InternalReleaseImage", "cluster"),
+        object("MachineOSConfig", "worker"),
+        object("Secret", "internal-release-image-registry-auth"),
+        object("Secret", "internal-release-image-tls"),
+        object("Secret", "mine"),
+    ];
+    let [image, config, users, certificate] = [
+        "internalreleaseimage-cluster.yaml",
+        "machineosconfig-worker.yaml",
+        "secret-openshift-machine-config-operator-internal-release-image-registry-auth.yaml",
+        "secret-openshift-machine-config-operator-internal-release-image-tls.yaml",
+    ];
+    for (version, wanted) in [
+        ("4.20", &[][..]),
+        ("4.21", &[image, config, certificate]),
+        ("4.22", &[image, config, users, certificate]),
+        ("5.0", &[image, config, users, certificate]),
+    ] {
+        let ws = on(version);
+        ws.write("manifests/read.yaml", &all.join("---\n"));
+        ws.build(&["mco/inputs"]);
+        let own = list(&ws.path_of("mco/inputs").join("own"));
+        let read: Vec<_> = own
+            .iter()
+            .filter(|name| {
+                name.starts_with("internal") || name.contains("osconfig") || name.starts_with("secret")
+            })
+            .collect();
+        assert_eq!(read, wanted, "{version}");
+    }
+}
+
 /// Two files of the user's with one object: both are named.
 #[test]
 fn two_policies_of_one_name_of_the_users() {
