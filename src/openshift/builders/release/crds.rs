@@ -26,7 +26,7 @@ pub(crate) struct Crds;
 
 impl Builder for Crds {
     fn id(&self) -> BuilderId {
-        BuilderId::new("crds", 4)
+        BuilderId::new("crds", 5)
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {

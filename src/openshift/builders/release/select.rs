@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::hint::{Problem, Problems};
-use crate::base::yaml::{self, Source, YamlNode};
+use crate::base::yaml::{self, Scalar, Source, YamlData, YamlNode};
 
 const FEATURE_SET: &str = "release.openshift.io/feature-set";
 const FEATURE_GATE: &str = "release.openshift.io/feature-gate";
@@ -25,8 +25,17 @@ pub(super) struct Manifest<'a> {
 }
 
 impl Manifest<'_> {
+    /// An annotation. As in Go, an object has none if one of them is not a text, such as an unquoted `true`.
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
-        self.head.get("metadata")?.get("annotations")?.get(key)?.text()
+        let YamlData::Map(all) = &self.head.get("metadata")?.get("annotations")?.data else { return None };
+        let mut found = None;
+        for one in all {
+            let text = text_of(&one.value)?;
+            if one.key == key {
+                found = Some(text);
+            }
+        }
+        found
     }
 
     /// Whether the CVO applies it under a profile.
@@ -34,9 +43,12 @@ impl Manifest<'_> {
         self.annotation(&format!("include.release.openshift.io/{profile}")) == Some("true")
     }
 
-    /// Whether it applies to a feature set; without the annotation, to all.
+    /// Whether it applies to a feature set; without the annotation, to all. A list with something that is no name, such as
+    /// one with a blank, applies to none.
     pub(super) fn is_in_feature_set(&self, set: &str) -> bool {
-        self.annotation(FEATURE_SET).is_none_or(|sets| sets.split(',').any(|one| one.trim() == set))
+        let is_name = |one: &str| !one.is_empty() && one.chars().all(|c| c.is_ascii_alphanumeric());
+        self.annotation(FEATURE_SET)
+            .is_none_or(|sets| sets.split(',').all(is_name) && sets.split(',').any(|one| one == set))
     }
 
     /// Whether it applies with these enabled gates; it may require some, or with `-` require some to be disabled. It may
@@ -85,6 +97,16 @@ impl Manifest<'_> {
     pub(super) fn namespace(&self) -> &str {
         let metadata = self.head.get("metadata");
         metadata.and_then(|metadata| metadata.get("namespace")?.text()).unwrap_or_default()
+    }
+}
+
+/// The value of an annotation, if it is one for Go: a text, or null, which is empty.
+fn text_of(value: &YamlNode) -> Option<&str> {
+    let YamlData::Scalar { text, plain } = &value.data else { return None };
+    match if *plain { yaml::resolve(text) } else { Scalar::Text } {
+        Scalar::Text => Some(text),
+        Scalar::Null => Some(""),
+        _ => None,
     }
 }
 
@@ -226,6 +248,33 @@ mod tests {
         ] {
             assert_eq!(read("v1", "A", annotations)(&|one| one.is_in_gates(&on)), wanted, "{annotations}");
         }
+    }
+
+    /// As `GetAnnotations` of Kubernetes' unstructured objects and `getFeatureSets` of library-go.
+    #[test]
+    fn annotations_that_are_none_select_nothing() {
+        for (more, wanted) in [
+            ("", true),
+            ("x: ~", true),
+            ("x: true", false),
+            ("x: 5", false),
+            ("x: yes", false),
+            ("x: [a]", false),
+            ("release.openshift.io/feature-set: 'Default,Tech'", true),
+            ("release.openshift.io/feature-set: 'Tech'", false),
+            ("release.openshift.io/feature-set: 'Default, Tech'", false),
+            ("release.openshift.io/feature-set: ' Default'", false),
+            ("release.openshift.io/feature-set: 'Default,'", false),
+            ("release.openshift.io/feature-set: ~", false),
+        ] {
+            let text = format!(
+                "kind: A\nmetadata:\n  annotations:\n    include.release.openshift.io/p: 'true'\n    {more}\n"
+            );
+            let found = &documents("f.yaml", &text).unwrap()[0];
+            assert_eq!(found.is_in_profile("p") && found.is_in_feature_set("Default"), wanted, "{more}");
+        }
+        let plain = "kind: A\nmetadata: {annotations: {include.release.openshift.io/p: true}}\n";
+        assert!(!documents("f.yaml", plain).unwrap()[0].is_in_profile("p"));
     }
 
     #[test]
