@@ -379,6 +379,22 @@ fn the_os_is_that_of_the_releases_default_stream() {
     );
 }
 
+/// Of a multi-architecture release the controller asks about lists, and gets the image of the nodes' architecture.
+#[test]
+fn streams_of_a_multi_architecture_release() {
+    for arm64 in [false, true] {
+        let ws = Workspace::example().prebuilt();
+        if arm64 {
+            ws.arm64();
+            ws.edit("cluster.yaml", "release: demo:4.18-multi", "release: demo:5.0-multi");
+        } else {
+            ws.edit("cluster.yaml", "release: demo:4.18", "release: demo:5.0-multi");
+        }
+        ws.relock();
+        assert_eq!(os_image(&ws), "rhel-coreos-10", "arm64: {arm64}");
+    }
+}
+
 /// install-config chooses the stream, in the version of the object that the release has.
 #[test]
 fn install_config_chooses_the_stream() {

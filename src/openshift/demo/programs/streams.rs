@@ -78,8 +78,14 @@ fn labels(image: &str, home: &str) -> Result<Value, String> {
     let (repository, digest) = image.split_once('@').ok_or("it has no digest")?;
     let location = location(repository, home)?;
     let (server, path) = location.split_once('/').ok_or("its location is not a repository")?;
-    let manifest = get(server, &format!("/v2/{path}/manifests/{digest}"))?;
-    let config = scalar(&manifest["config"]["digest"]);
+    let manifest = |digest: &str| get(server, &format!("/v2/{path}/manifests/{digest}"));
+    let mut found = manifest(digest)?;
+    if let Some(list) = found["manifests"].as_array() {
+        // A multi-architecture image: the registry has the one for the cluster's architecture.
+        let mut ours = list.iter().map(|one| manifest(&scalar(&one["digest"])));
+        found = ours.find(Result::is_ok).ok_or("no image in the list can be had")??;
+    }
+    let config = scalar(&found["config"]["digest"]);
     Ok(get(server, &format!("/v2/{path}/blobs/{config}"))?["config"]["Labels"].clone())
 }
 
