@@ -45,6 +45,9 @@ pub(super) enum Error {
     Certificate { derivation: String, source: PkiError },
     #[error("`{target}` has no `{path}`")]
     NoPath { target: String, path: String, advice: Option<String> },
+    /// With the release's own images, the same can be built.
+    #[error("the preview of {} cannot be built", components.join(", "))]
+    Preview { components: Vec<String>, source: Box<Error> },
     /// An invalid combination of options.
     #[error("{message}")]
     Usage { message: String, advice: Option<String> },
@@ -107,6 +110,9 @@ impl Hint for Error {
             Self::Certificate { .. } => Some("`tinderbox store verify` finds what is broken".into()),
             Self::NotBuilt { target } => Some(format!("run `tinderbox build {target}`")),
             Self::NoPath { advice, .. } | Self::Usage { advice, .. } => advice.clone(),
+            Self::Preview { source, .. } => source.hint().or_else(|| {
+                Some("name an image of this component, or the root of one, with its programs where the release has them".into())
+            }),
             Self::Result { source, .. } => source
                 .hint()
                 .or_else(|| Some("`tinderbox build --no-link` leaves the directory alone".into())),

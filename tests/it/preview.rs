@@ -125,6 +125,16 @@ fn bad_components_say_what_is_wrong() {
     hint: compare what does: `--only render/config`
     [exit 2]
     ");
+    std::fs::create_dir(ws.temp().join("empty")).unwrap();
+    let empty = format!("{MCO}={}", ws.temp().join("empty").display());
+    insta::assert_snapshot!(ws.run(&["-q", "diff", "--component", &empty]), @"
+    [stderr]
+    error: the preview of machine-config-operator=[TEMP]/empty cannot be built
+    caused by: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
+    caused by: the image has no program `/usr/bin/machine-config-operator`
+    hint: name an image of this component, or the root of one, with its programs where the release has them
+    [exit 2]
+    ");
     let twice = replaced(&root);
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--component", &twice, "--component", &twice]), @"
     [stderr]

@@ -69,7 +69,13 @@ fn preview(env: Env<'_>, request: &Request) -> Result<Diff> {
     let old = build(env, &workspace, &targets, "the payload's own".into(), request.jobs, true)?;
     let names: Vec<String> = request.components.iter().map(ToString::to_string).collect();
     let title = format!("preview of {}", names.join(", "));
-    let new = build(env, &preview.workspace, &targets, title, request.jobs, true)?;
+    let new =
+        build(env, &preview.workspace, &targets, title, request.jobs, true).map_err(|error| {
+            match error.is_interrupt() {
+                true => error,
+                false => Error::Preview { components: names, source: Box::new(error) },
+            }
+        })?;
     let hidden = |name: &str| request.only.is_empty() && preview.is_replaced(name);
     compare(request, &old, &new, Some(&preview.workspace), &hidden)
 }

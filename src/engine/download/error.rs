@@ -13,6 +13,8 @@ pub enum DownloadError {
     Cancelled,
     #[error("`{url}` is not an http, https or file URL")]
     Scheme { url: String },
+    #[error("`{url}` does not exist")]
+    Missing { url: String },
     #[error("`{url}` has sha256 `{found}`, not `{expected}`")]
     Mismatch { url: String, expected: String, found: String },
     #[error("`{name}` contains a file with sha256 `{found}`, not `{expected}`")]
@@ -36,7 +38,7 @@ pub enum DownloadError {
 impl DownloadError {
     /// Whether another place for the same file would help.
     pub(crate) fn is_about_its_place(&self) -> bool {
-        matches!(self, Self::Mismatch { .. } | Self::Broken { .. } | Self::Registry(_))
+        matches!(self, Self::Missing { .. } | Self::Mismatch { .. } | Self::Broken { .. } | Self::Registry(_))
     }
 }
 
@@ -45,6 +47,7 @@ impl Hint for DownloadError {
         match self {
             Self::Cancelled => None,
             Self::Scheme { .. } => Some("a mirror is a URL such as https://mirror.example.com/images/".into()),
+            Self::Missing { .. } => Some("a mirror has files under their publisher's names".into()),
             Self::Mismatch { .. } => Some(
                 "what is at this address is not the file that is pinned, and was not kept: use a mirror that has it"
                     .into(),

@@ -45,7 +45,8 @@ impl<'a> Source<'a> {
     ) -> std::result::Result<Option<Self>, Interrupted> {
         if let Some(path) = local(url) {
             let path = Path::new(path);
-            let mut file = fs::open(path)?;
+            let missing = || DownloadError::Missing { url: shown(url) };
+            let mut file = fs::optional(fs::open(path))?.ok_or_else(missing)?;
             let total = file.metadata().at("access", path)?.len();
             let start = file.seek(SeekFrom::Start(offset)).at("read", path)?;
             let cancel = downloader.cancel;

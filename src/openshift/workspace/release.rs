@@ -166,9 +166,10 @@ pub(crate) fn read_release_image(
     else {
         return Err(malformed(format!("it is not a release image: it has no label {RELEASE_LABEL}")).into());
     };
-    // It is shown, and becomes part of names.
-    if !version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+_".contains(c)) {
-        return Err(malformed(format!("its version `{}` is not a version", version.escape_debug())).into());
+    // It is shown, and becomes part of names. The cluster-version operator takes no others.
+    if semver::Version::parse(version).is_err() {
+        let problem = format!("its version `{}` is not a version such as 4.19.3", version.escape_debug());
+        return Err(malformed(problem).into());
     }
     Ok((manifest, config))
 }

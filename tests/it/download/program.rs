@@ -244,11 +244,17 @@ fn mistakes_are_named() {
     For more information, try '--help'.
     [exit 2]
     ");
-    ws.edit(
-        "cluster.yaml",
-        "release: demo:4.18",
-        "release: demo:4.18\nrhcos: {mirror: 'https://me:x@mirror/'}",
-    );
+    ws.relock();
+    let mirror = |url: &str| format!("release: demo:4.18\nrhcos: {{mirror: '{url}'}}");
+    let empty = format!("file://{}", ws.temp().join("empty").display());
+    ws.edit("cluster.yaml", "release: demo:4.18", &mirror(&empty));
+    insta::assert_snapshot!(ws.run(&["lock", "-q", "--fetch", "iso"]), @r"
+    [stderr]
+    error: `file://[TEMP]/empty/rhcos-418.94.202501010000-0-live-iso.x86_64.iso` does not exist
+    hint: a mirror has files under their publisher's names; `rhcos: {mirror: URL}` in cluster.yaml names a mirror, `rhcos: {iso: FILE, qcow2: FILE}` your own copies
+    [exit 1]
+    ");
+    ws.edit("cluster.yaml", &mirror(&empty), &mirror("https://me:x@mirror/"));
     insta::assert_snapshot!(ws.run(&["lock", "--fetch"]), @r"
     [stderr]
     error: 1 problem:

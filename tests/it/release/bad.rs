@@ -249,6 +249,11 @@ fn what_is_no_release() {
     Release { version: "4.18.0\nhint: \u{1b}[2J".into(), ..Release::default() }.put(&made.pack, "made");
     let text = made.ws.run(&["lock", "--update", "release"]);
     assert!(text.contains("its version `4.18.0\\nhint: \\u{1b}[2J` is not a version"), "{text}");
+    for version in ["6", "4.18", "nightly", "99999999999999999999.1.0"] {
+        Release { version: version.into(), ..Release::default() }.put(&made.pack, "made");
+        let text = made.ws.run(&["lock", "--update", "release"]);
+        assert!(text.contains(&format!("its version `{version}` is not a version such as 4.19.3")), "{text}");
+    }
     Release { version: "4.18.0".into(), ..Release::default() }.put(&made.pack, "made");
     made.ws.edit("cluster.yaml", "release: oci:layout:made", "release: oci:layout:mad\narchitecture: arm64");
     let text = made.ws.run(&["lock", "--update", "release"]);

@@ -47,7 +47,9 @@ fn the_page_of_the_next_release() {
 fn a_release_without_content_is_not_asked_and_not_passed() {
     let ws = Workspace::example().prebuilt();
     let same = tried(&ws, 0, &["demo:4.18"]);
-    assert_eq!((&same["verdict"], &same["findings"]), (&"can-go".into(), &Value::Array(vec![])));
+    assert_eq!(same["verdict"], "can-go");
+    let findings: Vec<_> = same["findings"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(findings, ["update-same-version"]);
     let not_asked = same["not_asked"].as_array().unwrap();
     let why =
         |what: &str| not_asked.iter().find(|one| one["what"] == what).map(|one| one["why"].as_str().unwrap());

@@ -78,10 +78,11 @@ impl Builder for Payload {
                 wrong(format!("has a release-metadata of the unknown kind `{}`", metadata.kind)).into()
             );
         }
-        // It is shown, and becomes part of names.
-        if !metadata.version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+_".contains(c)) {
+        // It is shown, and becomes part of names. The cluster-version operator takes no others.
+        if semver::Version::parse(&metadata.version).is_err() {
             let version = metadata.version.escape_debug();
-            return Err(wrong(format!("has the version `{version}`, which is not a version")).into());
+            let problem = format!("has the version `{version}`, which is not a version such as 4.19.3");
+            return Err(wrong(problem).into());
         }
         Ok(out.write("version", metadata.version.as_bytes(), false)?)
     }
