@@ -7,6 +7,7 @@
 //! | `cold` | the whole example into an empty store, whole process | `openshift-install create ignition-configs`, if installed |
 //! | `add` | many files into a fresh store, whole process; peak memory | `cp -r` + `sync -f` + `b3sum`; `nix-store --add` |
 //! | `verify` | hashing everything that the build of the example made, as verify-on-use does; against its cold build | `b3sum` of the same files |
+//! | `cache` | the example from a registry into an empty store; 1,000 small outputs | building it; `skopeo copy` one by one |
 //! | `many` | tiny derivations cold and as a no-op, at two sizes | itself: time per derivation must not grow |
 //!
 //! Everything happens in one directory below cargo's target directory, which takes up to 12 GiB and is removed
@@ -24,6 +25,7 @@
 
 mod add;
 mod bench;
+mod cache;
 mod clusters;
 mod cold;
 mod many;
@@ -41,5 +43,6 @@ fn main() {
         ("add", add::run),
         ("verify", verify::run),
         ("many", many::run),
+        ("cache", cache::run),
     ]);
 }

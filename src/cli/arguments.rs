@@ -111,6 +111,12 @@ impl Jobs {
         let cores = || std::thread::available_parallelism().map_or(1, Into::into);
         self.jobs.map_or_else(cores, usize::from)
     }
+
+    /// The same for what mostly waits for the network.
+    pub(super) fn count_waiting(&self) -> usize {
+        const AT_ONCE: usize = 8;
+        if self.jobs.is_some() { self.count() } else { self.count().max(AT_ONCE) }
+    }
 }
 
 fn parse_jobs(text: &str) -> std::result::Result<u16, String> {

@@ -23,9 +23,11 @@ mod adoption;
 mod affects;
 mod arguments;
 mod artifact;
+mod attest;
 mod blame;
 mod build;
 mod cache;
+mod challenge;
 mod check;
 mod complete;
 mod completions;
@@ -135,7 +137,7 @@ Examples:
 
 Exit codes: 0 done, 1 failure, 2 a wrong command line, 130 interrupted. A command line is wrong if it has an unknown \
 verb or option, an impossible value, or the name of a target, file in one, node, field, object or generation that \
-does not exist. `diff` and `drift`: 0 the same, 1 different, 2 trouble. `release try`: 0 the cluster can move, 1 it cannot, 2 trouble."
+does not exist. `diff`, `drift` and `challenge`: 0 the same, 1 different, 2 trouble. `release try`: 0 the cluster can move, 1 it cannot, 2 trouble."
 )]
 struct Args {
     #[command(flatten)]
@@ -175,6 +177,8 @@ verbs! {
     Store(store::Verb),
     Push(push::Args),
     Pull(pull::Args),
+    Attest(attest::Args),
+    Challenge(challenge::Args),
     #[command(subcommand)]
     Cache(cache::Verb),
     #[command(subcommand)]
@@ -226,7 +230,10 @@ pub fn main() -> ExitCode {
     });
     let json = args.global.json;
     // For these, 1 is an answer: different, or cannot go.
-    let answers = matches!(args.verb, Verb::Diff(_) | Verb::Drift(_) | Verb::Release(release::Verb::Try(_)));
+    let answers = matches!(
+        args.verb,
+        Verb::Diff(_) | Verb::Drift(_) | Verb::Challenge(_) | Verb::Release(release::Verb::Try(_))
+    );
     match run(args, &cancel) {
         Ok(code) => code,
         Err(error) => {

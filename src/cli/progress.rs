@@ -192,6 +192,10 @@ struct View {
     /// From caches, and their bytes.
     substituted: usize,
     transferred: u64,
+    /// At a cache now, sent or there before, and bytes that were sent.
+    pushed: usize,
+    there: usize,
+    sent: u64,
     failed: usize,
     /// The state of the current download.
     download: Option<String>,
@@ -233,6 +237,11 @@ impl View {
                 self.substituted += 1;
                 self.transferred += bytes;
             }
+            Event::Pushed { bytes, new: true, .. } => {
+                self.pushed += 1;
+                self.sent += bytes;
+            }
+            Event::Pushed { .. } => self.there += 1,
             Event::Failed { name, .. } => {
                 self.failed += 1;
                 self.running.retain(|(running, _)| running != name);
@@ -269,10 +278,16 @@ impl View {
             self.drawn = stderr_line(text);
             return;
         }
+        self.clear();
+        if self.pushed + self.there > 0 {
+            let Self { pushed, there, sent, .. } = self;
+            let text = format!("{pushed} pushed ({}), {there} already there", size(*sent));
+            self.drawn = stderr_line(text);
+            return;
+        }
         if self.total == 0 {
             return;
         }
-        self.clear();
         // Everything is built, and another operation continues.
         if self.running.is_empty() && self.built + self.substituted + self.cached + self.failed >= self.total
         {

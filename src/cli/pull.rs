@@ -16,11 +16,13 @@ use crate::base::hint::Hint;
 use crate::engine::exec::{Building, ExecError};
 use crate::openshift::workspace::{self, ClusterDir, Env, read_cluster};
 
-/// Take from caches what they have of targets; build only what is secret, which no cache has
+/// Take from caches what they have of targets; build only what is secret, and not encrypted for you
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox pull                               everything of `cluster`; then `build --offline` works
   tinderbox pull mco
+  tinderbox pull --identity ~/.config/tinderbox/identity
+                                               also what is encrypted for you
 
 What is missing at every cache is listed, and makes the exit code 1. Whatever arrives is verified: the signature by the keys \
 that `caches` in cluster.yaml trusts, the bytes by content. What breaks off continues with the next `pull`.")]
@@ -91,7 +93,7 @@ impl Args {
             Env { events: &Misses(env.events), ..env },
             &BuildRequest {
                 targets: self.targets,
-                jobs: self.jobs.count(),
+                jobs: self.jobs.count_waiting(),
                 keep_going: true,
                 no_link: true,
                 building: Building::Secrets,

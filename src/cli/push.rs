@@ -11,7 +11,9 @@ use super::document::{Document, Documented};
 use super::output::{count, line, size};
 use super::{Error, Printer, Result, complete};
 use crate::base::event::Event;
-use crate::engine::cache::{CacheSettings, CacheUrl, Publisher, Shared, SigningKey, Unshared, unshared};
+use crate::engine::cache::{
+    CacheSettings, CacheUrl, Publisher, Recipients, Shared, SigningKey, Unshared, unshared,
+};
 use crate::engine::exec;
 use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Session, Store};
@@ -24,8 +26,9 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace};
   tinderbox push                               everything of `cluster` that is not secret
   tinderbox push mco --to oci://registry.example.com:5000/team/tinderbox
 
-Secret outputs stay here, and so does what came from a cache: whoever built it signed it. What the cache has already is not \
-sent again, but every blob is asked for, so a push repairs what was deleted there.")]
+Secret outputs stay here, unless `recipients` of the cache names who can decrypt them. What came from a cache stays too: \
+whoever built it signed it. What the cache has already is not sent again, but every blob is asked for, so a push repairs what \
+was deleted there.")]
 pub(super) struct Args {
     /// Derivations or folders of them, all built; default: cluster
     #[arg(add = complete::target())]
@@ -38,7 +41,7 @@ pub(super) struct Args {
     key: Option<PathBuf>,
 }
 
-fn parse_url(text: &str) -> std::result::Result<CacheUrl, String> {
+pub(super) fn parse_url(text: &str) -> std::result::Result<CacheUrl, String> {
     text.parse().map_err(|()| "write it as oci://registry.example.com:5000/team/tinderbox".to_owned())
 }
 
@@ -54,6 +57,8 @@ struct PushReport {
     key: String,
     /// Outputs that are there now.
     entries: usize,
+    /// Those of them that are secret, and encrypted.
+    sealed: usize,
     /// Those that were not there, or not whole.
     new: usize,
     blobs: u64,
@@ -85,9 +90,10 @@ impl Args {
 }
 
 fn show(report: &PushReport) {
-    let PushReport { cache, entries, new, blobs, bytes, kept_back, .. } = report;
+    let PushReport { cache, entries, sealed, new, blobs, bytes, kept_back, .. } = report;
+    let encrypted = if *sealed > 0 { format!(", {sealed} of them encrypted") } else { String::new() };
     line(format!(
-        "{cache}: {}, {new} of them new; {blobs} blobs sent ({})",
+        "{cache}: {}{encrypted}, {new} new; {blobs} blobs sent ({})",
         count(*entries, "output"),
         size(*bytes)
     ));
@@ -108,13 +114,18 @@ fn meaning(why: &str) -> &str {
 }
 
 /// The caches to push to.
-fn destinations(env: Env<'_>, workspace: &Workspace, to: Option<&CacheUrl>) -> Result<Vec<CacheSettings>> {
+pub(super) fn destinations(
+    env: Env<'_>,
+    workspace: &Workspace,
+    to: Option<&CacheUrl>,
+) -> Result<Vec<CacheSettings>> {
     let mut all = workspace::cache_settings(env, workspace.directory.path(), &workspace.cluster)?;
     if let Some(url) = to {
         all.retain(|cache| cache.url == *url);
         if all.is_empty() {
             let access = workspace::access(env, &workspace.cluster);
-            all.push(CacheSettings { url: url.clone(), trust: Vec::new(), access });
+            let (url, trust, recipients) = (url.clone(), Vec::new(), Recipients::default());
+            all.push(CacheSettings { url, trust, access, recipients, identities: None });
         }
     }
     if all.is_empty() {
@@ -143,22 +154,23 @@ fn push(
     if let Some(missing) = plan.missing.iter().next() {
         return Err(Error::NotBuilt { target: nodes[*missing].name.clone() });
     }
-    let (shared, kept_back) = sort_out(&workspace, &store, &plan.done)?;
     let closure = exec::closure_id(context, &targets)?;
     let mut reports = Vec::new();
     for settings in settings {
         let cache = settings.url.to_string();
+        let (shared, kept_back) = sort_out(&workspace, &store, &plan.done, &settings.recipients)?;
         let publisher = Publisher::new(settings, key, &session, env.events)?;
         let pushed = publisher.push(closure, &shared, &exec::now())?;
         reports.push(PushReport {
             cache,
             key: key.public().to_string(),
             entries: pushed.entries,
+            sealed: pushed.sealed,
             new: pushed.new,
             blobs: pushed.blobs,
             bytes: pushed.bytes,
             manifests: pushed.manifests,
-            kept_back: kept_back.clone(),
+            kept_back,
             diverged: pushed.diverged,
         });
     }
@@ -170,6 +182,7 @@ fn sort_out(
     workspace: &Workspace,
     store: &Store,
     done: &BTreeMap<NodeIndex, exec::Done>,
+    recipients: &Recipients,
 ) -> Result<(Vec<Shared>, BTreeMap<&'static str, usize>)> {
     let (mut shared, mut kept_back) = (Vec::new(), BTreeMap::new());
     for (at, done) in done {
@@ -177,10 +190,11 @@ fn sort_out(
         let outputs = store.realisation(done.drv)?.map_or(0, |known| known.outputs.len());
         let trace = store.traces(done.drv)?.into_iter().next();
         let object = store.object(done.output.object)?;
-        match (unshared(&object, trace.as_ref(), outputs), trace) {
+        let secret = object.listing.root().secret;
+        match (unshared(&object, trace.as_ref(), outputs, recipients), trace) {
             (None, Some(trace)) => {
                 let (label, output) = (node.name.clone(), done.output.clone());
-                shared.push(Shared { label, drv: done.drv, output, trace });
+                shared.push(Shared { label, drv: done.drv, output, trace, secret });
             }
             (why, _) => {
                 let why = match why {

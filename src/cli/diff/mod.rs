@@ -22,7 +22,7 @@ use crate::compare::static_pods::StaticPodComparison;
 use crate::openshift::workspace::{Env, Replacement};
 use sides::Request;
 
-pub(super) use sides::of_generation;
+pub(super) use sides::{of_generation, of_outputs};
 
 /// The differences between two retained generations.
 pub(super) fn between(env: Env<'_>, old: u64, new: u64) -> Result<Diff> {

@@ -11,6 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs;
 use crate::cli::{Error, Result};
 use crate::compare::cause::{Cause, CauseKind};
@@ -101,6 +102,22 @@ fn compare(
     let built_in = Knowledge::built_in()?;
     let knowledge = workspace.map_or(&built_in, |workspace| &workspace.knowledge);
     Ok(diff::compare(old, new, &only, &naming, knowledge.disruption.get()?)?)
+}
+
+/// Two outputs of one derivation, each with a title.
+pub(in crate::cli) fn of_outputs(
+    workspace: &Workspace,
+    store: &Store,
+    name: &str,
+    drv: DrvId,
+    sides: [(String, ObjectId); 2],
+) -> Result<Diff> {
+    let [old, new] = sides.map(|(title, object)| Side {
+        title,
+        store: Some(store.clone()),
+        parts: [(name.to_owned(), Part { drv: Some(drv), tree: Tree::Object(object) })].into(),
+    });
+    compare(&Request::default(), &old, &new, Some(workspace), &|_| false)
 }
 
 /// Cluster directories that can name causes: the newer side's first.

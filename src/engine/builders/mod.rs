@@ -41,6 +41,11 @@ pub trait Builder: Sync {
         false
     }
 
+    /// Whether some of every output is secret, although the rest is declassified.
+    fn keeps_secrets(&self) -> bool {
+        false
+    }
+
     /// Whether the output of this job is secret although no input is: the builder generates secrets.
     fn conceals(&self, _job: &Job<'_>) -> bool {
         false

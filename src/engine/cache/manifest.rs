@@ -13,6 +13,7 @@ use crate::engine::registry::{Descriptor, Sha256};
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 pub(super) const OUTPUT: &str = "application/vnd.tinderbox.output.v1";
+pub(super) const SEALED: &str = "application/vnd.tinderbox.sealed.v1";
 pub(super) const CLOSURE: &str = "application/vnd.tinderbox.closure.v1";
 pub(super) const ENVELOPE: &str = "application/vnd.dsse.envelope.v1+json";
 pub(super) const PACK: &str = "application/vnd.tinderbox.pack.v1.tar+zstd";
@@ -149,6 +150,44 @@ impl Entry {
             artifact_type: OUTPUT.to_owned(),
             config,
             layers: layers.collect(),
+        })
+    }
+}
+
+/// A sealed output: the blobs in order, and nothing about them.
+#[derive(Debug)]
+pub(super) struct SealedEntry {
+    pub(super) statement: Descriptor,
+    /// The statement itself, which the manifest carries.
+    pub(super) envelope: Vec<u8>,
+    pub(super) blobs: Vec<Descriptor>,
+}
+
+impl SealedEntry {
+    /// Whether a manifest says that it is one.
+    pub(super) fn is_one(bytes: &[u8]) -> bool {
+        serde_json::from_slice::<RawManifest>(bytes).is_ok_and(|raw| raw.artifact_type == SEALED)
+    }
+
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        let raw: RawManifest = serde_json::from_slice(bytes).map_err(|_| "its manifest cannot be read")?;
+        if raw.artifact_type != SEALED || raw.config.media_type != ENVELOPE {
+            return Err("its manifest is that of something else");
+        }
+        let envelope = raw.config.content().ok_or("its manifest has no statement")?;
+        let blobs = raw.layers.iter().map(RawDescriptor::parse).collect::<Result<_, _>>()?;
+        Ok(Self { statement: raw.config.parse()?, envelope, blobs })
+    }
+
+    pub(super) fn encode(&self) -> serde_json::Result<Vec<u8>> {
+        let mut config = RawDescriptor::new(&self.statement);
+        config.data = Some(STANDARD.encode(&self.envelope));
+        serde_json::to_vec(&RawManifest {
+            schema_version: 2,
+            media_type: MANIFEST.to_owned(),
+            artifact_type: SEALED.to_owned(),
+            config,
+            layers: self.blobs.iter().map(RawDescriptor::new).collect(),
         })
     }
 }

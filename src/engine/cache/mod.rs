@@ -6,6 +6,9 @@
 //!   config                                   the signed statement: in-toto Statement v1 in a DSSE envelope, ed25519
 //!   layers[0]                                a zstd tar of all files up to 1 MiB, empty directories and links
 //!   layers[1..]                              larger files, one blob each, so that equal files are stored once
+//!                                            a secret output: artifactType application/vnd.tinderbox.sealed.v1
+//!   config                                   the signed statement, of ciphertexts
+//!   layers                                   age files
 //! <repository>:closure-<ClosureId>-<key id>  an OCI index of all outputs of a target: one request says what there is
 //! ```
 //!
@@ -20,11 +23,16 @@
 //! | `statement` | what a signature says: this derivation gave this object |
 //! | `manifest` | entries and closure indexes as OCI documents |
 //! | `pack` | an object as a zstd tar and large blobs, and back |
+//! | `sealed` | a secret object as encrypted blobs, and back |
 //! | `health` | when to stop asking a cache, and what to say about it, once |
 //! | `oci` | looks outputs up and takes them |
 //! | `push` | pushes outputs and closure indexes |
+//! | `attest` | what a builder says about a whole closure, for other tools |
+//! | `challenge` | what each signer says, for comparison |
 //! | `prune` | removes what no kept closure names |
 
+mod attest;
+mod challenge;
 mod envelope;
 mod health;
 mod key;
@@ -33,6 +41,7 @@ mod oci;
 mod pack;
 mod prune;
 mod push;
+mod sealed;
 mod statement;
 #[cfg(test)]
 mod tests;
@@ -41,10 +50,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+pub(crate) use attest::{Attested, Material, Part, Subject, attest};
 pub(crate) use key::{PublicKey, SigningKey};
 pub(crate) use oci::OciCache;
 pub(crate) use prune::{Pruned, prune};
 pub(crate) use push::{Publisher, Shared, Unshared, unshared};
+pub(crate) use sealed::{Identities, Recipients};
 
 use super::registry::{Access, ImageName, Reference, RegistryError};
 use super::store::{Session, Staged};
@@ -80,6 +91,18 @@ pub struct Wanted<'a> {
     pub(crate) drv: DrvId,
     /// Its builder with version.
     pub(crate) builder: &'a str,
+    pub(crate) secrecy: Secrecy,
+}
+
+/// What is known of an output before there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    /// Nothing secret goes in.
+    Public,
+    /// Something secret goes in, and its builder decides what of that comes out.
+    Tainted,
+    /// Then only what is sealed counts, from a key that may vouch for secrets.
+    Secret,
 }
 
 /// An output from elsewhere: verified, not published yet.
@@ -139,12 +162,14 @@ pub struct Trusted {
     pub(crate) key: PublicKey,
     /// Derivations and folders that it may vouch for; empty for all.
     pub(crate) scope: Vec<String>,
+    /// Whether it may also vouch for secret outputs: who does can choose the cluster's keys.
+    pub(crate) secrets: bool,
 }
 
 impl Trusted {
     /// Whether one of these keys, as text, is this one, and may speak for this derivation.
-    pub(super) fn vouches(&self, signers: &BTreeSet<String>, name: &str) -> bool {
-        self.covers(name) && signers.contains(&self.key.to_string())
+    pub(super) fn vouches(&self, signers: &BTreeSet<String>, name: &str, secret: bool) -> bool {
+        (self.secrets || !secret) && self.covers(name) && signers.contains(&self.key.to_string())
     }
 
     fn covers(&self, name: &str) -> bool {
@@ -160,6 +185,17 @@ pub(crate) struct CacheSettings {
     pub(crate) url: CacheUrl,
     pub(crate) trust: Vec<Trusted>,
     pub(crate) access: Access,
+    /// For whom secret outputs are encrypted; without any, they are not pushed.
+    pub(crate) recipients: Recipients,
+    /// What decrypts them again, if the user named it.
+    pub(crate) identities: Option<Identities>,
+}
+
+impl CacheSettings {
+    /// Whether somebody is trusted with secret outputs.
+    pub(crate) fn takes_secrets(&self) -> bool {
+        self.trust.iter().any(|trusted| trusted.secrets)
+    }
 }
 
 /// Why a push or a prune ended.

@@ -6,17 +6,19 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::health::Health;
-use super::manifest::{Closure, ENVELOPE, Entry, LargeFile, Listed};
+use super::manifest::{Closure, ENVELOPE, Entry, LargeFile, Listed, SealedEntry};
 use super::pack::{self, UnpackError, unpack};
+use super::sealed::{self, Content};
 use super::statement::{Predicate, Statement};
 use super::{
-    CacheSettings, CacheUrl, ClosureId, PublicKey, Substituted, Substituter, Trusted, Wanted, envelope,
+    CacheSettings, CacheUrl, ClosureId, Identities, PublicKey, Secrecy, Substituted, Substituter, Trusted,
+    Wanted, envelope,
 };
 use crate::base::digest::DrvId;
 use crate::base::event::Events;
 use crate::base::hint::chain;
 use crate::engine::registry::{Access, Descriptor, ImageName, Images as _, Patience, RegistryError, Remote};
-use crate::engine::store::{Session, StoreError};
+use crate::engine::store::{Session, Staged, StoreError};
 use crate::engine::tree::TreeWriter;
 
 /// The first answer comes within this time, or the build goes on without the cache.
@@ -45,17 +47,18 @@ pub(super) fn closure_tag(url: &CacheUrl, closure: ClosureId, key: &PublicKey) -
 
 /// A registry as a source of outputs. Opened when something is missing, not before.
 pub(crate) struct OciCache {
-    url: CacheUrl,
-    trust: Vec<Trusted>,
+    pub(super) url: CacheUrl,
+    pub(super) trust: Vec<Trusted>,
     access: Access,
+    identities: Option<Identities>,
     remote: OnceLock<Option<Remote>>,
-    health: Health,
+    pub(super) health: Health,
     /// What each key's closure index says, if there is one.
     indexes: Mutex<BTreeMap<PublicKey, Closure>>,
 }
 
 /// Why an entry is not used.
-enum Flaw {
+pub(super) enum Flaw {
     Registry(RegistryError),
     /// The entry is wrong.
     Entry(String),
@@ -98,13 +101,13 @@ impl From<crate::engine::tree::TreeError> for Flaw {
 
 impl OciCache {
     pub(crate) fn new(settings: CacheSettings) -> Self {
-        let CacheSettings { url, trust, access } = settings;
+        let CacheSettings { url, trust, access, identities, recipients: _ } = settings;
         let access = Access { patience: patience(), mirrors: Vec::new(), ..access };
         let (remote, health, indexes) = Default::default();
-        Self { url, trust, access, remote, health, indexes }
+        Self { url, trust, access, identities, remote, health, indexes }
     }
 
-    fn remote(&self, events: &dyn Events) -> Option<&Remote> {
+    pub(super) fn remote(&self, events: &dyn Events) -> Option<&Remote> {
         if self.health.is_off() {
             return None;
         }
@@ -131,7 +134,7 @@ impl OciCache {
     }
 
     /// The manifest of an entry; none if this key signed none.
-    fn manifest(
+    pub(super) fn manifest(
         &self,
         remote: &Remote,
         key: &PublicKey,
@@ -153,7 +156,7 @@ impl OciCache {
         }
     }
 
-    fn take(
+    pub(super) fn take(
         &self,
         remote: &Remote,
         session: &Session,
@@ -161,6 +164,12 @@ impl OciCache {
         key: &PublicKey,
         manifest: &[u8],
     ) -> Result<Substituted, Flaw> {
+        match (SealedEntry::is_one(manifest), wanted.secrecy) {
+            (true, Secrecy::Public) => return Err("it is encrypted, and it is public here".into()),
+            (true, _) => return self.take_sealed(remote, session, wanted, key, manifest),
+            (false, Secrecy::Secret) => return Err("it is not encrypted, and it is secret here".into()),
+            (false, _) => {}
+        }
         let place = entry_tag(&self.url, wanted.drv, key);
         let entry = Entry::parse(manifest)?;
         let (predicate, mut bytes) = self.statement(remote, &place, wanted, key, &entry)?;
@@ -175,17 +184,90 @@ impl OciCache {
             return Err(flaw);
         }
         let staged = session.finish(tree, wanted.name)?;
+        self.checked(session, staged, key, predicate, bytes)
+    }
+
+    /// Says why an entry is not used.
+    pub(super) fn tell(&self, wanted: &Wanted<'_>, flaw: Flaw, events: &dyn Events) {
+        let distrust = |flaw: &str| self.health.distrusts(&self.url, wanted.name, flaw, events);
+        match flaw {
+            // The tag is there, and what it names is not.
+            Flaw::Registry(RegistryError::NotFound { what, .. }) => distrust(&format!("{what} is missing")),
+            Flaw::Registry(RegistryError::Mismatch { what, .. }) => {
+                distrust(&format!("{what} is not what its digest says"));
+            }
+            Flaw::Registry(error) => self.health.failed(&self.url, &error, events),
+            Flaw::Entry(flaw) | Flaw::Here(flaw) => distrust(&flaw),
+        }
+    }
+
+    /// The same for a secret output: nothing of it is looked at before its ciphertext proved to be what was signed.
+    fn take_sealed(
+        &self,
+        remote: &Remote,
+        session: &Session,
+        wanted: &Wanted<'_>,
+        key: &PublicKey,
+        manifest: &[u8],
+    ) -> Result<Substituted, Flaw> {
+        let identities = self.identities.as_ref().ok_or("no identity opens it")?;
+        let place = entry_tag(&self.url, wanted.drv, key);
+        let SealedEntry { envelope, blobs, .. } = SealedEntry::parse(manifest)?;
+        let signed = Statement::about_sealed(&envelope::open(&envelope, key)?, wanted.drv, &blobs)?;
+        let bytes = blobs.iter().map(|blob| blob.size).sum();
+        let (mut left, mut flaw) = (blobs.iter(), None);
+        let mut content = Content::new(|| {
+            let Some(blob) = left.next() else { return Ok(None) };
+            let piece = small(remote, &place, blob, sealed::LIMIT)
+                .and_then(|sealed| identities.open(&sealed).map_err(Flaw::from));
+            // Readers in between would hide the reason.
+            piece.map(Some).map_err(|why| {
+                flaw = Some(why);
+                io::ErrorKind::Other.into()
+            })
+        });
+        let unreadable = || Flaw::from("its content cannot be read");
+        let filled = content.statement().map_err(|_| unreadable()).and_then(|statement| {
+            let predicate: Predicate = serde_json::from_slice(&statement).map_err(|_| unreadable())?;
+            if (predicate.drv, predicate.object) != (signed.drv, signed.object)
+                || predicate.builder != wanted.builder
+            {
+                return Err("its content is about another derivation".into());
+            }
+            let tree = session.stage(false)?;
+            match pack::fill(&mut content, &tree, true) {
+                Ok(secrets) if secrets > 0 => Ok((tree, predicate)),
+                Ok(_) => {
+                    session.abandon(tree);
+                    Err("nothing in it is secret".into())
+                }
+                Err(error) => {
+                    session.abandon(tree);
+                    Err(error.into())
+                }
+            }
+        });
+        drop(content);
+        let (tree, predicate) = filled.map_err(|other| flaw.unwrap_or(other))?;
+        let staged = session.finish(tree, wanted.name)?;
+        self.checked(session, staged, key, predicate, bytes)
+    }
+
+    /// An output whose content is what was signed.
+    fn checked(
+        &self,
+        session: &Session,
+        staged: Staged,
+        key: &PublicKey,
+        predicate: Predicate,
+        bytes: u64,
+    ) -> Result<Substituted, Flaw> {
         if staged.id() != predicate.object {
             session.discard_staged(&staged);
             return Err("its content is not the object that was signed".into());
         }
-        Ok(Substituted {
-            staged,
-            cache: self.url.to_string(),
-            key: *key,
-            isolation: predicate.isolation,
-            bytes,
-        })
+        let isolation = predicate.isolation;
+        Ok(Substituted { staged, cache: self.url.to_string(), key: *key, isolation, bytes })
     }
 
     /// What was signed about an entry, and how many bytes that took.
@@ -252,27 +334,24 @@ impl Substituter for OciCache {
     }
 
     fn substitute(&self, session: &Session, wanted: &Wanted<'_>, events: &dyn Events) -> Option<Substituted> {
-        for Trusted { key, .. } in self.trust.iter().filter(|trusted| trusted.covers(wanted.name)) {
+        for Trusted { key, secrets, .. } in self.trust.iter().filter(|trusted| trusted.covers(wanted.name)) {
+            let opens = *secrets && self.identities.is_some();
+            if wanted.secrecy == Secrecy::Secret && !opens {
+                continue;
+            }
             let remote = self.remote(events)?;
             let Some(manifest) = self.manifest(remote, key, wanted, events) else { continue };
+            // What others may read is no flaw.
+            if !opens && manifest.as_ref().is_ok_and(|manifest| SealedEntry::is_one(manifest)) {
+                continue;
+            }
             let taken = manifest.and_then(|manifest| self.take(remote, session, wanted, key, &manifest));
             match taken {
                 Ok(found) => {
                     self.health.answered();
                     return Some(found);
                 }
-                // The tag is there, and what it names is not.
-                Err(Flaw::Registry(RegistryError::NotFound { what, .. })) => {
-                    self.health.distrusts(&self.url, wanted.name, &format!("{what} is missing"), events);
-                }
-                Err(Flaw::Registry(RegistryError::Mismatch { what, .. })) => {
-                    let flaw = format!("{what} is not what its digest says");
-                    self.health.distrusts(&self.url, wanted.name, &flaw, events);
-                }
-                Err(Flaw::Registry(error)) => self.health.failed(&self.url, &error, events),
-                Err(Flaw::Entry(flaw) | Flaw::Here(flaw)) => {
-                    self.health.distrusts(&self.url, wanted.name, &flaw, events);
-                }
+                Err(flaw) => self.tell(wanted, flaw, events),
             }
         }
         None

@@ -1,7 +1,7 @@
 //! An object as blobs, and back. Files up to 1 MiB, empty directories and links are one zstd tar: a registry takes a round trip
 //! for each blob. Larger files are blobs of their own.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use ruzstd::decoding::StreamingDecoder;
@@ -22,22 +22,33 @@ const PER_ENTRY: u64 = 4096 + 2048;
 
 /// The pack of an object. The same object gives the same bytes.
 pub(super) fn pack(root: &Path, listing: &Listing) -> io::Result<Vec<u8>> {
-    let mut tar = Builder::new(Vec::new());
+    let plain = write_tar(Vec::new(), root, listing, LARGE)?;
+    Ok(compress_to_vec(&plain[..], CompressionLevel::Fastest))
+}
+
+/// Everything of an object, large files included; modes say what is secret.
+pub(super) fn write_all<W: Write>(to: W, root: &Path, listing: &Listing) -> io::Result<W> {
+    write_tar(to, root, listing, u64::MAX)
+}
+
+fn write_tar<W: Write>(to: W, root: &Path, listing: &Listing, largest: u64) -> io::Result<W> {
+    let mut tar = Builder::new(to);
     for (path, entry) in listing.entries().filter(|(path, _)| !path.is_empty()) {
         let mut header = Header::new_gnu();
         header.set_mtime(0);
+        let own = if entry.secret { 0o700 } else { 0o777 };
         match &entry.kind {
-            EntryKind::File { size, .. } if *size > LARGE => {}
+            EntryKind::File { size, .. } if *size > largest => {}
             EntryKind::File { exec, size } => {
                 header.set_entry_type(EntryType::Regular);
-                header.set_mode(if *exec { 0o755 } else { 0o644 });
+                header.set_mode(if *exec { 0o755 } else { 0o644 } & own);
                 header.set_size(*size);
                 let file = fs::open(&root.join(path)).map_err(io::Error::other)?;
                 tar.append_data(&mut header, path, file.take(*size))?;
             }
             EntryKind::Link { target } => {
                 header.set_entry_type(EntryType::Symlink);
-                header.set_mode(0o777);
+                header.set_mode(own);
                 header.set_size(0);
                 tar.append_link(&mut header, path, target)?;
             }
@@ -49,8 +60,7 @@ pub(super) fn pack(root: &Path, listing: &Listing) -> io::Result<Vec<u8>> {
             }
         }
     }
-    let plain = tar.into_inner()?;
-    Ok(compress_to_vec(&plain[..], CompressionLevel::Fastest))
+    tar.into_inner()
 }
 
 /// Why a pack could not be unpacked.
@@ -74,12 +84,23 @@ pub(super) fn unpack(packed: &[u8], size: u64, tree: &TreeWriter<'_>) -> Result<
     let decoder = StreamingDecoder::new(packed).map_err(|error| wrong(&error))?;
     // Every entry takes a byte of the compressed pack at least, far less than it may take here.
     let limit = size.saturating_add(PER_ENTRY.saturating_mul(packed.len() as u64 + 1)).min(LIMIT * 4);
-    let mut archive = tar::Archive::new(decoder.take(limit));
+    fill(decoder.take(limit), tree, false).map(drop)
+}
+
+/// Writes what a tar has into a tree; with `modes`, what only its owner may read is secret. Says how many entries are.
+pub(super) fn fill(from: impl Read, tree: &TreeWriter<'_>, modes: bool) -> Result<usize, UnpackError> {
+    let wrong =
+        |error: &dyn std::fmt::Display| UnpackError::Wrong(format!("its pack cannot be read: {error}"));
+    let mut secrets = 0;
+    let mut archive = tar::Archive::new(from);
     for entry in archive.entries().map_err(|error| wrong(&error))? {
         let mut entry = entry.map_err(|error| wrong(&error))?;
         let path = String::from_utf8(entry.path_bytes().into_owned())
             .map_err(|_| UnpackError::Wrong("its pack has a name that is not text".into()))?;
         let path = path.trim_end_matches('/');
+        let mode = entry.header().mode().map_err(|error| wrong(&error))?;
+        let secret = modes && mode & 0o077 == 0;
+        secrets += usize::from(secret);
         match entry.header().entry_type() {
             EntryType::Directory => tree.dir(path)?,
             EntryType::Symlink => {
@@ -87,16 +108,15 @@ pub(super) fn unpack(packed: &[u8], size: u64, tree: &TreeWriter<'_>) -> Result<
                     entry.link_name_bytes().and_then(|name| String::from_utf8(name.into_owned()).ok());
                 let target =
                     target.ok_or_else(|| UnpackError::Wrong("its pack has a link to nowhere".into()))?;
-                tree.link(path, &target)?;
+                tree.link_as(path, &target, secret)?;
             }
             EntryType::Regular => {
-                let exec = entry.header().mode().map_err(|error| wrong(&error))? & 0o100 != 0;
-                let mut file = tree.file(path, exec)?;
+                let mut file = tree.file_as(path, mode & 0o100 != 0, secret)?;
                 io::copy(&mut entry, &mut file).map_err(|error| wrong(&error))?;
                 file.finish()?;
             }
             _ => return Err(UnpackError::Wrong("its pack has an entry of another kind".into())),
         }
     }
-    Ok(())
+    Ok(secrets)
 }

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::attest::attestations_of;
 use super::manifest::Closure;
 use super::{CacheError, CacheSettings, Result};
 use crate::base::event::{Event, Events};
-use crate::engine::registry::{Access, RegistryError, Remote, Sha256};
+use crate::engine::registry::{Access, Images as _, RegistryError, Remote, Sha256};
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Pruned {
@@ -72,12 +73,24 @@ pub(crate) fn prune(
     }
     // Indexes first: what has an index is complete.
     for digest in &indexes {
+        if let (false, Some(attestations)) = (dry_run, resolved(&remote, &attestations_of(&url, digest))?) {
+            remove(&remote, &place.at(attestations), &refused)?;
+        }
         done.closures += usize::from(dry_run || remove(&remote, &place.at(*digest), &refused)?);
     }
     for digest in gone.difference(&kept) {
         done.entries += usize::from(dry_run || remove(&remote, &place.at(*digest), &refused)?);
     }
     Ok(done)
+}
+
+/// What a tag names; none if there is no such tag.
+fn resolved(remote: &Remote, tag: &crate::engine::registry::ImageName) -> Result<Option<Sha256>> {
+    match remote.resolve(tag) {
+        Ok(digest) => Ok(Some(digest)),
+        Err(RegistryError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn remove(

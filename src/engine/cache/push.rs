@@ -10,21 +10,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 use sha2::Digest as _;
 
-use super::manifest::{Closure, ENVELOPE, Entry, FILE, INDEX, LargeFile, MANIFEST, PACK};
+use super::manifest::{Closure, ENVELOPE, Entry, FILE, INDEX, LargeFile, MANIFEST, PACK, SealedEntry};
 use super::oci::{closure_tag, entry_tag, patience};
-use super::pack::{LARGE, pack};
+use super::pack::{LARGE, pack, write_all};
+use super::sealed::{SealedPredicate, Sealer};
 use super::statement::{Predicate, Statement};
-use super::{CacheError, CacheSettings, CacheUrl, ClosureId, Result, SigningKey, envelope};
+use super::{CacheError, CacheSettings, CacheUrl, ClosureId, Recipients, Result, SigningKey, envelope};
 use crate::base::digest::DrvId;
 use crate::base::event::{Event, Events};
 use crate::base::fs;
-use crate::engine::drv::Fact;
 use crate::engine::registry::{Access, Descriptor, ImageName, RegistryError, Remote, Sha256, Target as _};
 use crate::engine::store::{Object, Output, Session, Trace};
 use crate::engine::tree::EntryKind;
 
 /// Uploads at the same time: each waits for the network most of the time.
 const UPLOADS: usize = 8;
+
+/// The media type of an encrypted blob.
+const AGE: &str = "application/vnd.tinderbox.sealed.v1+age";
 
 /// How often a blob is sent before the push fails.
 const TRIES: usize = 3;
@@ -34,7 +37,7 @@ const TRIES: usize = 3;
 pub(crate) enum Unshared {
     /// Somebody else built it, and has signed it: our signature would be no proof.
     Substituted,
-    /// It is secret, or some of it is.
+    /// It is secret, or some of it is, and nobody could decrypt it there.
     Secret,
     /// Nothing says how it was built.
     Untraced,
@@ -42,10 +45,15 @@ pub(crate) enum Unshared {
     Diverged,
 }
 
-/// Why an output is not shared; none if it is.
-pub(crate) fn unshared(object: &Object, trace: Option<&Trace>, outputs: usize) -> Option<Unshared> {
+/// Why an output is not shared with a cache; none if it is.
+pub(crate) fn unshared(
+    object: &Object,
+    trace: Option<&Trace>,
+    outputs: usize,
+    recipients: &Recipients,
+) -> Option<Unshared> {
     match trace {
-        _ if object.listing.root().secret => Some(Unshared::Secret),
+        _ if object.listing.root().secret && recipients.is_empty() => Some(Unshared::Secret),
         _ if outputs > 1 => Some(Unshared::Diverged),
         None => Some(Unshared::Untraced),
         Some(trace) if trace.substituted.is_some() => Some(Unshared::Substituted),
@@ -58,6 +66,8 @@ pub(crate) fn unshared(object: &Object, trace: Option<&Trace>, outputs: usize) -
 pub(crate) struct Pushed {
     /// Outputs that are at the cache now, signed by our key.
     pub(crate) entries: usize,
+    /// Those of them that are secret, and encrypted.
+    pub(crate) sealed: usize,
     /// Those that were not there, or not whole.
     pub(crate) new: usize,
     pub(crate) blobs: u64,
@@ -74,12 +84,15 @@ pub(crate) struct Shared {
     pub(crate) drv: DrvId,
     pub(crate) output: Output,
     pub(crate) trace: Trace,
+    /// Leaves only encrypted.
+    pub(crate) secret: bool,
 }
 
 /// Signs outputs and pushes them.
 pub(crate) struct Publisher<'a> {
     url: CacheUrl,
     remote: Remote,
+    recipients: Recipients,
     key: &'a SigningKey,
     session: &'a Session,
     events: &'a dyn Events,
@@ -96,25 +109,27 @@ impl<'a> Publisher<'a> {
         events: &'a dyn Events,
     ) -> Result<Self> {
         // A push is what the user waits for: it has the patience of every other upload.
-        let access = Access { mirrors: Vec::new(), ..settings.access };
+        let access = Access { mirrors: Vec::new(), ..settings.access.clone() };
         let access = Access {
             patience: crate::engine::registry::Patience { connect: patience().connect, ..access.patience },
             ..access
         };
         let remote = Remote::new(access)?;
         let (blobs, bytes, manifests) = Default::default();
-        Ok(Self { url: settings.url, remote, key, session, events, blobs, bytes, manifests })
+        let CacheSettings { url, recipients, .. } = settings;
+        Ok(Self { url, remote, recipients, key, session, events, blobs, bytes, manifests })
     }
 
     /// Pushes outputs, and the index that says what there is of their closure.
     pub(crate) fn push(&self, closure: ClosureId, outputs: &[Shared], now: &str) -> Result<Pushed> {
         let done = Mutex::new((Pushed::default(), BTreeMap::new()));
         let one = |shared: &Shared| {
-            let (manifest, new) = self.entry(shared)?;
+            let (manifest, new) = if shared.secret { self.sealed(shared) } else { self.entry(shared) }?;
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             match manifest {
                 Some(manifest) => {
                     done.0.entries += 1;
+                    done.0.sealed += usize::from(shared.secret);
                     done.0.new += usize::from(new);
                     done.1.insert(shared.drv, manifest);
                 }
@@ -166,6 +181,97 @@ impl<'a> Publisher<'a> {
         Ok((Some(manifest), new))
     }
 
+    /// The same for a secret output. Encryption gives other bytes each time, so what is there stays if it is of the same object,
+    /// for the same recipients, and whole.
+    fn sealed(&self, shared: &Shared) -> Result<(Option<Vec<u8>>, bool)> {
+        let tag = entry_tag(&self.url, shared.drv, &self.key.public());
+        let object = self.session.store().object(shared.output.object)?;
+        self.session.verify_use(&object, "")?;
+        let id_key = self.session.key().ok_or(crate::engine::tree::TreeError::NoKey);
+        let recipients = self.recipients.fingerprint(id_key.map_err(crate::engine::store::StoreError::from)?);
+        let signed = SealedPredicate { drv: shared.drv, object: object.id, recipients };
+        let there = self.tagged(&tag)?;
+        if let Some((manifest, known, blobs)) = there.and_then(|there| self.known_sealed(there, shared.drv)) {
+            if known.object != signed.object {
+                return Ok((None, false));
+            }
+            let has = |blob| self.remote.has_blob(&tag, blob);
+            if known == signed && blobs.iter().map(has).collect::<Result<Vec<_>, _>>()?.iter().all(|has| *has)
+            {
+                self.events.emit(Event::Pushed { name: shared.label.clone(), bytes: 0, new: false });
+                return Ok((Some(manifest), false));
+            }
+        }
+        let entry = self.seal(shared, &object, signed, &tag)?;
+        let manifest = entry.encode().map_err(|error| self.unencodable(error))?;
+        self.blob(&tag, &entry.statement, &entry.envelope)?;
+        self.put_manifest(&tag, MANIFEST, &manifest)?;
+        let bytes = entry.blobs.iter().map(|blob| blob.size).sum();
+        self.events.emit(Event::Pushed { name: shared.label.clone(), bytes, new: true });
+        Ok((Some(manifest), true))
+    }
+
+    /// What our key says of a sealed output that the cache has.
+    fn known_sealed(
+        &self,
+        manifest: Vec<u8>,
+        drv: DrvId,
+    ) -> Option<(Vec<u8>, SealedPredicate, Vec<Descriptor>)> {
+        let SealedEntry { envelope, mut blobs, statement } = SealedEntry::parse(&manifest).ok()?;
+        let payload = envelope::open(&envelope, &self.key.public()).ok()?;
+        let signed = Statement::about_sealed(&payload, drv, &blobs).ok()?;
+        blobs.push(statement);
+        Some((manifest, signed, blobs))
+    }
+
+    /// Encrypts an object, and sends each blob as soon as it is ready.
+    fn seal(
+        &self,
+        shared: &Shared,
+        object: &Object,
+        signed: SealedPredicate,
+        tag: &ImageName,
+    ) -> Result<SealedEntry> {
+        let (mut blobs, mut failed) = (Vec::new(), None);
+        let mut pass = |bytes: Vec<u8>| {
+            let blob = descriptor(AGE, &bytes);
+            let sent = self.blob(tag, &blob, &bytes);
+            blobs.push(blob);
+            sent.map(drop).map_err(|error| {
+                failed = Some(error);
+                std::io::ErrorKind::Other.into()
+            })
+        };
+        let statement = serde_json::to_vec(&self.predicate(shared, object));
+        let statement = statement.map_err(|error| self.unencodable(error))?;
+        let sealed = Sealer::new(&self.recipients, &statement, &mut pass)
+            .and_then(|sealer| write_all(sealer, &object.path, &object.listing)?.finish());
+        match (sealed, failed) {
+            (_, Some(error)) => return Err(error),
+            (Err(source), None) => return Err(CacheError::Pack { name: shared.label.clone(), source }),
+            (Ok(()), None) => {}
+        }
+        let statement = serde_json::to_vec(&Statement::of_sealed(signed, &blobs));
+        let envelope = statement.and_then(|statement| envelope::seal(&statement, self.key));
+        let envelope = envelope.map_err(|error| self.unencodable(error))?;
+        Ok(SealedEntry { statement: descriptor(ENVELOPE, &envelope), envelope, blobs })
+    }
+
+    fn predicate(&self, shared: &Shared, object: &Object) -> Predicate {
+        let Trace { inputs, isolation, .. } = &shared.trace;
+        Predicate {
+            drv: shared.drv,
+            object: object.id,
+            name: shared.output.name.clone(),
+            builder: shared.trace.builder().to_owned(),
+            inputs: inputs.iter().map(|(alias, input)| (alias.clone(), input.object)).collect(),
+            isolation: isolation.clone(),
+            executor: "local".to_owned(),
+            tinderbox: env!("CARGO_PKG_VERSION").to_owned(),
+            size: object.listing.size(),
+        }
+    }
+
     fn signed(
         &self,
         shared: &Shared,
@@ -173,22 +279,7 @@ impl<'a> Publisher<'a> {
         packed: &[u8],
         files: Vec<LargeFile>,
     ) -> Result<Entry> {
-        let Trace { inputs, identity, isolation, .. } = &shared.trace;
-        let builder = match identity.0.get("builder") {
-            Some(Fact::Text(builder)) => builder.clone(),
-            _ => String::new(),
-        };
-        let predicate = Predicate {
-            drv: shared.drv,
-            object: object.id,
-            name: shared.output.name.clone(),
-            builder,
-            inputs: inputs.iter().map(|(alias, input)| (alias.clone(), input.object)).collect(),
-            isolation: isolation.clone(),
-            executor: "local".to_owned(),
-            tinderbox: env!("CARGO_PKG_VERSION").to_owned(),
-            size: object.listing.size(),
-        };
+        let predicate = self.predicate(shared, object);
         let pack = descriptor(PACK, packed);
         let layers = std::iter::once((None, pack.digest));
         let layers: Vec<_> =

@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::sealed::{self, SealedPredicate};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::engine::registry::{Descriptor, Sha256};
 
@@ -16,13 +18,13 @@ pub(super) const PREDICATE: &str = "urn:tinderbox:realisation:v1";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Statement {
+pub(super) struct Statement<P = Predicate> {
     #[serde(rename = "_type")]
     pub(super) kind: String,
     /// One for each layer, in order.
     pub(super) subject: Vec<Subject>,
     pub(super) predicate_type: String,
-    pub(super) predicate: Predicate,
+    pub(super) predicate: P,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,14 +78,55 @@ impl Statement {
         builder: &str,
         layers: &[Descriptor],
     ) -> Result<Predicate, &'static str> {
-        let Self { kind, subject, predicate_type, predicate } =
-            serde_json::from_slice(payload).map_err(|_| "its statement cannot be read")?;
-        if kind != TYPE || predicate_type != PREDICATE {
+        let predicate = Self::signed(payload, PREDICATE, layers)?;
+        match predicate.drv == drv && predicate.builder == builder {
+            true => Ok(predicate),
+            false => Err("its statement is about another derivation"),
+        }
+    }
+}
+
+impl Statement<SealedPredicate> {
+    /// The blobs have no names: what is in them is nobody's business.
+    pub(super) fn of_sealed(predicate: SealedPredicate, blobs: &[Descriptor]) -> Self {
+        let subject = blobs.iter().enumerate().map(|(at, blob)| Subject {
+            name: format!("{}.{at}", predicate.object),
+            digest: Digests { sha256: blob.digest.hex() },
+        });
+        let subject = subject.collect();
+        Self { kind: TYPE.to_owned(), subject, predicate_type: sealed::PREDICATE.to_owned(), predicate }
+    }
+
+    pub(super) fn about_sealed(
+        payload: &[u8],
+        drv: DrvId,
+        blobs: &[Descriptor],
+    ) -> Result<SealedPredicate, &'static str> {
+        let predicate = Self::signed(payload, sealed::PREDICATE, blobs)?;
+        match predicate.drv == drv {
+            true => Ok(predicate),
+            false => Err("its statement is about another derivation"),
+        }
+    }
+}
+
+impl<P: DeserializeOwned> Statement<P> {
+    /// What was signed, if it is of this type and about these blobs.
+    fn signed(payload: &[u8], of: &str, layers: &[Descriptor]) -> Result<P, &'static str> {
+        /// The type decides what the rest means.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Head {
+            #[serde(rename = "_type")]
+            kind: String,
+            predicate_type: String,
+        }
+        let unreadable = |_| "its statement cannot be read";
+        let Head { kind, predicate_type } = serde_json::from_slice(payload).map_err(unreadable)?;
+        if kind != TYPE || predicate_type != of {
             return Err("its statement is about something else");
         }
-        if predicate.drv != drv || predicate.builder != builder {
-            return Err("its statement is about another derivation");
-        }
+        let Self { subject, predicate, .. } = serde_json::from_slice(payload).map_err(unreadable)?;
         let signed = subject.iter().map(|subject| subject.digest.sha256.as_str());
         match signed.eq(layers.iter().map(|layer| layer.digest.hex())) {
             true => Ok(predicate),

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use zeroize::Zeroizing;
 
 use super::key::{PublicKey, SigningKey};
-use super::{CacheUrl, Trusted, envelope, pack};
+use super::{CacheUrl, Identities, Recipients, Trusted, envelope, pack, sealed};
+use crate::base::secret::IdKey;
 use crate::engine::store::{Session, Store};
 use crate::engine::tree::{EntryKind, Listing};
 
@@ -60,8 +61,13 @@ fn scopes_are_names_and_folders() {
     let trusted = |scope: &[&str]| Trusted {
         key: key(7).public(),
         scope: scope.iter().map(|&name| name.to_owned()).collect(),
+        secrets: false,
     };
     assert!(trusted(&[]).covers("pki/admin"));
+    let signers = [key(7).public().to_string()].into();
+    let vouches = |trusted: &Trusted, secret| trusted.vouches(&signers, "key/admin", secret);
+    assert!(vouches(&trusted(&["key"]), false) && !vouches(&trusted(&["key"]), true));
+    assert!(vouches(&Trusted { secrets: true, ..trusted(&["key"]) }, true));
     let scoped = trusted(&["mco", "release/payload"]);
     for name in ["mco", "mco/rendered", "release/payload"] {
         assert!(scoped.covers(name), "{name}");
@@ -125,6 +131,59 @@ proptest! {
         if cut.is_ok() {
             prop_assert!(files_of(&object.listing) == 0 || session.finish(short, "cut").unwrap().id() == output.object);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// The same for what is sealed: secret and public files side by side, large ones, links. Ids are keyed, and come back with the
+    /// same key only.
+    #[test]
+    fn secret_objects_survive_being_sealed(
+        files in proptest::collection::btree_map("[a-z]{1,6}(/[a-z]{1,12})?", (any::<bool>(), any::<bool>(), 0usize..3_000), 1..12),
+        large in 0usize..3,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(dir.path()).unwrap();
+        let session = Session::open(&store, Some(IdKey::from_seed(&[7; 32]))).unwrap();
+        let tree = session.stage(false).unwrap();
+        tree.write_secret("0/secret", b"hunter2", true).unwrap();
+        tree.write_secret("0/large", &vec![b'x'; large << 20], false).unwrap();
+        tree.link_as("0/link", "secret", true).unwrap();
+        tree.link("0/other", "large").unwrap();
+        for (path, (exec, secret, size)) in &files {
+            let bytes = vec![b'y'; *size];
+            // A path cannot be a file and a directory at once; others are refused.
+            let _ = if *secret { tree.write_secret(path, &bytes, *exec) } else { tree.write(path, &bytes, *exec) };
+        }
+        let Ok(staged) = session.finish(tree, "it") else { return Ok(()) };
+        session.sync().unwrap();
+        let output = session.publish(&staged).unwrap();
+        let object = store.object(output.object).unwrap();
+        let identity = age::x25519::Identity::generate();
+        let recipients: Recipients = [identity.to_public()].into_iter().collect();
+        let identities = Identities::new(vec![Box::new(identity)]);
+        let mut blobs = Vec::new();
+        let mut pass = |blob| {
+            blobs.push(blob);
+            Ok(())
+        };
+        let sealer = sealed::Sealer::new(&recipients, b"{}", &mut pass).unwrap();
+        pack::write_all(sealer, &object.path, &object.listing).unwrap().finish().unwrap();
+        let restore = |session: &Session| {
+            let mut left = blobs.iter();
+            let mut content = sealed::Content::new(|| Ok(left.next().map(|blob| identities.open(blob).unwrap())));
+            content.statement().unwrap();
+            let back = session.stage(false).unwrap();
+            assert!(pack::fill(&mut content, &back, true).unwrap() >= 3);
+            session.finish(back, "again").unwrap()
+        };
+        let again = restore(&session);
+        prop_assert_eq!(again.id(), output.object);
+        let other = tempfile::tempdir().unwrap();
+        let other = Store::open_or_create(other.path()).unwrap();
+        let other = Session::open(&other, Some(IdKey::from_seed(&[8; 32]))).unwrap();
+        prop_assert_ne!(restore(&other).id(), output.object);
     }
 }
 

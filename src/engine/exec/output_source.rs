@@ -2,8 +2,11 @@
 //! trusts. What others built comes through
 //! [`crate::engine::cache::Substituter`], on a worker, and goes the same way into the store as what is built.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use super::{BuildContext, Done, ExecError, in_store};
 use crate::base::digest::DrvId;
+use crate::base::fs;
 use crate::engine::recipe::GraphNode;
 use crate::engine::store::{Output, Realisation, Using};
 
@@ -26,12 +29,16 @@ pub(super) fn find(
     }
     let store = context.session.store();
     let Some(realisation) = store.realisation(drv).map_err(in_store(node))? else { return Ok(None) };
-    let is_ours = |output: &&Output| {
-        let signers = realisation.signed.get(&output.object);
-        signers.is_none_or(|signers| context.trust.iter().any(|trusted| trusted.vouches(signers, &node.name)))
-    };
-    for output in realisation.outputs.iter().filter(is_ours) {
+    for output in &realisation.outputs {
         if let Some(path) = store.find(output.object, &output.name).map_err(in_store(node))? {
+            if let Some(signers) = realisation.signed.get(&output.object) {
+                let secret =
+                    fs::metadata(&path).map_err(|error| in_store(node)(error.into()))?.mode() & 0o077 == 0;
+                let mut trust = context.trust.iter();
+                if !trust.any(|trusted| trusted.vouches(signers, &node.name, secret)) {
+                    continue;
+                }
+            }
             let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
             let name = name.map_or_else(|| output.name.clone(), |(_, name)| name.to_owned());
             let done = Done { drv, output: Output { object: output.object, name } };

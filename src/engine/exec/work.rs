@@ -15,7 +15,7 @@ use crate::base::digest::DrvId;
 use crate::base::event::Event;
 use crate::base::time::rfc3339;
 use crate::engine::builders::{BuildError, InputTree, Job, Notes, Said, SandboxRunner};
-use crate::engine::cache::{Substituted, Wanted};
+use crate::engine::cache::{Secrecy, Substituted, Wanted};
 use crate::engine::drv::Derivation;
 use crate::engine::recipe::{GraphNode, NodeIndex};
 use crate::engine::store::{
@@ -152,8 +152,8 @@ fn attempt(
     Ok(None)
 }
 
-/// The output from a cache, if one has it. What is secret here is not asked for: nobody else may know it, and whoever claims
-/// to would be planting it.
+/// The output from a cache, if one has it. What is secret here counts only if it is sealed, and comes from a key that may vouch
+/// for secrets: whoever else claims to know it would be planting it.
 fn substitute(
     context: BuildContext<'_>,
     node: &GraphNode,
@@ -163,12 +163,15 @@ fn substitute(
 ) -> Result<Option<Substituted>, ExecError> {
     let Some(caches) = context.caches.filter(|_| !node.impure) else { return Ok(None) };
     let (builder, job) = (context.builder_of(node)?, outline(node));
-    let hides = is_tainted(context, node, inputs)? && !builder.declassifies(&job);
-    if hides || builder.conceals(&job) {
-        return Ok(None);
-    }
+    let hides = builder.keeps_secrets() || !builder.declassifies(&job);
+    let secrecy = match is_tainted(context, node, inputs)? {
+        _ if builder.conceals(&job) => Secrecy::Secret,
+        true if hides => Secrecy::Secret,
+        true => Secrecy::Tainted,
+        false => Secrecy::Public,
+    };
     let builder = derivation.builder.to_string();
-    let wanted = Wanted { name: &node.name, drv, builder: &builder };
+    let wanted = Wanted { name: &node.name, drv, builder: &builder, secrecy };
     Ok(caches.substitute(context.session, &wanted, context.events))
 }
 

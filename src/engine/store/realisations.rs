@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Result, Store, StoreError, seal};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::fs::{self, At};
-use crate::engine::drv::Explanation;
+use crate::engine::drv::{Explanation, Fact};
 
 /// One object that a derivation produced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +65,16 @@ pub struct Trace {
     /// Where it came from, if it was not built here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub substituted: Option<Substitution>,
+}
+
+impl Trace {
+    /// The builder with its version.
+    pub(crate) fn builder(&self) -> &str {
+        match self.identity.0.get("builder") {
+            Some(Fact::Text(builder)) => builder,
+            _ => "",
+        }
+    }
 }
 
 /// Where an output came from that was not built here.

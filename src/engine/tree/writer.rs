@@ -127,6 +127,11 @@ impl<'a> TreeWriter<'a> {
         self.start(path, exec, self.secret)
     }
 
+    /// The same, where the file itself says whether it is secret.
+    pub fn file_as(&self, path: &str, exec: bool, secret: bool) -> Result<FileWriter<'_>, TreeError> {
+        self.start(path, exec, secret || self.secret)
+    }
+
     fn start(&self, path: &str, exec: bool, secret: bool) -> Result<FileWriter<'_>, TreeError> {
         self.claim(path)?;
         let entry = TreeEntry { kind: EntryKind::File { exec, size: 0 }, secret, digest: [0; 32].into() };
@@ -147,6 +152,11 @@ impl<'a> TreeWriter<'a> {
     }
 
     pub fn link(&self, path: &str, target: &str) -> Result<(), TreeError> {
+        self.link_as(path, target, self.secret)
+    }
+
+    /// The same, where the link itself says whether it is secret.
+    pub fn link_as(&self, path: &str, target: &str, secret: bool) -> Result<(), TreeError> {
         check_link(path, target).map_err(|error| refused(path, error))?;
         if path.contains(" -> ") {
             return Err(refused(path, PathError { reason: "a link's name may not contain ` -> `" }));
@@ -155,10 +165,9 @@ impl<'a> TreeWriter<'a> {
         let full = self.root.join(path);
         fs::symlink(Path::new(target), &full)?;
         fs::set_canonical_time(&full)?;
-        let mut hasher = self.hashing.content(self.secret).ok_or(TreeError::NoKey)?;
+        let mut hasher = self.hashing.content(secret).ok_or(TreeError::NoKey)?;
         let digest = hasher.update(target.as_bytes()).finalize().into();
-        let entry =
-            TreeEntry { kind: EntryKind::Link { target: target.to_owned() }, secret: self.secret, digest };
+        let entry = TreeEntry { kind: EntryKind::Link { target: target.to_owned() }, secret, digest };
         self.state().entries.insert(path.to_owned(), entry);
         Ok(())
     }

@@ -44,6 +44,10 @@ impl Builder for MachineConfig {
         true
     }
 
+    fn keeps_secrets(&self) -> bool {
+        true
+    }
+
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
         job.only(&["pool"])?;
         job.exactly(&["rendered"])?;

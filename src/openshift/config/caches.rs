@@ -8,7 +8,7 @@ use super::given::Given;
 use super::spec::{Kind, Row, field};
 use super::syntax;
 use crate::base::hint::Problems;
-use crate::engine::cache::{CacheUrl, Trusted};
+use crate::engine::cache::{CacheUrl, Recipients, Trusted};
 
 /// The field table of the user's own configuration.
 pub(super) const FIELDS: &[Row] = &[
@@ -25,6 +25,8 @@ pub(super) const FIELDS: &[Row] = &[
 pub(crate) struct GivenCache {
     pub url: CacheUrl,
     pub trust: Vec<Trusted>,
+    /// For whom secret outputs are encrypted.
+    pub recipients: Recipients,
     /// Relative to the file that names it.
     pub auth_file: Option<String>,
     /// Relative to the file that names it.
@@ -56,11 +58,15 @@ pub(super) fn given_caches(fragment: &Fragment) -> Vec<GivenCache> {
 fn cache(entry: &Given) -> Option<GivenCache> {
     let text = |field| entry.get::<String>(field).cloned();
     let trust = entry.at("trust").map_or(&[][..], Given::items);
-    let trusted =
-        |one: &Given| Some(Trusted { key: one.get::<String>("key")?.parse().ok()?, scope: one.all("scope") });
+    let trusted = |one: &Given| {
+        let key = one.get::<String>("key")?.parse().ok()?;
+        Some(Trusted { key, scope: one.all("scope"), secrets: one.get("secrets").copied().unwrap_or(false) })
+    };
+    let recipients = entry.all::<String>("recipients");
     Some(GivenCache {
         url: text("url")?.parse().ok()?,
         trust: trust.iter().filter_map(trusted).collect(),
+        recipients: recipients.iter().filter_map(|text| text.parse().ok()).collect(),
         auth_file: text("authFile"),
         ca: text("ca"),
     })

@@ -90,6 +90,11 @@ pub(super) const CACHES: &[Row] = &[
         "Whose signatures count; without any, nothing is taken from there. `tinderbox key show` prints a key.",
     ),
     field(
+        "recipients",
+        Kind::Texts(&syntax::RECIPIENT),
+        "age recipients, for whom `push` encrypts secret outputs; without any, these stay here.",
+    ),
+    field(
         "authFile",
         Kind::Text(&syntax::TEXT),
         "File with credentials for the registry, as `podman login` writes it; by default the pull secret has them. Relative to \
@@ -108,6 +113,11 @@ const TRUST: &[Row] = &[
         "scope",
         Kind::Texts(&syntax::TEXT),
         "Derivations and folders (`mco`, `release/payload`) that this key may vouch for; by default all.",
+    ),
+    field(
+        "secrets",
+        Kind::Bool,
+        "Whether this key may also vouch for secret outputs, the cluster's keys among them; by default not.",
     ),
 ];
 

@@ -108,6 +108,12 @@ pub(super) const PUBLIC_KEY: Syntax =
         text_if(text.parse::<PublicKey>().is_ok(), text)
     })
     .pattern("^ed25519:[A-Za-z0-9+/]{43}=$");
+/// Who can decrypt.
+pub(super) const RECIPIENT: Syntax =
+    syntax("an age recipient", "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p", |text| {
+        text_if(text.parse::<age::x25519::Recipient>().is_ok(), text)
+    })
+    .pattern("^age1[a-z0-9]+$");
 /// A source of a release image.
 pub(super) const RELEASE: Syntax = syntax(
     "a release",

@@ -58,12 +58,23 @@ fn merged(
         match all.iter_mut().find(|known| known.url == given.url) {
             Some(known) => {
                 known.trust.extend(given.trust.iter().cloned());
+                known.recipients = known.recipients.and(&given.recipients);
                 known.access = access(known.access.clone(), base, given)?;
             }
             None => {
                 let access = access(super::access(env, cluster), base, given)?;
-                all.push(CacheSettings { url: given.url.clone(), trust: given.trust.clone(), access });
+                let (url, trust) = (given.url.clone(), given.trust.clone());
+                let recipients = given.recipients.clone();
+                all.push(CacheSettings { url, trust, access, recipients, identities: None });
             }
+        }
+    }
+    // Where nothing is encrypted, nobody needs the identity.
+    if all.iter().any(CacheSettings::takes_secrets)
+        && let Some(identities) = sealed::Identities::named(env)?.map(sealed::Identities::shared)
+    {
+        for settings in all.iter_mut().filter(|settings| settings.takes_secrets()) {
+            settings.identities = Some(identities.clone());
         }
     }
     Ok(all)

@@ -14,6 +14,7 @@
 //! fetch          the same, downloaded
 //! seed           cluster.seed and cluster.seed.age
 //! caches         caches of outputs, and the key that signs for them
+//! materials      what a closure has from outside, by digest
 //! store          the store that a directory builds into
 //! targets        the derivations that a name on the command line selects
 //! ```
@@ -30,6 +31,7 @@ mod exposed;
 mod fetch;
 mod locate;
 mod lock;
+mod materials;
 mod preview;
 mod release;
 pub(crate) mod seed;

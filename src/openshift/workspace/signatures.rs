@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::materials::COMPONENTS;
 use super::{CLUSTER, ClusterDir, Env, Result, Workspace, WorkspaceError, parse_release};
 use crate::base::event::Event;
 use crate::base::fs;
@@ -414,9 +415,8 @@ fn components(env: Env<'_>, workspace: &Workspace) -> Result<BTreeMap<String, St
     Ok(found.map_err(|source| StoreError::Unreadable { path, source })?)
 }
 
-/// The derivations with the release's policies and its components.
+/// The derivation with the release's policies.
 const POLICIES: &str = "manifest/image-policies";
-const COMPONENTS: &str = "release/images";
 
 /// The output of a derivation; none if the user's own recipes do without it.
 fn built(env: Env<'_>, workspace: &Workspace, target: &str) -> Result<Option<Object>> {

@@ -1,11 +1,16 @@
 //! Caches: signed outputs on a registry. What needs a real one is in `host`.
 
+mod failures;
 mod host;
+mod memory;
 
 use std::net::TcpListener;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::harness::{Workspace, mode};
+use crate::registry::bad::pull_secret;
 
 /// The user's own configuration of a workspace.
 fn own(workspace: &Workspace, name: &str) -> PathBuf {
@@ -16,6 +21,33 @@ fn write_own(workspace: &Workspace, name: &str, text: &str) {
     let path = own(workspace, name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
+}
+
+const REPOSITORY: &str = "team/tinderbox";
+
+/// Names a registry in the user's own configuration, with credentials; whom to trust; and more lines of the cache.
+fn configure_at(workspace: &Workspace, (address, ca): (&str, &str), trust: &[&str], more: &str) {
+    let secret = pull_secret(address, "me", "hunter2").unwrap();
+    write_own(workspace, "auth.json", secret.reveal_text().unwrap());
+    write_own(workspace, "ca.crt", ca);
+    let trust: Vec<String> = trust.iter().map(|key| format!("{{{key}}}")).collect();
+    let config = format!(
+        "caches:\n- url: oci://{address}/{REPOSITORY}\n  authFile: auth.json\n  ca: ca.crt\n  trust: [{}]\n{more}",
+        trust.join(", ")
+    );
+    write_own(workspace, "config.yaml", &config);
+}
+
+fn objects(report: &Value) -> Vec<&str> {
+    report["targets"].as_array().unwrap().iter().map(|target| target["object"].as_str().unwrap()).collect()
+}
+
+/// Builds, which must succeed; the report, and what it said besides.
+fn build(workspace: &Workspace, targets: &[&str]) -> (Value, String) {
+    let output = workspace.output(&[&["build", "--json"], targets].concat());
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(output.status.success(), "{said}");
+    (serde_json::from_slice(&output.stdout).unwrap(), said)
 }
 
 /// The public half of a new key.

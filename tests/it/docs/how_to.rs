@@ -34,6 +34,7 @@ how_tos! {
     recover_a_lost_directory,
     renew_certificates,
     replace_or_remove_a_node,
+    share_what_ci_built,
     single_node,
     user_provisioned_and_bare_metal,
 }

@@ -12,6 +12,6 @@ mod media;
 mod packages;
 mod page;
 pub(crate) mod realize;
-mod render;
+pub(crate) mod render;
 mod report_page;
 mod sandbox;

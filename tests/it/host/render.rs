@@ -119,7 +119,7 @@ fn pack(at: &Path, operators: &[(&str, &str)], kubernetes: Option<&str>) -> Opti
 }
 
 /// The example on such a release.
-pub(super) fn workspace(operators: &[(&str, &str)], kubernetes: Option<&str>) -> Option<Workspace> {
+pub(crate) fn workspace(operators: &[(&str, &str)], kubernetes: Option<&str>) -> Option<Workspace> {
     let ws = Workspace::example();
     pack(&ws.dir.join("layout"), operators, kubernetes)?;
     ws.edit("cluster.yaml", "release: demo:4.18", "release: oci:layout:it");

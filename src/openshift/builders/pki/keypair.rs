@@ -26,6 +26,10 @@ impl Builder for Keypair {
         true
     }
 
+    fn keeps_secrets(&self) -> bool {
+        true
+    }
+
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
         job.only(&["config", "name", "algorithm", "form", "public"])?;
         job.exactly(&[])?;

@@ -14,6 +14,7 @@ use super::RESTORE;
 use crate::base::event::Event;
 use crate::base::fs;
 use crate::base::secret::{KEY_LENGTH, Seed};
+use crate::engine::cache;
 use crate::openshift::workspace::{Env, Result, WorkspaceError};
 
 /// Far more than a seed for a thousand recipients needs.
@@ -44,6 +45,11 @@ impl Identities {
                 None => "is not text".into(),
             })),
         }
+    }
+
+    /// For outputs that caches have only encrypted.
+    pub(crate) fn shared(self) -> cache::Identities {
+        cache::Identities::new(self.keys)
     }
 
     /// Opens an encrypted seed from `path`.

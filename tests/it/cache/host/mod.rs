@@ -1,31 +1,23 @@
 //! A real docker-registry with TLS and credentials as a cache. It has no referrers API.
 
+mod attest;
+mod challenge;
+mod sealed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{generate, write_own};
+use super::{REPOSITORY, build, configure_at, generate, objects, write_own};
 use crate::harness::documents::judge_all;
 use crate::harness::{Workspace, left_out, mode, names, tamper, tree, tried};
 use crate::registry::bad::pull_secret;
 use crate::registry::host::Registry;
 
-const REPOSITORY: &str = "team/tinderbox";
-
-/// Names the registry in the user's own configuration, with credentials, and whom to trust.
 fn configure(workspace: &Workspace, registry: &Registry, trust: &[&str]) {
-    let secret = pull_secret(&registry.address, "me", "hunter2").unwrap();
-    write_own(workspace, "auth.json", secret.reveal_text().unwrap());
-    write_own(workspace, "ca.crt", &registry.ca);
-    let trust: Vec<String> = trust.iter().map(|key| format!("{{{key}}}")).collect();
-    let config = format!(
-        "caches:\n- url: oci://{}/{REPOSITORY}\n  authFile: auth.json\n  ca: ca.crt\n  trust: [{}]\n",
-        registry.address,
-        trust.join(", ")
-    );
-    write_own(workspace, "config.yaml", &config);
+    configure_at(workspace, (&registry.address, &registry.ca), trust, "");
 }
 
 /// A workspace that built targets and pushed them; and its public key as one whom others trust.
@@ -43,18 +35,6 @@ fn taker(registry: &Registry, key: &str) -> Workspace {
     let workspace = Workspace::example();
     configure(&workspace, registry, &[key]);
     workspace
-}
-
-fn objects(report: &Value) -> Vec<&str> {
-    report["targets"].as_array().unwrap().iter().map(|target| target["object"].as_str().unwrap()).collect()
-}
-
-/// Builds, which must succeed; the report, and what it said besides.
-fn build(workspace: &Workspace, targets: &[&str]) -> (Value, String) {
-    let output = workspace.output(&[&["build", "--json"], targets].concat());
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert!(output.status.success(), "{said}");
-    (serde_json::from_slice(&output.stdout).unwrap(), said)
 }
 
 /// Everything in the registry's storage that is content, by path.
