@@ -34,7 +34,7 @@ impl Registry {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = format!("127.0.0.1:{port}");
         let request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=x -addext \
-                       subjectAltName=IP:127.0.0.1 -keyout tls.key -out tls.crt";
+                       subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -keyout tls.key -out tls.crt";
         run_once(
             Command::new("openssl").args(request.split_whitespace()).current_dir(&dir).stderr(Stdio::null()),
         );

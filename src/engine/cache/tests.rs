@@ -135,13 +135,13 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
     /// The same for what is sealed: secret and public files side by side, large ones, links. Ids are keyed, and come back with the
     /// same key only.
     #[test]
     fn secret_objects_survive_being_sealed(
         files in proptest::collection::btree_map("[a-z]{1,6}(/[a-z]{1,12})?", (any::<bool>(), any::<bool>(), 0usize..3_000), 1..12),
-        large in 0usize..3,
+        large in 0usize..2,
     ) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_or_create(dir.path()).unwrap();
