@@ -256,10 +256,13 @@ fn watch(
     })
 }
 
+/// The most that is kept of what a program says; a pipe that nobody reads any more ends the program.
+const OUTPUT: u64 = 64 << 20;
+
 fn read(from: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    if let Some(mut from) = from {
-        let _ = from.read_to_end(&mut bytes); // what came before the pipe broke still counts
+    if let Some(from) = from {
+        let _ = from.take(OUTPUT).read_to_end(&mut bytes); // what came before the pipe broke still counts
     }
     bytes
 }
@@ -316,6 +319,15 @@ mod tests {
         let ended = runner.stream(run, &mut take).unwrap();
         assert!(!ended.is_success() && ended.stdout.is_empty(), "{ended:?}");
         assert!(seen.starts_with(b"first\nmore\nmore\n") && seen.len() < 2 << 20);
+    }
+
+    /// A node that talks without end, over SSH, fills no memory.
+    #[test]
+    fn output_has_an_end() {
+        let ended = run("sh", &["-c", "yes; yes >&2"], "", 60_000).unwrap();
+        // The last line break of what is an error is cut off.
+        assert_eq!((ended.stdout.len() as u64, ended.stderr.len() as u64), (OUTPUT, OUTPUT - 1));
+        assert!(!ended.is_success());
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn export(
         (None, _) => None,
         (Some(file), Some(_)) => {
             env.events.settle();
-            Some(passphrase::new(file, target)?)
+            Some(passphrase::new(file, target, env.cancel)?)
         }
         (Some(_), None) => {
             let message = format!("`{target}` is not a medium for all nodes, and cannot be sealed");
@@ -172,9 +172,10 @@ fn seal(from: &Path, to: &Path, at: u64, passphrase: &Secret) -> Result<()> {
     getrandom::fill(&mut random).map_err(io::Error::other).at("encrypt", to)?;
     let content = iso::seal(&content, passphrase, &random);
     let sealed = Section { form: Form::Sealed, content }.encode();
-    let mut target = fs::create_new(to, 0o600)?;
     medium.rewind().at("read", from)?;
-    io::copy(&mut medium.take(at), &mut target).at("copy", to)?;
-    target.write_all(&sealed).at("write", to)?;
-    Ok(())
+    // Whole or not there: half a medium boots, too.
+    Ok(fs::write_whole_with(to, 0o600, |target| {
+        io::copy(&mut medium.take(at), target).at("copy", to)?;
+        target.write_all(&sealed).at("write", to)
+    })?)
 }

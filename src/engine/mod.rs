@@ -12,10 +12,12 @@
 //! | `builders` | the builder interface, and the generic builders |
 //! | `registry` | images from registries and OCI layouts, as verified bytes |
 //! | `download` | large files into the store: resumed, verified, unpacked |
+//! | `archive_limits` | how far archives from outside are read |
 //! | `sandbox` | runs one program on given inputs, without network |
 //! | `cache` | outputs that others built: signed, on registries |
 //! | `exec` | the scheduler: takes outputs from the store, else builds them |
 
+pub(crate) mod archive_limits;
 pub(crate) mod builders;
 pub(crate) mod cache;
 pub(crate) mod download;

@@ -7,20 +7,30 @@ use crate::base::hint::Problems;
 use crate::base::pki::{Certificate, SigningRequest};
 use crate::base::yaml::{self, Source};
 use crate::engine::builders::list_layer;
+use crate::engine::cache;
 use crate::engine::registry::{self, Descriptor, ImageName, Images, Located, Reference, Sha256};
 use crate::engine::store::Realisation;
 use crate::engine::tree::Listing;
+use crate::openshift::config::{self, Known};
+use crate::openshift::hosts;
 use crate::openshift::ignition::Config;
+use crate::openshift::iso::{Live, Section};
+use crate::realize::preflight;
 
 /// A parser under test. The directory is empty, for what it unpacks.
 pub type Target = fn(&[u8], &Path);
 
 /// All of them, by the name of their corpus.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 14] = [
+    ("cache", |bytes, _| cache::read_documents(bytes)),
+    ("cache-pack", cache::unpack),
     ("certificate", certificate),
     ("csr", csr),
+    ("dns", |bytes, _| preflight::read_dns(bytes)),
     ("go-yaml", go_yaml),
+    ("hosts", hosts),
     ("ignition", ignition),
+    ("iso", iso),
     ("layer", layer),
     ("listing", listing),
     ("manifest", manifest),
@@ -121,6 +131,29 @@ fn listing(bytes: &[u8], _: &Path) {
 
 fn realisation(bytes: &[u8], _: &Path) {
     let _ = (Realisation::parse(bytes), Realisation::parse_traces(&text(bytes)));
+}
+
+/// An agent-config.yaml or a ClusterInstance, to the cluster.yaml that comes of it.
+fn hosts(bytes: &[u8], _: &Path) {
+    let (text, mut problems) = (text(bytes), Problems::default());
+    let source = Source { name: "x.yaml", text: &text };
+    drop(hosts::agent_config(source, &mut problems));
+    if let Some(found) = hosts::cluster_instance(source, &mut problems) {
+        let known =
+            Known { hosts: Some(&found.hosts), pull_secret: Some(("x.json", "{}")), ..Known::default() };
+        let install = Source { name: "install-config.yaml", text: &found.install_config };
+        if let Err(Problems(all)) = config::cluster_yaml_for(install, known) {
+            all.into_iter().for_each(|problem| drop(found.locate(problem)));
+        }
+    }
+}
+
+fn iso(bytes: &[u8], _: &Path) {
+    if let Ok(live) = Live::read(&mut std::io::Cursor::new(bytes)) {
+        assert!(live.is_possible());
+        drop(live.patches(vec![1], &["a=b".to_owned()]));
+    }
+    drop(Section::decode(bytes).map(|section| section.encode()));
 }
 
 fn ignition(bytes: &[u8], _: &Path) {

@@ -7,6 +7,7 @@
 //! | `host` | what is on the host: queried every time, never cached |
 //! | `plan`, `obstacles`, `privileged` | the difference as steps with reasons; what prevents them; what needs root |
 //! | `phase`, `apply`, `phases` | steps taken phase by phase, and what each phase waits for |
+//! | `timed_stream` | a connection with one deadline |
 //! | `wait` | the one wait loop: deadline, poll interval, cancellation, last seen state |
 //! | [`preflight`] | DNS, load balancer, registry and time servers, asked before anything boots |
 //! | `destroy`, `remove`, `status`, `gather` | the other verbs |
@@ -66,6 +67,7 @@ mod remove;
 pub(crate) mod ssh;
 mod state;
 mod status;
+mod timed_stream;
 mod wait;
 
 pub(crate) use apply::{Applied, apply};

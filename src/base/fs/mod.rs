@@ -251,17 +251,22 @@ pub(crate) fn write_whole_with(
     mode: u32,
     write: impl FnOnce(&mut File) -> Result<()>,
 ) -> Result<()> {
+    unnamed_until_complete(path, mode, |file| {
+        write(file)?;
+        file.sync_all().at("sync", path)
+    })
+}
+
+fn unnamed_until_complete(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     // Without a name until it is complete: nothing is left of it, whenever the process is killed.
     if let Some(mut file) = create_unnamed(path, mode)? {
         write(&mut file)?;
-        file.sync_all().at("sync", path)?;
         let this = format!("/proc/self/fd/{}", file.as_raw_fd());
         return rustix::fs::linkat(CWD, this, CWD, path, AtFlags::SYMLINK_FOLLOW).at("create", path);
     }
     with_sibling(path, |sibling| {
         let mut file = create_new(sibling, mode)?;
         write(&mut file)?;
-        file.sync_all().at("sync", path)?;
         hard_link(sibling, path)?;
         remove_file(sibling)
     })
@@ -282,11 +287,10 @@ fn create_unnamed(path: &Path, mode: u32) -> Result<Option<File>> {
     }
 }
 
-/// Copies a file's bytes to a new file of this mode.
+/// Copies a file's bytes to a new file of this mode. Whenever the process is killed, the file is whole or not there.
 pub(crate) fn copy_new(from: &Path, to: &Path, mode: u32) -> Result<()> {
-    let mut target = create_new(to, mode)?;
-    io::copy(&mut open(from)?, &mut target).at("copy", to)?;
-    Ok(())
+    let mut source = open(from)?;
+    unnamed_until_complete(to, mode, |target| io::copy(&mut source, target).map(drop).at("copy", to))
 }
 
 /// Makes an empty file share all blocks of another if the file system supports it (Btrfs, XFS).

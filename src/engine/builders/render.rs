@@ -8,6 +8,7 @@
 //! IP address, in DNS); and for a certificate in PEM form `not_before`, `not_after` (RFC 3339) and `common_name`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::net::IpAddr;
 
 use base64::Engine as _;
@@ -23,6 +24,28 @@ use crate::base::time::rfc3339;
 use crate::base::value::Value;
 use crate::base::yaml::{self, YamlData, YamlNode};
 use crate::engine::tree::leaf;
+
+/// The instructions of a template, and the bytes of its text: a hundred times what any of ours needs.
+const STEPS: u64 = 10_000_000;
+const TEXT: usize = 64 << 20;
+
+/// What a template says, up to its end.
+#[derive(Default)]
+struct Text(String);
+
+impl io::Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > TEXT {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.push_str(std::str::from_utf8(bytes).map_err(io::Error::other)?);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 pub(crate) struct Templates<'j> {
     environment: Environment<'j>,
@@ -99,7 +122,16 @@ impl<'j> Templates<'j> {
     pub(crate) fn render(&self, path: &str, context: &TemplateContext) -> Result<String, BuildError> {
         let template = self.environment.get_template(path);
         let names = || context.keys().map(String::as_str).collect::<Vec<_>>();
-        template.and_then(|template| template.render(context)).map_err(|error| explain(error, &names()))
+        let mut text = Text::default();
+        let rendered =
+            template.and_then(|template| template.render_captured_to(context, &mut text).map(drop));
+        rendered.map(|()| text.0).map_err(|error| match explain(error, &names()) {
+            // What ends the output knows no line.
+            BuildError::Text { line: 0, message, hint, .. } => {
+                BuildError::Text { file: path.to_owned(), line: 1, message, hint }
+            }
+            error => error,
+        })
     }
 }
 
@@ -127,6 +159,7 @@ fn is_part(path: &str) -> bool {
 fn environment<'a>(files: &BTreeMap<&'a str, &'a str>) -> Result<Environment<'a>, BuildError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(STEPS));
     let syntax =
         SyntaxConfig::builder().keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(|error| explain(error, &[]))?);
@@ -256,6 +289,8 @@ fn explain(error: minijinja::Error, names: &[&str]) -> BuildError {
         })
         .flatten();
     let message = match error.detail() {
+        _ if error.kind() == ErrorKind::OutOfFuel => format!("it takes more than {STEPS} steps"),
+        _ if error.kind() == ErrorKind::WriteFailure => format!("its text has more than {} MiB", TEXT >> 20),
         Some(detail) => format!("{}: {detail}", error.kind()),
         None if undefined => format!("undefined name in `{}`", source.trim()),
         None => error.kind().to_string(),

@@ -59,6 +59,7 @@ pub(crate) use sealed::{Identities, Recipients};
 
 use super::registry::{Access, ImageName, Reference, RegistryError};
 use super::store::{Session, Staged};
+use super::tree::{Hashing, TreeWriter};
 use crate::base::digest::{Digest, DrvId};
 use crate::base::event::Events;
 use crate::base::hint::Hint;
@@ -176,6 +177,30 @@ impl Trusted {
         let is_of =
             |of: &String| name.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         self.scope.is_empty() || self.scope.iter().any(is_of)
+    }
+}
+
+/// Reads these bytes as each document of a cache: for tests.
+pub(crate) fn read_documents(bytes: &[u8]) {
+    if let Ok(index) = manifest::Closure::parse(bytes) {
+        for inline in index.entries.into_values().filter_map(|listed| listed.inline) {
+            let _ = manifest::Entry::parse(&inline);
+        }
+    }
+    if let Ok(entry) = manifest::Entry::parse(bytes) {
+        let again = entry.encode().ok().and_then(|bytes| manifest::Entry::parse(&bytes).ok());
+        assert!(again.is_some_and(|again| again.layers() == entry.layers()));
+    }
+    if let Ok(key) = SigningKey::from_seed(zeroize::Zeroizing::new([7; 32])) {
+        let _ = envelope::open(bytes, &key.public());
+    }
+    let _ = statement::Statement::about(bytes, DrvId(Digest::from([0; 32])), "", &[]);
+}
+
+/// Unpacks these bytes as an object of at most 16 MiB below `dir`: for tests.
+pub(crate) fn unpack(bytes: &[u8], dir: &std::path::Path) {
+    if let Ok(tree) = TreeWriter::create(dir.join("tree"), Hashing(None), false) {
+        let _ = pack::unpack(bytes, 16 << 20, &tree);
     }
 }
 

@@ -24,7 +24,11 @@ use crate::engine::tree::TreeWriter;
 /// The first answer comes within this time, or the build goes on without the cache.
 pub(super) const FIRST_ANSWER: Duration = Duration::from_secs(2);
 
-/// How to treat a cache: it is worth less waiting than a registry that has the only copy of something.
+/// Larger objects are not taken, whoever signed them.
+const OBJECT: u64 = 64 << 30;
+
+/// How to treat a cache: it is worth less waiting than a registry that has the only copy of something. Slower than this, it
+/// helps nobody: most outputs are built in less than a second.
 pub(super) fn patience() -> Patience {
     Patience {
         delays: vec![Duration::from_millis(200)],
@@ -32,7 +36,8 @@ pub(super) fn patience() -> Patience {
         connect: FIRST_ANSWER,
         idle: Duration::from_secs(5),
         whole: Duration::from_secs(15),
-        ..Patience::default()
+        lowest_pace: 16 << 10,
+        pace_window: Duration::from_secs(5),
     }
 }
 
@@ -173,7 +178,8 @@ impl OciCache {
         let place = entry_tag(&self.url, wanted.drv, key);
         let entry = Entry::parse(manifest)?;
         let (predicate, mut bytes) = self.statement(remote, &place, wanted, key, &entry)?;
-        let packed = small(remote, &place, &entry.pack, pack::LIMIT)?;
+        bounded(&entry, predicate.size)?;
+        let packed = small(remote, &place, &entry.pack, pack::limit(predicate.size))?;
         bytes += entry.layers().iter().map(|layer| layer.size).sum::<u64>();
         let tree = session.stage(false)?;
         let filled = unpack(&packed, predicate.size, &tree)
@@ -235,7 +241,7 @@ impl OciCache {
                 return Err("its content is about another derivation".into());
             }
             let tree = session.stage(false)?;
-            match pack::fill(&mut content, &tree, true) {
+            match pack::fill(&mut content, (predicate.size.min(OBJECT), pack::ENTRIES), &tree, true) {
                 Ok(secrets) if secrets > 0 => Ok((tree, predicate)),
                 Ok(_) => {
                     session.abandon(tree);
@@ -289,6 +295,16 @@ impl OciCache {
         let payload = envelope::open(&envelope, key)?;
         let layers = entry.layers();
         Ok((Statement::about(&payload, wanted.drv, wanted.builder, &layers)?, bytes))
+    }
+}
+
+/// Fails if an entry has more bytes than an object of the signed size needs. The sizes in a manifest are the registry's word:
+/// they say how much is read and written before a digest turns out to be wrong.
+pub(super) fn bounded(entry: &Entry, signed: u64) -> Result<(), &'static str> {
+    let files = entry.files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.blob.size));
+    match files {
+        Some(files) if files <= signed.min(OBJECT) && entry.pack.size <= pack::limit(signed) => Ok(()),
+        _ => Err("it has more bytes than were signed"),
     }
 }
 

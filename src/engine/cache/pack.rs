@@ -9,16 +9,25 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use tar::{Builder, EntryType, Header};
 
 use crate::base::fs;
+use crate::engine::archive_limits::Limited;
 use crate::engine::tree::{EntryKind, Listing, TreeError, TreeWriter};
 
 /// Larger files are blobs of their own.
 pub(super) const LARGE: u64 = 1 << 20;
 
-/// Larger packs are not taken: objects that have them do not exist, and they are read into memory.
-pub(super) const LIMIT: u64 = 1 << 30;
+/// The bytes of a pack, which is read into memory, of an object of this size: compression makes nothing larger, and names need
+/// room too.
+pub(super) fn limit(size: u64) -> u64 {
+    size.saturating_add(16 << 20).min(1 << 30)
+}
 
 /// What a tar adds for each entry at most: header, padding, and a header of its own for a long name.
 const PER_ENTRY: u64 = 4096 + 2048;
+
+/// Maximum number of entries, as of an image.
+pub(super) const ENTRIES: u64 = 1_000_000;
+
+const OVER: &str = "it has more than was signed";
 
 /// The pack of an object. The same object gives the same bytes.
 pub(super) fn pack(root: &Path, listing: &Listing) -> io::Result<Vec<u8>> {
@@ -77,24 +86,36 @@ impl From<TreeError> for UnpackError {
     }
 }
 
-/// Writes what is packed into a tree. `size` bounds the bytes of all files together.
+/// Writes what is packed into a tree. `size` bounds the bytes of all files together. A key that we trust has signed the pack:
+/// with these limits it can waste some time, and neither memory nor disk.
 pub(super) fn unpack(packed: &[u8], size: u64, tree: &TreeWriter<'_>) -> Result<(), UnpackError> {
     let wrong =
         |error: &dyn std::fmt::Display| UnpackError::Wrong(format!("its pack cannot be read: {error}"));
     let decoder = StreamingDecoder::new(packed).map_err(|error| wrong(&error))?;
     // Every entry takes a byte of the compressed pack at least, far less than it may take here.
-    let limit = size.saturating_add(PER_ENTRY.saturating_mul(packed.len() as u64 + 1)).min(LIMIT * 4);
-    fill(decoder.take(limit), tree, false).map(drop)
+    let entries = ENTRIES.min(packed.len() as u64 + 1);
+    fill(decoder, (size, entries), tree, false).map(drop)
 }
 
-/// Writes what a tar has into a tree; with `modes`, what only its owner may read is secret. Says how many entries are.
-pub(super) fn fill(from: impl Read, tree: &TreeWriter<'_>, modes: bool) -> Result<usize, UnpackError> {
+/// Writes what a tar has into a tree, with so many bytes of files and so many entries at most; with `modes`, what only its owner may read
+/// is secret. Says how many entries are.
+pub(super) fn fill(
+    from: impl Read,
+    (size, entries): (u64, u64),
+    tree: &TreeWriter<'_>,
+    modes: bool,
+) -> Result<usize, UnpackError> {
     let wrong =
         |error: &dyn std::fmt::Display| UnpackError::Wrong(format!("its pack cannot be read: {error}"));
     let mut secrets = 0;
-    let mut archive = tar::Archive::new(from);
-    for entry in archive.entries().map_err(|error| wrong(&error))? {
+    let (reader, headers) = Limited::new(from, size.saturating_add(PER_ENTRY * entries), OVER);
+    let mut archive = tar::Archive::new(reader);
+    let mut left = size;
+    for (at, entry) in archive.entries().map_err(|error| wrong(&error))?.enumerate() {
         let mut entry = entry.map_err(|error| wrong(&error))?;
+        headers.entry(entry.raw_file_position(), entry.size());
+        left =
+            left.checked_sub(entry.size()).filter(|_| (at as u64) < entries).ok_or_else(|| wrong(&OVER))?;
         let path = String::from_utf8(entry.path_bytes().into_owned())
             .map_err(|_| UnpackError::Wrong("its pack has a name that is not text".into()))?;
         let path = path.trim_end_matches('/');

@@ -38,7 +38,7 @@ pub(crate) fn prune(
         tags => tags?,
     };
     // By signer, newest first.
-    let mut closures: BTreeMap<String, Vec<(String, Sha256, Closure)>> = BTreeMap::new();
+    let mut closures: BTreeMap<String, Vec<(String, Sha256, Vec<Sha256>)>> = BTreeMap::new();
     for tag in tags.iter().filter(|tag| tag.starts_with("closure-")) {
         let Some((_, key)) = tag.rsplit_once('-') else { continue };
         let bytes = match remote.tagged(&url.tag(tag.clone()), super::oci::patience().whole) {
@@ -48,7 +48,8 @@ pub(crate) fn prune(
         };
         match Closure::parse(&bytes) {
             Ok(index) => {
-                let found = (index.created.clone(), Sha256::of(&bytes), index);
+                let named = index.entries.into_values().map(|listed| listed.digest).collect();
+                let found = (index.created, Sha256::of(&bytes), named);
                 closures.entry(key.to_owned()).or_default().push(found);
             }
             Err(flaw) => {
@@ -60,8 +61,7 @@ pub(crate) fn prune(
     let mut indexes = BTreeSet::new();
     for (_, mut of_key) in closures {
         of_key.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
-        for (at, (_, digest, index)) in of_key.into_iter().enumerate() {
-            let named = index.entries.into_values().map(|listed| listed.digest);
+        for (at, (_, digest, named)) in of_key.into_iter().enumerate() {
             if at < keep {
                 done.kept += 1;
                 kept.extend(named);

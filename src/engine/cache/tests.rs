@@ -4,8 +4,11 @@ use proptest::prelude::*;
 use zeroize::Zeroizing;
 
 use super::key::{PublicKey, SigningKey};
+use super::manifest::{Entry, LargeFile};
+use super::oci::bounded;
 use super::{CacheUrl, Identities, Recipients, Trusted, envelope, pack, sealed};
 use crate::base::secret::IdKey;
+use crate::engine::registry::{Descriptor, Sha256};
 use crate::engine::store::{Session, Store};
 use crate::engine::tree::{EntryKind, Listing};
 
@@ -175,7 +178,7 @@ proptest! {
             let mut content = sealed::Content::new(|| Ok(left.next().map(|blob| identities.open(blob).unwrap())));
             content.statement().unwrap();
             let back = session.stage(false).unwrap();
-            assert!(pack::fill(&mut content, &back, true).unwrap() >= 3);
+            assert!(pack::fill(&mut content, (object.listing.size(), pack::ENTRIES), &back, true).unwrap() >= 3);
             session.finish(back, "again").unwrap()
         };
         let again = restore(&session);
@@ -189,4 +192,101 @@ proptest! {
 
 fn files_of(listing: &Listing) -> usize {
     listing.leaves("").filter(|(_, entry)| matches!(entry.kind, EntryKind::File { .. })).count()
+}
+
+/// Packs that a trusted key signed and that are nothing of ours.
+#[test]
+fn a_pack_has_limits() {
+    use std::io::Write as _;
+
+    let packed = |fill: &dyn Fn(&mut tar::Builder<Vec<u8>>)| {
+        let mut tar = tar::Builder::new(Vec::new());
+        fill(&mut tar);
+        let plain = tar.into_inner().unwrap();
+        ruzstd::encoding::compress_to_vec(&plain[..], ruzstd::encoding::CompressionLevel::Fastest)
+    };
+    let header = |kind: tar::EntryType, path: &str, size: u64| {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(size);
+        header.set_mode(0o644);
+        // As an attacker would: whatever it says.
+        header.as_mut_bytes()[..path.len()].copy_from_slice(path.as_bytes());
+        header.set_cksum();
+        header
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let session = Session::open(&Store::open_or_create(&dir.path().join("store")).unwrap(), None).unwrap();
+    let outside = dir.path().join("outside");
+    let refused = |name: &str, pack: Vec<u8>, size: u64| {
+        let tree = session.stage(false).unwrap();
+        let error = pack::unpack(&pack, size, &tree).unwrap_err();
+        session.abandon(tree);
+        assert!(!crate::base::fs::exists(&outside).unwrap(), "{name}");
+        match error {
+            pack::UnpackError::Wrong(text) => text,
+            pack::UnpackError::Tree(error) => error.to_string(),
+        }
+    };
+    let file = |path: &'static str, size: usize| {
+        packed(&move |tar| {
+            tar.append(&header(tar::EntryType::Regular, path, size as u64), &vec![0; size][..]).unwrap()
+        })
+    };
+    let said = refused("bomb", file("zeros", 64 << 20), 1000);
+    assert!(said.contains("more than was signed"), "{said}");
+    let name = packed(&|tar| {
+        let long = vec![b'x'; 8 << 20];
+        tar.append(&header(tar::EntryType::GNULongName, "././@LongLink", long.len() as u64), &long[..])
+            .unwrap();
+        tar.append(&header(tar::EntryType::Regular, "x", 0), &[][..]).unwrap();
+    });
+    let said = refused("name", name, 1 << 40);
+    assert!(said.contains("more than 2 MiB"), "{said}");
+    for path in ["../outside", "/outside", "a/../../../../outside", "a//b", ".", ""] {
+        refused(path, file(path, 1), 10);
+    }
+    for kind in [tar::EntryType::Link, tar::EntryType::Char, tar::EntryType::Fifo, tar::EntryType::GNUSparse]
+    {
+        let pack = packed(&|tar| tar.get_mut().write_all(header(kind, "x", 0).as_bytes()).unwrap());
+        refused("kind", pack, 10);
+    }
+    let through = packed(&|tar| {
+        let mut link = header(tar::EntryType::Symlink, "way", 0);
+        link.set_link_name("../../../../..").unwrap();
+        link.set_cksum();
+        tar.append(&link, &[][..]).unwrap();
+        tar.append(&header(tar::EntryType::Regular, "way/outside", 1), &b"x"[..]).unwrap();
+    });
+    refused("link", through, 10);
+    let deep = packed(&|tar| {
+        let path = "d/".repeat(3000);
+        let long = [path.as_bytes(), b"x\0"].concat();
+        tar.append(&header(tar::EntryType::GNULongName, "././@LongLink", long.len() as u64), &long[..])
+            .unwrap();
+        tar.append(&header(tar::EntryType::Regular, "x", 0), &[][..]).unwrap();
+    });
+    refused("depth", deep, 10);
+    assert!(pack::limit(0) < 64 << 20 && pack::limit(u64::MAX) <= 1 << 30);
+}
+
+/// What a registry says of sizes is its own word, and nobody signed it.
+#[test]
+fn an_entry_is_no_larger_than_what_was_signed() {
+    let blob = |size| Descriptor { media_type: String::new(), digest: Sha256::of(b""), size };
+    let entry = |pack, files: &[u64]| Entry {
+        statement: blob(1),
+        inline: None,
+        pack: blob(pack),
+        files: files
+            .iter()
+            .map(|size| LargeFile { path: "x".into(), exec: false, blob: blob(*size) })
+            .collect(),
+    };
+    let fits = |entry: Entry, signed| bounded(&entry, signed).is_ok();
+    assert!(fits(entry(1000, &[2 << 20, 3 << 20]), 5 << 20));
+    assert!(!fits(entry(1000, &[2 << 20, 3 << 20]), (5 << 20) - 1));
+    assert!(!fits(entry(1000, &[u64::MAX, 2]), u64::MAX), "their sum has no number");
+    assert!(!fits(entry(1000, &[1 << 40]), u64::MAX), "whoever signed it");
+    assert!(!fits(entry(1 << 30, &[]), 1000));
 }

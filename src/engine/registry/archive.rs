@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 use super::layout::Files;
 use super::{RegistryError, Result};
 use crate::base::fs::{self, At};
+use crate::engine::archive_limits::HeadersOnly;
 
 /// A plain tar and the offsets of its files.
 pub(super) struct Archive {
     path: PathBuf,
     entries: BTreeMap<String, (u64, u64)>,
 }
+
+/// The bytes of all headers: those of a hundred thousand files.
+const HEADERS: u64 = 64 << 20;
 
 /// Magic numbers of compressed files that are often mistaken for a tar.
 const COMPRESSED: &[(&[u8], &str)] =
@@ -28,7 +32,7 @@ impl Archive {
         if let Some((_, name)) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)) {
             return Err(malformed(format!("it is compressed with {name}; an oci-archive is a plain tar")));
         }
-        let mut archive = tar::Archive::new(fs::open(path)?);
+        let mut archive = tar::Archive::new(HeadersOnly::new(fs::open(path)?, HEADERS));
         let mut entries = BTreeMap::new();
         let broken = |error: std::io::Error| malformed(format!("it is not a tar: {error}"));
         for entry in archive.entries_with_seek().map_err(broken)? {
@@ -49,5 +53,27 @@ impl Files for Archive {
         let mut file: File = fs::open(&self.path)?;
         file.seek(SeekFrom::Start(offset)).at("read", &self.path)?;
         Ok(Some((Box::new(file.take(size)), size)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with a hole takes no space, and a name that is read into memory takes all of it.
+    #[test]
+    fn the_headers_of_an_archive_have_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("archive.tar");
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::GNULongName);
+        header.set_path("././@LongLink").unwrap();
+        header.set_size(HEADERS * 2);
+        header.set_cksum();
+        let mut file = fs::create_new(&path, 0o600).unwrap();
+        std::io::Write::write_all(&mut file, header.as_bytes()).unwrap();
+        file.set_len(HEADERS * 3).unwrap();
+        let error = Archive::open(&path).err().unwrap().to_string();
+        assert!(error.contains("headers are too long"), "{error}");
     }
 }

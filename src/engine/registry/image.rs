@@ -133,6 +133,9 @@ struct Raw {
 /// Maximum depth of lists in lists; real images have one list.
 pub(super) const LISTS: usize = 4;
 
+/// Maximum number of images in a list and all lists in it; real lists have a dozen.
+pub(super) const IMAGES: usize = 1000;
+
 /// Maximum number of layers; container engines stop at 127.
 const LAYERS: usize = 500;
 
@@ -194,6 +197,12 @@ fn image_or_entry(
         config: descriptor(config)?,
         layers: layers.into_iter().map(descriptor).collect::<Result<_>>()?,
     }))
+}
+
+/// What is wrong with a list of more than [`IMAGES`].
+pub(super) fn too_many(name: &ImageName) -> RegistryError {
+    let problem = format!("its manifest lists name more than {IMAGES} images");
+    RegistryError::Malformed { image: name.to_string(), problem }
 }
 
 /// The entries of a manifest list, all or those for linux on one architecture; none if it is not a list.

@@ -108,6 +108,11 @@ impl fmt::Display for ImageName {
     }
 }
 
+pub(super) fn is_tag(text: &str) -> bool {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    (1..=128).contains(&text.len()) && plain
+}
+
 impl FromStr for ImageName {
     type Err = NameError;
 
@@ -135,11 +140,8 @@ impl FromStr for ImageName {
         {
             return Err(wrong("a repository consists of a-z, 0-9, `-`, `.`, `_` and `/`"));
         }
-        if let Reference::Tag(tag) = &reference {
-            let plain = tag.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-            if tag.is_empty() || tag.len() > 128 || !plain {
-                return Err(wrong("a tag consists of letters, digits, `-`, `.` and `_`"));
-            }
+        if matches!(&reference, Reference::Tag(tag) if !is_tag(tag)) {
+            return Err(wrong("a tag consists of letters, digits, `-`, `.` and `_`"));
         }
         Ok(Self { registry: registry.to_owned(), repository: repository.to_owned(), reference })
     }

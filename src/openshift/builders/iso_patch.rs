@@ -46,6 +46,9 @@ impl Builder for IsoPatch {
         let text = job.input("areas")?.text("areas", "")?;
         let Areas { sha256: base, live } =
             serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if !live.is_possible() {
+            return Err(wrong("no image has such areas".into()).into());
+        }
         let ignition = job.input("ignition")?.text("ignition", "")?;
         let arguments = installer_arguments(value(job, "device")?, &job.text_list("kargs")?);
         let patches = iso::initrd(&iso::unattended(&ignition))

@@ -18,6 +18,9 @@ const ARGUMENTS: &str = "kernel arguments";
 const LARGEST_INFO: u64 = 64 << 10;
 /// Maximum size of the area for an initrd, which is read to check that it is empty.
 const LARGEST_AREA: u64 = 64 << 20;
+/// Maximum size of an image, and maximum number of its areas.
+const LARGEST_IMAGE: u64 = 1 << 40;
+const MOST_AREAS: usize = 1000;
 /// Maximum size of an area for kernel arguments: the kernel accepts no more.
 const LARGEST_ARGUMENTS: u64 = 2048;
 
@@ -83,10 +86,26 @@ impl Live {
             return Err(IsoError::TooOld);
         }
         let (arguments, areas) = arguments(&mut volume)?;
-        match areas.iter().any(|area| area.place.overlaps(initrd)) {
-            true => Err(malformed("`coreos/kargs.json`", "an area overlaps that of the Ignition config")),
-            false => Ok(Self { size: volume.size, initrd, arguments, areas }),
+        if areas.iter().any(|area| area.place.overlaps(initrd)) {
+            return Err(malformed("`coreos/kargs.json`", "an area overlaps that of the Ignition config"));
         }
+        let live = Self { size: volume.size, initrd, arguments, areas };
+        match live.is_possible() {
+            true => Ok(live),
+            false => Err(malformed("`coreos/kargs.json`", "no image has so many areas, or such large ones")),
+        }
+    }
+
+    /// Whether an image can be so: what somebody wrote down is believed no more than what an image says.
+    pub(crate) fn is_possible(&self) -> bool {
+        let Self { size, initrd, arguments: _, areas } = self;
+        let fits = |place: Extent, limit: u64| {
+            place.size <= limit && place.offset.checked_add(place.size).is_some_and(|end| end <= *size)
+        };
+        *size <= LARGEST_IMAGE
+            && fits(*initrd, LARGEST_AREA)
+            && areas.len() <= MOST_AREAS
+            && areas.iter().all(|area| fits(area.place, LARGEST_ARGUMENTS))
     }
 
     /// What to write where, to boot with this initrd and append these kernel arguments.

@@ -41,6 +41,9 @@ fn user_config(env: Env<'_>) -> Result<(PathBuf, UserConfig)> {
 }
 
 /// All caches of a cluster: those of its own file first. One that both name is asked once, and trusts what either trusts.
+///
+/// Credentials of the user's own configuration are for registries that the system's authorities or that configuration vouch
+/// for: a cluster directory of somebody else brings authorities of its own.
 pub(crate) fn settings(env: Env<'_>, directory: &Path, cluster: &Cluster) -> Result<Vec<CacheSettings>> {
     merged(env, directory, cluster, &user_config(env)?)
 }
@@ -51,18 +54,25 @@ fn merged(
     cluster: &Cluster,
     (home, user): &(PathBuf, UserConfig),
 ) -> Result<Vec<CacheSettings>> {
-    let given = cluster.caches.iter().map(|given| (directory, given));
-    let given = given.chain(user.caches.iter().map(|given| (home.as_path(), given)));
+    let given = cluster.caches.iter().map(|given| (directory, given, false));
+    let given =
+        given.chain(user.caches.iter().map(|given| (home.as_path(), given, given.auth_file.is_some())));
     let mut all: Vec<CacheSettings> = Vec::new();
-    for (base, given) in given {
+    for (base, given, has_own_credentials) in given {
+        let access = |mut known: Access| {
+            if has_own_credentials {
+                known.ca = None;
+            }
+            access(known, base, given)
+        };
         match all.iter_mut().find(|known| known.url == given.url) {
             Some(known) => {
                 known.trust.extend(given.trust.iter().cloned());
                 known.recipients = known.recipients.and(&given.recipients);
-                known.access = access(known.access.clone(), base, given)?;
+                known.access = access(known.access.clone())?;
             }
             None => {
-                let access = access(super::access(env, cluster), base, given)?;
+                let access = access(super::access(env, cluster))?;
                 let (url, trust) = (given.url.clone(), given.trust.clone());
                 let recipients = given.recipients.clone();
                 all.push(CacheSettings { url, trust, access, recipients, identities: None });

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::client::legacy;
 
 pub(crate) use certificates::{ApiNode, Approval, CertificateRequest, Stage};
@@ -49,6 +49,8 @@ pub(crate) use presented::presented;
 const CONNECT: Duration = Duration::from_secs(5);
 /// For a request, from its first byte to the answer's last.
 const REQUEST: Duration = Duration::from_secs(30);
+/// The bytes of an answer: far more than a page of any list has.
+const ANSWER: usize = 64 << 20;
 /// How often a pending call checks for cancellation.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -140,7 +142,7 @@ impl<'a> Client<'a> {
         let client = self.http.clone();
         let answer = self.wait_for(async move {
             let (head, body) = client.request(request).await.map_err(Transport::from)?.into_parts();
-            Ok::<_, Transport>((head.status, body.collect().await?.to_bytes()))
+            Ok::<_, Transport>((head.status, Limited::new(body, ANSWER).collect().await?.to_bytes()))
         })?;
         match answer {
             Ok((status, body)) if is_error(status) => Err(ApiError::of_status(&self.server, status, &body)),

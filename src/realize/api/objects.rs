@@ -42,6 +42,9 @@ impl Gvr {
     }
 }
 
+/// The bytes of all its pages.
+const LIST: usize = 256 << 20;
+
 /// Who made a change, in an object's `managedFields`.
 const MANAGER: (&str, &str) = ("fieldManager", "tinderbox");
 
@@ -55,10 +58,17 @@ impl Client<'_> {
     pub fn list(&self, resource: Gvr, namespace: Option<&str>) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
         let mut next = String::new();
+        let mut left = LIST;
         for _ in 0..PAGES {
             let query = [("limit", PAGE), ("continue", next.as_str())];
             let query = if next.is_empty() { &query[..1] } else { &query };
-            let mut page = self.json(Method::GET, &resource.path(namespace), query, None)?;
+            let page = self.call(Method::GET, &resource.path(namespace), query, None)?;
+            left = left.checked_sub(page.len()).ok_or_else(|| ApiError::Answer {
+                server: self.server.clone(),
+                message: format!("a list of {} has no end", resource.plural),
+            })?;
+            let mut page: Value =
+                serde_json::from_slice(&page).map_err(|error| ApiError::of_json(&self.server, &error))?;
             if let Value::Array(items) = page["items"].take() {
                 found.extend(items);
             }

@@ -1,10 +1,11 @@
 //! The certificates that an API server presents, as a client with this kubeconfig sees them.
 
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::ToSocketAddrs as _;
 use std::sync::Arc;
 
 use super::{ApiError, CONNECT, Endpoint, config};
 use crate::base::pki::Certificate;
+use crate::realize::timed_stream::TimedStream;
 
 /// Connects, and returns what was presented: the server's own certificate first. The kubeconfig's authorities decide whether it
 /// is trusted.
@@ -18,9 +19,7 @@ pub(crate) fn presented(kubeconfig: &str, at: &Endpoint) -> Result<Vec<Certifica
     let Some(address) = address.next() else {
         return Err(ApiError::Unreachable { server, message: "its name has no address".to_owned() });
     };
-    let mut stream = TcpStream::connect_timeout(&address, CONNECT).map_err(|error| failed(&error))?;
-    stream.set_read_timeout(Some(CONNECT)).map_err(|error| failed(&error))?;
-    stream.set_write_timeout(Some(CONNECT)).map_err(|error| failed(&error))?;
+    let mut stream = TimedStream::connect(&address, CONNECT).map_err(|error| failed(&error))?;
     let mut connection =
         rustls::ClientConnection::new(Arc::new(tls), name).map_err(|error| failed(&error))?;
     while connection.is_handshaking() {

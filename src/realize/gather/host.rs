@@ -1,7 +1,7 @@
 //! What the host says: the provider, consoles, the load balancer, and versions of programs.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::realize::console::read_from;
 use crate::realize::console_filter::ConsoleFilter;
 use crate::realize::load_balancer::LoadBalancer;
 use crate::realize::provider::{Consoles, Program, log_of, read_console};
+use crate::realize::timed_stream::TimedStream;
 use crate::realize::{Realizer, Result, firewall, status};
 
 /// For one program.
@@ -200,9 +201,7 @@ fn stats(config: &str) -> Option<SocketAddr> {
 }
 
 fn page_of(address: SocketAddr) -> std::io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
-    stream.set_read_timeout(Some(ANSWER))?;
-    stream.set_write_timeout(Some(ANSWER))?;
+    let mut stream = TimedStream::connect(&address, ANSWER)?;
     stream.write_all(b"GET /;csv HTTP/1.0\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.take(PAGE).read_to_end(&mut answer)?;

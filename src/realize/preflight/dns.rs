@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use simple_dns::rdata::RData;
@@ -10,6 +10,7 @@ use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, RCODE, TYPE};
 
 use super::{Area, Outcome, PreflightCheck};
 use crate::base::fs;
+use crate::realize::timed_stream::TimedStream;
 use crate::realize::{Realizer, needs};
 
 /// How long a server may take for one answer, and how often it is asked.
@@ -144,12 +145,12 @@ fn query(server: SocketAddr, name: &str, kind: TYPE) -> Result<Vec<IpAddr>, NoAn
     let bytes = packet.build_bytes_vec().map_err(|_| refused("nothing: it is not a name"))?;
     for _ in 0..ATTEMPTS {
         let Ok(answer) = over_udp(server, id, &bytes) else { continue };
-        let parsed = Packet::parse(&answer).map_err(|_| refused("with something that is not DNS"))?;
-        if !parsed.has_flags(PacketFlag::TRUNCATION) {
-            return read(&parsed);
+        let (is_whole, found) = parse(&answer)?;
+        if is_whole {
+            return found;
         }
         let answer = over_tcp(server, &bytes).map_err(|_| refused("too long for UDP, and not over TCP"))?;
-        return read(&Packet::parse(&answer).map_err(|_| refused("with something that is not DNS"))?);
+        return parse(&answer)?.1;
     }
     Err(NoAnswer::Silent)
 }
@@ -178,9 +179,7 @@ fn over_udp(server: SocketAddr, id: u16, question: &[u8]) -> std::io::Result<Vec
 
 /// With its length before it, both ways.
 fn over_tcp(server: SocketAddr, question: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&server, ANSWER)?;
-    stream.set_read_timeout(Some(ANSWER))?;
-    stream.set_write_timeout(Some(ANSWER))?;
+    let mut stream = TimedStream::connect(&server, ANSWER)?;
     let length = u16::try_from(question.len()).unwrap_or(u16::MAX);
     stream.write_all(&[&length.to_be_bytes()[..], question].concat())?;
     let mut length = [0; 2];
@@ -188,6 +187,13 @@ fn over_tcp(server: SocketAddr, question: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut answer = vec![0; u16::from_be_bytes(length).into()];
     stream.read_exact(&mut answer)?;
     Ok(answer)
+}
+
+/// What an answer says, and whether it is whole.
+pub(super) fn parse(answer: &[u8]) -> Result<(bool, Result<Vec<IpAddr>, NoAnswer>), NoAnswer> {
+    let packet =
+        Packet::parse(answer).map_err(|_| NoAnswer::Refused("with something that is not DNS".to_owned()))?;
+    Ok((!packet.has_flags(PacketFlag::TRUNCATION), read(&packet)))
 }
 
 fn read(packet: &Packet<'_>) -> Result<Vec<IpAddr>, NoAnswer> {
@@ -208,7 +214,27 @@ fn read(packet: &Packet<'_>) -> Result<Vec<IpAddr>, NoAnswer> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+
+    /// A byte now and then never runs into the timeout between two bytes.
+    #[test]
+    fn an_answer_over_tcp_has_one_deadline() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let drip = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut sent = 0;
+            while sent < 100 && stream.write_all(&[0xff]).is_ok() {
+                sent += 1;
+                std::thread::sleep(ANSWER / 10);
+            }
+            sent
+        });
+        assert_eq!(over_tcp(at, b"question").unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+        assert!(drip.join().unwrap() < 100);
+    }
 
     #[test]
     fn an_answer_is_judged_by_what_the_cluster_needs() {

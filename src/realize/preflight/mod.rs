@@ -22,6 +22,11 @@ use serde::Serialize;
 use super::{Host, RealizeError, Realizer, Result};
 use crate::base::event::Event;
 
+/// Reads these bytes as the answer of a DNS server: for tests.
+pub(crate) fn read_dns(bytes: &[u8]) {
+    let _ = dns::parse(bytes);
+}
+
 /// What was asked for, and what came back.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(crate) struct Preflight {

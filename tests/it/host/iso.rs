@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -503,6 +505,55 @@ fn one_iso_has_all_nodes_behind_the_image_and_can_be_sealed() {
         file.to_str().unwrap(),
     ]);
     assert!(fs::read(again.join("all-nodes.iso")).unwrap() != sealed, "salt and prefix are new every time");
+}
+
+/// A medium that is sealed has its name when it is complete: half of it would boot, too.
+#[test]
+fn half_a_sealed_medium_has_no_name() {
+    let part = "a sealed medium that is killed";
+    let Some(ws) = with_iso(part, |_| {}) else { return };
+    ws.build(&["iso-for-all"]);
+    ws.write("passphrase", "correct horse battery staple\n");
+    // The kernel kills whoever writes beyond the limit: in the middle of the medium, every time.
+    let line = "ulimit -f 100; exec \"$T\" -q --store \"$S\" export out iso-for-all \"$@\"";
+    for more in [&["--seal", "--passphrase-file", "passphrase"][..], &[]] {
+        let mut command = ws.command_of(Path::new("sh"), &[&["-c", line, "sh"], more].concat());
+        command.env("T", env!("CARGO_BIN_EXE_tinderbox")).env("S", &ws.store);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.signal(), Some(25), "{}", ws.text(&output));
+        assert_eq!(crate::harness::list(&ws.dir.join("out")), [].into());
+        fs::remove_dir(ws.dir.join("out")).unwrap();
+    }
+}
+
+/// Ctrl-C at the question ends it, and the terminal shows again what is typed.
+#[test]
+fn the_question_for_a_passphrase_can_be_left() {
+    let part = "the question for a passphrase";
+    let Some(ws) = with_iso(part, |_| {}) else { return };
+    if !is_there("script", part) {
+        return;
+    }
+    ws.build(&["iso-for-all"]);
+    let line =
+        "trap : INT; \"$T\" -q --store \"$S\" export out iso-for-all --seal; echo \"code $?\"; stty -a";
+    let mut command = ws.command_of(Path::new("script"), &["-qec", line, "/dev/null"]);
+    command.env("T", env!("CARGO_BIN_EXE_tinderbox")).env("S", &ws.store).env("SHELL", "/bin/sh");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut typed, mut shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut text = Vec::new();
+    while !String::from_utf8_lossy(&text).contains("Passphrase for iso-for-all") {
+        let mut some = [0; 100];
+        let count = shown.read(&mut some).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&text));
+        text.extend_from_slice(&some[..count]);
+    }
+    typed.write_all(b"\x03").unwrap();
+    shown.read_to_end(&mut text).unwrap();
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("interrupted") && text.contains("code 130"), "{text}");
+    assert!(text.contains(" echo ") && !text.contains("-echo "), "{text}");
+    child.wait().unwrap();
 }
 
 /// Media are all that machines of somebody's own get: with the disk that their node names.

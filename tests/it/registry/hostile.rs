@@ -1,9 +1,10 @@
 //! Registries that want more than they should get: credentials in clear text, memory, time.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tinderbox::internals::cancel::Cancel;
-use tinderbox::internals::registry::{Access, Images as _, Patience, RegistryError, Remote};
+use tinderbox::internals::registry::{Access, Images as _, Patience, RegistryError, Remote, Target as _};
 
 use crate::registry::bad::{assert_clean, pull_secret};
 use crate::registry::sample::Sample;
@@ -143,6 +144,108 @@ fn a_wait_that_is_cancelled_ends_at_once() {
         assert!(said.ends_with("interrupted"), "{said}");
         assert!(begin.elapsed() < Duration::from_secs(3), "{answer:?}");
     }
+}
+
+/// Puts a blob into a registry that wants it at this place; the error, if it is not sent.
+fn upload(sample: &Sample, to: String) -> (Server, Result<(), RegistryError>) {
+    let server = Server::with(sample, move |request, _| {
+        let authorized = request.header("authorization") == Some("Basic bWU6aHVudGVyMg==");
+        match request.line.split(' ').next() {
+            Some("POST") if authorized => Some(Answer::status(202).with("Location", to.clone())),
+            _ => Some(Answer::status(401).with("WWW-Authenticate", "Basic realm=\"x\"")),
+        }
+    });
+    let secret = pull_secret(&server.address, "me", "hunter2");
+    let remote = Remote::new(Access { pull_secret: secret, ..server.access() }).unwrap();
+    let (blob, bytes) = &sample.blobs[0];
+    let done = remote.put_blob(&server.name(), blob, &mut &bytes[..]);
+    (server, done)
+}
+
+#[test]
+fn an_upload_goes_nowhere_without_tls() {
+    let sample = Sample::new();
+    let thief = Server::with(&sample, |_, _| Some(Answer::status(201)));
+    let (_server, done) = upload(&sample, format!("http://{}/upload/1", thief.address));
+    let error = done.unwrap_err();
+    assert!(error.to_string().contains("without TLS"), "{error}");
+    assert_clean(&error);
+    assert!(thief.log.lock().unwrap().is_empty(), "{:?}", thief.log);
+}
+
+/// The storage behind a registry gets the bytes, and no credentials of the registry.
+#[test]
+fn an_upload_elsewhere_shows_no_credentials() {
+    let sample = Sample::new();
+    let storage = Server::with(&sample, |_, _| Some(Answer::status(201)));
+    let to = format!("http://{}/upload/1?signed=x", storage.address);
+    let server = Server::with(&sample, move |request, _| {
+        let authorized = request.header("authorization") == Some("Basic bWU6aHVudGVyMg==");
+        let answer = match authorized {
+            true => Answer::status(202).with("Location", to.clone()),
+            false => Answer::status(401).with("WWW-Authenticate", "Basic realm=\"x\""),
+        };
+        Some(answer)
+    });
+    let mut access = server.access();
+    access.plain_http.push(storage.address.clone());
+    access.pull_secret = pull_secret(&server.address, "me", "hunter2");
+    let (blob, bytes) = &sample.blobs[0];
+    Remote::new(access).unwrap().put_blob(&server.name(), blob, &mut &bytes[..]).unwrap();
+    let log = storage.log.lock().unwrap();
+    let [request] = &log[..] else { panic!("{log:?}") };
+    assert!(request.line.starts_with("PUT /upload/1?signed=x&digest=sha256%3A"), "{request:?}");
+    assert_eq!(request.header("content-length"), Some(blob.size.to_string().as_str()));
+    assert_eq!(request.header("authorization"), None);
+}
+
+/// What a registry asked for once decides: a challenge that changes gets the credentials to nobody else.
+#[test]
+fn a_challenge_that_changes_gets_nothing() {
+    let sample = Sample::new();
+    let thief = Server::with(&sample, |_, _| {
+        Some(Answer { body: br#"{"token":"s3cr3t-token"}"#.to_vec(), ..Answer::status(200) })
+    });
+    let realm = format!("Bearer realm=\"http://{}/token\",service=\"x\"", thief.address);
+    let server = Server::with(&sample, move |request, before| {
+        let authorized = request.header("authorization") == Some("Basic bWU6aHVudGVyMg==");
+        let challenge = if before == 0 { "Basic realm=\"x\"".to_owned() } else { realm.clone() };
+        match request.line.split(' ').next() {
+            Some("POST") if authorized => {
+                Some(Answer::status(202).with("Location", "/v2/ocp/release/blobs/uploads/1"))
+            }
+            Some("PUT") if authorized => Some(Answer::status(201)),
+            _ => Some(Answer::status(401).with("WWW-Authenticate", challenge)),
+        }
+    });
+    let secret = pull_secret(&server.address, "me", "hunter2");
+    let remote = Remote::new(Access { pull_secret: secret, ..server.access() }).unwrap();
+    for (blob, bytes) in &sample.blobs {
+        let _ = remote.put_blob(&server.name(), blob, &mut &bytes[..]);
+    }
+    assert!(thief.log.lock().unwrap().is_empty(), "{:?}", thief.log);
+}
+
+/// Pages of new tags, for ever; and tags that would be something else in a request.
+#[test]
+fn a_list_of_tags_has_an_end() {
+    let sample = Sample::new();
+    let asked = AtomicUsize::new(0);
+    let endless = Server::with(&sample, move |_, _| {
+        let page = asked.fetch_add(1, Ordering::Relaxed);
+        let tags: Vec<String> = (0..1000).map(|at| format!("{page:05}-{at:03}")).collect();
+        Some(Answer {
+            body: serde_json::to_vec(&serde_json::json!({ "tags": tags })).unwrap(),
+            ..Answer::status(200)
+        })
+    });
+    let error = endless.remote().tags(&endless.name()).unwrap_err();
+    assert!(error.to_string().contains("more than a million"), "{error}");
+    let strange = Server::with(&sample, |_, _| {
+        Some(Answer { body: br#"{"tags":["a&n=1\u001b[2J"]}"#.to_vec(), ..Answer::status(200) })
+    });
+    let error = strange.remote().tags(&strange.name()).unwrap_err();
+    assert!(error.to_string().contains("one that is no tag"), "{error}");
 }
 
 /// docs/security.md counts the registries here and in `bad`.

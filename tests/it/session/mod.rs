@@ -703,3 +703,48 @@ fn on_a_terminal_the_answer_stays() {
     [exit 0]
     ");
 }
+
+/// A recipe of the directory's own may say what a live ISO is like: it is no reason to run out of memory.
+#[test]
+fn areas_that_no_image_has_are_refused() {
+    let area = |size: &str| {
+        format!(
+            r#"{{"sha256": "x", "size": 1000, "initrd": {{"offset": 0, "size": 100000000}}, "arguments": "", "areas": [{{"place": {{"offset": 8, "size": {size}}}, "pad": 35, "end": 10}}]}}"#
+        )
+    };
+    let areas = "builder = 'template'\n[files]\n'areas.json' = 'areas.j2'\n'node.ign' = 'node.j2'\n";
+    let patch = "builder = 'iso-patch'\nfor_each = 'nodes'\nname = '{node}'\n[inputs]\nareas = 'demo/areas:areas.json'\nignition = 'demo/areas:node.ign'\n[config]\ndevice = 'node.installDevice'\n[files]\n'apply.sh' = 'apply.j2'\n[params]\nbytes = 'bytes'\n";
+    let ws = Workspace::with(&[
+        ("recipes/20-demo/areas.toml", areas),
+        ("recipes/20-demo/areas.j2", &area("9223372036854775807")),
+        ("recipes/20-demo/node.j2", "{}\n"),
+        ("recipes/21-demo-patch/patch.toml", patch),
+        ("recipes/21-demo-patch/apply.j2", "{{ bytes }}\n"),
+    ]);
+    for size in ["9223372036854775807", "1099511627776", "993"] {
+        ws.write("recipes/20-demo/areas.j2", &area(size));
+        let said = ws.run(&["build", "demo-patch/master-0"]);
+        assert!(said.contains("no image has such areas") && said.ends_with("[exit 1]\n"), "{size}: {said}");
+    }
+}
+
+/// A template that loops without end, or says something without end, is an error with its line.
+#[test]
+fn templates_have_an_end() {
+    let ws = Workspace::with(&[("recipes/20-demo/x.toml", "builder = 'template'\n[files]\n'x' = 'x.j2'\n")]);
+    let both = |inner: &str| {
+        format!(
+            "{{% for a in range(100000) %}}{{% for b in range(100000) %}}{inner}{{% endfor %}}{{% endfor %}}\n"
+        )
+    };
+    for (inner, problem) in
+        [("", "it takes more than 10000000 steps"), (&*"x".repeat(1 << 16), "its text has more than 64 MiB")]
+    {
+        ws.write("recipes/20-demo/x.j2", &both(inner));
+        let said = ws.run(&["build", "demo/x"]);
+        assert!(
+            said.contains("x.j2:1: ") && said.contains(problem) && said.ends_with("[exit 1]\n"),
+            "{said}"
+        );
+    }
+}

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -136,9 +136,33 @@ fn bounded(ws: &Workspace, args: &[&str]) -> Output {
     timeout.current_dir(command.get_current_dir().unwrap()).output().unwrap()
 }
 
+/// Whether a path that `verify` names is this one: itself, what is in it or what it is in, another name of the same bytes, the same
+/// object, or, of files that say the same, the other one.
+fn names(ws: &Workspace, found: &Path, path: &Path, before: &fs::Metadata) -> bool {
+    let found = ws.store.join(found);
+    let below = |path: &Path| path.strip_prefix(&ws.store).unwrap_or(path).to_str().unwrap_or("").to_owned();
+    let ids = |path: &Path| {
+        let words = below(path);
+        let words = words.split(['/', '-', '.']).filter(|word| word.len() == 52).map(str::to_owned);
+        words.collect::<Vec<_>>()
+    };
+    let same = |path: &Path| {
+        fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (before.dev(), before.ino()))
+    };
+    let twin = |one: &str, other: &str| below(path).ends_with(one) && below(&found).ends_with(other);
+    found.starts_with(path)
+        || path.starts_with(&found) && !found.ends_with(".tinderbox")
+        || same(&found)
+        || ids(path).iter().any(|id| ids(&found).contains(id))
+        || below(path).starts_with(".tinderbox/keys") && below(&found).contains("keys")
+        || twin("last.json", "state")
+        || below(path).contains("generations/") && below(&found).ends_with("current")
+}
+
 /// Damages, verifies, repairs and verifies.
 fn heals(ws: &Workspace, path: &Path, one: (&str, Inflict)) -> bool {
     let below = path.strip_prefix(&ws.store).unwrap().to_str().unwrap();
+    let before = fs::symlink_metadata(path).unwrap();
     if !damage(path, one) {
         return false;
     }
@@ -149,7 +173,8 @@ fn heals(ws: &Workspace, path: &Path, one: (&str, Inflict)) -> bool {
         let found: serde_json::Value = serde_json::from_slice(&verified.stdout).unwrap();
         let found: Vec<&str> =
             found["findings"].as_array().unwrap().iter().map(|one| one["path"].as_str().unwrap()).collect();
-        assert!(!found.is_empty(), "{case}");
+        let named = found.iter().any(|found| names(ws, Path::new(found), path, &before));
+        assert!(named, "{case}: {found:?}");
     }
     let output = bounded(ws, &["store", "repair"]);
     assert_eq!(output.status.code(), Some(0), "{case}: {}{}", ws.text(&verified), ws.text(&output));

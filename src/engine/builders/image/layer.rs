@@ -8,8 +8,9 @@ use flate2::bufread::MultiGzDecoder;
 use tar::EntryType;
 
 use super::super::BuildError;
-use super::budget::{self, Counted, HeaderLimit, ImageBudget, Limited};
+use super::budget::{self, Counted, ImageBudget, OVER};
 use super::sparse::PaxSparse;
+use crate::engine::archive_limits::{HeaderLimit, Limited};
 use crate::engine::registry::{Descriptor, ImageName, Images, RegistryError};
 use crate::engine::tree::{FillError, Scratch, TreeEntry, TreeWriter};
 
@@ -82,13 +83,13 @@ impl<'a> Layer<'a> {
         let mut layer = Self { scratch, items, removed, opaque };
         let read = match compression(&descriptor.media_type) {
             Compression::Gzip => {
-                layer.unpack(Limited::new(MultiGzDecoder::new(&mut blob), limit), wanted, budget)
+                layer.unpack(Limited::new(MultiGzDecoder::new(&mut blob), limit, OVER), wanted, budget)
             }
             Compression::Zstd => match ruzstd::decoding::StreamingDecoder::new(&mut blob) {
-                Ok(decoder) => layer.unpack(Limited::new(decoder, limit), wanted, budget),
+                Ok(decoder) => layer.unpack(Limited::new(decoder, limit, OVER), wanted, budget),
                 Err(error) => Err(io::Error::other(error.to_string()).into()),
             },
-            Compression::None => layer.unpack(Limited::new(&mut blob, limit), wanted, budget),
+            Compression::None => layer.unpack(Limited::new(&mut blob, limit, OVER), wanted, budget),
         };
         // Bytes after the archive belong to the blob too, and only its end is verified.
         let read = read.and_then(|()| io::copy(&mut blob, &mut io::sink()).map(drop).map_err(Problem::from));

@@ -1,22 +1,21 @@
 //! Authorization for a registry: basic, or a token from the realm of its challenge.
 //!
-//! The exchange is our own, because oci-client's sends credentials to any realm, in clear text if the realm is `http://`,
-//! and reads an answer of any length. What a realm gets is decided by its URL: TLS, or a registry that the user listed
-//! as plain.
+//! What a realm gets is decided by its URL: TLS, or a registry that the user listed as plain. Its answer has a length.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use oci_client::RegistryOperation;
-use oci_client::secrets::RegistryAuth;
 use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
+use zeroize::Zeroizing;
 
 use super::super::{RegistryError, Result};
 use super::challenge::Challenge;
+use super::credentials::Credential;
 use super::http::{Ask, Http, body};
 use super::mirrors::Place;
 use super::{Access, failure};
+use crate::base::secret::Secret;
 
 /// Maximum size of a token server's answer; real ones have a few kilobytes.
 const ANSWER: u64 = 1 << 20;
@@ -34,17 +33,12 @@ struct Answer {
 /// The value of the Authorization header; none if we have no credentials.
 ///
 /// Token servers have temporary failures too: a refusal counts only when it is repeated.
-pub(super) async fn authorize(
-    http: &Http,
-    place: &Place,
-    ask: &Ask<'_>,
-    operation: RegistryOperation,
-) -> Result<Option<HeaderValue>> {
+pub(super) async fn authorize(http: &Http, place: &Place, ask: &Ask<'_>) -> Result<Option<HeaderValue>> {
     let patience = &http.access.patience;
     let mut delays = patience.delays.iter();
     let mut refused = false;
     loop {
-        let exchange = exchange(http, place, ask, operation);
+        let exchange = exchange(http, place, ask);
         let error = match tokio::time::timeout(patience.idle, exchange).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err((error @ RegistryError::Denied { .. }, _))) if refused => return Err(error),
@@ -64,15 +58,15 @@ async fn exchange(
     http: &Http,
     place: &Place,
     ask: &Ask<'_>,
-    operation: RegistryOperation,
 ) -> std::result::Result<Option<HeaderValue>, Failure> {
     let found = http.credentials.of(&place.registry, &place.repository);
-    let basic = match found.map(|(_, credential)| credential.reveal()) {
-        Some(RegistryAuth::Bearer(token)) => return Ok(header(&format!("Bearer {token}"))),
-        Some(RegistryAuth::Basic(user, password)) => {
-            header(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+    let basic = match found.map(|(_, credential)| credential) {
+        Some(Credential::Token(token)) => return Ok(header(&format!("Bearer {}", text(token)))),
+        Some(Credential::Basic { user, password }) => {
+            let pair = Zeroizing::new(format!("{}:{}", text(user), text(password)));
+            header(&format!("Basic {}", STANDARD.encode(pair.as_bytes())))
         }
-        Some(RegistryAuth::Anonymous) | None => None,
+        None => None,
     };
     let transport = |error| failure::transport(ask, place, error);
     let response = http.client.get(http.base(place)).send().await.map_err(transport)?;
@@ -81,10 +75,10 @@ async fn exchange(
     let Some(Challenge { realm, service }) = Challenge::parse(challenge) else { return Ok(basic) };
     let mut realm =
         realm_url(&http.access, &realm).map_err(|reason| (unusable(ask, place, &reason), false))?;
-    let actions = match operation {
-        _ if ask.method == reqwest::Method::DELETE => "pull,push,delete",
-        RegistryOperation::Push => "pull,push",
-        RegistryOperation::Pull => "pull",
+    let actions = match () {
+        () if ask.method == reqwest::Method::DELETE => "pull,push,delete",
+        () if ask.writes() => "pull,push",
+        () => "pull",
     };
     realm.query_pairs_mut().append_pair("scope", &format!("repository:{}:{actions}", place.repository));
     if let Some(service) = &service {
@@ -110,18 +104,27 @@ async fn exchange(
 fn realm_url(access: &Access, realm: &str) -> std::result::Result<Url, String> {
     let url: Url =
         realm.parse().map_err(|_| "its challenge names a token server that is not a URL".to_owned())?;
+    match without_tls(access, &url) {
+        None => Ok(url),
+        Some(authority) => Err(format!(
+            "its token server `{authority}` does not use TLS, so it does not get the credentials"
+        )),
+    }
+}
+
+/// Host and port of a URL that has neither TLS nor the user's word that it needs none.
+pub(super) fn without_tls(access: &Access, url: &Url) -> Option<String> {
     let host = url.host_str().unwrap_or_default();
     let authority = match url.port() {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
     };
-    match url.scheme() {
-        "https" => Ok(url),
-        "http" if access.plain_http.contains(&authority) => Ok(url),
-        _ => Err(format!(
-            "its token server `{authority}` does not use TLS, so it does not get the credentials"
-        )),
-    }
+    let good = url.scheme() == "https" || url.scheme() == "http" && access.plain_http.contains(&authority);
+    (!good).then_some(authority)
+}
+
+fn text(secret: &Secret) -> &str {
+    secret.reveal_text().unwrap_or_default()
 }
 
 fn unusable(ask: &Ask<'_>, place: &Place, reason: &str) -> RegistryError {

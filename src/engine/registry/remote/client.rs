@@ -1,6 +1,4 @@
-//! Two HTTP clients with the same certificates and proxies: ours for reads and tokens, oci-client's for uploads.
-
-use oci_client::client::{Certificate, CertificateEncoding, ClientConfig, ClientProtocol};
+//! Two HTTP clients with the same certificates and proxies: for what is read, and for uploads.
 
 use super::super::{RegistryError, Result};
 use super::Access;
@@ -32,15 +30,24 @@ fn certificates(bundle: Option<&str>) -> Result<Vec<&[u8]>> {
     Ok(found)
 }
 
-/// Our client. It ignores the environment: only `access` counts.
-pub(super) fn ours(access: &Access) -> Result<reqwest::Client> {
+/// For reads and tokens.
+pub(super) fn reading(access: &Access) -> Result<reqwest::Client> {
+    build(access, reqwest::Client::builder().read_timeout(access.patience.idle))
+}
+
+/// For uploads. A read timeout would count from the start of one: `push` watches the progress itself.
+pub(super) fn uploading(access: &Access) -> Result<reqwest::Client> {
+    build(access, reqwest::Client::builder())
+}
+
+/// A client that ignores the environment: only `access` counts.
+fn build(access: &Access, builder: reqwest::ClientBuilder) -> Result<reqwest::Client> {
     // Once per process; a provider installed earlier is equally good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
+    let mut builder = builder
         .no_proxy()
         .user_agent(USER_AGENT)
         .connect_timeout(access.patience.connect)
-        .read_timeout(access.patience.idle)
         .redirect(redirects());
     let mut roots = Vec::new();
     for pem in certificates(access.ca.as_deref())? {
@@ -84,33 +91,6 @@ pub(super) const DOWNGRADE: &str = "it redirects to plain http";
 
 const REDIRECTS: usize = 5;
 
-/// oci-client's. It caches credentials per registry, so there is one for every entry of the pull secret.
-pub(super) fn theirs(access: &Access) -> Result<oci_client::Client> {
-    let mut proxy = access.proxy.clone();
-    if proxy.http.is_none() && proxy.https.is_none() {
-        // Without a proxy, it would use those of the environment. This one is never contacted.
-        proxy.http = Some("http://127.0.0.1:9".to_owned());
-        proxy.no_proxy = Some("*,0.0.0.0/0,::/0".to_owned());
-    }
-    let extra_root_certificates = certificates(access.ca.as_deref())?
-        .into_iter()
-        .map(|pem| Certificate { encoding: CertificateEncoding::Pem, data: pem.to_vec() })
-        .collect();
-    let config = ClientConfig {
-        protocol: ClientProtocol::HttpsExcept(access.plain_http.clone()),
-        use_monolithic_push: true, // two requests a blob, however large
-        extra_root_certificates,
-        // No read timeout: it would count from the start of an upload. `push` watches the progress itself.
-        connect_timeout: Some(access.patience.connect),
-        user_agent: USER_AGENT,
-        https_proxy: proxy.https,
-        http_proxy: proxy.http,
-        no_proxy: proxy.no_proxy,
-        ..ClientConfig::default()
-    };
-    oci_client::Client::try_from(config).map_err(|_| wrong("cannot set up TLS or the proxy"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,7 +109,7 @@ mod tests {
 
     #[test]
     fn bad_settings_are_refused_and_show_no_password() {
-        let refused = |access: Access| ours(&access).unwrap_err().to_string();
+        let refused = |access: Access| reading(&access).unwrap_err().to_string();
         let ca = |text: &str| Access { ca: Some(text.to_owned()), ..Access::default() };
         assert_eq!(refused(ca("hello")), "the trust bundle contains no PEM certificate");
         assert_eq!(refused(ca(BEGIN)), "the trust bundle ends inside a certificate");

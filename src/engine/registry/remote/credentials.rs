@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use oci_client::secrets::RegistryAuth;
 use serde::Deserialize;
 
 use super::super::{RegistryError, Result};
@@ -15,17 +14,6 @@ use crate::base::secret::Secret;
 pub(super) enum Credential {
     Basic { user: Secret, password: Secret },
     Token(Secret),
-}
-
-impl Credential {
-    /// Converts it for oci-client.
-    pub(super) fn reveal(&self) -> RegistryAuth {
-        let text = |secret: &Secret| secret.reveal_text().unwrap_or_default().to_owned();
-        match self {
-            Self::Basic { user, password } => RegistryAuth::Basic(text(user), text(password)),
-            Self::Token(token) => RegistryAuth::Bearer(text(token)),
-        }
-    }
 }
 
 /// Credentials by `registry[/path]`.

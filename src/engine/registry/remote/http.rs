@@ -5,8 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use oci_client::{Reference, RegistryOperation};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RANGE, RETRY_AFTER};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RANGE, RETRY_AFTER};
 use reqwest::{Method, Response, StatusCode};
 
 use super::super::image::{MANIFEST_LIMIT, MANIFEST_TYPES};
@@ -36,8 +35,9 @@ impl<'a> Ask<'a> {
         Self { image, what, method: Method::GET, path, offset: 0, body: None, elsewhere: false }
     }
 
-    fn writes(&self) -> bool {
-        self.method == Method::PUT || self.method == Method::DELETE
+    /// Whether it needs more than to read.
+    pub(super) fn writes(&self) -> bool {
+        [Method::POST, Method::PUT, Method::DELETE].contains(&self.method)
     }
 }
 
@@ -49,9 +49,9 @@ pub(super) struct Http {
     pub(super) access: Access,
     pub(super) credentials: Credentials,
     pub(super) client: reqwest::Client,
+    /// Its time limit is that of [`super::push`].
+    pub(super) uploads: reqwest::Client,
     tokens: Mutex<Tokens>,
-    /// oci-client's clients, by entry of the pull secret.
-    theirs: Mutex<BTreeMap<String, oci_client::Client>>,
     /// Registries that failed after all attempts: asked last, and then only once.
     down: Mutex<BTreeSet<String>>,
 }
@@ -65,9 +65,9 @@ impl Http {
     pub(super) fn new(mut access: Access) -> Result<Self> {
         let secret = access.pull_secret.take(); // kept in parsed form only
         let credentials = secret.as_ref().map(Credentials::parse).transpose()?.unwrap_or_default();
-        let client = client::ours(&access)?;
-        let (tokens, theirs, down) = Default::default();
-        Ok(Self { access, credentials, client, tokens, theirs, down })
+        let (client, uploads) = (client::reading(&access)?, client::uploading(&access)?);
+        let (tokens, down) = Default::default();
+        Ok(Self { access, credentials, client, uploads, tokens, down })
     }
 
     /// The places in the best order to ask them.
@@ -75,19 +75,6 @@ impl Http {
         let down = lock(&self.down);
         places.sort_by_key(|place| down.contains(&place.registry));
         places
-    }
-
-    /// The oci-client for this place.
-    pub(super) fn theirs(&self, place: &Place) -> Result<oci_client::Client> {
-        let entry = self.credentials.of(&place.registry, &place.repository);
-        let entry = entry.map(|(entry, _)| entry).unwrap_or_default();
-        let mut clients = lock(&self.theirs);
-        if let Some(client) = clients.get(entry) {
-            return Ok(client.clone());
-        }
-        let client = client::theirs(&self.access)?;
-        clients.insert(entry.to_owned(), client.clone());
-        Ok(client)
     }
 
     /// A successful response, or the error.
@@ -106,7 +93,7 @@ impl Http {
         let mut delays = self.access.patience.delays.iter().take(if hurry { 0 } else { usize::MAX });
         let mut renewed = false;
         loop {
-            let token = lock(&self.tokens).get(&(place.clone(), ask.writes())).cloned();
+            let token = self.token(place, ask);
             let (failure, wait, down) = match self.request(place, ask, token.as_ref()).send().await {
                 Ok(response) if response.status().is_success() => {
                     lock(&self.down).remove(&place.registry);
@@ -123,9 +110,7 @@ impl Http {
                     response.status().is_server_error(),
                 ),
                 Ok(response) => {
-                    let shown = lock(&self.tokens).contains_key(&(place.clone(), ask.writes()))
-                        || self.credentials.of(&place.registry, &place.repository).is_some();
-                    return Err(failure::answer(ask, place, response.status(), shown));
+                    return Err(failure::answer(ask, place, response.status(), self.shows(place, ask)));
                 }
                 Err(error) => match failure::transport(ask, place, error) {
                     (failure, true) => (failure, None, true),
@@ -154,21 +139,35 @@ impl Http {
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, token.clone());
         }
-        if let Some((media_type, body)) = &ask.body {
-            request = request.header(CONTENT_TYPE, media_type.clone()).body(body.clone());
+        match &ask.body {
+            Some((media_type, body)) => {
+                request = request.header(CONTENT_TYPE, media_type.clone()).body(body.clone());
+            }
+            // Registries insist on it.
+            None if ask.method == Method::POST => request = request.header(CONTENT_LENGTH, 0),
+            None => {}
         }
         request
     }
 
     /// The URL of a registry's API.
     pub(super) fn base(&self, place: &Place) -> String {
-        let reference = self.reference(place);
         let plain = self.access.plain_http.contains(&place.registry);
-        format!("{}://{}/v2/", if plain { "http" } else { "https" }, reference.resolve_registry())
+        let host = match place.registry.as_str() {
+            "docker.io" => "index.docker.io",
+            other => other,
+        };
+        format!("{}://{host}/v2/", if plain { "http" } else { "https" })
     }
 
-    pub(super) fn reference(&self, place: &Place) -> Reference {
-        Reference::with_tag(place.registry.clone(), place.repository.clone(), "latest".to_owned())
+    /// What a place was shown last.
+    pub(super) fn token(&self, place: &Place, ask: &Ask<'_>) -> Option<HeaderValue> {
+        lock(&self.tokens).get(&(place.clone(), ask.writes())).cloned()
+    }
+
+    /// Whether a place sees credentials.
+    pub(super) fn shows(&self, place: &Place, ask: &Ask<'_>) -> bool {
+        self.token(place, ask).is_some() || self.credentials.of(&place.registry, &place.repository).is_some()
     }
 
     /// Gets authorization for the next request; without any, that request will be refused.
@@ -179,8 +178,7 @@ impl Http {
         if lock(&self.tokens).get(&key).is_some_and(|token| Some(token) != refused) {
             return Ok(()); // somebody else did it while we waited
         }
-        let operation = if ask.writes() { RegistryOperation::Push } else { RegistryOperation::Pull };
-        let token = authorize::authorize(self, place, ask, operation).await?;
+        let token = authorize::authorize(self, place, ask).await?;
         let mut tokens = lock(&self.tokens);
         match token {
             Some(token) => tokens.insert(key, token),

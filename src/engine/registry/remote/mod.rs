@@ -1,10 +1,6 @@
 //! Registries over the network. Only this module and `api` contain asynchronous code: every [`Remote`] owns a small
 //! runtime, and its calls block.
 //!
-//! oci-client handles uploads. Reads use the HTTP client that oci-client itself uses, because its own reads hide what we
-//! need: Retry-After, the media type of a manifest, the offset of a partial response; and they hash every blob once
-//! more. Tokens are our own too: see `authorize`.
-//!
 //! | question | answer |
 //! |---|---|
 //! | which credentials | the pull secret's entry with the longest match of `registry/repository`; sent only when asked |
@@ -44,6 +40,7 @@ pub(crate) use mirrors::{is_below, mirrors_of};
 use self::mirrors::{Place, places};
 use self::stream::Download;
 use super::image::media_type_of;
+use super::name::is_tag;
 use super::{
     Descriptor, ImageName, Images, Located, MediaType, Reference, RegistryError, Result, Sha256, Verified,
     verify,
@@ -175,30 +172,37 @@ impl Remote {
         }
     }
 
-    /// All tags of a repository.
-    pub(crate) fn tags(&self, image: &ImageName) -> Result<Vec<String>> {
+    /// All tags of a repository, of which no real one has a million.
+    pub fn tags(&self, image: &ImageName) -> Result<Vec<String>> {
         #[derive(serde::Deserialize)]
         struct Page {
             #[serde(default)]
             tags: Option<Vec<String>>,
         }
         const PAGE: usize = 1000;
+        const MOST: usize = 1_000_000;
         let name = image.to_string();
         let mut all: Vec<String> = Vec::new();
         loop {
             let last = all.last().map(|last| format!("&last={last}")).unwrap_or_default();
             let ask = Ask::get(&name, "its tags", format!("tags/list?n={PAGE}{last}"));
             let (_, bytes) = self.wait(self.http.whole(&Place::of(image), &ask))?;
-            let malformed = |_| RegistryError::Malformed {
+            let malformed = |problem: &str| RegistryError::Malformed {
                 image: name.clone(),
-                problem: "its list of tags cannot be read".to_owned(),
+                problem: format!("its list of tags {problem}"),
             };
-            let Page { tags } = serde_json::from_slice(&bytes).map_err(malformed)?;
+            let Page { tags } = serde_json::from_slice(&bytes).map_err(|_| malformed("cannot be read"))?;
             let tags = tags.unwrap_or_default();
+            if !tags.iter().all(|tag| is_tag(tag)) {
+                return Err(malformed("has one that is no tag"));
+            }
             let more = tags.len() >= PAGE && tags.last() != all.last();
             all.extend(tags);
             if !more {
                 return Ok(all);
+            }
+            if all.len() > MOST {
+                return Err(malformed("has more than a million"));
             }
         }
     }

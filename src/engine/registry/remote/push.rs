@@ -1,4 +1,5 @@
-//! Pushes images to a registry. Blobs are streamed in one request each, by oci-client.
+//! Pushes images to a registry. Blobs are streamed in one request each, to where the registry says: over TLS, and with
+//! credentials only if that is the registry itself.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -8,18 +9,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::{Either, select};
 use futures_util::stream;
-use oci_client::RegistryOperation;
-use oci_client::errors::OciDistributionError;
-use oci_client::secrets::RegistryAuth;
-use reqwest::header::HeaderValue;
-use reqwest::{Method, StatusCode};
-use tokio::sync::mpsc::channel;
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION};
+use reqwest::{Body, Method, Response, Url};
+use tokio::sync::mpsc::{Receiver, channel};
 
 use super::super::{Descriptor, ImageName, MediaType, RegistryError, Result, Sha256, Target, Verified};
-use super::authorize::authorize;
+use super::authorize::without_tls;
 use super::http::{Ask, Http};
 use super::mirrors::Place;
-use super::{Remote, failure};
+use super::{Access, Remote, failure};
 
 /// How much to read at once for an upload.
 const CHUNK: usize = 256 * 1024;
@@ -38,7 +36,7 @@ impl Target for Remote {
     }
 
     fn put_blob(&self, image: &ImageName, blob: &Descriptor, bytes: &mut dyn Read) -> Result<()> {
-        let (sender, chunks) = channel::<std::result::Result<Bytes, OciDistributionError>>(4);
+        let (sender, chunks) = channel::<std::io::Result<Bytes>>(4);
         let upload = self.runtime().spawn(upload(self.http.clone(), image.clone(), blob.clone(), chunks));
         let mut bytes = Verified::new(bytes, image, blob);
         let mut buffer = vec![0; CHUNK];
@@ -55,7 +53,7 @@ impl Target for Remote {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     // Aborts the upload: a registry keeps nothing of it.
-                    let _ = sender.blocking_send(Err(OciDistributionError::PushNoDataError));
+                    let _ = sender.blocking_send(Err(std::io::ErrorKind::UnexpectedEof.into()));
                     drop(sender);
                     let _ = self.runtime().block_on(upload);
                     return Err(RegistryError::from_io(error).unwrap_or_else(|other| {
@@ -99,52 +97,59 @@ fn stopped(image: &ImageName, reason: &str) -> RegistryError {
     }
 }
 
+/// Asks where the blob is to go, and streams it there.
 async fn upload(
     http: Arc<Http>,
     image: ImageName,
     blob: Descriptor,
-    chunks: tokio::sync::mpsc::Receiver<std::result::Result<Bytes, OciDistributionError>>,
+    chunks: Receiver<std::io::Result<Bytes>>,
 ) -> Result<()> {
     let place = Place::of(&image);
-    let client = http.theirs(&place)?;
-    let shown = http.credentials.of(&place.registry, &place.repository).is_some();
-    let reference = http.reference(&place);
     let name = image.to_string();
-    let ask = Ask::get(&name, "its repository", String::new());
-    // In advance, with retries: oci-client would ignore a failed login and send the blob without it.
-    let token = authorize(&http, &place, &ask, RegistryOperation::Push).await?;
-    let bearer = token.as_ref().and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let auth = match (bearer, http.credentials.of(&place.registry, &place.repository)) {
-        (Some(token), _) => RegistryAuth::Bearer(token.to_owned()),
-        (None, Some((_, credential))) => credential.reveal(),
-        (None, None) => RegistryAuth::Anonymous,
-    };
-    // A failure is reported by the upload.
-    let _ = client.auth(&reference, &auth, RegistryOperation::Push).await;
+    let mut ask = Ask::get(&name, "its repository", "blobs/uploads/".to_owned());
+    ask.method = Method::POST;
+    let begun = http.send(&place, &ask).await?;
+    let to = location(&http.access, &begun, &blob).map_err(|reason| stopped(&image, &reason))?;
     let taken = Arc::new(AtomicU64::new(0));
-    let counter = taken.clone();
-    let stream = stream::unfold((chunks, counter), |(mut chunks, counter)| async move {
+    let stream = stream::unfold((chunks, taken.clone()), |(mut chunks, counter)| async move {
         counter.fetch_add(1, Ordering::Relaxed); // odd: waiting for the source
         let chunk = chunks.recv().await;
         counter.fetch_add(1, Ordering::Relaxed);
         chunk.map(|chunk| (chunk, (chunks, counter)))
     });
-    let digest = blob.digest.to_string();
-    let push = client.push_blob_stream(&reference, stream, &digest, Some(blob.size));
-    let done = match select(Box::pin(push), Box::pin(stall(&taken, http.access.patience.idle))).await {
-        Either::Left((done, _)) => done,
-        Either::Right(_) => return Err(stopped(&image, "the upload stalled")),
-    };
-    match done {
-        Ok(_) => Ok(()),
-        Err(OciDistributionError::RequestError(error)) => Err(failure::transport(&ask, &place, error).0),
-        Err(OciDistributionError::ServerError { code, .. }) => {
-            let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            Err(failure::answer(&ask, &place, status, shown))
-        }
-        // Other messages may contain URLs.
-        Err(_) => Err(stopped(&image, "it sent an unexpected response to an upload")),
+    let mut request = http
+        .uploads
+        .put(to.clone())
+        .header(CONTENT_TYPE, "application/octet-stream")
+        .header(CONTENT_LENGTH, blob.size)
+        .body(Body::wrap_stream(stream));
+    // Another host, such as a cloud's storage, gets the bytes and no credentials.
+    let own: Option<Url> = http.base(&place).parse().ok();
+    if own.is_some_and(|own| own.origin() == to.origin())
+        && let Some(token) = http.token(&place, &ask)
+    {
+        request = request.header(AUTHORIZATION, token);
     }
+    match select(Box::pin(request.send()), Box::pin(stall(&taken, http.access.patience.idle))).await {
+        Either::Left((Ok(response), _)) if response.status().is_success() => Ok(()),
+        Either::Left((Ok(response), _)) => {
+            Err(failure::answer(&ask, &place, response.status(), http.shows(&place, &ask)))
+        }
+        Either::Left((Err(error), _)) => Err(failure::transport(&ask, &place, error).0),
+        Either::Right(_) => Err(stopped(&image, "the upload stalled")),
+    }
+}
+
+/// Where a registry wants a blob. A wrong answer is not quoted: such a URL may be signed.
+fn location(access: &Access, begun: &Response, blob: &Descriptor) -> std::result::Result<Url, String> {
+    let location = begun.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let to = location.and_then(|location| begun.url().join(location).ok());
+    let mut to = to.ok_or("it does not say where to upload to")?;
+    if let Some(authority) = without_tls(access, &to) {
+        return Err(format!("it wants uploads at `{authority}` without TLS"));
+    }
+    to.query_pairs_mut().append_pair("digest", &blob.digest.to_string());
+    Ok(to)
 }
 
 /// Returns when nothing was accepted for that long although data was available.

@@ -13,7 +13,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::Read as _;
 
@@ -21,7 +21,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::image::{LISTS, children};
+use super::image::{IMAGES, LISTS, children, too_many};
 use super::{
     Architecture, Descriptor, ImageName, Images, Platforms, Reference, RegistryError, Result, Sha256, Target,
     copy_image,
@@ -241,9 +241,13 @@ pub(crate) fn instances(
     };
     let mut found = Vec::new();
     let mut now = vec![*digest];
+    let mut seen = BTreeSet::new();
     for _ in 0..=LISTS {
         let mut next = Vec::new();
-        for digest in now {
+        for digest in now.into_iter().filter(|digest| seen.insert(*digest)) {
+            if found.len() > IMAGES {
+                return Err(too_many(image));
+            }
             let (_, bytes) = images.manifest(image, &digest)?;
             let children = children(image, &bytes, only)?;
             found.push(Instance { digest, is_list: children.is_some() });

@@ -9,6 +9,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use tinderbox::internals::registry::{ImageName, Images as _, Reference, Remote, Target as _};
 
 use super::{REPOSITORY, build, configure_at, generate, objects, write_own};
 use crate::harness::documents::judge_all;
@@ -413,4 +414,48 @@ fn a_registry_that_refuses_is_said_once() {
     let (_, said) = build(&to, &[SMALL]);
     assert_eq!(said.matches("warning: cache").count(), 1, "{said}");
     assert!(said.contains("not asked again") && !said.contains("hunter2"), "{said}");
+}
+
+/// A cluster directory of somebody else brings authorities of its own: they do not decide who gets the credentials that the
+/// user keeps in the configuration at home.
+#[test]
+fn own_credentials_are_for_registries_that_own_authorities_vouch_for() {
+    let Some(registry) = Registry::start() else { return left_out("a cache", "docker-registry") };
+    let (_, key, _) = pusher(&registry, &["infra/network"]);
+    let build_with = |ca: &str| {
+        let to = taker(&registry, &key);
+        let url = format!("oci://{}/{REPOSITORY}", registry.address);
+        let own = format!("caches: [{{url: '{url}', authFile: auth.json, {ca}trust: [{{{key}}}]}}]\n");
+        write_own(&to, "config.yaml", &own);
+        to.write("foreign.pem", &registry.ca);
+        let cluster = std::fs::read_to_string(to.dir.join("cluster.yaml")).unwrap();
+        to.write("cluster.yaml", &format!("{cluster}\ncaches: [{{url: '{url}', ca: foreign.pem}}]\n"));
+        build(&to, &["infra/network"])
+    };
+    let (report, said) = build_with("");
+    assert!(report["substituted"].is_null() && said.contains("signed by an unknown authority"), "{said}");
+    let (report, said) = build_with("ca: ca.crt, ");
+    assert!(!report["substituted"].is_null(), "{said}");
+}
+
+/// Whoever may write to a registry may say of a blob that it has any size: nothing is read that was not signed to be there.
+#[test]
+fn sizes_that_nobody_signed_are_not_believed() {
+    let Some(registry) = Registry::start() else { return left_out("a cache", "docker-registry") };
+    let (from, key, _) = pusher(&registry, &["infra/network"]);
+    let drv = from.json(&["build", "infra/network"])["targets"][0]["drv"].as_str().unwrap().to_owned();
+    let remote = Remote::new(registry.access()).unwrap();
+    let repository: ImageName = format!("{}/{REPOSITORY}", registry.address).parse().unwrap();
+    let tags = remote.tags(&repository).unwrap();
+    let tag = tags.iter().find(|tag| tag.starts_with(&format!("drv-{drv}-"))).unwrap();
+    let name = ImageName { reference: Reference::Tag(tag.clone()), ..repository };
+    let (media_type, bytes) = remote.manifest(&name, &remote.resolve(&name).unwrap()).unwrap();
+    let mut manifest: Value = serde_json::from_slice(&bytes).unwrap();
+    manifest["layers"][0]["size"] = (900 << 20).into();
+    remote.put_manifest(&name, &media_type, &serde_json::to_vec(&manifest).unwrap(), Some(tag)).unwrap();
+    // Another closure: no index says what there is.
+    let to = taker(&registry, &key);
+    let (report, said) = build(&to, &["infra"]);
+    assert!(said.contains("infra/network") && said.contains("more bytes than were signed"), "{said}");
+    assert!(names(&report["built"]).contains(&"infra/network".to_owned()), "{report}");
 }

@@ -15,7 +15,7 @@ use tinderbox::internals::pki::{Algorithm, Certificate, Form, Issuer, Name, Priv
 use tinderbox::internals::secret::Seed;
 
 use super::pkcs10::{CN, Csr, DNS, EMAIL, IP, O, OU, URI};
-use crate::api::{Api, SERVER, Tls, secrets};
+use crate::api::{Answer, Api, Https, SERVER, Tls, secrets};
 use crate::harness::documents::assert_document;
 use crate::harness::{SEED, Workspace};
 
@@ -653,4 +653,24 @@ fn the_client_says_who_refused_what() {
     let misnamed = admin.replace("api.ocp4.example.com", "api.ocp5.example.com");
     let misnamed = shown(ask(&misnamed).nodes().unwrap_err());
     assert!(misnamed.starts_with("the certificate of the API at `[API]` is not trusted: "), "{misnamed}");
+}
+
+/// What has our certificates and no end is no API: neither an answer nor a list fills the memory.
+#[test]
+fn what_an_api_says_has_an_end() {
+    let stage = Stage::new(Workspace::example().prebuilt());
+    let server = Https::start(&tls(&stage.secrets), |request| {
+        let mut body = match request.path.ends_with("/nodes") {
+            true => br#"{"metadata": {"continue": "more"}, "items": []}"#.to_vec(),
+            false => b"{}".to_vec(),
+        };
+        body.resize(if request.path.ends_with("/nodes") { 60 << 20 } else { 65 << 20 }, b' ');
+        Some(Answer { status: 200, media_type: "application/json", body })
+    });
+    let at = format!("127.0.0.1:{}", server.port).parse().unwrap();
+    let client = Client::new(&stage.kubeconfig("admin", &[]), &at, &GO_ON).unwrap();
+    let error = client.get(Gvr::new("", "v1", "configmaps"), Some("default"), "a").unwrap_err().to_string();
+    assert!(error.contains("length limit exceeded"), "{error}");
+    let error = client.list(Gvr::new("", "v1", "nodes"), None).unwrap_err().to_string();
+    assert!(error.contains("a list of nodes has no end"), "{error}");
 }
