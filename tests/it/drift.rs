@@ -11,11 +11,11 @@ use time::Duration;
 use tinderbox::internals::hint::Problems;
 use tinderbox::internals::pki::{Algorithm, Certificate, Form, Issuer, Name, PrivateKey, Request, issue};
 use tinderbox::internals::secret::Seed;
-use tinderbox::internals::yaml::{Source, YamlData, YamlNode, go_documents};
+use tinderbox::internals::yaml::{Source, go_documents};
 
 use crate::api::{Api, Cluster, SERVER, Tls, secrets};
 use crate::harness::Workspace;
-use crate::harness::documents::assert_document;
+use crate::harness::documents::{assert_document, json_of};
 
 const DOMAIN: &str = "ocp4.example.com";
 const DAEMON: &str = "machineconfiguration.openshift.io";
@@ -26,23 +26,6 @@ const NODES: [(&str, &str); 5] = [
     ("worker-0", "worker"),
     ("worker-1", "worker"),
 ];
-
-/// A YAML document as an API server reads it.
-fn json_of(node: &YamlNode) -> Value {
-    match &node.data {
-        YamlData::Scalar { text, plain: false } => json!(text),
-        YamlData::Scalar { text, plain: true } => match text.as_str() {
-            "" | "null" | "~" => Value::Null,
-            "true" => json!(true),
-            "false" => json!(false),
-            text => text.parse::<i64>().map_or_else(|_| json!(text), |number| json!(number)),
-        },
-        YamlData::List(items) => items.iter().map(json_of).collect(),
-        YamlData::Map(entries) => {
-            Value::Object(entries.iter().map(|entry| (entry.key.clone(), json_of(&entry.value))).collect())
-        }
-    }
-}
 
 /// A cluster that has just booted from a closure, with all that servers and operators add.
 struct Booted {
@@ -645,6 +628,7 @@ fn each_change_of_a_node_or_its_release_is_found() {
         .into();
     let rendered = |pool: &str| format!("/apis/{DAEMON}/v1/machineconfigs/{}", names[pool]);
     let (worker, other, gone) = (rendered("worker"), rendered("worker"), rendered("master"));
+    let (gained, booted_with) = (rendered("worker"), rendered("worker"));
     let annotation = |name: &str| -> &'static str {
         Box::leak(format!("/metadata/annotations/{DAEMON}~1{name}").into_boxed_str())
     };
@@ -701,6 +685,19 @@ fn each_change_of_a_node_or_its_release_is_found() {
             edit(cluster, &other, |config| {
                 let units = config.pointer_mut("/spec/config/systemd/units").unwrap().as_array_mut().unwrap();
                 units.retain(|unit| unit["name"] != "kubelet.service");
+            });
+        }),
+        // Beside what our config says: a config has one author.
+        single("a unit that gained contents", "mco/worker", "changed by hand", move |_, cluster| {
+            edit(cluster, &gained, |config| {
+                let units = config.pointer_mut("/spec/config/systemd/units").unwrap().as_array_mut().unwrap();
+                let unit = units.iter_mut().find(|unit| unit["contents"].is_null()).unwrap();
+                unit["contents"] = json!("[Unit]\nDescription=changed by hand\n");
+            });
+        }),
+        single("a kernel argument", "mco/worker", "mitigations=off", move |_, cluster| {
+            edit(cluster, &booted_with, |config| {
+                config["spec"]["kernelArguments"] = json!(["mitigations=off"])
             });
         }),
         single("no rendered config", "mco/master", "exists", remove(gone)),

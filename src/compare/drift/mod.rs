@@ -460,7 +460,7 @@ impl<'a> Comparison<'a> {
                             json!({"apiVersion": object["apiVersion"], "kind": object["kind"],
                             "metadata": {"name": pool}, "spec": object["spec"]})
                         };
-                        let (mine, theirs) = projection::comparable(&content(&ours.object), &content(found));
+                        let (mine, theirs) = projection::whole(&content(&ours.object), &content(found));
                         let changes = self.delta(&format!("{pool}.json"), Some(&mine), Some(&theirs));
                         self.add(&file, &format!("{kind} {name}"), changes, None);
                     }

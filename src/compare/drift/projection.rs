@@ -9,6 +9,8 @@
 //! | a list whose items have keys | items with our keys, reduced; items that we do not have, whole |
 //! | another list, a scalar | all of it |
 //! | nothing but an empty value | nothing, if it is absent: servers drop empty values |
+//!
+//! A rendered config has one author, who writes all of it: there, what somebody added counts too ([`whole`]).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,6 +33,29 @@ pub(super) fn comparable(ours: &Value, live: &Value) -> (Value, Value) {
     }
     let live = reduce(&mut ours, live, true);
     (ours, live)
+}
+
+/// Both as they are compared where every field is ours: without the values that say nothing.
+pub(super) fn whole(ours: &Value, live: &Value) -> (Value, Value) {
+    (without_empty(ours), without_empty(live))
+}
+
+fn without_empty(value: &Value) -> Value {
+    let says = |value: &Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    };
+    match value {
+        Value::Object(map) => {
+            let kept = map.iter().map(|(key, value)| (key.clone(), without_empty(value)));
+            Value::Object(kept.filter(|(_, value)| says(value)).collect())
+        }
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        scalar => scalar.clone(),
+    }
 }
 
 /// A Secret's `stringData` as the server keeps it.

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
+use tinderbox::internals::yaml::{YamlData, YamlNode};
 
 use super::{Workspace, left_out};
 
@@ -73,5 +74,22 @@ pub(crate) fn assert_document(ws: &Workspace, name: &str, document: &Value) {
     let schema = ws.json(&["schema", name]);
     if let Some(judged) = judge_all(&[(name.to_owned(), schema, document.clone())]) {
         assert_eq!(judged, Ok(()));
+    }
+}
+
+/// A YAML document as an API server reads it.
+pub(crate) fn json_of(node: &YamlNode) -> Value {
+    match &node.data {
+        YamlData::Scalar { text, plain: false } => json!(text),
+        YamlData::Scalar { text, plain: true } => match text.as_str() {
+            "" | "null" | "~" => Value::Null,
+            "true" => json!(true),
+            "false" => json!(false),
+            text => text.parse::<i64>().map_or_else(|_| json!(text), |number| json!(number)),
+        },
+        YamlData::List(items) => items.iter().map(json_of).collect(),
+        YamlData::Map(entries) => {
+            Value::Object(entries.iter().map(|entry| (entry.key.clone(), json_of(&entry.value))).collect())
+        }
     }
 }
