@@ -46,7 +46,8 @@ pub(super) fn documents(inputs: &Inputs<'_>, problems: &mut Problems) {
             continue;
         };
         let known = Survey::of(&document);
-        for (at, port) in ports.iter().filter(|(_, port)| known.names().all(|name| name != port.name)) {
+        let is_used = |name: &str| known.below.contains(name) || known.names().any(|one| one == name);
+        for (at, port) in ports.iter().filter(|(_, port)| !is_used(port.name)) {
             let hint = did_you_mean(port.name, known.names());
             let hint = hint.unwrap_or_else(|| "describe it there, or remove it here".to_owned());
             let message = format!("`networkConfig` has no interface `{}`", port.name);

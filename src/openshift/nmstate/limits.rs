@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
-use super::survey::ports;
+use super::survey::{STACKED, base, ports};
 use super::{Port, Refusal, Survey, elements, name_of};
 use crate::base::hint::did_you_mean;
 use crate::base::value::Value;
@@ -45,9 +45,6 @@ const FIELDS: [&str; 5] = ["description", "dns-resolver", "interfaces", "route-r
 /// Fields of an interface that hold a secret.
 const SECRET: [&str; 4] = ["802.1x", "ipsec", "libreswan", "macsec"];
 
-/// Fields of an interface with the name of another that it is on top of.
-const STACKED: [&str; 6] = ["vlan", "vxlan", "mac-vlan", "mac-vtap", "ipvlan", "infiniband"];
-
 /// Ids of VLANs.
 const VLANS: RangeInclusive<i64> = 1..=4094;
 
@@ -82,7 +79,8 @@ pub(super) fn check(document: &Value, machine: &[Port<'_>]) -> Vec<Refusal> {
     let mut seen = BTreeSet::new();
     for (index, one) in elements(document, &["interfaces"]).enumerate() {
         let path = format!("interfaces.{index}");
-        interface(&path, one, &survey, &mut refusals);
+        interface(&path, one, &mut refusals);
+        parents(&path, one, &survey, machine, &mut refusals);
         let kind = one.get("type").and_then(Value::as_text).unwrap_or_default();
         if !seen.insert((name_of(one), kind)) {
             let message = format!("`{}` is described twice", name_of(one));
@@ -96,7 +94,7 @@ pub(super) fn check(document: &Value, machine: &[Port<'_>]) -> Vec<Refusal> {
     refusals
 }
 
-fn interface(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Vec<Refusal>) {
+fn interface(path: &str, interface: &Value, refusals: &mut Vec<Refusal>) {
     let text = |key: &str| interface.get(key).and_then(Value::as_text);
     if text("name").is_none() {
         refusals.push(Refusal::new(path, "an interface without a name", None));
@@ -136,7 +134,6 @@ fn interface(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut 
             Some("`up` or `down`, or leave the interface out"),
         ));
     }
-    parents(path, interface, survey, refusals);
     for (index, port) in elements(interface, &["bridge", "port"]).enumerate() {
         for tags in elements(port, &["vlan", "trunk-tags"]) {
             tag(&format!("{path}.bridge.port.{index}"), tags, refusals);
@@ -165,14 +162,22 @@ fn tag(path: &str, tag: &Value, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// An interface on top of another names one of the document: the crate would ask the running system.
-fn parents(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Vec<Refusal>) {
+/// An interface on top of another names one of the document, or a port of the machine, which need not be described: the crate
+/// would ask the running system.
+fn parents(
+    path: &str,
+    interface: &Value,
+    survey: &Survey<'_>,
+    machine: &[Port<'_>],
+    refusals: &mut Vec<Refusal>,
+) {
+    let known = || survey.names().chain(machine.iter().map(|port| port.name));
     for kind in STACKED {
         let Some(base) = interface.get(kind).and_then(|own| own.get("base-iface")).and_then(Value::as_text)
         else {
             continue;
         };
-        if base.is_empty() || survey.names().any(|name| name == base) {
+        if base.is_empty() || known().any(|name| name == base) {
             continue;
         }
         let listed = || {
@@ -181,7 +186,7 @@ fn parents(path: &str, interface: &Value, survey: &Survey<'_>, refusals: &mut Ve
                 base.escape_debug()
             )
         };
-        let hint = did_you_mean(base, survey.names()).unwrap_or_else(listed);
+        let hint = did_you_mean(base, known()).unwrap_or_else(listed);
         let message = format!("`{}` is not an interface of this document", base.escape_debug());
         refusals.push(Refusal::new(format!("{path}.{kind}.base-iface"), message, Some(&hint)));
     }
@@ -200,13 +205,10 @@ fn number(value: &Value) -> Option<i64> {
 /// Interfaces that lead to themselves by what they are on top of, with their places.
 fn circles(document: &Value) -> Vec<Refusal> {
     let interfaces: Vec<_> = elements(document, &["interfaces"]).collect();
-    let base = |name: &str| {
-        let one = interfaces.iter().find(|one| name_of(one) == name)?;
-        STACKED.iter().find_map(|kind| one.get(kind)?.get("base-iface")?.as_text())
-    };
+    let below = |name: &str| base(interfaces.iter().find(|one| name_of(one) == name)?);
     let on_itself = |name: &str| {
-        let below = std::iter::successors(base(name), |name| base(name));
-        below.take(interfaces.len()).any(|below| below == name)
+        let all = std::iter::successors(below(name), |name| below(name));
+        all.take(interfaces.len()).any(|below| below == name)
     };
     let found = interfaces.iter().enumerate().filter(|(_, one)| on_itself(name_of(one)));
     found

@@ -14,6 +14,8 @@ pub(crate) struct Survey<'d> {
     pub(crate) interfaces: BTreeSet<&'d str>,
     /// Names of interfaces that others have as ports.
     pub(crate) attached: BTreeSet<&'d str>,
+    /// Names of interfaces that others are on top of.
+    pub(crate) below: BTreeSet<&'d str>,
     /// Static addresses.
     pub(crate) addresses: Vec<IpAddr>,
     /// Whether some interface gets IPv4 or IPv6 addresses from the network.
@@ -29,6 +31,7 @@ impl<'d> Survey<'d> {
         for interface in elements(document, &["interfaces"]) {
             survey.interfaces.insert(name_of(interface));
             survey.attached.extend(ports(interface).filter(|name| !name.is_empty()));
+            survey.below.extend(base(interface));
             for (at, family) in ["ipv4", "ipv6"].into_iter().enumerate() {
                 let Some(own) = interface.get(family) else { continue };
                 let on = |key: &str| own.get(key).is_some_and(Value::is_truthy);
@@ -56,6 +59,14 @@ impl<'d> Survey<'d> {
     pub(crate) fn names(&self) -> impl Iterator<Item = &'d str> {
         self.interfaces.union(&self.attached).copied()
     }
+}
+
+/// Fields of an interface with the name of another that it is on top of.
+pub(super) const STACKED: [&str; 6] = ["vlan", "vxlan", "mac-vlan", "mac-vtap", "ipvlan", "infiniband"];
+
+/// What an interface is on top of.
+pub(super) fn base(interface: &Value) -> Option<&str> {
+    STACKED.iter().find_map(|kind| interface.get(kind)?.get("base-iface")?.as_text())
 }
 
 /// The ports of a bond, bridge or VRF.
