@@ -185,6 +185,10 @@ fn an_agent_config_becomes_nodes() {
       installDevice: /dev/sda  # guessed: no rootDeviceHints.deviceName
       mac: "52:54:00:aa:00:11"
     - {name: worker-1, role: worker, ip: 192.168.111.111}  # guessed: address 111 of 192.168.111.0/24
+
+    # If you boot these machines yourself, and `realize` is not to make virtual machines on libvirt, remove `network.dhcp`, give
+    # every node `mac` (or `interfaces`) and `installDevice`, the bootstrap machine too, and say so:
+    # machines: external
     "#);
     assert!(!read("install-config.yaml").contains("cluster0"), "the installer's own namespace came along");
     assert_eq!(mode(&ws.dir.join("ours/install-config.yaml")), 0o600);
@@ -320,11 +324,8 @@ fn a_cluster_instance_becomes_a_cluster_directory() {
     16    networking.machineNetwork.0.cidr  fd00:1::/64  the addresses of nodes and VIPs
 
     guessed; edit these lines of cluster.yaml next:
-    LINE  FIELD               VALUE         WHAT BELONGS THERE
-    6     release             demo:4.18     the release to install; `init --release` writes it (guessed: nothing named a release, and this one needs no network)
-    22    network.dhcp.start  'fd00:1::c8'  a range that nothing else uses (guessed: address 200 of fd00:1::/64)
-    23    network.dhcp.end    'fd00:1::fe'  a range that nothing else uses (guessed: address 254 of fd00:1::/64)
-    27    nodes.bootstrap.ip  'fd00:1::64'  the machine's static address; its name and size too (guessed: address 100 of fd00:1::/64)
+    LINE  FIELD    VALUE      WHAT BELONGS THERE
+    6     release  demo:4.18  the release to install; `init --release` writes it (guessed: nothing named a release, and this one needs no network)
 
     not taken over:
     WHERE         FIELD                        WHY
@@ -389,6 +390,63 @@ fn a_cluster_instance_becomes_a_cluster_directory() {
       hint: a number from 16 to 29
     [exit 1]
     ");
+}
+
+/// A single machine that is described has no other beside it: it bootstraps itself, where the rendezvous address is.
+#[test]
+fn a_single_machine_needs_no_bootstrap_machine() {
+    let written = |agent: &str| {
+        let ws = Workspace::empty();
+        ws.write(
+            "install-config.yaml",
+            &INSTALL.replace("  namespace: cluster0\n", "").replace("replicas: 2", "replicas: 0"),
+        );
+        ws.write("agent-config.yaml", agent);
+        let output = ws.output(&["init", "ours", "--from", "."]);
+        assert!(output.status.success(), "{}", ws.text(&output));
+        let said = ws.text(&output);
+        assert!(!said.contains("not taken over") && said.contains("nodes.master-0.ip"), "{said}");
+        let output = ws.output(&["-C", "ours", "-q", "build"]);
+        assert!(output.status.success(), "{}", ws.text(&output));
+        let text = fs::read_to_string(ws.dir.join("ours/cluster.yaml")).unwrap();
+        text.lines().skip_while(|line| !line.starts_with("# No `vips`")).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(written("rendezvousIP: 192.168.111.20\n"), @r"
+    # No `vips`: api, api-int and *.apps of the cluster domain lead to the node itself.
+
+    # What the nodes' interfaces need.
+    network:
+      gateway: 192.168.111.1  # guessed: address 1 of 192.168.111.0/24
+      dns: 192.168.111.1  # guessed: address 1 of 192.168.111.0/24
+      # For the live ISO only: the nodes' addresses are static.
+      dhcp:
+        start: 192.168.111.200  # guessed: address 200 of 192.168.111.0/24
+        end: 192.168.111.254  # guessed: address 254 of 192.168.111.0/24
+
+    # Every machine; by default 4 vcpus, memory: 16GiB (workers 8GiB), disk: 100GB, mac: from cluster.seed.
+    nodes:
+    - {name: master-0, role: master, ip: 192.168.111.20}
+    ");
+    let described = "rendezvousIP: 192.168.111.20\nhosts:\n- hostname: master-0\n  rootDeviceHints: {deviceName: /dev/sda}\n  interfaces: [{name: eno1, macAddress: '52:54:00:aa:00:01'}]\n";
+    insta::assert_snapshot!(written(described), @r#"
+    # No `vips`: api, api-int and *.apps of the cluster domain lead to the node itself.
+
+    # What the nodes' interfaces need.
+    network:
+      gateway: 192.168.111.1  # guessed: address 1 of 192.168.111.0/24
+      dns: 192.168.111.1  # guessed: address 1 of 192.168.111.0/24
+
+    # A machine of your own: you boot it. Without this line, `realize` makes a virtual machine on libvirt.
+    machines: external
+
+    # Every machine.
+    nodes:
+    - name: master-0
+      role: master  # guessed: the file names no role
+      ip: 192.168.111.20
+      installDevice: /dev/sda
+      mac: "52:54:00:aa:00:01"
+    "#);
 }
 
 /// The VIPs of platform `baremetal` stand in install-config: cluster.yaml has none, and nothing else gets their addresses.

@@ -107,7 +107,8 @@ fn from_cluster_instance(source: Source<'_>, release: Option<&str>) -> Result<Or
 fn origin(install_config: Option<String>, cluster: Generated, hosts: Hosts) -> Origin {
     let others = hosts::chrony_manifests(&hosts.ntp);
     let mut left_out = hosts.left_out;
-    if let Some(at) = hosts.rendezvous {
+    let is_taken = |at: &Place| cluster.taken.iter().any(|taken| taken.place == *at);
+    if let Some(at) = hosts.rendezvous.filter(|at| !is_taken(&at.place)) {
         let reason =
             "no master doubles as the bootstrap node: a separate machine runs the first control plane"
                 .to_owned();

@@ -114,7 +114,7 @@ pub(crate) fn cluster_yaml_for(install_config: Source<'_>, known: Known<'_>) -> 
     let domain = ["metadata.name", "baseDomain"].map(|field| files.install.text(field).unwrap_or_default());
     let nothing = Hosts::default();
     let mut nodes = NodePlan::new(known.hosts.unwrap_or(&nothing), &networks, masters, workers);
-    nodes.in_place = files.install.wrote(IN_PLACE);
+    nodes.in_place |= files.install.wrote(IN_PLACE);
     let outside = nodes.outside(&networks);
     if !outside.is_empty() {
         return Err(Problems(outside));
@@ -225,7 +225,12 @@ impl Writer {
         }
         self.vips(nodes);
         self.network(nodes);
-        self.line("\n# Every machine; by default 4 vcpus, memory: 16GiB (workers 8GiB), disk: 100GB, mac: from cluster.seed.");
+        if nodes.is_external() {
+            self.line("\n# A machine of your own: you boot it. Without this line, `realize` makes a virtual machine on libvirt.");
+            self.line("machines: external\n\n# Every machine.");
+        } else {
+            self.line("\n# Every machine; by default 4 vcpus, memory: 16GiB (workers 8GiB), disk: 100GB, mac: from cluster.seed.");
+        }
         self.line("nodes:");
         if !nodes.in_place {
             self.node(nodes.bootstrap, "bootstrap", self.plan.bootstrap);
@@ -235,10 +240,18 @@ impl Writer {
         {
             for (slot, n) in slots.iter().zip(first..) {
                 match slot.host {
-                    None => self.node(&slot.name, role, n),
+                    None if slot.ips.is_empty() => self.node(&slot.name, role, n),
+                    None => {
+                        let ips = one_or_more(&slot.ips);
+                        self.line(&format!("- {{name: {}, role: {role}, ip: {ips}}}", slot.name));
+                    }
                     Some(host) => self.host(slot, host, role, n),
                 }
             }
+        }
+        if nodes.is_described() && !nodes.is_external() {
+            self.line("\n# If you boot these machines yourself, and `realize` is not to make virtual machines on libvirt, remove `network.dhcp`, give");
+            self.line("# every node `mac` (or `interfaces`) and `installDevice`, the bootstrap machine too, and say so:\n# machines: external");
         }
     }
 
@@ -281,7 +294,9 @@ impl Writer {
         let edit = "the default gateway of the machine network";
         self.known_or_guess("network.gateway", &nodes.gateways, gateway, edit);
         self.known_or_guess("network.dns", &nodes.dns, gateway, "the DNS servers of the nodes");
-        self.dhcp();
+        if !nodes.is_external() {
+            self.dhcp();
+        }
     }
 
     /// A range of the usual plan, unless something in it is known to have its address already.

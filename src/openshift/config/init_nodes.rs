@@ -47,7 +47,8 @@ impl<'a> NodePlan<'a> {
         let mut plan = Self {
             hosts,
             bootstrap,
-            in_place: false,
+            // Those who describe their only machine have no other: their installers need none either.
+            in_place: !hosts.file.is_empty() && (masters, workers) == (1, 0),
             masters: slots("master", &master_hosts, masters, networks, &mut names),
             workers: slots("worker", &worker_hosts, workers, networks, &mut names),
             gateways: Vec::new(),
@@ -76,7 +77,7 @@ impl<'a> NodePlan<'a> {
         }
         let is_open = |slot: &&mut Slot<'_>| {
             let is_static = |host: &Host| host.network.as_ref().is_some_and(|own| !own.addresses.is_empty());
-            slot.ips.is_empty() && slot.host.is_some_and(|host| !is_static(host))
+            slot.ips.is_empty() && !slot.host.is_some_and(is_static)
         };
         if let Some(slot) = self.masters.iter_mut().find(is_open) {
             slot.ips = vec![ip];
@@ -95,6 +96,17 @@ impl<'a> NodePlan<'a> {
             Problem::new(own.place.clone(), message).hint(hint)
         };
         own.map(problem).collect()
+    }
+
+    /// Whether a file describes machines, and not only the cluster.
+    pub(super) fn is_described(&self) -> bool {
+        !self.hosts.hosts.is_empty()
+    }
+
+    /// Whether all that real machines must say is said: these are no virtual machines to be made.
+    pub(super) fn is_external(&self) -> bool {
+        let is_whole = |host: &Host| !host.ports.is_empty() && host.install_device.is_some();
+        self.in_place && self.masters.iter().all(|slot| slot.host.is_some_and(is_whole))
     }
 
     /// All addresses that are known.
@@ -129,6 +141,13 @@ impl<'a> NodePlan<'a> {
                 value: at.value.to_string(),
                 became: became.to_owned(),
             });
+        }
+        let rendezvous = self.hosts.rendezvous.iter().filter(|_| self.in_place);
+        for (at, slot) in rendezvous.flat_map(|at| self.masters.iter().map(move |slot| (at, slot))) {
+            if slot.ips.contains(&at.value) {
+                let became = format!("nodes.{}.ip", slot.name);
+                taken.push(Taken { place: at.place.clone(), value: at.value.to_string(), became });
+            }
         }
         for slot in self.masters.iter().chain(&self.workers) {
             let Some(host) = slot.host else { continue };

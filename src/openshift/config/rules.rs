@@ -9,7 +9,7 @@ use super::inputs::{IN_PLACE, INSTALLATION_DISK, Inputs};
 use super::node_network;
 use super::platform;
 use super::release::Release;
-use super::words::{Architecture, Role};
+use super::words::{Architecture, Machines, Role};
 use crate::base::hint::Problems;
 
 pub(super) fn run(inputs: &Inputs<'_>, problems: &mut Problems) {
@@ -135,7 +135,10 @@ fn macs(inputs: &Inputs<'_>, problems: &mut Problems) {
         for (mac, field) in own.into_iter().chain(ports) {
             if let Some(other) = first.get(mac) {
                 let message = format!("`{mac}` is also the MAC of `{other}`");
-                let hint = "give every node its own, or leave it out: it then follows from the seed";
+                let hint = match inputs.cluster.get("machines") {
+                    Some(&Machines::External) => "give every node the address of its own port",
+                    _ => "give every node its own, or leave it out: it then follows from the seed",
+                };
                 inputs.cluster.report(problems, &field, message, hint);
             } else {
                 first.insert(mac, &node.field);
