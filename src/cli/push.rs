@@ -25,6 +25,7 @@ use crate::openshift::workspace::{self, Env, Missing, Workspace};
   tinderbox key generate                       once for every builder
   tinderbox push                               everything of `cluster` that is not secret
   tinderbox push mco --to oci://registry.example.com:5000/team/tinderbox
+  tinderbox push --to grpcs://farm.example.com/instance
 
 Secret outputs stay here, unless `recipients` of the cache names who can decrypt them. What came from a cache stays too: \
 whoever built it signed it. What the cache has already is not sent again, but every blob is asked for, so a push repairs what \
@@ -42,7 +43,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn parse_url(text: &str) -> std::result::Result<CacheUrl, String> {
-    text.parse().map_err(|()| "write it as oci://registry.example.com:5000/team/tinderbox".to_owned())
+    text.parse().map_err(|()| {
+        "write it as oci://registry.example.com:5000/team/tinderbox or grpcs://farm.example.com/instance"
+            .to_owned()
+    })
 }
 
 impl Documented for Args {

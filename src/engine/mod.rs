@@ -11,10 +11,11 @@
 //! | `store` | objects, realisations, sessions, roots, gc, verify, scan |
 //! | `builders` | the builder interface, and the generic builders |
 //! | `registry` | images from registries and OCI layouts, as verified bytes |
+//! | `reapi` | the Remote Execution API: blobs and action results of farms |
 //! | `download` | large files into the store: resumed, verified, unpacked |
 //! | `archive_limits` | how far archives from outside are read |
 //! | `sandbox` | runs one program on given inputs, without network |
-//! | `cache` | outputs that others built: signed, on registries |
+//! | `cache` | outputs that others built: signed, on registries and farms |
 //! | `exec` | the scheduler: takes outputs from the store, else builds them |
 
 pub(crate) mod archive_limits;
@@ -24,6 +25,7 @@ pub(crate) mod download;
 pub(crate) mod drv;
 pub(crate) mod exec;
 pub(crate) mod fields;
+pub(crate) mod reapi;
 pub(crate) mod recipe;
 pub(crate) mod registry;
 pub(crate) mod sandbox;

@@ -94,6 +94,41 @@ pub(super) struct LargeFile {
     pub(super) blob: Descriptor,
 }
 
+/// All blobs that a document names, through the documents that it carries.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    pub(super) blobs: Vec<Descriptor>,
+    /// Whether it is about several entries.
+    pub(super) is_index: bool,
+}
+
+impl Contents {
+    pub(super) fn of(bytes: &[u8]) -> Result<Self, &'static str> {
+        #[derive(Deserialize)]
+        struct Document {
+            config: Option<RawDescriptor>,
+            #[serde(default)]
+            layers: Vec<RawDescriptor>,
+            manifests: Option<Vec<RawDescriptor>>,
+        }
+        let Document { config, layers, manifests } =
+            serde_json::from_slice(bytes).map_err(|_| "its manifest cannot be read")?;
+        let own = config.iter().chain(&layers);
+        let mut found = Self {
+            blobs: own.map(RawDescriptor::parse).collect::<Result<_, &'static str>>()?,
+            is_index: manifests.is_some(),
+        };
+        for carried in manifests.iter().flatten().filter_map(RawDescriptor::content) {
+            // An index carries manifests, and these carry no others.
+            let Self { blobs, is_index: false } = Self::of(&carried)? else {
+                return Err("its closure index has another one in it");
+            };
+            found.blobs.extend(blobs);
+        }
+        Ok(found)
+    }
+}
+
 /// An entry's manifest, read.
 #[derive(Debug)]
 pub(super) struct Entry {

@@ -1,4 +1,4 @@
-//! Caches: outputs that somebody else built, on OCI registries. A builder signs which derivation gave which object; the
+//! Caches: outputs that somebody else built, on OCI registries and farms. A builder signs which derivation gave which object; the
 //! bytes are verified by content when they arrive. Whoever can write to a registry can therefore only make it useless.
 //!
 //! ```text
@@ -25,6 +25,8 @@
 //! | `pack` | an object as a zstd tar and large blobs, and back |
 //! | `sealed` | a secret object as encrypted blobs, and back |
 //! | `health` | when to stop asking a cache, and what to say about it, once |
+//! | `storage` | what a cache is made of: documents and blobs; a registry is one |
+//! | `reapi` | a farm is another |
 //! | `oci` | looks outputs up and takes them |
 //! | `push` | pushes outputs and closure indexes |
 //! | `attest` | what a builder says about a whole closure, for other tools |
@@ -41,8 +43,10 @@ mod oci;
 mod pack;
 mod prune;
 mod push;
+mod reapi;
 mod sealed;
 mod statement;
+mod storage;
 #[cfg(test)]
 mod tests;
 
@@ -125,23 +129,49 @@ pub struct Substituted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClosureId(pub Digest);
 
-/// A repository in a registry: `oci://registry/repository`.
+/// What a cache speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// The protocol of image registries.
+    Oci,
+    /// The Remote Execution API, without TLS: no credentials are sent.
+    Grpc,
+    Grpcs,
+}
+
+impl Scheme {
+    const ALL: [Self; 3] = [Self::Oci, Self::Grpc, Self::Grpcs];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Oci => "oci",
+            Self::Grpc => "grpc",
+            Self::Grpcs => "grpcs",
+        }
+    }
+}
+
+/// A repository in a registry, `oci://registry/repository`, or an instance of a farm, `grpcs://host:port/instance`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheUrl {
+    scheme: Scheme,
     registry: String,
+    /// Of a farm, its instance, which may be empty.
     repository: String,
 }
 
 impl CacheUrl {
     fn tag(&self, tag: String) -> ImageName {
-        let Self { registry, repository } = self.clone();
+        let Self { scheme: _, registry, repository } = self.clone();
         ImageName { registry, repository, reference: Reference::Tag(tag) }
     }
 }
 
 impl fmt::Display for CacheUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "oci://{}/{}", self.registry, self.repository)
+        let Self { scheme, registry, repository } = self;
+        let slash = if repository.is_empty() { "" } else { "/" };
+        write!(f, "{}://{registry}{slash}{repository}", scheme.name())
     }
 }
 
@@ -149,12 +179,29 @@ impl FromStr for CacheUrl {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let name: ImageName = text.strip_prefix("oci://").ok_or(())?.parse().map_err(drop)?;
-        let ImageName { registry, repository, reference } = name;
+        let (scheme, rest) = text.split_once("://").ok_or(())?;
+        let scheme = Scheme::ALL.into_iter().find(|known| known.name() == scheme).ok_or(())?;
+        if scheme != Scheme::Oci {
+            return farm(scheme, rest).ok_or(());
+        }
+        let ImageName { registry, repository, reference } = rest.parse().map_err(drop)?;
         // A tag or digest would be lost.
         let bare = reference == Reference::Tag("latest".into()) && !text.ends_with(":latest");
-        bare.then_some(Self { registry, repository }).ok_or(())
+        bare.then_some(Self { scheme, registry, repository }).ok_or(())
     }
+}
+
+/// The instance of a farm that `host[:port][/instance]` names.
+fn farm(scheme: Scheme, text: &str) -> Option<CacheUrl> {
+    let (host, instance) = text.split_once('/').unwrap_or((text, ""));
+    let is_host = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-.:[]".contains(c));
+    let is_part =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    let is_instance = text.len() == host.len() || instance.split('/').all(is_part);
+    let port = if scheme == Scheme::Grpcs { 443 } else { 80 };
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let registry = if has_port { host.to_owned() } else { format!("{host}:{port}") };
+    (is_host && is_instance).then(|| CacheUrl { scheme, registry, repository: instance.to_owned() })
 }
 
 /// A key whose signatures count.

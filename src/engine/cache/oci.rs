@@ -1,4 +1,4 @@
-//! Looks outputs up in a registry and takes them. See [`super`] for what is where.
+//! Looks outputs up in a cache and takes them. See [`super`] for what is where.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -10,6 +10,7 @@ use super::manifest::{Closure, ENVELOPE, Entry, LargeFile, Listed, SealedEntry};
 use super::pack::{self, UnpackError, unpack};
 use super::sealed::{self, Content};
 use super::statement::{Predicate, Statement};
+use super::storage::{self, Storage};
 use super::{
     CacheSettings, CacheUrl, ClosureId, Identities, PublicKey, Secrecy, Substituted, Substituter, Trusted,
     Wanted, envelope,
@@ -17,7 +18,7 @@ use super::{
 use crate::base::digest::DrvId;
 use crate::base::event::Events;
 use crate::base::hint::chain;
-use crate::engine::registry::{Access, Descriptor, ImageName, Images as _, Patience, RegistryError, Remote};
+use crate::engine::registry::{Access, Descriptor, ImageName, Patience, RegistryError};
 use crate::engine::store::{Session, Staged, StoreError};
 use crate::engine::tree::TreeWriter;
 
@@ -50,13 +51,13 @@ pub(super) fn closure_tag(url: &CacheUrl, closure: ClosureId, key: &PublicKey) -
     url.tag(format!("closure-{}-{}", closure.0, key.name()))
 }
 
-/// A registry as a source of outputs. Opened when something is missing, not before.
+/// A registry or a farm as a source of outputs. Opened when something is missing, not before.
 pub(crate) struct OciCache {
     pub(super) url: CacheUrl,
     pub(super) trust: Vec<Trusted>,
     access: Access,
     identities: Option<Identities>,
-    remote: OnceLock<Option<Remote>>,
+    remote: OnceLock<Option<Box<dyn Storage>>>,
     pub(super) health: Health,
     /// What each key's closure index says, if there is one.
     indexes: Mutex<BTreeMap<PublicKey, Closure>>,
@@ -112,20 +113,20 @@ impl OciCache {
         Self { url, trust, access, identities, remote, health, indexes }
     }
 
-    pub(super) fn remote(&self, events: &dyn Events) -> Option<&Remote> {
+    pub(super) fn remote(&self, events: &dyn Events) -> Option<&dyn Storage> {
         if self.health.is_off() {
             return None;
         }
         let open = || {
-            Remote::new(self.access.clone())
+            storage::open(&self.url, self.access.clone())
                 .map_err(|error| self.health.failed(&self.url, &error, events))
                 .ok()
         };
-        self.remote.get_or_init(open).as_ref()
+        self.remote.get_or_init(open).as_deref()
     }
 
     /// The bytes that a tag names; none if there is no such tag, or no answer.
-    fn tagged(&self, remote: &Remote, name: &ImageName, events: &dyn Events) -> Option<Vec<u8>> {
+    fn tagged(&self, remote: &dyn Storage, name: &ImageName, events: &dyn Events) -> Option<Vec<u8>> {
         match remote.tagged(name, FIRST_ANSWER) {
             Ok(bytes) => {
                 self.health.answered();
@@ -141,7 +142,7 @@ impl OciCache {
     /// The manifest of an entry; none if this key signed none.
     pub(super) fn manifest(
         &self,
-        remote: &Remote,
+        remote: &dyn Storage,
         key: &PublicKey,
         wanted: &Wanted<'_>,
         events: &dyn Events,
@@ -154,16 +155,14 @@ impl OciCache {
             // The index is of the whole closure: what it lacks is not there.
             Some(None) => None,
             Some(Some(Listed { inline: Some(bytes), .. })) => Some(Ok(bytes)),
-            Some(Some(Listed { digest, .. })) => {
-                Some(remote.manifest(&tag, &digest).map(|(_, bytes)| bytes).map_err(Flaw::from))
-            }
+            Some(Some(Listed { digest, .. })) => Some(remote.manifest(&tag, &digest).map_err(Flaw::from)),
             None => self.tagged(remote, &tag, events).map(Ok),
         }
     }
 
     pub(super) fn take(
         &self,
-        remote: &Remote,
+        remote: &dyn Storage,
         session: &Session,
         wanted: &Wanted<'_>,
         key: &PublicKey,
@@ -210,7 +209,7 @@ impl OciCache {
     /// The same for a secret output: nothing of it is looked at before its ciphertext proved to be what was signed.
     fn take_sealed(
         &self,
-        remote: &Remote,
+        remote: &dyn Storage,
         session: &Session,
         wanted: &Wanted<'_>,
         key: &PublicKey,
@@ -279,7 +278,7 @@ impl OciCache {
     /// What was signed about an entry, and how many bytes that took.
     fn statement(
         &self,
-        remote: &Remote,
+        remote: &dyn Storage,
         place: &ImageName,
         wanted: &Wanted<'_>,
         key: &PublicKey,
@@ -309,7 +308,7 @@ pub(super) fn bounded(entry: &Entry, signed: u64) -> Result<(), &'static str> {
 }
 
 /// A whole blob, verified before anybody looks at it.
-fn small(remote: &Remote, place: &ImageName, blob: &Descriptor, limit: u64) -> Result<Vec<u8>, Flaw> {
+fn small(remote: &dyn Storage, place: &ImageName, blob: &Descriptor, limit: u64) -> Result<Vec<u8>, Flaw> {
     if blob.size > limit {
         return Err("it has a blob that is too large".into());
     }
@@ -319,7 +318,12 @@ fn small(remote: &Remote, place: &ImageName, blob: &Descriptor, limit: u64) -> R
 }
 
 /// A large file, verified while it is written.
-fn large(remote: &Remote, place: &ImageName, file: &LargeFile, tree: &TreeWriter<'_>) -> Result<(), Flaw> {
+fn large(
+    remote: &dyn Storage,
+    place: &ImageName,
+    file: &LargeFile,
+    tree: &TreeWriter<'_>,
+) -> Result<(), Flaw> {
     let mut blob = remote.blob(place, &file.blob)?;
     let mut to = tree.file(&file.path, file.exec)?;
     io::copy(&mut blob, &mut to).map_err(broken)?;

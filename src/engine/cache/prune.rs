@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::attest::attestations_of;
 use super::manifest::Closure;
-use super::{CacheError, CacheSettings, Result};
+use super::{CacheError, CacheSettings, Result, Scheme};
 use crate::base::event::{Event, Events};
 use crate::engine::registry::{Access, Images as _, RegistryError, Remote, Sha256};
 
@@ -26,6 +26,13 @@ pub(crate) fn prune(
     events: &dyn Events,
 ) -> Result<Pruned> {
     let CacheSettings { url, access, .. } = settings;
+    if url.scheme != Scheme::Oci {
+        return Err(CacheError::Cache {
+            cache: url.to_string(),
+            problem: "only registries are pruned".to_owned(),
+            advice: "a farm drops what nobody has asked for in a while, by its own configuration",
+        });
+    }
     let remote = Remote::new(Access { mirrors: Vec::new(), ..access })?;
     let refused = |problem: &str| CacheError::Cache {
         cache: url.to_string(),

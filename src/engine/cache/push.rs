@@ -2,7 +2,6 @@
 //! tag exists, so a push repairs what somebody deleted. What is there already is not sent again.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +14,12 @@ use super::oci::{closure_tag, entry_tag, patience};
 use super::pack::{LARGE, pack, write_all};
 use super::sealed::{SealedPredicate, Sealer};
 use super::statement::{Predicate, Statement};
+use super::storage::{self, Open, Storage};
 use super::{CacheError, CacheSettings, CacheUrl, ClosureId, Recipients, Result, SigningKey, envelope};
 use crate::base::digest::DrvId;
 use crate::base::event::{Event, Events};
 use crate::base::fs;
-use crate::engine::registry::{Access, Descriptor, ImageName, RegistryError, Remote, Sha256, Target as _};
+use crate::engine::registry::{Access, Descriptor, ImageName, RegistryError, Sha256};
 use crate::engine::store::{Object, Output, Session, Trace};
 use crate::engine::tree::EntryKind;
 
@@ -91,7 +91,7 @@ pub(crate) struct Shared {
 /// Signs outputs and pushes them.
 pub(crate) struct Publisher<'a> {
     url: CacheUrl,
-    remote: Remote,
+    remote: Box<dyn Storage>,
     recipients: Recipients,
     key: &'a SigningKey,
     session: &'a Session,
@@ -114,7 +114,7 @@ impl<'a> Publisher<'a> {
             patience: crate::engine::registry::Patience { connect: patience().connect, ..access.patience },
             ..access
         };
-        let remote = Remote::new(access)?;
+        let remote = storage::open(&settings.url, access)?;
         let (blobs, bytes, manifests) = Default::default();
         let CacheSettings { url, recipients, .. } = settings;
         Ok(Self { url, remote, recipients, key, session, events, blobs, bytes, manifests })
@@ -328,7 +328,7 @@ impl<'a> Publisher<'a> {
 
     fn put_manifest(&self, tag: &ImageName, media_type: &str, bytes: &[u8]) -> Result<()> {
         let crate::engine::registry::Reference::Tag(name) = &tag.reference else { return Ok(()) };
-        self.remote.put_manifest(tag, &media_type.to_owned(), bytes, Some(name))?;
+        self.remote.put_manifest(tag, media_type, bytes, name)?;
         self.manifests.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -342,17 +342,12 @@ impl<'a> Publisher<'a> {
         self.send(place, blob, &|| Ok(Box::new(fs::open(path)?)))
     }
 
-    fn send<'b>(
-        &self,
-        place: &ImageName,
-        blob: &Descriptor,
-        open: &dyn Fn() -> Result<Box<dyn Read + 'b>, fs::Error>,
-    ) -> Result<bool> {
+    fn send<'b>(&self, place: &ImageName, blob: &Descriptor, open: &Open<'b>) -> Result<bool> {
         if self.remote.has_blob(place, blob)? {
             return Ok(false);
         }
         for left in (0..TRIES).rev() {
-            match self.remote.put_blob(place, blob, &mut open()?) {
+            match self.remote.put_blob(place, blob, open) {
                 Err(RegistryError::Unreachable { .. }) if left > 0 => {}
                 Err(error) => return Err(error.into()),
                 Ok(()) => break,

@@ -290,3 +290,29 @@ fn an_entry_is_no_larger_than_what_was_signed() {
     assert!(!fits(entry(1000, &[1 << 40]), u64::MAX), "whoever signed it");
     assert!(!fits(entry(1 << 30, &[]), 1000));
 }
+
+/// Instances may have slashes, or be left out; so may the usual port.
+#[test]
+fn urls_are_instances_of_farms() {
+    for (text, shown) in [
+        ("grpc://127.0.0.1:8980", "grpc://127.0.0.1:8980"),
+        ("grpcs://farm.example.com", "grpcs://farm.example.com:443"),
+        ("grpcs://[::1]/a", "grpcs://[::1]:443/a"),
+        ("grpc://farm:80/remote-execution/main", "grpc://farm:80/remote-execution/main"),
+    ] {
+        let url = text.parse::<CacheUrl>().unwrap();
+        assert_eq!(url.to_string(), shown);
+        assert_eq!(shown.parse::<CacheUrl>().unwrap(), url);
+    }
+    for bad in [
+        "grpc://",
+        "grpc:///x",
+        "grpcs://farm/",
+        "grpcs://farm//x",
+        "grpcs://me@farm/x",
+        "grpcs://farm/x?y",
+        "http://farm/x",
+    ] {
+        assert!(bad.parse::<CacheUrl>().is_err(), "{bad}");
+    }
+}

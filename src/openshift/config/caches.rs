@@ -12,7 +12,7 @@ use crate::engine::cache::{CacheUrl, Recipients, Trusted};
 
 /// The field table of the user's own configuration.
 pub(super) const FIELDS: &[Row] = &[
-    field("caches", Kind::List(CACHES), "Registries with outputs that others built and signed."),
+    field("caches", Kind::List(CACHES), "Registries and farms with outputs that others built and signed."),
     field(
         "signingKey",
         Kind::Text(&syntax::TEXT),

@@ -78,12 +78,17 @@ pub(super) const FIELDS: &[Row] = &[
     field("pki", Kind::Map(PKI), "Keys and certificates."),
     field("rhcos", Kind::Map(RHCOS), "Where the operating system's images are: your own files, or a mirror of the release's."),
     field("checks", Kind::Map(CHECKS), "Which checks of `tinderbox check` are run."),
-    field("caches", Kind::List(CACHES), "Registries with outputs that others built and signed; part of no id."),
+    field("caches", Kind::List(CACHES), "Registries and farms with outputs that others built and signed; part of no id."),
 ];
 
 /// Caches, here and in the user's own configuration.
 pub(super) const CACHES: &[Row] = &[
-    field("url", Kind::Text(&syntax::CACHE), "The repository that outputs are in.").required(),
+    field(
+        "url",
+        Kind::Text(&syntax::CACHE),
+        "The repository that outputs are in, or the instance of a farm: `grpcs://farm.example.com/instance`.",
+    )
+    .required(),
     field(
         "trust",
         Kind::List(TRUST),

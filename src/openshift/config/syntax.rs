@@ -96,12 +96,12 @@ pub(super) const REPOSITORY: Syntax =
     syntax("an image repository (without tag or digest)", "mirror.example.com:5000/ocp/release", |text| {
         text_if(is_repository(text), text)
     });
-/// A repository that caches outputs.
+/// What caches outputs: a repository, or an instance of a farm.
 pub(super) const CACHE: Syntax =
     syntax("a cache", "oci://registry.example.com:5000/team/tinderbox", |text| {
         text_if(text.parse::<CacheUrl>().is_ok(), text)
     })
-    .pattern("^oci://[^/ ]+/[a-z0-9._/-]+$");
+    .pattern("^(oci://[^/ ]+/[a-z0-9._/-]+|grpcs?://[^/ ]+(/[A-Za-z0-9._/-]+)?)$");
 /// The public half of a signing key.
 pub(super) const PUBLIC_KEY: Syntax =
     syntax("a public key", "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", |text| {

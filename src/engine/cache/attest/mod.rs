@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::manifest::{Closure, ENVELOPE, MANIFEST};
 use super::oci::{closure_tag, patience};
-use super::{CacheError, CacheSettings, CacheUrl, ClosureId, Result, SigningKey, envelope};
+use super::{CacheError, CacheSettings, CacheUrl, ClosureId, Result, Scheme, SigningKey, envelope};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::json::canonical;
 use crate::engine::registry::{Access, Descriptor, RegistryError, Remote, Sha256, Target as _};
@@ -91,6 +91,13 @@ pub(crate) struct Attested {
 /// Signs what is said of a closure, and attaches it to the index that `push` made.
 pub(crate) fn attest(settings: CacheSettings, key: &SigningKey, subject: &Subject) -> Result<Attested> {
     let CacheSettings { url, access, .. } = settings;
+    if url.scheme != Scheme::Oci {
+        return Err(CacheError::Cache {
+            cache: url.to_string(),
+            problem: "only a registry has what attestations are attached to".to_owned(),
+            advice: "push to a registry as well, and attest there: `--to oci://registry/repository`",
+        });
+    }
     let remote = Remote::new(Access { mirrors: Vec::new(), ..access })?;
     let index = find(&remote, &url, key, subject)?;
     let documents = [

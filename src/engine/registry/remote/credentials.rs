@@ -71,6 +71,20 @@ impl Credentials {
     }
 }
 
+/// What a server of another protocol gets in `authorization`, if a dockerconfigjson has something for it.
+pub(in crate::engine) fn basic(file: &Secret, host: &str, path: &str) -> Result<Option<Secret>> {
+    let credentials = Credentials::parse(file)?;
+    let found = credentials.of(host, path).or_else(|| credentials.of(host.rsplit_once(':')?.0, path));
+    let text = |secret: &Secret| secret.reveal_text().unwrap_or_default().to_owned();
+    Ok(found.map(|(_, credential)| match credential {
+        Credential::Basic { user, password } => {
+            let pair = format!("{}:{}", text(user), text(password));
+            Secret::from(format!("Basic {}", STANDARD.encode(pair)))
+        }
+        Credential::Token(token) => Secret::from(format!("Bearer {}", text(token))),
+    }))
+}
+
 impl RawEntry {
     fn read(self) -> std::result::Result<Option<Credential>, ()> {
         if let Some(token) = self.registrytoken.filter(|token| !token.is_empty()) {

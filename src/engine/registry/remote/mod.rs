@@ -1,4 +1,4 @@
-//! Registries over the network. Only this module and `api` contain asynchronous code: every [`Remote`] owns a small
+//! Registries over the network. Only this module, `reapi` and `api` contain asynchronous code: every [`Remote`] owns a small
 //! runtime, and its calls block.
 //!
 //! | question | answer |
@@ -35,6 +35,7 @@ use reqwest::Method;
 pub use access::{Access, MirrorRule, Patience, ProxySettings};
 
 use self::http::{Ask, Http};
+pub(in crate::engine) use credentials::basic;
 pub(crate) use mirrors::{is_below, mirrors_of};
 
 use self::mirrors::{Place, places};
@@ -105,7 +106,7 @@ impl Remote {
 }
 
 /// Does the work until it is done; none if the flag is set before.
-async fn until<T>(cancel: &AtomicBool, work: impl Future<Output = T>) -> Option<T> {
+pub(in crate::engine) async fn until<T>(cancel: &AtomicBool, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     loop {
         match tokio::time::timeout(GLANCE, &mut work).await {
