@@ -1,8 +1,11 @@
 //! Caches: signed outputs on a registry. What needs a real one is in `host`.
 
 mod failures;
+mod farm;
+mod farms;
 mod host;
 mod memory;
+mod suite;
 
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
-//! A real docker-registry with TLS and credentials as a cache. It has no referrers API.
+//! A real docker-registry with TLS and credentials as a cache. It has no referrers API. Real farms are in `farms`.
 
 mod attest;
 mod challenge;
+mod farms;
 mod sealed;
 
 use std::collections::{BTreeMap, BTreeSet};
