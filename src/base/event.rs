@@ -26,6 +26,8 @@ pub enum Event {
     Pushed { name: String, bytes: u64, new: bool },
     /// A build failed.
     Failed { name: String, error: String },
+    /// One of many builds failed with the error of an earlier one.
+    FailedAlike { name: String, first: String },
     /// A derivation was not built because one of its inputs failed.
     Skipped { name: String, because: String },
     /// A file is on its way into the store.

@@ -15,6 +15,9 @@ pub(super) struct Global {
     /// The cluster directory
     #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".")]
     pub(super) directory: PathBuf,
+    /// A site of the fleet in that directory, instead of a cluster
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(super) site: Option<String>,
     /// The store; default: the nearest `store/` above the cluster directory, else the user's data directory
     #[arg(long, value_name = "DIR", global = true, env = "TINDERBOX_STORE", hide_env_values = true)]
     store: Option<OsString>,

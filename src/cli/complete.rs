@@ -74,6 +74,7 @@ fn candidates(
         seed: None,
         config: None,
         network: Network::Nothing,
+        site: None,
     };
     let words = find(env, current).unwrap_or_default();
     let begin = words.into_iter().filter(|(word, _)| word.starts_with(current));

@@ -190,6 +190,27 @@ fn outputs<'a>(workspace: &'a Workspace, done: &BTreeMap<NodeIndex, Done>) -> Ve
     done.iter().map(output).collect()
 }
 
+/// The dates of a set that decide until when it can be used.
+#[derive(Debug, Default)]
+pub(super) struct Dates {
+    /// Until when it can finish a boot, and the certificate that says so.
+    pub boots_until: Option<(String, String)>,
+    /// Until when operators adopt what they are handed.
+    pub adopted_until: Option<String>,
+}
+
+/// The first dates of what was just built or found.
+pub(super) fn dates(workspace: &Workspace, store: &Store, done: &BTreeMap<NodeIndex, Done>) -> Result<Dates> {
+    let now = this_second();
+    let outputs = outputs(workspace, done);
+    let adoptions = adoptions(store, &outputs, workspace.hand_over()?, now)?;
+    let rows = rows(store, &outputs, now)?;
+    Ok(Dates {
+        boots_until: rows.first().map(|first| (rfc3339(boots_until(first)), first.name.clone())),
+        adopted_until: adoptions.first().map(|first| first.adopted_until.clone()),
+    })
+}
+
 /// What has ended in a set.
 #[derive(Debug, Default)]
 pub(super) struct Ended {

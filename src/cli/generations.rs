@@ -15,7 +15,7 @@ use crate::base::event::Event;
 use crate::base::fs;
 use crate::engine::exec::{self, BuildContext, Outcome};
 use crate::engine::store::{ObjectName, Roots, Store};
-use crate::openshift::workspace::{self, ClusterDir, Env, RESULT, Workspace};
+use crate::openshift::workspace::{self, ClusterDir, Env, Workspace};
 
 /// List the builds of `cluster` that are kept
 #[derive(Debug, clap::Args)]
@@ -53,9 +53,9 @@ struct Kept {
 
 /// The directory, its store, and its roots there.
 pub(super) fn open(env: Env<'_>) -> Result<(ClusterDir, Store, Roots)> {
-    let directory = ClusterDir::open(env.directory)?;
+    let directory = env.cluster_dir()?;
     let store = workspace::open_store(env.store, directory.path())?;
-    let roots = store.roots_of(directory.path());
+    let roots = store.roots_of(directory.home());
     Ok((directory, store, roots))
 }
 
@@ -96,7 +96,7 @@ pub(super) fn keep(
     let roots = workspace.roots(context.session.store());
     workspace.keep_downloads(context.session)?;
     let state = state(&names);
-    let link = workspace.directory.file(RESULT);
+    let link = workspace.directory.result();
     let path = cluster.map(|done| exec::path_of(context, &done.output));
     let linked =
         no_link || path.as_ref().is_none_or(|path| fs::read_link(&link).is_ok_and(|there| there == *path));

@@ -15,6 +15,7 @@
 //! | `artifact`, `node_entries` | a built derivation, and a node's entries in it |
 //! | `complete` | what shells complete |
 //! | `adoption` | until when operators adopt the handed-over authorities |
+//! | `fleet` | many clusters at once |
 //! | `about` | what a file, object or artifact is for |
 //! | `explain` | what determined a line of an artifact |
 
@@ -40,6 +41,7 @@ mod error;
 mod expiry;
 mod explain;
 mod export;
+mod fleet;
 mod generations;
 mod graph;
 mod guide;
@@ -83,7 +85,7 @@ use progress::Progress;
 
 use crate::base::cancel::Cancel;
 use crate::base::fs;
-use crate::openshift::workspace::{Env, Network, StoreChoice};
+use crate::openshift::workspace::{Env, Missing, Network, StoreChoice};
 
 /// Verbs, one line each; every one has its arguments and its `run` in a file of its own.
 macro_rules! verbs {
@@ -184,6 +186,8 @@ verbs! {
     #[command(subcommand)]
     Key(key::Verb),
     Schema(schema::Args),
+    #[command(subcommand)]
+    Fleet(fleet::Verb),
     Completions(completions::Args),
     #[command(subcommand, hide = true)]
     Dist(dist::Verb),
@@ -265,6 +269,7 @@ fn run(Args { global, verb }: Args, cancel: &Cancel) -> Result<ExitCode> {
         seed: seed.as_ref(),
         config: config.as_deref(),
         network: Network::All,
+        site: None,
     };
     // An archive is not what is printed.
     let output = global.output.as_deref();
@@ -274,7 +279,11 @@ fn run(Args { global, verb }: Args, cancel: &Cancel) -> Result<ExitCode> {
         spare_inputs(&global.directory, file)?;
         output::capture();
     }
-    let done = verb.run(env, Printer { output, json: global.json, events: &progress })?;
+    let printer = Printer { output, json: global.json, events: &progress };
+    let done = match &global.site {
+        Some(site) => run_on_site(env, site, verb, printer)?,
+        None => verb.run(env, printer)?,
+    };
     if let (Some(file), Some(bytes)) = (file, output::take_captured()) {
         fs::write_out(file, &bytes, 0o644)?;
         match global.json {
@@ -286,6 +295,26 @@ fn run(Args { global, verb }: Args, cancel: &Cancel) -> Result<ExitCode> {
         None => Ok(done),
         Some(error) => Err(fs::Error::new("write", Path::new("standard output"), error).into()),
     }
+}
+
+/// Runs a verb on one site of a fleet.
+fn run_on_site(env: Env<'_>, site: &str, verb: Verb, printer: Printer<'_>) -> Result<ExitCode> {
+    let missing = match &verb {
+        Verb::Build(_) | Verb::Export(_) => Missing::Make,
+        Verb::Fleet(_)
+        | Verb::Init(_)
+        | Verb::Lock(_)
+        | Verb::Renew(_)
+        | Verb::Seed(_)
+        | Verb::Rollback(_) => {
+            let message = "`--site` is for verbs that ask about a cluster, and for `build` and `export`";
+            let advice =
+                "`tinderbox fleet export SITE DIR` writes it as a directory, on which every verb works";
+            return Err(Error::usage(message, advice));
+        }
+        _ => Missing::Imagine,
+    };
+    fleet::Opened::open(env, missing)?.within(env, site, |env| verb.run(env, printer))
 }
 
 /// Where `-o` put the result.

@@ -58,9 +58,10 @@ impl Printer<'_> {
 
 /// A command for the user to run on the same directory.
 pub(super) fn command_line(env: Env<'_>, rest: &str) -> String {
+    let site = env.site.map(|site| format!("--site {} ", site.name)).unwrap_or_default();
     match env.directory.to_str() {
-        Some(".") | None => format!("tinderbox {rest}"),
-        Some(directory) => format!("tinderbox -C {directory} {rest}"),
+        Some(".") | None => format!("tinderbox {site}{rest}"),
+        Some(directory) => format!("tinderbox -C {directory} {site}{rest}"),
     }
 }
 

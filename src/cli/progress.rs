@@ -173,6 +173,9 @@ fn plain(event: &Event, level: Level) -> Option<String> {
             Some(format!("verify: {name} {word}: {detail}"))
         }
         Event::Failed { name, .. } => Some(format!("{} {name}", stderr_paint("failed", Colour::Red))),
+        Event::FailedAlike { name, first } if level == Level::Verbose => {
+            Some(format!("{} {name}, as {first}", stderr_paint("failed", Colour::Red)))
+        }
         Event::Waiting { name } => Some(format!("waiting for another process to build {name}")),
         Event::Cached { name, .. } if level == Level::Verbose => Some(format!("cached {name}")),
         Event::Skipped { name, because } if level == Level::Verbose => {
@@ -227,7 +230,10 @@ impl View {
                 (self.substituted, self.transferred) = (0, 0);
                 self.running.clear();
             }
-            Event::Cached { .. } => self.cached += 1,
+            Event::Cached { name, .. } => {
+                self.cached += 1;
+                self.running.retain(|(running, _)| running != name);
+            }
             Event::Started { name, .. } => self.running.push((name.clone(), Instant::now())),
             Event::Built { name, .. } => {
                 self.built += 1;
@@ -242,7 +248,7 @@ impl View {
                 self.sent += bytes;
             }
             Event::Pushed { .. } => self.there += 1,
-            Event::Failed { name, .. } => {
+            Event::Failed { name, .. } | Event::FailedAlike { name, .. } => {
                 self.failed += 1;
                 self.running.retain(|(running, _)| running != name);
             }

@@ -1,4 +1,4 @@
-//! `schema`: the JSON schemas of cluster.yaml and of everything that `--json` prints.
+//! `schema`: the JSON schemas of cluster.yaml, of fleet.yaml and of everything that `--json` prints.
 
 use std::process::ExitCode;
 
@@ -10,14 +10,15 @@ use super::error::ErrorDocument;
 use super::output::table;
 use super::{Error, Printer, Result, Verb, WrittenFile, output};
 use crate::base::hint::near;
-use crate::openshift::config;
 use crate::openshift::workspace::Env;
+use crate::openshift::{config, fleet};
 
-/// Print the JSON schema of cluster.yaml, or of what a verb prints with --json
+/// Print the JSON schema of cluster.yaml, of fleet.yaml, or of what a verb prints with --json
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   tinderbox schema > cluster.schema.json       with the YAML language server:
   # yaml-language-server: $schema=cluster.schema.json    (first line of cluster.yaml)
+  tinderbox schema fleet                       that of fleet.yaml
   tinderbox schema --list                      every document that has a schema
   tinderbox schema store gc                    what `store gc --json` prints
   tinderbox schema error                       what any verb prints with --json when it fails")]
@@ -62,6 +63,10 @@ impl Args {
             output::json(&config::schema());
             return Ok(ExitCode::SUCCESS);
         }
+        if name == FLEET {
+            output::json(&fleet::schema());
+            return Ok(ExitCode::SUCCESS);
+        }
         let found = known.iter().find(|one| one.name.replace('-', " ") == name);
         let found = found.ok_or_else(|| unknown(&self.words.join(" "), &known))?;
         output::text(&found.document.schema());
@@ -71,6 +76,8 @@ impl Args {
 
 /// The schema of cluster.yaml.
 const CLUSTER: &str = "cluster";
+/// The schema of fleet.yaml.
+const FLEET: &str = "fleet";
 
 /// Every document that this program prints, by name.
 pub(super) fn documents() -> Vec<NamedDocument> {
@@ -90,7 +97,8 @@ pub(super) fn documents() -> Vec<NamedDocument> {
 fn listed(known: &[NamedDocument]) -> Vec<Listed> {
     let cluster = Listed { name: CLUSTER.to_owned(), what: "cluster.yaml".to_owned() };
     let rest = known.iter().map(|one| Listed { name: one.name.clone(), what: one.command.clone() });
-    std::iter::once(cluster).chain(rest).collect()
+    let fleet = Listed { name: FLEET.to_owned(), what: "fleet.yaml".to_owned() };
+    [cluster, fleet].into_iter().chain(rest).collect()
 }
 
 fn unknown(name: &str, known: &[NamedDocument]) -> Error {

@@ -59,7 +59,7 @@ struct Target<'a> {
 }
 
 /// Whether a name has the pattern in it; with a `*`, whether it is like the whole pattern.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let parts: Vec<&str> = pattern.split('*').collect();
     let ([first, middle @ .., last], true) = (parts.as_slice(), parts.len() > 1) else {
         return name.contains(pattern);

@@ -44,7 +44,7 @@ impl Args {
     }
 }
 
-fn show(why: &Why) {
+pub(super) fn show(why: &Why) {
     line(match why.status {
         Status::New => format!("{} was never built here", why.target),
         Status::Changed => format!("{} changed since the last build", why.target),

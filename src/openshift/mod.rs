@@ -7,6 +7,7 @@
 //! | `knowledge` | tables about OpenShift's releases: hand-over objects, trust, node disruption, component names |
 //! | `config` | install-config.yaml and cluster.yaml: one row per field, and the tree that recipes see |
 //! | `lock` | what is pinned from outside; which certificates were renewed |
+//! | `fleet` | many clusters written down once: layers, tables, one seed and one lock; each is a cluster directory in memory |
 //! | `release`, `demo` | from `release:` to an image source; the built-in demo release |
 //! | `builders` | the OpenShift builders, and the set of all builders |
 //! | `hosts` | machines in other installers' files: agent-config.yaml, ClusterInstance |
@@ -23,6 +24,7 @@
 pub(crate) mod builders;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod fleet;
 pub(crate) mod hosts;
 pub(crate) mod ignition;
 pub(crate) mod image_policy;

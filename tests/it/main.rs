@@ -31,6 +31,7 @@
 //! | `import` | `init --from` a directory of openshift-install: each file is ours, a patch, kept, or left out with a reason |
 //! | `patches` | the user's own manifests and patches: in every result, and never without effect |
 //! | `iso` | a node's live ISO: its Ignition in the reserved area, read back by others, and not a byte elsewhere |
+//! | `fleet` | many clusters of one fleet.yaml: each the same as alone, mistakes said once, trouble of one none of another's |
 //! | `fuzz` | parsers of bytes from outside: the kept corpus, and mutations of it |
 //! | `delta` | the CRDs of two real releases, compared by field |
 //! | `drift` | a live cluster beside its closure: nothing after a fresh boot, every change found, no secret shown |
@@ -73,6 +74,7 @@ mod diff;
 mod docs;
 mod download;
 mod drift;
+mod fleet;
 mod fuzz;
 mod guide;
 mod handover;

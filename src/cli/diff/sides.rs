@@ -22,7 +22,7 @@ use crate::engine::recipe::NodeIndex;
 use crate::engine::store::{Generation, Roots, Store};
 use crate::openshift::knowledge::Knowledge;
 use crate::openshift::workspace::{
-    self, CLUSTER, ClusterDir, Env, INSTALL_CONFIG, Missing, Replacement, Workspace, WorkspaceError, seed,
+    self, CLUSTER, Env, INSTALL_CONFIG, Missing, Replacement, Workspace, WorkspaceError, seed,
 };
 
 /// The target that includes everything.
@@ -264,9 +264,9 @@ impl Asked {
 
 /// The store, and this directory's roots in it.
 fn kept(env: Env<'_>) -> Result<(Store, Roots)> {
-    let directory = ClusterDir::open(env.directory)?;
+    let directory = env.cluster_dir()?;
     let store = workspace::open_store(env.store, directory.path())?;
-    let roots = store.roots_of(directory.path());
+    let roots = store.roots_of(directory.home());
     Ok((store, roots))
 }
 

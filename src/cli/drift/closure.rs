@@ -16,7 +16,7 @@ use crate::engine::store::{Generation, Roots, Store};
 use crate::openshift::config::Role;
 use crate::openshift::ignition::{Config, Contents};
 use crate::openshift::schema;
-use crate::openshift::workspace::{self, ClusterDir, Env, Workspace};
+use crate::openshift::workspace::{self, Env, Workspace};
 use crate::realize::StateDir;
 use crate::realize::approve::NodeIdentity;
 
@@ -28,9 +28,9 @@ pub(super) struct Chosen {
 
 /// The generation that the user names, else the one that `realize` applied last, else the current one.
 pub(super) fn choose(env: Env<'_>, number: Option<u64>) -> Result<Chosen> {
-    let directory = ClusterDir::open(env.directory)?;
+    let directory = env.cluster_dir()?;
     let store = workspace::open_store(env.store, directory.path())?;
-    let roots = store.roots_of(directory.path());
+    let roots = store.roots_of(directory.home());
     let number = match number {
         Some(number) => number,
         None => match applied(env, &store, &roots)? {

@@ -150,10 +150,10 @@ pub(super) struct NodeTable {
 }
 
 pub(super) fn report(env: Env<'_>) -> Result<Report> {
-    let directory = ClusterDir::open(env.directory)?;
+    let directory = env.cluster_dir()?;
     let not_built = || Error::NotBuilt { target: "cluster".into() };
     let store = workspace::open_store_if_there(env.store, directory.path())?.ok_or_else(not_built)?;
-    let roots = store.roots_of(directory.path());
+    let roots = store.roots_of(directory.home());
     let generation = roots.generation(roots.current()?.ok_or_else(not_built)?)?;
     let mut earlier = earlier(&roots, &generation)?;
     let before = earlier.pop();

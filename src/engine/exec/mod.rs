@@ -20,6 +20,7 @@ pub(crate) use check::{Recheck, recheck};
 pub(crate) use origin::{origin_of, unchanged};
 pub(crate) use resolve::{BuildPlan, SEED, closure_id, explain, plan};
 pub use schedule::build;
+pub(crate) use schedule::build_on;
 pub(crate) use work::now;
 pub use work::path_of;
 

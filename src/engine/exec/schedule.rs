@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use rayon::ThreadPool;
+
 use super::output_source::Found;
 use super::resolve::{closure_id, derivation, outline};
 use super::work::{Task, WorkerReport, commit, work};
@@ -28,6 +30,25 @@ pub fn build(
     targets: &[NodeIndex],
     options: Options,
 ) -> Result<Outcome, ExecError> {
+    build_with(None, context, targets, options)
+}
+
+/// The same with a pool of workers that several builds share; `options.jobs` says how many there are.
+pub(crate) fn build_on(
+    workers: &ThreadPool,
+    context: BuildContext<'_>,
+    targets: &[NodeIndex],
+    options: Options,
+) -> Result<Outcome, ExecError> {
+    build_with(Some(workers), context, targets, options)
+}
+
+fn build_with(
+    workers: Option<&ThreadPool>,
+    context: BuildContext<'_>,
+    targets: &[NodeIndex],
+    options: Options,
+) -> Result<Outcome, ExecError> {
     let mut coordinator = Coordinator::new(context, targets);
     coordinator.resolve_all()?;
     coordinator.announce();
@@ -37,7 +58,7 @@ pub fn build(
             if let Some(caches) = context.caches {
                 caches.begin(closure_id(context, targets)?, context.events);
             }
-            coordinator.run(options);
+            coordinator.run(workers, options);
         }
     }
     Ok(coordinator.finish())
@@ -207,17 +228,18 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    fn run(&mut self, options: Options) {
+    fn run(&mut self, shared: Option<&ThreadPool>, options: Options) {
         let context = self.context;
         let (to_commit, finished) = mpsc::channel();
         let (report, reports) = mpsc::channel();
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.max(1)).build();
+        let own = || rayon::ThreadPoolBuilder::new().num_threads(options.jobs.max(1)).build().ok();
+        let own = if shared.is_none() { own() } else { None };
         let halt = AtomicBool::new(false);
         std::thread::scope(|threads| {
             let committed = report.clone();
             threads.spawn(move || commit(context, &finished, &committed));
-            match &pool {
-                Ok(pool) => pool.in_place_scope(|scope| {
+            match shared.or(own.as_ref()) {
+                Some(pool) => pool.in_place_scope(|scope| {
                     let start = |task: Task<'a>| {
                         let (to_commit, report) = (to_commit.clone(), report.clone());
                         let halt = &halt;
@@ -227,7 +249,7 @@ impl<'a> Coordinator<'a> {
                     self.coordinate(options, &start, &halt, &report, &reports);
                 }),
                 // Without threads, build one derivation after the other.
-                Err(_) => {
+                None => {
                     let start =
                         |task: Task<'a>| work(context, task, options.building, &halt, &to_commit, &report);
                     self.coordinate(Options { jobs: 1, ..options }, &start, &halt, &report, &reports);

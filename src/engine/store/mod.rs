@@ -19,9 +19,13 @@ mod roots;
 mod scan;
 mod seal;
 mod session;
+mod shared_sync;
 mod verify;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use shared_sync::SharedSync;
 
 pub(crate) use downloads::{DownloadFile, DownloadLock};
 pub(crate) use gc::{GcOptions, GcPlan};
@@ -56,6 +60,8 @@ pub struct Store {
     root: PathBuf,
     /// Ends waits for locks, and verification.
     cancel: Cancel,
+    /// Of all sessions that were opened with clones of this.
+    syncs: Arc<SharedSync>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -180,7 +186,7 @@ impl Store {
             let found = format.trim().chars().take(20).collect();
             return Err(StoreError::Format { path: root.to_owned(), found });
         }
-        Ok(Self { root: fs::canonical(root)?, cancel: Cancel::default() })
+        Ok(Self { root: fs::canonical(root)?, cancel: Cancel::default(), syncs: Arc::default() })
     }
 
     /// Opens a store, creating it if necessary.
@@ -213,7 +219,7 @@ impl Store {
 
     /// A store at a path where there may be none.
     fn at(root: &Path) -> Self {
-        Self { root: root.to_owned(), cancel: Cancel::default() }
+        Self { root: root.to_owned(), cancel: Cancel::default(), syncs: Arc::default() }
     }
 
     /// The same store; what waits in it ends when the user cancels.

@@ -179,9 +179,10 @@ impl Session {
         let _ = fs::remove_all(&staged.dir); // leftovers go with the session
     }
 
-    /// Makes everything finished so far durable.
+    /// Makes everything finished so far durable. Sessions that ask at the same time share one sync.
     pub fn sync(&self) -> Result<()> {
-        Ok(fs::sync_file_system(self.dir()?)?)
+        let dir = self.dir()?;
+        Ok(self.store.syncs.run(|| fs::sync_file_system(dir))?)
     }
 
     /// Hashes a part of an object (`""`: all of it) that is about to be used, once per session: what somebody changed in

@@ -1,6 +1,8 @@
 //! The files of a cluster directory.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Result, WorkspaceError};
 use crate::base::fs;
@@ -13,6 +15,29 @@ use crate::openshift::knowledge::Knowledge;
 #[derive(Debug, Clone)]
 pub(crate) struct ClusterDir {
     path: PathBuf,
+    memory: Option<Arc<InMemory>>,
+}
+
+/// What of a cluster directory is not on the disk: a site of a fleet. Files that its configuration names are relative to the
+/// path of the directory all the same.
+#[derive(Default)]
+pub(crate) struct InMemory {
+    /// The link to the current generation. Its path names the directory's gc roots, too.
+    pub result: PathBuf,
+    /// The texts of the configuration files and the lock, by name.
+    pub files: BTreeMap<&'static str, String>,
+    /// Where the files of `recipes`, `manifests` and `patches` are, relative to the path: what a later folder has replaces what
+    /// an earlier one has.
+    pub folders: BTreeMap<&'static str, Vec<String>>,
+    /// Manifests that are in no folder, by file name.
+    pub manifests: BTreeMap<String, String>,
+}
+
+/// install-config may have the pull secret in it.
+impl std::fmt::Debug for InMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InMemory").field("result", &self.result).finish_non_exhaustive()
+    }
 }
 
 pub(crate) const INSTALL_CONFIG: &str = "install-config.yaml";
@@ -20,6 +45,8 @@ pub(crate) const CLUSTER: &str = "cluster.yaml";
 pub(crate) const LOCK: &str = "cluster.lock";
 pub(crate) const SEED: &str = "cluster.seed";
 pub(crate) const SEALED: &str = "cluster.seed.age";
+/// The file of many clusters.
+const FLEET: &str = "fleet.yaml";
 /// The link to the current generation.
 pub(crate) const RESULT: &str = "result";
 
@@ -29,10 +56,65 @@ impl ClusterDir {
         let path = fs::canonical(path)?;
         for missing in [INSTALL_CONFIG, CLUSTER] {
             if !fs::exists(&path.join(missing))? {
+                if fs::exists(&path.join(FLEET))? {
+                    return Err(WorkspaceError::IsAFleet { path });
+                }
                 return Err(WorkspaceError::NotACluster { path, missing });
             }
         }
-        Ok(Self { path })
+        Ok(Self { path, memory: None })
+    }
+
+    /// A directory whose own files are in memory. `path` is absolute.
+    pub(crate) fn in_memory(path: PathBuf, memory: InMemory) -> Self {
+        Self { path, memory: Some(Arc::new(memory)) }
+    }
+
+    /// The text of a configuration file or the lock.
+    pub(crate) fn read(&self, name: &str) -> fs::Result<String> {
+        match self.memory.as_ref().and_then(|memory| memory.files.get(name)) {
+            Some(text) => Ok(text.clone()),
+            None => fs::read_text(&self.file(name)),
+        }
+    }
+
+    /// The link to the current generation.
+    pub(crate) fn result(&self) -> PathBuf {
+        self.memory.as_ref().map_or_else(|| self.file(RESULT), |memory| memory.result.clone())
+    }
+
+    /// What names the gc roots of this directory in a store.
+    pub(crate) fn home(&self) -> &Path {
+        self.memory.as_ref().map_or(&self.path, |memory| &memory.result)
+    }
+
+    /// The folders with files of one kind: as shown to the user, and the path.
+    pub(crate) fn folders(&self, kind: &str) -> Vec<(String, PathBuf)> {
+        match &self.memory {
+            None => vec![(kind.to_owned(), self.file(kind))],
+            Some(memory) => {
+                let folders = memory.folders.get(kind).into_iter().flatten();
+                folders.map(|folder| (folder.clone(), self.path.join(folder))).collect()
+            }
+        }
+    }
+
+    /// The files of one kind, as they would be in a folder of their own: path below it, content and mode.
+    pub(crate) fn files_of(&self, kind: &str) -> Result<Vec<(String, Vec<u8>, u32)>> {
+        let mut found: BTreeMap<String, (Vec<u8>, u32)> = BTreeMap::new();
+        for (_, root) in self.folders(kind) {
+            if fs::exists(&root)? {
+                below(&root, "", &mut found)?;
+            }
+        }
+        let further = self.further_manifests().filter(|_| kind == "manifests");
+        found.extend(further.map(|(name, text)| (name.clone(), (text.clone().into_bytes(), 0o644))));
+        Ok(found.into_iter().map(|(name, (bytes, mode))| (name, bytes, mode)).collect())
+    }
+
+    /// Manifests that are in no folder: file names and texts.
+    pub(super) fn further_manifests(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.memory.iter().flat_map(|memory| &memory.manifests)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -53,14 +135,30 @@ impl ClusterDir {
     pub(super) fn recipes(&self) -> Result<(Sources, Field)> {
         let mut sources = Sources::built_in();
         let mut problems = Problems::default();
-        let root = self.path.join("recipes");
-        if is_folder(&root, "recipes", &mut problems)? {
-            let mut left = fs::WHOLE;
-            collect(&root, "", &mut left, &mut sources, &mut problems)?;
+        let mut left = fs::WHOLE;
+        for (shown, root) in self.folders("recipes") {
+            if is_folder(&root, &shown, &mut problems)? {
+                collect(&root, (&shown, ""), &mut left, &mut sources, &mut problems)?;
+            }
         }
         let user = super::user_files::add(self, &mut sources, &mut problems)?;
         Ok(problems.or((sources, user))?)
     }
+}
+
+/// Every file below a folder, but for hidden ones.
+fn below(dir: &Path, prefix: &str, found: &mut BTreeMap<String, (Vec<u8>, u32)>) -> Result<()> {
+    for (name, is_dir) in fs::list_kinds(dir)? {
+        let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
+        let (path, full) = (format!("{prefix}{name}"), dir.join(name));
+        if is_dir {
+            below(&full, &format!("{path}/"), found)?;
+        } else {
+            let mode = if fs::others_may(&full)? { 0o644 } else { 0o600 };
+            found.insert(path, (fs::read_up_to(&full, fs::WHOLE)?, mode));
+        }
+    }
+    Ok(())
 }
 
 /// Whether there is such a folder of the cluster directory. A link is none: where it leads, files were not written to be read by
@@ -90,14 +188,14 @@ pub(super) const PRIVATE: (&str, &str) = (
 /// Adds every text file below `dir`, while bytes are `left`. Ignores hidden files and editors' leftovers.
 fn collect(
     dir: &Path,
-    prefix: &str,
+    (folder, prefix): (&str, &str),
     left: &mut u64,
     sources: &mut Sources,
     problems: &mut Problems,
 ) -> Result<()> {
     for (name, is_dir) in fs::list_kinds(dir)? {
         let full = dir.join(&name);
-        let shown = format!("recipes/{prefix}{}", name.to_string_lossy().escape_debug());
+        let shown = format!("{folder}/{prefix}{}", name.to_string_lossy().escape_debug());
         let Some(name) = name.to_str().filter(|name| !name.chars().any(char::is_control)) else {
             problems.push(Problem::new(
                 Place::file(shown),
@@ -115,7 +213,7 @@ fn collect(
             continue;
         }
         if is_dir {
-            collect(&full, &format!("{path}/"), left, sources, problems)?;
+            collect(&full, (folder, &format!("{path}/")), left, sources, problems)?;
             continue;
         }
         match String::from_utf8(fs::read_up_to(&full, *left)?) {

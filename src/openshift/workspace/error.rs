@@ -41,6 +41,10 @@ pub(crate) enum WorkspaceError {
     Release(#[from] ReleaseError),
     #[error("`{}` is not a cluster directory: it has no {missing}", path.display())]
     NotACluster { path: PathBuf, missing: &'static str },
+    #[error("`{}` is a fleet, not a cluster directory", path.display())]
+    IsAFleet { path: PathBuf },
+    #[error("`{}` is not a fleet: it has no fleet.yaml", path.display())]
+    NotAFleet { path: PathBuf },
     /// Neither the user nor the environment names a store.
     #[error("there is no directory for a store: HOME is not set")]
     NoStore,
@@ -196,6 +200,12 @@ impl Hint for WorkspaceError {
             }
             Self::NotACluster { .. } => {
                 "`tinderbox init` writes one here; `tinderbox -C DIR …` works on another directory".into()
+            }
+            Self::IsAFleet { .. } => {
+                "`--site NAME` works on one of its sites, `tinderbox fleet build` builds all of them".into()
+            }
+            Self::NotAFleet { .. } => {
+                "`tinderbox fleet init` writes one here; `tinderbox -C DIR …` works on another directory".into()
             }
             Self::NoStore => "name one with `--store DIR` or TINDERBOX_STORE".into(),
             Self::NoHome => "name the file with `--key FILE`".into(),

@@ -13,8 +13,12 @@ const LIMIT: u64 = 256 << 20;
 
 /// Warns about every file with a secret that git tracks.
 pub(super) fn warn(env: Env<'_>, workspace: &Workspace) -> Result<()> {
-    let directory = workspace.directory.path();
-    let files = secret_files(env, workspace)?;
+    warn_of_tracked(env, workspace.directory.path(), secret_files(env, workspace)?);
+    Ok(())
+}
+
+/// Warns about those of the files of a directory that git tracks: each with what is in it, and what to do instead.
+pub(crate) fn warn_of_tracked(env: Env<'_>, directory: &Path, files: Vec<(String, String, String)>) {
     let mut repositories: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for (file, what, instead) in files {
         let path = directory.join(&file);
@@ -25,7 +29,6 @@ pub(super) fn warn(env: Env<'_>, workspace: &Workspace) -> Result<()> {
             env.events.emit(Event::Warning { text });
         }
     }
-    Ok(())
 }
 
 /// Files that hold a secret, what it is, and what to do about it.

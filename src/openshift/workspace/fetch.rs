@@ -89,7 +89,7 @@ pub(crate) struct PlannedDownload {
 
 /// Downloads pinned images, and notes in the lock that machines use them.
 pub(crate) fn fetch(env: Env<'_>, images: &[BootImage]) -> Result<Vec<FetchedImage>> {
-    let directory = ClusterDir::open(env.directory)?;
+    let directory = env.cluster_dir()?;
     let cluster = super::read_cluster(&directory)?;
     let mut lock = lock::parsed(&directory)?.unwrap_or_else(|| Lock::new(super::this_second()));
     let before = lock.clone();
@@ -100,7 +100,7 @@ pub(crate) fn fetch(env: Env<'_>, images: &[BootImage]) -> Result<Vec<FetchedIma
     }
     // First: gc keeps what is begun.
     let session = Session::open(&store, None)?;
-    store.roots_of(directory.path()).keep_downloads(&session, &wanted_downloads(&lock.rhcos))?;
+    store.roots_of(directory.home()).keep_downloads(&session, &wanted_downloads(&lock.rhcos))?;
     let remote = remote(env, &cluster)?;
     let downloader = Downloader { store: &store, remote: &remote, events: env.events, cancel: env.cancel };
     let mut fetched = Vec::new();
@@ -119,7 +119,7 @@ pub(crate) fn fetch(env: Env<'_>, images: &[BootImage]) -> Result<Vec<FetchedIma
         let (path, sha256) = (done.path, done.sha256.hex());
         fetched.push(FetchedImage { image: *image, path, sha256, bytes: done.bytes, cached: done.cached });
     }
-    store.roots_of(directory.path()).keep_downloads(&session, &wanted_downloads(&lock.rhcos))?;
+    store.roots_of(directory.home()).keep_downloads(&session, &wanted_downloads(&lock.rhcos))?;
     if lock != before {
         fs::replace(&directory.file(LOCK), lock.encode().as_bytes(), 0o644)?;
     }

@@ -16,6 +16,12 @@ use crate::openshift::lock::{Artifact, Lock, LockedRelease, Signatures};
 /// The existing lock, if any. Where something is to be built, it must pin the release that cluster.yaml names.
 pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<Option<Lock>> {
     let Some(lock) = parsed(directory)? else { return Ok(None) };
+    check(&lock, directory, cluster, missing)?;
+    Ok(Some(lock))
+}
+
+/// Whether a lock pins what cluster.yaml asks for, where something is to be built.
+pub(super) fn check(lock: &Lock, directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<()> {
     let asked = cluster.release.to_string();
     match &lock.release {
         _ if missing != Missing::Make => {}
@@ -35,14 +41,14 @@ pub(super) fn existing(directory: &ClusterDir, cluster: &Cluster, missing: Missi
         },
     }
     if missing == Missing::Make {
-        node_os(cluster, &lock)?;
+        node_os(cluster, lock)?;
         if let Some(release) = &lock.release
             && !signatures::used_own_keys(directory, cluster, release, lock.signatures.as_ref())?
         {
             return Err(WorkspaceError::NotVerified);
         }
     }
-    Ok(Some(lock))
+    Ok(())
 }
 
 /// Why a build would refuse the lock as it is, though it can be read: cluster.yaml asks for something else.
@@ -112,14 +118,14 @@ pub(super) fn make(
 
 /// The lock as it stands in the directory.
 pub(crate) fn parsed(directory: &ClusterDir) -> Result<Option<Lock>> {
-    match fs::optional(fs::read_text(&directory.file(LOCK)))? {
+    match fs::optional(directory.read(LOCK))? {
         Some(text) => Ok(Some(Lock::parse(LOCK, &text)?)),
         None => Ok(None),
     }
 }
 
 /// A lock for a directory without one.
-fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
+pub(crate) fn first(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster) -> Result<Lock> {
     let release = pin_release(env, directory, cluster, cluster.release.clone())?;
     let signatures = signatures::look(env, directory, cluster, &release)?;
     for text in signatures.as_ref().map(Signatures::doubts).unwrap_or_default() {
@@ -153,7 +159,7 @@ pub(crate) fn pin_release(
 
 /// The pinned release, or the current release of a reference.
 pub(crate) fn release_named(env: Env<'_>, reference: Option<&str>) -> Result<LockedRelease> {
-    let directory = ClusterDir::open(env.directory)?;
+    let directory = env.cluster_dir()?;
     let cluster = read_cluster(&directory)?;
     let pinned = parsed(&directory)?.and_then(|lock| lock.release);
     match (reference, pinned) {

@@ -68,15 +68,18 @@ use crate::openshift::lock::{Lock, LockedRelease, Rhcos};
 
 pub(crate) use boot_images::pin as pin_boot_images;
 pub(crate) use caches::{Network, settings as cache_settings, signing_key, signing_key_path};
-pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, LOCK, RESULT, SEALED, SEED};
+pub(crate) use directory::{CLUSTER, ClusterDir, INSTALL_CONFIG, InMemory, LOCK, RESULT, SEALED, SEED};
 pub(crate) use error::{Result, WorkspaceError};
+pub(crate) use exposed::warn_of_tracked;
 pub(crate) use fetch::{BootImage, FetchedImage, PlannedDownload, fetch as fetch_boot_images};
-pub(crate) use lock::{lock_is_behind, parsed as parse_lock, pin_release, release_named, write_release};
+pub(crate) use lock::{
+    first as first_lock, lock_is_behind, parsed as parse_lock, pin_release, release_named, write_release,
+};
 pub(crate) use preview::{PREVIEW, Replacement};
 pub(crate) use release::{ReleaseSource, access, parse_release, read_release_image};
 pub(crate) use seed::GivenSeed;
 pub(crate) use signatures::{look as look_at_signatures, used_own_keys};
-pub(crate) use store::{StoreChoice, open_damaged_store, open_store, open_store_if_there};
+pub(crate) use store::{StoreChoice, open_damaged_store, open_or_create, open_store, open_store_if_there};
 
 /// The input of every verb.
 #[derive(Clone, Copy)]
@@ -99,6 +102,36 @@ pub(crate) struct Env<'a> {
     /// The user's configuration directory of tinderbox, which may not exist.
     pub config: Option<&'a Path>,
     pub network: Network,
+    /// A site of a fleet, which counts instead of the directory.
+    pub site: Option<&'a SiteDir>,
+}
+
+/// A site of a fleet: a cluster directory in memory, with what the fleet pins for it.
+#[derive(Debug)]
+pub(crate) struct SiteDir {
+    pub name: String,
+    pub directory: ClusterDir,
+    /// What its files say.
+    pub cluster: Cluster,
+    pub lock: Lock,
+    pub seed: Seed,
+}
+
+impl Env<'_> {
+    /// The cluster directory.
+    pub(crate) fn cluster_dir(self) -> Result<ClusterDir> {
+        match self.site {
+            Some(site) => Ok(site.directory.clone()),
+            None => ClusterDir::open(self.directory),
+        }
+    }
+
+    fn cluster(self, directory: &ClusterDir) -> Result<Cluster> {
+        match self.site {
+            Some(site) => Ok(site.cluster.clone()),
+            None => read_cluster(directory),
+        }
+    }
 }
 
 /// Short names that recipes may compare in `when`. For a release, the pinned values, not the configured ones; of the
@@ -154,12 +187,13 @@ impl std::fmt::Debug for Workspace {
 impl Workspace {
     /// Reads everything. Never changes the user's files.
     pub(crate) fn load(env: Env<'_>, missing: Missing) -> Result<Self> {
-        let directory = ClusterDir::open(env.directory)?;
-        let cluster = read_cluster(&directory)?;
+        let directory = env.cluster_dir()?;
+        let cluster = env.cluster(&directory)?;
         check_names(env, &cluster)?;
         let (lock, seed) = pins(env, &directory, &cluster, missing)?;
         let workspace = Self::assemble(env, directory, cluster, &lock, seed)?;
-        if missing == Missing::Make {
+        // What a fleet exposes is said once, for all of its sites.
+        if missing == Missing::Make && env.site.is_none() {
             exposed::warn(env, &workspace)?;
         }
         Ok(workspace)
@@ -182,8 +216,8 @@ impl Workspace {
 
     /// Reads everything as if the lock were changed like this. Does not write to the directory.
     pub(crate) fn load_changed(env: Env<'_>, change: impl FnOnce(&mut Lock)) -> Result<Self> {
-        let directory = ClusterDir::open(env.directory)?;
-        let cluster = read_cluster(&directory)?;
+        let directory = env.cluster_dir()?;
+        let cluster = env.cluster(&directory)?;
         let (mut lock, seed) = pins(env, &directory, &cluster, Missing::Imagine)?;
         change(&mut lock);
         Self::assemble(env, directory, cluster, &lock, seed)
@@ -290,11 +324,15 @@ impl Workspace {
 
     /// Opens the store for a session.
     pub(crate) fn session(&self, env: Env<'_>) -> Result<Session> {
-        let store = store::open_or_create(env.store, self.directory.path())?;
-        match Session::open(&store, Some(self.id_key())) {
+        self.session_in(&store::open_or_create(env.store, self.directory.path())?)
+    }
+
+    /// Opens this store for a session.
+    pub(crate) fn session_in(&self, store: &Store) -> Result<Session> {
+        match Session::open(store, Some(self.id_key())) {
             // The content of the store can still be used.
             Err(StoreError::Fs(error)) if error.is_read_only() => {
-                Ok(Session::reading(&store, Some(self.id_key())))
+                Ok(Session::reading(store, Some(self.id_key())))
             }
             session => Ok(session?),
         }
@@ -341,7 +379,7 @@ impl Workspace {
     }
 
     pub(crate) fn roots(&self, store: &Store) -> Roots {
-        store.roots_of(self.directory.path())
+        store.roots_of(self.directory.home())
     }
 }
 
@@ -388,8 +426,7 @@ fn check_names(env: Env<'_>, cluster: &Cluster) -> Result<()> {
 
 /// Parses both configuration files.
 pub(crate) fn read_cluster(directory: &ClusterDir) -> Result<Cluster> {
-    let install_config = fs::read_text(&directory.file(INSTALL_CONFIG))?;
-    let cluster = fs::read_text(&directory.file(CLUSTER))?;
+    let (install_config, cluster) = (directory.read(INSTALL_CONFIG)?, directory.read(CLUSTER)?);
     let read = |file: &str| fs::read_text(&directory.file(file)).map_err(|error| error.source.to_string());
     Ok(config::load(
         Source { name: INSTALL_CONFIG, text: &install_config },
@@ -412,6 +449,10 @@ fn images(
 
 /// Lock and seed. The seed is written first: a lock without one is taken for a lost seed.
 fn pins(env: Env<'_>, directory: &ClusterDir, cluster: &Cluster, missing: Missing) -> Result<(Lock, Seed)> {
+    if let Some(SiteDir { lock, seed, .. }) = env.site {
+        lock::check(lock, directory, cluster, missing)?;
+        return Ok((lock.clone(), seed.clone()));
+    }
     let lock = lock::existing(directory, cluster, missing)?;
     let found = if missing == Missing::Unneeded {
         Some(seed::imagined())

@@ -37,7 +37,8 @@ pub(crate) fn open_store_if_there(choice: &StoreChoice, directory: &Path) -> Res
     }
 }
 
-pub(super) fn open_or_create(choice: &StoreChoice, directory: &Path) -> Result<Store> {
+/// The selected store, created if necessary.
+pub(crate) fn open_or_create(choice: &StoreChoice, directory: &Path) -> Result<Store> {
     Ok(Store::open_or_create(&locate(choice, directory)?)?.cancelled_by(&choice.cancel))
 }
 

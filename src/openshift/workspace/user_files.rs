@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::directory::{PRIVATE, is_folder};
 use super::{ClusterDir, Result};
@@ -100,12 +101,24 @@ type Files = BTreeMap<String, (String, String)>;
 /// The YAML and JSON files of a folder. Ignores hidden files, editors' leftovers and notes; reports what looks like a
 /// mistake.
 fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result<Files> {
-    let (root, mut files) = (directory.file(folder), Files::new());
-    let mut left = fs::WHOLE;
-    if !is_folder(&root, folder, problems)? {
-        return Ok(files);
+    let (mut files, mut left) = (Files::new(), fs::WHOLE);
+    for (shown, root) in directory.folders(folder) {
+        if is_folder(&root, &shown, problems)? {
+            read_folder((&shown, &root), &mut left, &mut files, problems)?;
+        }
     }
-    for (name, is_dir) in fs::list_kinds(&root)? {
+    let further = directory.further_manifests().filter(|_| folder == "manifests");
+    files.extend(further.map(|(name, text)| (name.clone(), (format!("{folder}/{name}"), text.clone()))));
+    Ok(files)
+}
+
+fn read_folder(
+    (folder, root): (&str, &Path),
+    left: &mut u64,
+    files: &mut Files,
+    problems: &mut Problems,
+) -> Result<()> {
+    for (name, is_dir) in fs::list_kinds(root)? {
         let lossy = name.to_string_lossy();
         let shown = format!("{folder}/{}", lossy.escape_debug());
         if lossy.starts_with('.') || [".md", ".txt", "~"].iter().any(|ending| lossy.ends_with(ending)) {
@@ -128,16 +141,16 @@ fn read(directory: &ClusterDir, folder: &str, problems: &mut Problems) -> Result
                 );
             }
             Some(_) if fs::is_link_to_private(&root.join(&name))? => wrong(PRIVATE.0, PRIVATE.1),
-            Some(name) => match String::from_utf8(fs::read_up_to(&root.join(name), left)?) {
+            Some(name) => match String::from_utf8(fs::read_up_to(&root.join(name), *left)?) {
                 Ok(text) => {
-                    left -= text.len() as u64;
+                    *left -= text.len() as u64;
                     files.insert(name.to_owned(), (shown, text));
                 }
                 Err(_) => wrong("the file is not UTF-8 text", ""),
             },
         }
     }
-    Ok(files)
+    Ok(())
 }
 
 /// A chain of recipes, one per patch file, between `assembled` and the recipes of stage 59.

@@ -29,6 +29,7 @@ how_tos! {
     disconnected,
     external_machines,
     first_cluster,
+    many_sites,
     migrate_from_openshift_install,
     preview_an_upgrade,
     recover_a_lost_directory,

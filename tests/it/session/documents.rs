@@ -11,12 +11,13 @@ use crate::harness::install_dir::InstallDir;
 use crate::harness::{Workspace, names, set_mode};
 
 /// Documents that need more than the demo: tests of realize (tests/it/host/realize), of renders (tests/it/parity) and of
-/// drift (tests/it/drift.rs), and of caches (tests/it/cache/host.rs) judge them.
-const ELSEWHERE: [&str; 16] = [
+/// drift (tests/it/drift.rs), of caches (tests/it/cache/host.rs), and of streams (tests/it/fleet) judge them.
+const ELSEWHERE: [&str; 17] = [
     "cache prune",
     "diff hand-over",
     "diff static-pod",
     "drift",
+    "fleet build site",
     "pull",
     "push",
     "realize apply",
@@ -80,6 +81,13 @@ const SESSION: &[(&str, &[&str], i32)] = &[
     ("schema", &["schema", "store", "gc"], 0),
     ("schema list", &["schema", "--list"], 0),
     ("completions", &["completions", "bash"], 0),
+    ("fleet init", &["fleet", "init", "edge"], 0),
+    ("fleet build", &["-C", "edge", "fleet", "build", "infra/network"], 0),
+    ("fleet check", &["-C", "edge", "fleet", "check", "--only", "berlin"], 0),
+    ("fleet status", &["-C", "edge", "fleet", "status"], 0),
+    ("fleet why", &["-C", "edge", "fleet", "why", "infra/network"], 0),
+    ("fleet expiry", &["-C", "edge", "fleet", "expiry"], 0),
+    ("fleet export", &["-C", "edge", "fleet", "export", "oslo", "oslo"], 0),
     ("written", &["targets", "-o", "targets.json"], 0),
     ("error", &["build", "nothing"], 2),
     ("error", &["build", "--no-such-flag"], 2),
@@ -127,7 +135,7 @@ fn every_verb_prints_what_its_schema_says() {
 
     let listed: BTreeSet<String> =
         ws.json(&["schema", "--list"]).as_array().unwrap().iter().map(|one| text(&one["name"])).collect();
-    let seen = documents.iter().map(|(name, _)| name.as_str()).chain(ELSEWHERE).chain(["cluster"]);
+    let seen = documents.iter().map(|(name, _)| name.as_str()).chain(ELSEWHERE).chain(["cluster", "fleet"]);
     assert_eq!(listed, seen.map(str::to_owned).collect());
     let judged: Vec<_> = documents
         .into_iter()

@@ -112,22 +112,27 @@ pub(crate) fn is_there(env: Env<'_>, directory: &Path) -> Result<bool> {
     })
 }
 
-/// Reads the plain form. Rejects a file that others can read.
+/// Reads the plain form.
 pub(crate) fn read_plain(directory: &Path) -> Result<Seed> {
-    let path = directory.join(SEED);
-    let found = fs::metadata(&path)?;
-    let wrong = |problem, advice: String| Err(WorkspaceError::Seed { path: path.clone(), problem, advice });
+    read_file(&directory.join(SEED))
+}
+
+/// Reads a file with a plain seed. Rejects one that others can read.
+pub(crate) fn read_file(path: &Path) -> Result<Seed> {
+    let found = fs::metadata(path)?;
+    let wrong =
+        |problem, advice: String| Err(WorkspaceError::Seed { path: path.to_owned(), problem, advice });
     if !found.is_file() {
         return wrong("is not a plain file", "put the file itself there".into());
     }
-    if fs::others_may(&path)? {
+    if fs::others_may(path)? {
         let advice = format!("if nobody else has read it: `chmod 600 {}`", path.display());
         return wrong("can be read by others", advice);
     }
     if found.size() != KEY_LENGTH as u64 {
         return wrong("is not 32 bytes long", RESTORE.into());
     }
-    match from_bytes(&Zeroizing::new(fs::read(&path)?)) {
+    match from_bytes(&Zeroizing::new(fs::read(path)?)) {
         Some(seed) => Ok(seed),
         None => wrong("is not 32 bytes long", RESTORE.into()),
     }
@@ -144,15 +149,19 @@ fn from_bytes(bytes: &[u8]) -> Option<Seed> {
 
 /// Creates the seed of a cluster directory that has none, and makes git ignore it.
 pub(crate) fn make(directory: &Path) -> Result<Seed> {
+    make_file(&directory.join(SEED), &IGNORED)
+}
+
+/// Creates a file with a new seed, and makes git ignore it and the like.
+pub(crate) fn make_file(path: &Path, ignored: &[&str]) -> Result<Seed> {
     let mut seed = Zeroizing::new([0; KEY_LENGTH]);
-    let path = directory.join(SEED);
     getrandom::fill(seed.as_mut()).map_err(|_| WorkspaceError::Seed {
-        path: path.clone(),
+        path: path.to_owned(),
         problem: "cannot be made: the system has no randomness",
         advice: "check that getrandom(2) works here".into(),
     })?;
-    ignore(directory)?;
-    fs::write_whole(&path, seed.as_ref(), 0o600)?;
+    ignore_files(path.parent().unwrap_or(Path::new(".")), ignored)?;
+    fs::write_whole(path, seed.as_ref(), 0o600)?;
     Ok(Seed::new(seed))
 }
 
@@ -163,11 +172,15 @@ pub(crate) fn imagined() -> Seed {
 
 /// Makes git ignore what must not be committed.
 pub(crate) fn ignore(directory: &Path) -> Result<()> {
+    ignore_files(directory, &IGNORED)
+}
+
+fn ignore_files(directory: &Path, ignored: &[&str]) -> Result<()> {
     let path = directory.join(".gitignore");
     let text = fs::optional(fs::read_text(&path))?.unwrap_or_default();
     let lines: Vec<&str> = text.lines().map(|line| line.trim().trim_start_matches('/')).collect();
     let missing: Vec<&str> =
-        IGNORED.into_iter().filter(|line| !lines.contains(&line.trim_start_matches('/'))).collect();
+        ignored.iter().copied().filter(|line| !lines.contains(&line.trim_start_matches('/'))).collect();
     if missing.is_empty() {
         return Ok(());
     }
