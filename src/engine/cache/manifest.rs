@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::base::digest::DrvId;
 use crate::engine::registry::{Descriptor, Sha256};
 
-pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+pub(super) use crate::engine::registry::media_types::{
+    OCI_IMAGE_INDEX_MEDIA_TYPE as INDEX, OCI_IMAGE_MEDIA_TYPE as MANIFEST,
+};
+
 pub(super) const OUTPUT: &str = "application/vnd.tinderbox.output.v1";
 pub(super) const SEALED: &str = "application/vnd.tinderbox.sealed.v1";
 pub(super) const CLOSURE: &str = "application/vnd.tinderbox.closure.v1";

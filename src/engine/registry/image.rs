@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use serde::Deserialize;
 
-use super::{ImageName, Images, RegistryError, Result, Sha256};
+use super::{ImageName, Images, RegistryError, Result, Sha256, media_types};
 
 /// A media type, as manifests and registries write it.
 pub(crate) type MediaType = String;
@@ -20,10 +20,10 @@ const CONFIG_LIMIT: u64 = 8 << 20;
 
 /// Media types of manifests and manifest lists, Docker's and OCI's.
 pub(super) const MANIFEST_TYPES: [&str; 4] = [
-    "application/vnd.docker.distribution.manifest.v2+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.oci.image.index.v1+json",
+    media_types::IMAGE_MANIFEST_MEDIA_TYPE,
+    media_types::IMAGE_MANIFEST_LIST_MEDIA_TYPE,
+    media_types::OCI_IMAGE_MEDIA_TYPE,
+    media_types::OCI_IMAGE_INDEX_MEDIA_TYPE,
 ];
 
 /// The media type that a manifest declares, else OCI's by its shape.

@@ -29,6 +29,7 @@ pub use image::{Descriptor, image};
 pub use layout::Layout;
 pub use name::{ImageName, Reference, Sha256};
 pub(crate) use name::{LAYOUT, NameError};
+pub(crate) use oci_client::manifest as media_types;
 pub use remote::{Access, MirrorRule, Patience, ProxySettings, Remote};
 pub(in crate::engine) use remote::{basic, until};
 pub(crate) use remote::{is_below, mirrors_of};

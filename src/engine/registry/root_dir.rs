@@ -11,12 +11,10 @@ use serde_json::Value;
 use sha2::Digest as _;
 
 use super::image::MANIFEST_TYPES;
+use super::media_types::{IMAGE_CONFIG_MEDIA_TYPE as CONFIG_TYPE, IMAGE_LAYER_MEDIA_TYPE as LAYER_TYPE};
 use super::{Descriptor, ImageName, Images, Located, MediaType, RegistryError, Result, Sha256, Verified};
 use crate::base::fs;
 use crate::base::json::canonical;
-
-const LAYER_TYPE: &str = "application/vnd.oci.image.layer.v1.tar";
-const CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
 
 /// The size of a record of an archive.
 const RECORD: u64 = 512;

@@ -11,11 +11,10 @@ use tar::{Builder, EntryType, Header};
 
 use crate::base::json::canonical;
 use crate::engine::registry::Sha256;
-
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+use crate::engine::registry::media_types::{
+    IMAGE_CONFIG_MEDIA_TYPE as CONFIG, IMAGE_LAYER_MEDIA_TYPE as LAYER, OCI_IMAGE_INDEX_MEDIA_TYPE as INDEX,
+    OCI_IMAGE_MEDIA_TYPE as MANIFEST,
+};
 
 pub(super) type Blob = Vec<u8>;
 

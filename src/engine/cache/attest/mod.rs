@@ -20,9 +20,9 @@ use super::oci::{closure_tag, patience};
 use super::{CacheError, CacheSettings, CacheUrl, ClosureId, Result, Scheme, SigningKey, envelope};
 use crate::base::digest::{DrvId, ObjectId};
 use crate::base::json::canonical;
+use crate::engine::registry::media_types::IMAGE_CONFIG_MEDIA_TYPE as CONFIG;
 use crate::engine::registry::{Access, Descriptor, RegistryError, Remote, Sha256, Target as _};
 
-const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const PREDICATE_TYPE: &str = "predicateType";
 const OURS: &str = "tinderbox.key";
 /// What cosign looks for.

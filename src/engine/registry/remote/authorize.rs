@@ -4,6 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use oci_client::RegistryOperation;
 use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
@@ -75,10 +76,10 @@ async fn exchange(
     let Some(Challenge { realm, service }) = Challenge::parse(challenge) else { return Ok(basic) };
     let mut realm =
         realm_url(&http.access, &realm).map_err(|reason| (unusable(ask, place, &reason), false))?;
-    let actions = match () {
-        () if ask.method == reqwest::Method::DELETE => "pull,push,delete",
-        () if ask.writes() => "pull,push",
-        () => "pull",
+    let actions = match ask.operation() {
+        _ if ask.method == reqwest::Method::DELETE => "pull,push,delete",
+        RegistryOperation::Push => "pull,push",
+        RegistryOperation::Pull => "pull",
     };
     realm.query_pairs_mut().append_pair("scope", &format!("repository:{}:{actions}", place.repository));
     if let Some(service) = &service {

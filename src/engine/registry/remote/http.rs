@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use oci_client::{Reference, RegistryOperation};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RANGE, RETRY_AFTER};
 use reqwest::{Method, Response, StatusCode};
 
@@ -35,9 +36,15 @@ impl<'a> Ask<'a> {
         Self { image, what, method: Method::GET, path, offset: 0, body: None, elsewhere: false }
     }
 
-    /// Whether it needs more than to read.
-    pub(super) fn writes(&self) -> bool {
-        [Method::POST, Method::PUT, Method::DELETE].contains(&self.method)
+    pub(super) fn operation(&self) -> RegistryOperation {
+        match self.method {
+            Method::POST | Method::PUT | Method::DELETE => RegistryOperation::Push,
+            _ => RegistryOperation::Pull,
+        }
+    }
+
+    fn writes(&self) -> bool {
+        matches!(self.operation(), RegistryOperation::Push)
     }
 }
 
@@ -153,11 +160,9 @@ impl Http {
     /// The URL of a registry's API.
     pub(super) fn base(&self, place: &Place) -> String {
         let plain = self.access.plain_http.contains(&place.registry);
-        let host = match place.registry.as_str() {
-            "docker.io" => "index.docker.io",
-            other => other,
-        };
-        format!("{}://{host}/v2/", if plain { "http" } else { "https" })
+        let latest =
+            Reference::with_tag(place.registry.clone(), place.repository.clone(), "latest".to_owned());
+        format!("{}://{}/v2/", if plain { "http" } else { "https" }, latest.resolve_registry())
     }
 
     /// What a place was shown last.
