@@ -96,7 +96,9 @@ impl Http {
                 ),
             });
         }
-        let hurry = ask.elsewhere && lock(&self.down).contains(&place.registry);
+        // Whoever begins an upload does so again if it fails, with its bytes.
+        let begins = ask.method == Method::POST;
+        let hurry = begins || ask.elsewhere && lock(&self.down).contains(&place.registry);
         let mut delays = self.access.patience.delays.iter().take(if hurry { 0 } else { usize::MAX });
         let mut renewed = false;
         loop {

@@ -460,3 +460,48 @@ fn sizes_that_nobody_signed_are_not_believed() {
     assert!(said.contains("infra/network") && said.contains("more bytes than were signed"), "{said}");
     assert!(names(&report["built"]).contains(&"infra/network".to_owned()), "{report}");
 }
+
+/// `kill -9` in the middle of a push or a pull: the registry has whole outputs, the store is sound, and the next one ends
+/// what was begun. Nothing of the signing key is anywhere.
+#[test]
+fn a_killed_push_or_pull_is_continued() {
+    let Some(registry) = Registry::start() else { return left_out("a cache", "docker-registry") };
+    let from = Workspace::example();
+    let key = format!("key: '{}'", generate(&from));
+    configure(&from, &registry, &[]);
+    let expected = from.build_paths(&[SMALL]);
+    let to = taker(&registry, &key);
+    build(&to, &["--no-cache", "infra/network"]); // so that there is a store
+    let mut killed = 0;
+    let mut kill = |workspace: &Workspace, verb: &str, after: u64| {
+        let mut command = workspace.command(&[verb, SMALL, "-q"]);
+        let mut child =
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        // This delay is the point of the test, not a wait.
+        std::thread::sleep(std::time::Duration::from_millis(after));
+        let _ = child.kill();
+        killed += usize::from(child.wait().unwrap().code().is_none());
+    };
+    for round in 0..8 {
+        kill(&from, "push", 60 + 40 * round);
+        kill(&to, "pull", 60 + 40 * round);
+        to.assert_sound();
+    }
+    assert!(killed > 0, "nothing was killed");
+    from.json(&["push", SMALL]);
+    let pulled = to.json(&["pull", SMALL]);
+    assert_eq!(pulled["missing"], serde_json::json!([]), "{pulled}");
+    let (_, said) = build(&to, &[SMALL]);
+    assert!(!said.contains("warning: cache"), "{said}");
+    let ids = |paths: &BTreeMap<String, PathBuf>| -> Vec<_> {
+        paths.values().map(|path| path.file_name().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&to.build_paths(&[SMALL])), ids(&expected));
+    assert_eq!(crate::harness::list(&to.part("tmp")), [].into());
+    let private = std::fs::read_to_string(super::own(&from, "signing.key")).unwrap();
+    let private = private.lines().nth(1).unwrap().as_bytes().to_vec();
+    let key_is_in = |bytes: &[u8]| bytes.windows(private.len()).any(|part| part == private);
+    assert!(contents(&registry).iter().all(|(_, bytes)| !key_is_in(bytes)));
+    assert!(tree(&from.store).values().all(|(_, bytes)| !key_is_in(bytes)));
+    tried(&format!("cache: {killed} of 16 pushes and pulls killed in the middle"));
+}
