@@ -90,9 +90,9 @@ fn keep_last() {
     assert_eq!(objects(&ws), before.difference(&planned).cloned().collect());
     assert!(!planned.is_empty());
     insta::assert_snapshot!(ws.run(&["generations"]), @"
-    GENERATION  MADE                           PATH
-    1           [TIME]  current  [STORE]/[ID]-cluster
-    3           [TIME]           [STORE]/[ID]-cluster
+    GENERATION   MADE                  PATH
+    1 (current)  [TIME]  [STORE]/[ID]-cluster
+    3            [TIME]  [STORE]/[ID]-cluster
     [exit 0]
     ");
     ws.assert_sound();
