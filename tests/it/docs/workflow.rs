@@ -1,5 +1,5 @@
-//! examples/ci: the workflow's own commands, run as a forge would; and its form. GitHub's schema is not to be had offline, so
-//! the keys, expressions and secrets are checked here, and `actionlint` judges it where there is one.
+//! examples/ci: the workflow's own commands, run as a forge would; and its form: the keys, expressions and secrets are checked
+//! here, check-jsonschema judges it by the schema of GitHub's workflows, and `actionlint` where there is one.
 
 use std::fs;
 use std::path::Path;
@@ -95,6 +95,44 @@ fn the_workflow_has_the_right_form() {
         .output();
     if let Ok(judged) = judge {
         assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stdout));
+    }
+}
+
+mod host {
+    use super::*;
+    use crate::harness::left_out;
+
+    /// The schema accepts the workflow, and refuses it after any of these mistakes.
+    #[test]
+    fn the_schema_of_workflows_judges_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let accepts = |text: &str| {
+            let file = dir.path().join("workflow.yaml");
+            fs::write(&file, text).unwrap();
+            let judge = Command::new("check-jsonschema")
+                .args(["--builtin-schema", "vendor.github-workflows"])
+                .arg(&file)
+                .output();
+            judge
+                .ok()
+                .map(|judged| (judged.status.success(), String::from_utf8_lossy(&judged.stdout).into_owned()))
+        };
+        let text = workflow().0;
+        let Some((good, said)) = accepts(&text) else {
+            return left_out("a judge of workflows", "check-jsonschema, which .ci/python-parts brings");
+        };
+        assert!(good, "{said}");
+        for (right, wrong) in [
+            ("runs-on:", "run-on:"),
+            ("\non:", "\nwhen:"),
+            ("permissions:", "permission:"),
+            ("timeout-minutes:", "timeout-minutes: [1] #"),
+            ("uses: actions/checkout", "use: actions/checkout"),
+        ] {
+            assert!(text.contains(right), "the workflow has no `{}`", right.trim());
+            let (accepted, said) = accepts(&text.replacen(right, wrong, 1)).unwrap();
+            assert!(!accepted, "{wrong}: {said}");
+        }
     }
 }
 

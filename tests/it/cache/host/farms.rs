@@ -1,4 +1,4 @@
-//! Real farms: buildbox-casd and BuildGrid, as `.ci/farm-parts` has them; and a real registry, for the same suite.
+//! Real farms: buildbox-casd and BuildGrid, as `.ci/python-parts` has them; and a real registry, for the same suite.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Drop for Server {
 impl Server {
     fn start(program: &str, command: impl Fn(&Path, &Path, u16) -> Command) -> Option<Self> {
         let Some(found) = find(program) else {
-            left_out("a farm", &format!("{program}, which .ci/farm-parts brings"));
+            left_out("a farm", &format!("{program}, which .ci/python-parts brings"));
             return None;
         };
         let dir = tempfile::tempdir().unwrap();
