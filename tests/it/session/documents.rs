@@ -12,7 +12,8 @@ use crate::harness::{Workspace, names, set_mode};
 
 /// Documents that need more than the demo: tests of realize (tests/it/host/realize), of renders (tests/it/parity) and of
 /// drift (tests/it/drift.rs), of caches (tests/it/cache/host.rs), and of streams (tests/it/fleet) judge them.
-const ELSEWHERE: [&str; 17] = [
+const ELSEWHERE: [&str; 18] = [
+    "attest",
     "cache prune",
     "diff hand-over",
     "diff static-pod",
@@ -45,6 +46,7 @@ const SESSION: &[(&str, &[&str], i32)] = &[
     ("check", &["check"], 0),
     ("check list", &["check", "--list"], 0),
     ("why", &["why", "cluster"], 0),
+    ("challenge", &["challenge", "infra/network", "--rebuild"], 0),
     ("affects", &["affects", "nodes.worker-0.ip"], 0),
     ("blame", &["blame", "ignition/master-0:/etc/hostname"], 0),
     ("blame", &["blame", "cluster:manifests/cluster-dns-02-config.yml"], 0),

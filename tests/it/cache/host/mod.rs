@@ -384,8 +384,12 @@ fn prune_keeps_the_newest_closures_and_what_they_need() {
     assert!(!build(&to, &[SMALL]).0["substituted"].is_null());
     assert_eq!(from.json(&["cache", "prune", "--keep-closures", "1"])[0]["entries"], 0);
     // What these verbs print is as their schemas say.
-    let documents =
-        [("cache prune", pruned), ("push", from.json(&["push", SMALL])), ("pull", to.json(&["pull", SMALL]))];
+    let documents = [
+        ("cache prune", pruned),
+        ("push", from.json(&["push", SMALL])),
+        ("pull", to.json(&["pull", SMALL])),
+        ("attest", from.json(&["attest", SMALL])),
+    ];
     let judged: Vec<_> = documents
         .into_iter()
         .map(|(verb, document)| {
