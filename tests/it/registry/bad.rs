@@ -260,14 +260,21 @@ fn a_registry_that_says_nothing_is_not_waited_for_for_ever() {
 #[test]
 fn a_refused_upload_says_so_and_a_wrong_one_is_broken_off() {
     let sample = Sample::new();
-    let server = Server::with(&sample, |request, _| match request.line.split(' ').next() {
+    // It refuses without reading, so it must not do that before the wrong blob is seen to be wrong.
+    let (open, gate) = std::sync::mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(gate);
+    let server = Server::with(&sample, move |request, _| match request.line.split(' ').next() {
         Some("POST") => Some(Answer::status(202).with("Location", "/v2/ocp/release/blobs/uploads/1")),
-        Some("PUT") => Some(Answer::status(403)),
+        Some("PUT") => {
+            let _ = gate.lock().unwrap().recv(); // until the other end is dropped
+            Some(Answer::status(403))
+        }
         _ => None,
     });
     let blob = descriptor("x", b"right");
     let error = server.remote().put_blob(&server.name(), &blob, &mut &b"wrong"[..]).unwrap_err();
     assert!(matches!(error, RegistryError::Mismatch { .. }), "{error}");
+    drop(open);
     let error = server.remote().put_blob(&server.name(), &blob, &mut &b"right"[..]).unwrap_err();
     assert!(
         matches!(error, RegistryError::Denied { status: 403, .. } | RegistryError::Unreachable { .. }),
