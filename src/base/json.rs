@@ -25,6 +25,24 @@ pub(crate) fn sorted(value: &Value) -> Value {
     }
 }
 
+/// JSON text without the blanks between its tokens, and otherwise as it is: what Go's `json.Compact` makes of it.
+pub(crate) fn compacted(text: &str) -> Option<String> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
+    let (mut compact, mut in_text, mut escaped) = (String::with_capacity(text.len()), false, false);
+    for char in text.chars() {
+        if in_text || !matches!(char, ' ' | '\t' | '\r' | '\n') {
+            compact.push(char);
+        }
+        match char {
+            _ if escaped => escaped = false,
+            '\\' if in_text => escaped = true,
+            '"' => in_text = !in_text,
+            _ => {}
+        }
+    }
+    Some(compact)
+}
+
 fn write(value: &Value, text: &mut String) {
     match value {
         Value::Object(map) => {
@@ -60,5 +78,12 @@ mod tests {
         let expected = r#"{"a":{},"b":[{"y":"\n","z":1}],"c":null}"#;
         assert_eq!(canonical(&value), expected);
         assert_eq!(sorted(&value).to_string(), expected);
+    }
+
+    #[test]
+    fn blanks_between_tokens_go_and_nothing_else() {
+        let text = " { \"a b\" : [ 1,\n\t\"\\\" \\u00e4 <\" ],\r\n\"a b\":{} }\n";
+        assert_eq!(compacted(text).as_deref(), Some("{\"a b\":[1,\"\\\" \\u00e4 <\"],\"a b\":{}}"));
+        assert_eq!(compacted("{\"a\": }"), None);
     }
 }

@@ -107,6 +107,7 @@ mod scan;
 mod schemas;
 mod seed;
 mod session;
+mod shared_render;
 mod store;
 mod trust;
 mod tweak;

@@ -131,6 +131,9 @@ fn fatal_cases_are_said_in_words() {
     insta::assert_snapshot!(fails(&|ws| recipe(ws, "\"Proxy.config.openshift.io/cluster\" = [\"*\"]\n", "")), @r"
     [STORE]/[ID]-mco-image
     [STORE]/[ID]-mco-inputs
+    [STORE]/[ID]-mco-shared-inputs
+    [STORE]/[ID]-mco-shared
+    [STORE]/[ID]-mco-rendered-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
     caused by: `/usr/bin/machine-config-operator` failed with exit code 255; its last output:
@@ -143,6 +146,9 @@ fn fatal_cases_are_said_in_words() {
     insta::assert_snapshot!(fails(&|ws| ws.write("patches/gate.yaml", "target: {kind: FeatureGate}\npatch: {status: null}\n")), @r#"
     [STORE]/[ID]-mco-image
     [STORE]/[ID]-mco-inputs
+    [STORE]/[ID]-mco-shared-inputs
+    [STORE]/[ID]-mco-shared
+    [STORE]/[ID]-mco-rendered-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
     caused by: `/usr/bin/machine-config-controller` failed with exit code 255; its last output:
@@ -154,6 +160,9 @@ fn fatal_cases_are_said_in_words() {
     insta::assert_snapshot!(fails(&|ws| ws.write("patches/gate.yaml", "target: {kind: FeatureGate}\npatch:\n- {op: replace, path: /status/featureGates/0/disabled, value: []}\n- {op: replace, path: /status/featureGates/0/enabled, value: []}\n")), @r#"
     [STORE]/[ID]-mco-image
     [STORE]/[ID]-mco-inputs
+    [STORE]/[ID]-mco-shared-inputs
+    [STORE]/[ID]-mco-shared
+    [STORE]/[ID]-mco-rendered-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
     caused by: `/usr/bin/machine-config-controller` failed with exit code 2; its last output:
@@ -167,6 +176,9 @@ fn fatal_cases_are_said_in_words() {
     insta::assert_snapshot!(fails(&|ws| ws.write("manifests/foreign.yaml", "apiVersion: machineconfiguration.openshift.io/v1\nkind: ControllerConfig\nmetadata:\n  name: machine-config-controller\n  annotations: {machineconfiguration.openshift.io/generated-by-version: v4.11.0}\nspec: {}\n")), @r"
     [STORE]/[ID]-mco-image
     [STORE]/[ID]-mco-inputs
+    [STORE]/[ID]-mco-shared-inputs
+    [STORE]/[ID]-mco-shared
+    [STORE]/[ID]-mco-rendered-inputs
     [stderr]
     error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
     caused by: `/usr/bin/machine-config-controller` failed with exit code 255; its last output:
@@ -186,6 +198,9 @@ fn fatal_cases_are_said_in_words() {
     }), @r"
     [STORE]/[ID]-mco-image
     [STORE]/[ID]-mco-inputs
+    [STORE]/[ID]-mco-shared-inputs
+    [STORE]/[ID]-mco-shared
+    [STORE]/[ID]-mco-rendered-inputs
     [stderr]
     error: `mco/rendered` cannot be built (recipes/60-mco/rendered.toml)
     caused by: `/usr/bin/machine-config-operator` failed with exit code 255; its last output:
@@ -204,6 +219,9 @@ fn fatal_cases_are_said_in_words() {
     }), @r#"
     [STORE]/[ID]-mco-image
     [STORE]/[ID]-mco-inputs
+    [STORE]/[ID]-mco-shared-inputs
+    [STORE]/[ID]-mco-shared
+    [STORE]/[ID]-mco-rendered-inputs
     [stderr]
     error: `mco/rendered` cannot be built (recipes/60-mco/rendered.toml)
     caused by: `/usr/bin/machine-config-controller` exited with 0 but did not make `machine-configs/rendered-master-*.yaml`; its last output:
@@ -317,6 +335,8 @@ fn a_changed_render_is_refused() {
 #[test]
 fn a_log_is_kept_without_secrets() {
     let ws = Workspace::example();
+    // Rendered with the cluster's own pull secret, because of the domain in it.
+    ws.write("manifests/mine.yaml", &CONFIG.replace("quiet", "host=api.ocp4.example.com"));
     ws.build(&["mco"]);
     let logs = ws.part("logs");
     let [log] = Vec::from_iter(list(&logs)).try_into().unwrap();
@@ -482,8 +502,9 @@ fn without_namespaces_the_setting_is_named() {
     insta::assert_snapshot!(ws.text(&output), @r"
     [STORE]/[ID]-mco-image
     [STORE]/[ID]-mco-inputs
+    [STORE]/[ID]-mco-shared-inputs
     [stderr]
-    error: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
+    error: `mco/shared` cannot be built (built-in recipes/60-mco/rendered.toml)
     caused by: this machine does not allow a sandbox: cannot create user namespaces: the system's limit is reached
     hint: as root, `sysctl user.max_user_namespaces=15000`; or install bubblewrap
     [exit 1]

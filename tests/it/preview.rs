@@ -80,7 +80,7 @@ fn a_layout_is_a_source_too() {
     assert!(several.contains("name one of them with `:TAG`") && several.contains("[exit 2]"), "{several}");
     let other = format!("{MCO}=oci:{}:cluster-config-api", layout.display());
     let other = ws.run(&["-q", "diff", "--component", &other]);
-    assert!(other.contains("`mco/rendered`") && other.contains("[exit 2]"), "no programs in it: {other}");
+    assert!(other.contains("`mco/shared`") && other.contains("[exit 2]"), "no programs in it: {other}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn bad_components_say_what_is_wrong() {
     insta::assert_snapshot!(ws.run(&["-q", "diff", "--component", &empty]), @"
     [stderr]
     error: the preview of machine-config-operator=[TEMP]/empty cannot be built
-    caused by: `mco/rendered` cannot be built (built-in recipes/60-mco/rendered.toml)
+    caused by: `mco/shared` cannot be built (built-in recipes/60-mco/rendered.toml)
     caused by: the image has no program `/usr/bin/machine-config-operator`
     hint: name an image of this component, or the root of one, with its programs where the release has them
     [exit 2]

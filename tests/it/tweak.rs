@@ -77,6 +77,9 @@ fn the_service_network_builds_what_carries_it() {
         "mco/inputs",
         "mco/master",
         "mco/rendered",
+        "mco/rendered-inputs",
+        "mco/shared",
+        "mco/shared-inputs",
         "mco/worker",
         "patched",
         "pki/kube-apiserver",
@@ -186,6 +189,9 @@ fn why_masks_secrets() {
       node-tuning/inputs
       patched
       mco/inputs
+      mco/shared-inputs
+      mco/shared
+      mco/rendered-inputs
       mco/rendered
       mco/master
       mco/worker
@@ -255,6 +261,8 @@ fn why_masks_secrets() {
             "mco/inputs",
             "mco/master",
             "mco/rendered",
+            "mco/rendered-inputs",
+            "mco/shared-inputs",
             "mco/worker",
             "patched"
         ])

@@ -98,7 +98,7 @@ impl BlameWalk<'_> {
     /// The image that a derivation unpacks or runs.
     fn image(&self, at: NodeIndex) -> Option<(String, String)> {
         let node = self.node(at);
-        if !["image", "run"].contains(&node.builder.0.as_str()) {
+        if !["image", "run", "mco-render"].contains(&node.builder.0.as_str()) {
             return None;
         }
         let digest = node.params.get("config").and_then(|config| config.get("digest"));

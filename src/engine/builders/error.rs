@@ -44,6 +44,8 @@ pub enum BuildError {
         /// The last lines that it printed, secrets masked.
         words: String,
         advice: Option<String>,
+        /// Whether it would do the same again: it ended by itself, and no limit or signal ended it.
+        by_itself: bool,
     },
     /// The user cancelled the build.
     #[error("stopped")]

@@ -183,6 +183,12 @@ impl InputTree {
         if self.path.is_empty() { self.root.clone() } else { self.root.join(&self.path) }
     }
 
+    /// A part of this input.
+    pub fn below(&self, path: &str) -> Self {
+        let path = if self.path.is_empty() { path.to_owned() } else { format!("{}/{path}", self.path) };
+        Self { path, ..self.clone() }
+    }
+
     /// Files and links of this input: path relative to it (empty for a file), path on disk, entry.
     pub fn leaves(&self) -> impl Iterator<Item = (&str, PathBuf, &TreeEntry)> {
         self.listing.iter().flat_map(|listing| listing.leaves(&self.path)).map(|(path, entry)| {
@@ -219,6 +225,13 @@ fn read_text(full: &Path, alias: &str, path: &str) -> Result<String, JobError> {
 }
 
 impl Job<'_> {
+    /// The same job with another tree for one input, and notes of its own.
+    pub fn with_input(&self, alias: &str, tree: InputTree) -> Job<'_> {
+        let mut inputs = self.inputs.clone();
+        inputs.insert(alias.to_owned(), tree);
+        Job { inputs, notes: Notes::default(), ..*self }
+    }
+
     /// The image source, for builders with the grant.
     pub fn images(&self) -> Result<&Opened, BuildError> {
         Ok(self.images.ok_or(JobError::NoImages)?.get()?)

@@ -20,7 +20,7 @@ pub(crate) use image::{Image, list_layer};
 pub(crate) use job::{InputTree, Job, JobError, Note, Notes, Said, SandboxRunner};
 pub(crate) use pinned::PinnedFile;
 pub(crate) use render::{TemplateContext, Templates, names as template_names, values as template_values};
-pub(crate) use run::Run;
+pub(crate) use run::{MadeFile, Run};
 pub(crate) use template::Template;
 
 use crate::engine::drv::BuilderId;

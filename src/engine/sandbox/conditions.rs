@@ -16,20 +16,23 @@ pub struct Variation {
     pub user: bool,
     /// Directories of the image and the inputs list their entries in another order.
     pub order: bool,
+    /// What a builder could derive from an output that others share is made by the programs themselves.
+    pub direct: bool,
 }
 
 impl Variation {
-    const NONE: Self = Self { cpus: false, user: false, order: false };
+    const NONE: Self = Self { cpus: false, user: false, order: false, direct: false };
 
     /// Everything at once.
-    pub const ALL: Self = Self { cpus: true, user: true, order: true };
+    pub const ALL: Self = Self { cpus: true, user: true, order: true, direct: true };
 
     /// One at a time.
-    pub fn each() -> [Self; 3] {
+    pub fn each() -> [Self; 4] {
         [
             Self { cpus: true, ..Self::NONE },
             Self { user: true, ..Self::NONE },
             Self { order: true, ..Self::NONE },
+            Self { direct: true, ..Self::NONE },
         ]
     }
 
@@ -47,6 +50,9 @@ impl Variation {
         }
         if self.order {
             list.push("the order of directory entries".to_owned());
+        }
+        if self.direct {
+            list.push("whether the programs ran for it, or a shared output was filled in".to_owned());
         }
         list
     }
@@ -90,6 +96,6 @@ mod tests {
         assert!(Variation::ALL.cpu().is_none());
         assert_eq!((Variation::NONE.user_id(), Variation::ALL.user_id()), (1000, 1001));
         assert_eq!(Variation::NONE, Variation::default());
-        assert_eq!(Variation::each().map(|one| one.describe().len()), [1; 3]);
+        assert_eq!(Variation::each().map(|one| one.describe().len()), [1; 4]);
     }
 }

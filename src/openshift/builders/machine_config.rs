@@ -108,7 +108,7 @@ fn pool<'a>(job: &'a Job<'_>) -> Result<&'a str, JobError> {
 
 /// The hash in a rendered config's name. The file is the YAML of the whole object, in which the spec is indented by
 /// two: without the indentation, it is the YAML of the spec.
-fn hash(text: &str) -> Option<String> {
+pub(super) fn hash(text: &str) -> Option<String> {
     let (_, spec) = text.split_once("\nspec:\n")?;
     let mut hasher = md5::Md5::new();
     hasher.update(SALT);

@@ -10,6 +10,7 @@ mod iso_areas;
 mod iso_for_all;
 mod iso_patch;
 mod machine_config;
+mod mco_render;
 mod netboot;
 mod nmstate;
 mod objects;
@@ -26,8 +27,8 @@ pub(crate) use machine_config::SALT as RENDERED_SALT;
 
 // Used by every builder here.
 use crate::engine::builders::{
-    BuildError, Builder, Builders, DigestOf, Grants, Image, InputTree, Job, JobError, PinnedFile, Run,
-    Template,
+    BuildError, Builder, Builders, DigestOf, Grants, Image, InputTree, Job, JobError, MadeFile,
+    PinnedFile, Run, Template,
 };
 
 pub const ALL: Builders = Builders(&[
@@ -43,6 +44,8 @@ pub const ALL: Builders = Builders(&[
     &pki::Certificate,
     &Template,
     &Run { inspect: secrets::empty },
+    &mco_render::Placeholders,
+    &mco_render::McoRender(Run { inspect: secrets::empty }),
     &machine_config::MachineConfig,
     &nmstate::Nmstate,
     &ignition::Ignition,

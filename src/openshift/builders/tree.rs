@@ -3,7 +3,7 @@
 //! `place` says where each input goes: a directory is merged into that directory (`""`: the root), a file becomes that
 //! path, and the files of a group keep their names below it. `join` makes one JSON document from an input group:
 //! `{"<member>": <its only file>, …}`. Texts of the recipe (`files`, and secret config values) are written verbatim
-//! under their alias. Below the directories in `once`, every Kubernetes object may occur only once. `only` selects
+//! under their alias. `dirs` exist even if they are empty. Below the directories in `once`, every Kubernetes object may occur only once. `only` selects
 //! objects and fields of an input; each selected object becomes a file of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,10 +33,11 @@ impl Builder for Tree {
     }
 
     fn check(&self, job: &Job<'_>) -> Result<(), BuildError> {
-        job.only(&["place", "join", "files", "once", "only"])?;
+        job.only(&["place", "join", "files", "once", "only", "dirs"])?;
         let only = projection::wanted(job)?;
         job.text_map("files")?;
         job.text_list("once")?;
+        job.text_list("dirs")?;
         let place = job.text_map("place")?;
         let join = job.text_map("join")?;
         let used: BTreeSet<&str> = place.keys().chain(join.values()).copied().collect();
@@ -58,6 +59,9 @@ impl Builder for Tree {
         let mut taken: BTreeMap<String, String> = BTreeMap::new();
         let (once, mut objects) = (job.text_list("once")?, Objects::default());
         let only = projection::wanted(job)?;
+        for dir in job.text_list("dirs")? {
+            out.dir(dir)?;
+        }
         for (alias, destination) in job.text_map("place")? {
             for (_, input) in job.members(alias) {
                 if let Some(wanted) = only.get(alias) {

@@ -73,21 +73,25 @@ pub fn encode(bytes: &[u8]) -> String {
     if !is_text(bytes) {
         return format!("data:;base64,{}", STANDARD.encode(bytes));
     }
-    let mut url = String::with_capacity(bytes.len() * 3 / 2 + 6);
-    url.push_str("data:,");
+    format!("data:,{}", escape(bytes))
+}
+
+/// Bytes as the machine-config operator's library writes them into a data URL.
+pub(crate) fn escape(bytes: &[u8]) -> String {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut escaped = String::with_capacity(bytes.len() * 3 / 2);
     for byte in bytes {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => url.push(char::from(*byte)),
-            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => url.push(char::from(*byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => escaped.push(char::from(*byte)),
+            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => escaped.push(char::from(*byte)),
             _ => {
-                const HEX: &[u8; 16] = b"0123456789ABCDEF";
-                url.push('%');
-                url.push(char::from(HEX[usize::from(byte >> 4)]));
-                url.push(char::from(HEX[usize::from(byte & 15)]));
+                escaped.push('%');
+                escaped.push(char::from(HEX[usize::from(byte >> 4)]));
+                escaped.push(char::from(HEX[usize::from(byte & 15)]));
             }
         }
     }
-    url
+    escaped
 }
 
 /// The bytes of a data URL; none if it is not one.

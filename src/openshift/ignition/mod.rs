@@ -28,7 +28,7 @@ use std::str::FromStr;
 pub use dataurl::encode;
 #[cfg(test)]
 pub(crate) use dataurl::gzip;
-pub(crate) use dataurl::{Compression, Contents, decode};
+pub(crate) use dataurl::{Compression, Contents, decode, escape};
 pub(crate) use ignition_config::v3_5 as spec;
 pub(crate) use manifest::{Manifest, Origin, OriginKind, UNITS, Written, unit_path};
 pub(crate) use served::{CONTENT_PATH, ENCAPSULATED_PATH, served};

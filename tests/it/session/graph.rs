@@ -42,12 +42,15 @@ fn affects() {
       ignition/master-2
       check/certificates
       check/ignition
-    43 more depend on those, and are rebuilt only if their inputs change:
+    46 more depend on those, and are rebuilt only if their inputs change:
       installer-tls
       assembled
       node-tuning/inputs
       patched
       mco/inputs
+      mco/shared-inputs
+      mco/shared
+      mco/rendered-inputs
       mco/rendered
       mco/master
       mco/worker

@@ -33,6 +33,9 @@ struct Command {
 /// How long a program may take to print its help.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Builders that run programs of images.
+const RUN: [&str; 2] = ["run", "mco-render"];
+
 /// Where programs are, if a pod names one without a path.
 const PATH: [&str; 5] = ["/usr/bin", "/usr/local/bin", "/bin", "/usr/sbin", "/usr/local/sbin"];
 
@@ -85,11 +88,16 @@ impl Trial<'_> {
                 }
             }
         }
-        for node in graph.nodes().iter().filter(|node| node.builder.0 == "run") {
+        for node in graph.nodes().iter().filter(|node| RUN.contains(&node.builder.0.as_str())) {
             let image = node.inputs.get("image").map(|edge| edge.node);
             for argv in steps(node) {
                 let program = argv.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-                commands.push(Command { name: format!("{program} ({})", node.name), image, argv });
+                let name = format!("{program} ({})", node.name);
+                // What is rendered with placeholders first is asked once.
+                match commands.iter_mut().find(|known| known.image == image && known.argv == argv) {
+                    Some(known) => known.name = name,
+                    None => commands.push(Command { name, image, argv }),
+                }
             }
         }
         Ok(commands)

@@ -39,11 +39,18 @@ mod step;
 mod tests;
 mod workarounds;
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use rustix::fs::FileType;
 
 use self::spec::{Spec, Step};
 use self::step::Runner;
 use super::{BuildError, Builder, Grants, Job, Note};
+use crate::base::fs::{self, At as _};
 use crate::engine::drv::BuilderId;
 use crate::engine::tree::TreeWriter;
 
@@ -70,10 +77,41 @@ impl Builder for Run {
     }
 
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
+        let scratch = out.scratch("run")?;
+        self.perform(job, scratch.path(), &mut |_, path, parent, name| {
+            Ok(out.copy_entry(parent, name, path)?)
+        })
+    }
+}
+
+/// A file that a program wrote.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MadeFile {
+    pub bytes: Vec<u8>,
+    pub exec: bool,
+}
+
+type Keep<'k> = dyn FnMut(&Runner<'_>, &str, &fs::Dir, &OsStr) -> Result<(), BuildError> + 'k;
+
+impl Run {
+    /// What the programs of a job write, by path in the output, for builders that make something else of it.
+    pub(crate) fn files(
+        &self,
+        job: &Job<'_>,
+        scratch: &Path,
+    ) -> Result<BTreeMap<String, MadeFile>, BuildError> {
+        let mut files = BTreeMap::new();
+        self.perform(job, scratch, &mut |runner, path, parent, name| {
+            collect(runner, path, parent, name, &mut files)
+        })?;
+        Ok(files)
+    }
+
+    /// Runs the steps below `scratch`, and calls `keep` for each output: its path in the output, and where it is.
+    fn perform(&self, job: &Job<'_>, scratch: &Path, keep: &mut Keep<'_>) -> Result<(), BuildError> {
         let spec = Spec::read(job)?;
         workarounds::inputs(job, &spec)?;
-        let scratch = out.scratch("run")?;
-        let mut runner = Runner::new(job, &spec, scratch.path())?;
+        let mut runner = Runner::new(job, &spec, scratch)?;
         let done = spec.steps.iter().try_for_each(|step| match step {
             Step::Run(argv) => runner.run(argv),
             Step::Gather { into, from, numbered } => runner.gather(into, from, *numbered),
@@ -82,9 +120,35 @@ impl Builder for Run {
             job.notes.say(Note { isolation, log: runner.log.clone() });
         }
         done?;
-        for (path, (parent, name)) in &runner.outputs(self.inspect)? {
-            out.copy_entry(parent, name, path)?;
+        let outputs = runner.outputs(self.inspect)?;
+        outputs.iter().try_for_each(|(path, (parent, name))| keep(&runner, path, parent, name))
+    }
+}
+
+/// Reads an output, and all below it.
+fn collect(
+    runner: &Runner<'_>,
+    path: &str,
+    parent: &fs::Dir,
+    name: &OsStr,
+    files: &mut BTreeMap<String, MadeFile>,
+) -> Result<(), BuildError> {
+    let stat = parent.stat(name)?;
+    match fs::kind(&stat) {
+        FileType::RegularFile => {
+            let mut bytes = Vec::new();
+            parent.file(name)?.read_to_end(&mut bytes).at("read", Path::new(path))?;
+            files.insert(path.to_owned(), MadeFile { bytes, exec: stat.st_mode & 0o100 != 0 });
+            Ok(())
         }
-        Ok(())
+        FileType::Directory => {
+            let dir = parent.dir(name)?;
+            dir.names()?.iter().try_for_each(|name| {
+                let leaf = name.to_string_lossy();
+                let below = if path.is_empty() { leaf.to_string() } else { format!("{path}/{leaf}") };
+                collect(runner, &below, &dir, name, files)
+            })
+        }
+        _ => Err(runner.failed(format!("wrote `{path}`, which is not a regular file"))),
     }
 }

@@ -101,6 +101,7 @@ impl<'a> Runner<'a> {
         if !said.ends_with('\n') {
             self.log.push('\n');
         }
+        let by_itself = matches!(ran.ended, Ended::Exited(_));
         let problem = match ran.ended {
             Ended::Exited(0) => return Ok(()),
             Ended::Cancelled => return Err(BuildError::Stopped),
@@ -119,7 +120,7 @@ impl<'a> Runner<'a> {
             }
             Ended::DiskFull => "was killed: the disk is nearly full".to_owned(),
         };
-        Err(self.failed(problem))
+        Err(self.ended(problem, by_itself))
     }
 
     /// The directory in the sandbox that a registry serves, and where; none if its input has nothing to serve.
@@ -130,8 +131,13 @@ impl<'a> Runner<'a> {
         Ok((!at.is_empty()).then(|| (target, at.iter().map(SocketAddr::ip).collect())))
     }
 
+    /// An error about what a program left behind.
+    pub(super) fn failed(&self, problem: String) -> BuildError {
+        self.ended(problem, true)
+    }
+
     /// An error with the program's last output and the recipe's advice about it.
-    fn failed(&self, problem: String) -> BuildError {
+    fn ended(&self, problem: String, by_itself: bool) -> BuildError {
         let said = self.log.rsplit_once("\n$ ").map_or(self.log.as_str(), |(_, last)| last);
         let said = said.split_once('\n').map_or("", |(_, said)| said);
         let lines: Vec<String> = said
@@ -146,7 +152,7 @@ impl<'a> Runner<'a> {
         let advice =
             self.spec.advice.iter().find(|(about, _)| said.contains(**about) || problem.contains(**about));
         let advice = advice.map(|(_, advice)| (*advice).to_owned());
-        BuildError::Program { program: self.program.clone(), problem, words, advice }
+        BuildError::Program { program: self.program.clone(), problem, words, advice, by_itself }
     }
 
     /// A config value, or the text of an input that is one file.

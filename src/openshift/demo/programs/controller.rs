@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::flags::Flags;
 use super::manifests::{directory, items, kind, metadata, name, object, selects};
 use super::{Build, Done, Stop, go_yaml, streams};
+use crate::base::json::compacted;
 use crate::openshift::builders::RENDERED_SALT;
 
 const FLAGS: &[(&str, &str)] = &[
@@ -77,7 +78,10 @@ fn pull_secret(path: &str) -> Result<String, String> {
         Some(plain) => plain.to_owned(),
         None => decoded(&secret["data"][".dockerconfigjson"]),
     };
-    if text.is_empty() { Err("the pull secret has no .dockerconfigjson".into()) } else { Ok(text) }
+    if text.is_empty() {
+        return Err("the pull secret has no .dockerconfigjson".into());
+    }
+    compacted(&text).ok_or_else(|| "couldn't compact pullsecret: it is not JSON".to_owned())
 }
 
 /// Decodes a base64 field; empty if it has no text.
