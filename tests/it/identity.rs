@@ -57,7 +57,9 @@ fn the_seed_reaches_what_comes_out_of_it() {
         // These only look at manifests: checks say the same about both, and nobody has an Authentication or tunes nodes. What
         // clusters share has placeholders for what is theirs.
         .filter(|name| {
-            !["check/", "bootstrap-config/", "node-tuning/", "mco/shared"].iter().any(|folder| name.starts_with(folder))
+            !["check/", "bootstrap-config/", "node-tuning/", "mco/shared"]
+                .iter()
+                .any(|folder| name.starts_with(folder))
         })
         .filter(|name| before.contains_key(**name))
         .copied()

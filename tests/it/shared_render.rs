@@ -43,10 +43,16 @@ fn two_clusters_share_one_render() {
     other.edit("install-config.yaml", "  name: ocp4", "  name: edge-17");
     other.edit("install-config.yaml", "baseDomain: example.com", "baseDomain: sites.example.org");
     let pull_secret = "{\"auths\": {\"registry.example.org:5000\": {\"auth\": \"c29tZWJvZHk6d2l0aC1hLXBhc3N3b3Jk\", \"email\": \"a <b>@c\"}}}";
-    other.edit("install-config.yaml", "{\"auths\":{\"example.invalid\":{\"auth\":\"ZGVtbzpkZW1v\"}}}", pull_secret);
+    other.edit(
+        "install-config.yaml",
+        "{\"auths\":{\"example.invalid\":{\"auth\":\"ZGVtbzpkZW1v\"}}}",
+        pull_secret,
+    );
     let logs = list(&one.part("logs"));
     let built = other.build(&["mco"]);
-    for (name, is) in [("mco/rendered", true), ("mco/shared-inputs", true), ("mco/shared", false), ("mco/image", false)] {
+    for (name, is) in
+        [("mco/rendered", true), ("mco/shared-inputs", true), ("mco/shared", false), ("mco/image", false)]
+    {
         assert_eq!(built.contains(&name.to_owned()), is, "{name}: {built:?}");
     }
     assert_eq!(list(&one.part("logs")), logs, "no program ran");
@@ -80,11 +86,16 @@ fn what_cannot_be_shared_is_rendered_for_the_cluster() {
     };
     let pull_secret = |more: &'static str| {
         move |ws: &Workspace| {
-            ws.edit("install-config.yaml", "{\"auth\":\"ZGVtbzpkZW1v\"}}}", &format!("{{\"auth\":\"ZGVtbzpkZW1v\"}}}}{more}}}"));
+            ws.edit(
+                "install-config.yaml",
+                "{\"auth\":\"ZGVtbzpkZW1v\"}}}",
+                &format!("{{\"auth\":\"ZGVtbzpkZW1v\"}}}}{more}}}"),
+            );
         }
     };
     let domain = "own/machineconfig-99-mine.yaml` names the cluster's domain";
-    let private = "own/machineconfig-99-mine.yaml` has something that looks like a secret, or that only root may read";
+    let private =
+        "own/machineconfig-99-mine.yaml` has something that looks like a secret, or that only root may read";
     let cases: [(&str, &dyn Fn(&Workspace)); 8] = [
         (domain, &of_file("data:,https://api-int.ocp4.example.com:6443%0A", 420)),
         // https://console.apps.ocp4.example.com
@@ -93,7 +104,11 @@ fn what_cannot_be_shared_is_rendered_for_the_cluster() {
         (private, &of_file("data:,password%3A%20correct-horse-battery%0A", 420)),
         ("the pull secret has more than", &pull_secret(",\"credHelpers\":{\"a\":\"b\"}")),
         ("`crs/proxy-cluster.yaml` names the cluster's domain", &|ws| {
-            ws.edit("install-config.yaml", "platform:\n", "proxy: {httpProxy: 'http://proxy:3128'}\nplatform:\n");
+            ws.edit(
+                "install-config.yaml",
+                "platform:\n",
+                "proxy: {httpProxy: 'http://proxy:3128'}\nplatform:\n",
+            );
         }),
         ("the address of the cluster's API is not", &|ws| {
             let patch = "target: {kind: Infrastructure}\npatch: {status: {apiServerInternalURI: 'https://192.168.126.10:6443'}}\n";
@@ -107,7 +122,10 @@ fn what_cannot_be_shared_is_rendered_for_the_cluster() {
         let built = ws.build(&["mco"]);
         assert!(built.contains(&"mco/rendered".to_owned()), "{reason}: {built:?}");
         let found = unsuitable(&ws);
-        assert!(if reason.is_empty() { found.is_empty() } else { found.contains(reason) }, "{reason}: {found}");
+        assert!(
+            if reason.is_empty() { found.is_empty() } else { found.contains(reason) },
+            "{reason}: {found}"
+        );
         assert!(!machine_config_of(&ws, "worker").contains("0-0.aa"), "{reason}");
         assert_checked(&ws);
     }
@@ -117,16 +135,27 @@ fn what_cannot_be_shared_is_rendered_for_the_cluster() {
 #[test]
 fn a_domain_in_the_users_own_words_stays() {
     let ws = Workspace::example().prebuilt();
-    ws.write("manifests/mine.yaml", &machine_config("data:,see%20https://api-int.ocp4.example.com%20and%200-0.aa%0A", 420));
+    ws.write(
+        "manifests/mine.yaml",
+        &machine_config("data:,see%20https://api-int.ocp4.example.com%20and%200-0.aa%0A", 420),
+    );
     ws.build(&["mco"]);
     assert!(unsuitable(&ws).contains("names the cluster's domain"));
     assert_checked(&ws);
     ws.edit("install-config.yaml", "  name: ocp4", "  name: other");
     ws.build(&["mco"]);
     // It is no longer this cluster's; but it has a placeholder in it, which two renders show.
-    assert!(unsuitable(&ws).contains("differ in more than these: machine-configs/rendered-worker-….yaml"), "{}", unsuitable(&ws));
+    assert!(
+        unsuitable(&ws).contains("differ in more than these: machine-configs/rendered-worker-….yaml"),
+        "{}",
+        unsuitable(&ws)
+    );
     let config = machine_config_of(&ws, "worker");
-    assert!(config.contains("api-int.ocp4.example.com%20and%200-0.aa") && config.contains("api-int.other.example.com"), "{config}");
+    assert!(
+        config.contains("api-int.ocp4.example.com%20and%200-0.aa")
+            && config.contains("api-int.other.example.com"),
+        "{config}"
+    );
     assert_checked(&ws);
 }
 
@@ -137,7 +166,8 @@ fn another_trace_of_a_value_is_noticed() {
     let recipe = fs::read_to_string(source("recipes/60-mco/rendered.toml")).unwrap();
     let (from, to) = ("\"machine-configs\" = ", "\"extra\" = \"/out/extra\"\n\"machine-configs\" = ");
     assert!(recipe.contains(from));
-    let step = "[[params.steps]]\ngather = \"/out/extra\"\nfrom = [\"/in/pull-secret\"]\n\n[params.outputs]\n";
+    let step =
+        "[[params.steps]]\ngather = \"/out/extra\"\nfrom = [\"/in/pull-secret\"]\n\n[params.outputs]\n";
     let recipe = recipe.replace(from, to).replace("[params.outputs]\n", step);
     ws.write("recipes/60-mco/rendered.toml", &recipe);
     ws.build(&["mco"]);

@@ -27,8 +27,8 @@ pub(crate) use machine_config::SALT as RENDERED_SALT;
 
 // Used by every builder here.
 use crate::engine::builders::{
-    BuildError, Builder, Builders, DigestOf, Grants, Image, InputTree, Job, JobError, MadeFile,
-    PinnedFile, Run, Template,
+    BuildError, Builder, Builders, DigestOf, Grants, Image, InputTree, Job, JobError, MadeFile, PinnedFile,
+    Run, Template,
 };
 
 pub const ALL: Builders = Builders(&[

@@ -78,9 +78,11 @@ impl Builder for Run {
 
     fn build(&self, job: &Job<'_>, out: &TreeWriter<'_>) -> Result<(), BuildError> {
         let scratch = out.scratch("run")?;
-        self.perform(job, scratch.path(), &mut |_, path, parent, name| {
-            Ok(out.copy_entry(parent, name, path)?)
-        })
+        self.perform(
+            job,
+            scratch.path(),
+            &mut |_, path, parent, name| Ok(out.copy_entry(parent, name, path)?),
+        )
     }
 }
 

@@ -30,7 +30,7 @@ use self::substitution::{Files, Values};
 use super::{BuildError, Builder, Grants, InputTree, Job, JobError, MadeFile, Run};
 use crate::engine::builders::Note;
 use crate::engine::drv::BuilderId;
-use crate::engine::tree::TreeWriter;
+use crate::engine::tree::{EntryKind, TreeWriter};
 
 /// The file that says why a render is not shared.
 const UNSUITABLE: &str = "unsuitable";
@@ -126,15 +126,12 @@ fn unless_failed(made: Result<Files, BuildError>) -> Result<Option<Files>, Build
 }
 
 /// Writes the shared render with this cluster's values.
-fn fill_in(
-    shared: &InputTree,
-    from: &Values,
-    to: &Values,
-    out: &TreeWriter<'_>,
-) -> Result<(), BuildError> {
+fn fill_in(shared: &InputTree, from: &Values, to: &Values, out: &TreeWriter<'_>) -> Result<(), BuildError> {
     let mut files = BTreeMap::new();
-    for (path, text) in shared.texts("inputs")? {
-        files.insert(path, MadeFile { bytes: text.into_bytes(), exec: false });
+    for (path, _, entry) in shared.leaves() {
+        let exec = matches!(entry.kind, EntryKind::File { exec: true, .. });
+        let bytes = shared.text("inputs", path)?.into_bytes();
+        files.insert(path.to_owned(), MadeFile { bytes, exec });
     }
     let problem = |problem| JobError::Input { alias: "inputs".into(), problem };
     write(&substitution::fill(&files, from, to).map_err(problem)?, out)

@@ -150,7 +150,10 @@ fn domain(input: &InputTree) -> Result<String, String> {
         Some((domain, port)) if is_domain(domain) && port.bytes().all(|byte| byte.is_ascii_digit()) => {
             Ok(domain.to_owned())
         }
-        _ => Err("the address of the cluster's API is not `https://api-int.DOMAIN:PORT`, or its domain is unusual".into()),
+        _ => Err(
+            "the address of the cluster's API is not `https://api-int.DOMAIN:PORT`, or its domain is unusual"
+                .into(),
+        ),
     }
 }
 
@@ -189,7 +192,9 @@ fn pull_secret(input: &InputTree) -> Result<Zeroizing<String>, String> {
     let text = STANDARD.decode(data).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let text = Zeroizing::new(text.ok_or_else(missing)?);
     let compact = compact(&text).map(Zeroizing::new).filter(|compact| is_pull_secret(compact));
-    compact.ok_or_else(|| "the pull secret has more than `auth` and `email` of registries, or is very short or long".into())
+    compact.ok_or_else(|| {
+        "the pull secret has more than `auth` and `email` of registries, or is very short or long".into()
+    })
 }
 
 /// JSON without the blanks between its tokens, as the machine-config controller writes it; none if that could be
@@ -247,7 +252,9 @@ fn suitable(input: &InputTree, values: &Values) -> Result<Around, String> {
         }
         let is_users = path.starts_with("own/") || path.starts_with("crs/");
         if is_users && (!patterns(leaf(path), rest.as_bytes()).is_empty() || has_private_file(path, &rest)) {
-            return Err(format!("`{path}` has something that looks like a secret, or that only root may read"));
+            return Err(format!(
+                "`{path}` has something that looks like a secret, or that only root may read"
+            ));
         }
     }
     around.ok_or_else(|| format!("`{INFRASTRUCTURE}` does not name the domain"))
@@ -255,7 +262,9 @@ fn suitable(input: &InputTree, values: &Values) -> Result<Around, String> {
 
 /// Whether a MachineConfig has a file with contents that only its owner may read.
 fn has_private_file(path: &str, text: &str) -> bool {
-    let Some(document) = yaml::parse(Source { name: path, text }, &mut Problems::default()) else { return true };
+    let Some(document) = yaml::parse(Source { name: path, text }, &mut Problems::default()) else {
+        return true;
+    };
     let config = schema::json(&document);
     let files = config["spec"]["config"]["storage"]["files"].as_array().map_or(&[][..], Vec::as_slice);
     files.iter().any(|file| {
@@ -287,7 +296,16 @@ mod tests {
     #[test]
     fn unusual_domains_are_not_replaced() {
         let long = format!("{}.com", ["a"; 120].join("."));
-        for domain in ["a.b", "example", "Ocp4.example.com", "ocp4..com", "-a.example.com", "ocp4.example.1", "10.0.0.1", &long] {
+        for domain in [
+            "a.b",
+            "example",
+            "Ocp4.example.com",
+            "ocp4..com",
+            "-a.example.com",
+            "ocp4.example.1",
+            "10.0.0.1",
+            &long,
+        ] {
             assert!(!is_domain(domain), "{domain}");
         }
     }
@@ -317,9 +335,18 @@ mod tests {
     #[test]
     fn private_files_are_known_by_their_mode() {
         let config = |mode: &str, source: &str| {
-            format!("kind: MachineConfig\nspec:\n  config:\n    storage:\n      files:\n      - path: /a\n        mode: {mode}\n        contents: {{source: '{source}'}}\n")
+            format!(
+                "kind: MachineConfig\nspec:\n  config:\n    storage:\n      files:\n      - path: /a\n        mode: {mode}\n        contents: {{source: '{source}'}}\n"
+            )
         };
-        for (mode, source, is) in [("384", "data:,a", true), ("0600", "data:,a", true), ("256", "data:,a", true), ("420", "data:,a", false), ("448", "data:,a", false), ("384", "", false)] {
+        for (mode, source, is) in [
+            ("384", "data:,a", true),
+            ("0600", "data:,a", true),
+            ("256", "data:,a", true),
+            ("420", "data:,a", false),
+            ("448", "data:,a", false),
+            ("384", "", false),
+        ] {
             assert_eq!(has_private_file("x", &config(mode, source)), is, "{mode} {source}");
         }
     }
