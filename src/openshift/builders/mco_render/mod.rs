@@ -71,10 +71,12 @@ impl Builder for McoRender {
             return self.share(job, input, out);
         }
         let direct = job.programs()?.sandbox.variation().direct;
-        if below("shared/") && !has("shared/unsuitable") && !direct {
-            if let (Ok(from), Ok(to)) = (Values::of_set("a"), placeholders::values(input)) {
-                return fill_in(&input.below("shared"), &from, &to, out);
-            }
+        if below("shared/")
+            && !has("shared/unsuitable")
+            && !direct
+            && let (Ok(from), Ok(to)) = (Values::of_set("a"), placeholders::values(input))
+        {
+            return fill_in(&input.below("shared"), &from, &to, out);
         }
         self.0.build(job, out)
     }

@@ -201,8 +201,8 @@ fn pull_secret(input: &InputTree) -> Result<Zeroizing<String>, String> {
 /// read in two ways: keys that are there twice, or characters that are escaped without need. Where maps do not keep their order,
 /// that is a reason too.
 pub(super) fn compact(text: &str) -> Option<String> {
-    let parsed: Json = serde_json::from_str(text).ok()?;
-    compacted(text).filter(|compact| parsed.to_string() == *compact)
+    let canonical = serde_json::from_str::<Json>(text).ok()?.to_string();
+    compacted(text).filter(|compact| canonical == *compact)
 }
 
 /// Whether a pull secret has the form of both placeholders, and is between them.

@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn any_other_trace_is_noticed() {
         let (one, other) = (values("a.aa", "{\"a\":1}"), values("longer.example.com", "{\"b\":\"c d\"}"));
-        let traces: [(&str, fn(&Values) -> String); 8] = [
+        type Trace = fn(&Values) -> String;
+        let traces: [(&str, Trace); 8] = [
             ("length", |values| values.domain.len().to_string()),
             ("first label", |values| values.domain.split('.').next().unwrap_or_default().to_owned()),
             ("upper case", |values| values.domain.to_uppercase()),
